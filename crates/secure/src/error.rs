@@ -137,6 +137,14 @@ impl TlsError {
     }
 }
 
+impl TlsError {
+    /// The alert within an error code of QUIC's (RFC 9001 §4.8); None for other codes.
+    pub fn of_quic(code: u64) -> Option<Self> {
+        let alert = u8::try_from(code.checked_sub(0x100)?).ok()?;
+        Some(Self::Alert { alert: format!("{:?}", rustls::AlertDescription::from(alert)) })
+    }
+}
+
 fn distrust(reason: CertificateError) -> Distrust {
     match reason {
         CertificateError::UnknownIssuer => Distrust::UnknownAuthority,

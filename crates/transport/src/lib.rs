@@ -47,6 +47,7 @@ mod connection;
 mod failure;
 mod offer;
 mod protocol;
+mod quic;
 mod recognise;
 mod role;
 mod server;
@@ -59,7 +60,11 @@ pub use connection::Connection;
 pub use failure::Failure;
 pub use offer::Offer;
 pub use protocol::{NoMachine, Protocol};
-pub use role::{Handler, Role};
+pub use quic::{
+    AddressValidation, Admission, Arrival, CongestionController, Lifetime, Link as QuicLink,
+    MtuDiscovery, QuicConnection, QuicHandle, QuicInput, QuicSettings, QuicSocket,
+};
+pub use role::{Handler, QuicRole, Role};
 pub use server::{
     Server, ServerByteStream, ServerMachine, ServerProtocol, ServerSettings, ServerSpec,
 };

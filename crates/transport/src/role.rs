@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::status::Negotiated;
-use proto::{ByteStreamConnection, Event, Repeated, Scheme};
+use proto::{ByteStreamConnection, Event, MultiplexedConnection, Repeated, Scheme};
 use std::fmt;
 use std::time::Duration;
 use trace::SpokenProtocol;
@@ -82,4 +82,23 @@ pub trait Role {
     ) -> Option<Repeated> {
         None
     }
+}
+
+/// A role that speaks over QUIC, too.
+pub trait QuicRole: Role {
+    /// The machine as its driver sees it over QUIC.
+    type Multiplexed: MultiplexedConnection + ?Sized + 'static;
+
+    /// The code with which a connection is closed in good order.
+    const NO_ERROR: u64;
+
+    /// Makes the machine of a protocol; None for one that does not run over QUIC.
+    fn multiplexed(&self, now: Instant, protocol: Self::Protocol)
+    -> Option<Box<Self::Multiplexed>>;
+
+    /// What the application sees of a machine.
+    fn over_quic(machine: &Self::Multiplexed) -> &Self::Machine;
+
+    /// What the application may command.
+    fn over_quic_mut(machine: &mut Self::Multiplexed) -> &mut Self::Machine;
 }

@@ -102,7 +102,8 @@ fn integer(rest: &mut &[u8]) -> Option<u64> {
     let length = 1 << (first >> 6);
     let (bytes, after) = rest.split_at_checked(length)?;
     *rest = after;
-    let value = bytes[1..].iter().fold(u64::from(first & 0x3f), |sum, byte| sum << 8 | u64::from(*byte));
+    let value =
+        bytes[1..].iter().fold(u64::from(first & 0x3f), |sum, byte| sum << 8 | u64::from(*byte));
     Some(value)
 }
 
@@ -151,7 +152,9 @@ mod tests {
 
     #[test]
     fn a_packet_that_cannot_be_read_stays_as_it_is() {
-        for frame in [&b"\x40\x00"[..], b"\x06\x00\x09\x00", b"\x02\x05\x00\x3f\x00\x00", b"\x21\x00"] {
+        for frame in
+            [&b"\x40\x00"[..], b"\x06\x00\x09\x00", b"\x02\x05\x00\x3f\x00\x00", b"\x21\x00"]
+        {
             assert_eq!(padding_start(frame), None, "{frame:02x?}");
         }
     }

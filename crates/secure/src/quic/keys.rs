@@ -43,13 +43,19 @@ impl PacketKey for Unpadded {
     }
 }
 
-/// The keys of Initial packets, which follow from the connection ID that the client chose first.
+/// The keys of Initial packets, which follow from the connection ID that the client chose first. Their padding stays: by
+/// the opened length quinn-proto counts how much it may send to a client whose address is unproven (RFC 9000 §8.1).
 pub(super) fn initial_keys(suite: &Suite, id: &ConnectionId, side: Side) -> Keys {
     let side = match side {
         Side::Client => rustls::Side::Client,
         Side::Server => rustls::Side::Server,
     };
-    packet_keys(suite.keys(id, side, Version::V1))
+    let keys = suite.keys(id, side, Version::V1);
+    let ((header_local, local), (header_remote, remote)) = (split(keys.local), split(keys.remote));
+    Keys {
+        header: KeyPair { local: header_local, remote: header_remote },
+        packet: KeyPair { local, remote },
+    }
 }
 
 pub(super) fn packet_keys(keys: rustls::quic::Keys) -> Keys {
@@ -62,10 +68,7 @@ pub(super) fn packet_keys(keys: rustls::quic::Keys) -> Keys {
 }
 
 pub(super) fn updated_keys(keys: PacketKeySet) -> KeyPair<Box<dyn PacketKey>> {
-    KeyPair {
-        local: Box::new(keys.local),
-        remote: Box::new(Unpadded(Box::new(keys.remote))),
-    }
+    KeyPair { local: Box::new(keys.local), remote: Box::new(Unpadded(Box::new(keys.remote))) }
 }
 
 /// One direction's keys. For a client's early data, too: it only seals with them. A server opens early data with them.

@@ -3,9 +3,7 @@
 use super::keys::{early_keys, initial_keys, packet_keys, retry_tag, updated_keys};
 use crate::error::TlsError;
 use crate::tls::Negotiated;
-use quinn_proto::crypto::{
-    self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey,
-};
+use quinn_proto::crypto::{self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey};
 use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{ConnectionId, Side, TransportError, TransportErrorCode};
 use rustls::HandshakeKind;

@@ -1,0 +1,17 @@
+//! QUIC (RFC 9000) by quinn-proto, for either role. A [`QuicSocket`] is what one UDP socket carries; each of its
+//! connections is a [`Link`] below a protocol's machine.
+
+mod clock;
+mod congestion;
+mod connection;
+mod end;
+mod link;
+mod settings;
+mod socket;
+mod streams;
+
+pub use congestion::CongestionController;
+pub use connection::QuicConnection;
+pub use link::Link;
+pub use settings::{AddressValidation, MtuDiscovery, QuicSettings};
+pub use socket::{Admission, Arrival, Lifetime, QuicHandle, QuicInput, QuicSocket};

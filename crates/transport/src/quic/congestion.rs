@@ -1,0 +1,288 @@
+//! Congestion controllers for quinn-proto by its public trait: CUBIC (RFC 9438) and NewReno (RFC 9002), both with
+//! HyStart++ (RFC 9406), which quinn's own lack.
+//!
+//! This file is what they share: slow start, recovery, persistent congestion. A [`Growth`] is the rest.
+
+mod cubic;
+mod hystart;
+mod new_reno;
+
+use cubic::Cubic;
+use hystart::HyStart;
+use new_reno::NewReno;
+use quinn_proto::RttEstimator;
+use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
+use std::any::Any;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Which congestion controller.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CongestionController {
+    /// CUBIC (RFC 9438), as Linux has it for TCP.
+    #[default]
+    Cubic,
+    /// NewReno (RFC 9002 §7).
+    NewReno,
+}
+
+/// Makes the controllers of connections.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Factory {
+    pub(super) controller: CongestionController,
+    /// Packets of the first round.
+    pub(super) initial_packets: u32,
+}
+
+impl ControllerFactory for Factory {
+    fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
+        let growth: Box<dyn Growth> = match self.controller {
+            CongestionController::Cubic => Box::new(Cubic::default()),
+            CongestionController::NewReno => Box::new(NewReno),
+        };
+        Box::new(LossBased::new(now, u64::from(self.initial_packets), mtu, growth))
+    }
+}
+
+/// How the window grows after slow start, and how far it shrinks.
+trait Growth: Send + Sync {
+    /// What remains of a window after a loss.
+    fn remains(&self) -> f64;
+
+    /// A congestion event: the window was so large.
+    fn handle_congestion(&mut self, window: f64);
+
+    /// After slow start, bytes were acknowledged: gives the new window.
+    fn grow(&mut self, acked: &Acked, window: f64) -> f64;
+
+    /// For a while there was too little to send for the window to matter.
+    fn handle_pause(&mut self, span: Duration);
+
+    fn clone_box(&self) -> Box<dyn Growth>;
+}
+
+/// An acknowledgement of one packet.
+struct Acked {
+    now: Instant,
+    bytes: f64,
+    /// The datagram size that windows are counted in.
+    mtu: f64,
+    rtt: Duration,
+}
+
+/// A controller that takes loss (and ECN's marks) for congestion.
+pub(super) struct LossBased {
+    initial_packets: u64,
+    mtu: u64,
+    /// In bytes. Not whole, because CUBIC grows by fractions.
+    window: f64,
+    threshold: f64,
+    in_flight: u64,
+    usage: Usage,
+    /// The last congestion event: what was sent before it causes no further one.
+    recovery_start: Option<Instant>,
+    /// When the application last had too little to send.
+    paused: Option<Instant>,
+    hystart: HyStart,
+    growth: Box<dyn Growth>,
+}
+
+/// How much of the window was used, in the present round and in the one before.
+///
+/// quinn-proto calls a connection limited by its application where it has nothing queued. Here nothing ever is: bytes are
+/// handed over as the window allows them.
+#[derive(Clone, Copy)]
+struct Usage {
+    peak: u64,
+    last_peak: u64,
+    round_start: Instant,
+}
+
+impl Usage {
+    fn handle_ack(&mut self, now: Instant, sent: Instant, in_flight: u64) {
+        if sent >= self.round_start {
+            *self = Self { peak: in_flight, last_peak: self.peak, round_start: now };
+        }
+    }
+
+    fn most(&self) -> u64 {
+        self.peak.max(self.last_peak)
+    }
+}
+
+impl LossBased {
+    fn new(now: Instant, initial_packets: u64, mtu: u16, growth: Box<dyn Growth>) -> Self {
+        let mtu = u64::from(mtu);
+        Self {
+            initial_packets,
+            mtu,
+            window: (initial_packets * mtu + CONTROL_BYTES) as f64,
+            threshold: f64::INFINITY,
+            in_flight: 0,
+            usage: Usage { peak: 0, last_peak: 0, round_start: now },
+            recovery_start: None,
+            paused: None,
+            hystart: HyStart::new(now),
+            growth,
+        }
+    }
+
+    /// The bytes that may be sent now, but for the pacer.
+    pub(super) fn allowance(&self) -> u64 {
+        (self.window as u64).saturating_sub(self.in_flight)
+    }
+
+    /// The window, in bytes.
+    pub(super) fn window_bytes(&self) -> u64 {
+        self.window as u64
+    }
+
+    /// Bytes sent and neither acknowledged nor lost.
+    pub(super) fn in_flight(&self) -> u64 {
+        self.in_flight
+    }
+
+    /// RFC 9002 §7.2: two datagrams.
+    fn minimum(&self) -> f64 {
+        (2 * self.mtu) as f64
+    }
+
+    /// Whether the window, and not the application, limits what is sent (RFC 9002 §7.8). As Linux has it: in slow start
+    /// half of the window is enough.
+    fn is_used(&self) -> bool {
+        let most = self.usage.most() as f64;
+        if self.window < self.threshold {
+            2.0 * most >= self.window
+        } else {
+            most + (UNUSED_DATAGRAMS * self.mtu) as f64 >= self.window
+        }
+    }
+
+    fn handle_slow_start(&mut self, now: Instant, bytes: f64) {
+        self.window += self.hystart.growth(bytes);
+        if self.hystart.is_over() {
+            self.threshold = self.window;
+            self.growth.handle_congestion(self.window);
+        }
+        self.paused = None;
+        self.recovery_start.get_or_insert(now);
+    }
+}
+
+impl Clone for LossBased {
+    fn clone(&self) -> Self {
+        Self { growth: self.growth.clone_box(), ..*self }
+    }
+}
+
+impl Controller for LossBased {
+    fn on_sent(&mut self, _now: Instant, bytes: u64, _last: u64) {
+        // The next acknowledgement tells it exactly.
+        self.in_flight += bytes;
+        self.usage.peak = self.usage.peak.max(self.in_flight);
+    }
+
+    fn on_ack(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        bytes: u64,
+        _app_limited: bool,
+        rtt: &RttEstimator,
+    ) {
+        if self.window < self.threshold {
+            self.hystart.handle_ack(now, sent);
+        }
+        self.usage.handle_ack(now, sent, self.in_flight);
+        if !self.is_used() {
+            self.paused.get_or_insert(now);
+            return;
+        }
+        if self.recovery_start.is_some_and(|start| sent <= start) && self.window >= self.threshold {
+            return;
+        }
+        if self.window < self.threshold {
+            return self.handle_slow_start(now, bytes as f64);
+        }
+        if let Some(since) = self.paused.take() {
+            self.growth.handle_pause(now.duration_since(since));
+        }
+        let (bytes, mtu) = (bytes as f64, self.mtu as f64);
+        let acked = Acked { now, bytes, mtu, rtt: rtt.get() };
+        self.window = self.growth.grow(&acked, self.window).max(self.minimum());
+    }
+
+    fn on_end_acks(
+        &mut self,
+        _now: Instant,
+        in_flight: u64,
+        _limited: bool,
+        _largest: Option<u64>,
+    ) {
+        self.in_flight = in_flight;
+    }
+
+    fn on_congestion_event(
+        &mut self,
+        now: Instant,
+        sent: Instant,
+        is_persistent: bool,
+        lost_bytes: u64,
+    ) {
+        self.in_flight = self.in_flight.saturating_sub(lost_bytes);
+        let is_new =
+            self.threshold.is_infinite() || self.recovery_start.is_none_or(|start| sent > start);
+        if is_new {
+            self.growth.handle_congestion(self.window);
+            self.threshold = (self.window * self.growth.remains()).max(self.minimum());
+            self.window = self.threshold;
+            self.recovery_start = Some(now);
+        }
+        if is_persistent {
+            // RFC 9002 §7.6.2.
+            self.window = self.minimum();
+            self.recovery_start = None;
+            self.hystart = HyStart::new(now);
+        }
+    }
+
+    fn on_mtu_update(&mut self, mtu: u16) {
+        self.mtu = u64::from(mtu);
+        self.window = self.window.max(self.minimum());
+    }
+
+    /// One byte above the window: quinn-proto sends while bytes in flight and the next datagram are *below* this, where
+    /// RFC 9002 §7 allows as much as the window.
+    fn window(&self) -> u64 {
+        self.window as u64 + 1
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let mut metrics = ControllerMetrics::default();
+        metrics.congestion_window = self.window as u64;
+        metrics.ssthresh = self.threshold.is_finite().then_some(self.threshold as u64);
+        metrics
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(self.clone())
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.initial_packets * self.mtu
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}
+
+/// HANDSHAKE_DONE, NEW_TOKEN and NEW_CONNECTION_ID go with a server's first answer, in a packet of their own. The first
+/// round has as many full datagrams beside it as over TCP, where there is nothing like them.
+const CONTROL_BYTES: u64 = 520;
+
+/// A full window may lack what a batch of whole datagrams does not fill.
+const UNUSED_DATAGRAMS: u64 = 3;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,118 @@
+//! HyStart++ (RFC 9406): slow start ends where round trips grow longer, before the queue overflows.
+//!
+//! Two things differ. The RFC compares the shortest round trip of a whole round, which the first packet has: it meets the
+//! queue empty. With a queue of one bandwidth-delay product the next round overflows it before that shows. Here the
+//! shortest of the last eight samples counts, so that a queue which grows within the round is seen. And conservative slow
+//! start, which is there to doubt the first sign, ends at a second one: round trips that have grown as much again.
+
+use std::time::{Duration, Instant};
+
+/// The state of one slow start.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct HyStart {
+    phase: Phase,
+    /// What was sent from here on belongs to the present round.
+    round_start: Instant,
+    /// The shortest round trip of the last round and of the present one.
+    last_round: Option<Duration>,
+    this_round: Option<Duration>,
+    samples: usize,
+    recent: [Duration; SAMPLES],
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Phase {
+    SlowStart,
+    /// Conservative slow start, after so many of its rounds. It returns to slow start where round trips are shorter
+    /// than this again.
+    Conservative {
+        rounds: u32,
+        baseline: Duration,
+    },
+    Over,
+}
+
+// RFC 9406 §4.3. L, the limit of growth for senders that do not pace, is infinite: quinn-proto paces.
+const MIN_RTT_THRESHOLD: Duration = Duration::from_millis(4);
+const MAX_RTT_THRESHOLD: Duration = Duration::from_millis(16);
+const MIN_RTT_DIVISOR: u32 = 8;
+const SAMPLES: usize = 8;
+const CONSERVATIVE_DIVISOR: f64 = 4.0;
+const CONSERVATIVE_ROUNDS: u32 = 5;
+
+impl HyStart {
+    /// A slow start that begins.
+    pub(super) fn new(now: Instant) -> Self {
+        Self {
+            phase: Phase::SlowStart,
+            round_start: now,
+            last_round: None,
+            this_round: None,
+            samples: 0,
+            recent: [Duration::ZERO; SAMPLES],
+        }
+    }
+
+    /// A packet that was sent then is acknowledged now.
+    pub(super) fn handle_ack(&mut self, now: Instant, sent: Instant) {
+        if sent >= self.round_start {
+            self.begin_round(now);
+        }
+        let sample = now.duration_since(sent);
+        self.this_round = Some(self.this_round.map_or(sample, |shortest| shortest.min(sample)));
+        self.recent[self.samples % SAMPLES] = sample;
+        self.samples += 1;
+        if self.samples < SAMPLES {
+            return;
+        }
+        let recent = self.recent.into_iter().min().unwrap_or(sample);
+        match self.phase {
+            Phase::SlowStart => {
+                if self.last_round.is_some_and(|last| recent >= last + threshold(last)) {
+                    self.phase = Phase::Conservative { rounds: 0, baseline: recent };
+                }
+            }
+            // The round in which it began started with shorter ones.
+            Phase::Conservative { rounds: 1.., baseline }
+                if self.this_round.is_some_and(|shortest| shortest < baseline) =>
+            {
+                self.phase = Phase::SlowStart;
+            }
+            Phase::Conservative { baseline, .. } if recent >= baseline + threshold(baseline) => {
+                self.phase = Phase::Over;
+            }
+            Phase::Conservative { .. } | Phase::Over => {}
+        }
+    }
+
+    /// How much the window grows for these bytes.
+    pub(super) fn growth(&self, acked: f64) -> f64 {
+        match self.phase {
+            Phase::SlowStart => acked,
+            Phase::Conservative { .. } => acked / CONSERVATIVE_DIVISOR,
+            Phase::Over => 0.0,
+        }
+    }
+
+    /// Whether congestion avoidance follows.
+    pub(super) fn is_over(&self) -> bool {
+        self.phase == Phase::Over
+    }
+
+    fn begin_round(&mut self, now: Instant) {
+        self.last_round = self.this_round.take();
+        self.samples = 0;
+        self.round_start = now;
+        if let Phase::Conservative { rounds, baseline } = self.phase {
+            self.phase = match rounds + 1 {
+                CONSERVATIVE_ROUNDS => Phase::Over,
+                rounds => Phase::Conservative { rounds, baseline },
+            };
+        }
+    }
+}
+
+/// By how much round trips must have grown.
+fn threshold(shortest: Duration) -> Duration {
+    (shortest / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESHOLD, MAX_RTT_THRESHOLD)
+}

@@ -1,0 +1,353 @@
+//! One connection's stack over QUIC, either role: its packets, TLS within them, ALPN, and the machine of what is spoken.
+//! As over TCP an application gives its commands to the machine and hears of events by its [`Handler`].
+//!
+//! ```text
+//! Securing ──> Ready ──> Closing ──> Closed
+//! ```
+
+use super::end::{closed_by, failed_by};
+use super::link::Link;
+use super::socket::QuicInput;
+use super::streams::{Pump, Streams};
+use crate::failure::Failure;
+use crate::role::{Handler, QuicRole};
+use crate::status::{Negotiated, Phase, Timings, Traffic};
+use endpoint::DatagramTransmit;
+use proto::{Connection as _, Event, MultiplexedConnection as _, TransportFacts};
+use quinn_proto::{ConnectionError, Dir, Event as QuicEvent};
+use secure::QuicHandshake;
+use std::fmt;
+use trace::ConnectionRecord;
+use unit::Instant;
+
+/// A connection's stack over QUIC.
+pub struct QuicConnection<R: QuicRole> {
+    role: R,
+    link: Box<Link>,
+    streams: Streams,
+    stage: Stage<R>,
+    is_over: bool,
+    timings: Timings,
+    /// When the last call was made.
+    now: Instant,
+    /// What `poll_timeout` tells.
+    timeout: Option<Instant>,
+    /// Whether `poll_transmit` may give datagrams.
+    may_transmit: bool,
+    is_transmitting: bool,
+}
+
+enum Stage<R: QuicRole> {
+    Securing,
+    Ready { protocol: R::Protocol, machine: Box<R::Multiplexed>, handshake: QuicHandshake },
+}
+
+impl<R: QuicRole> QuicConnection<R> {
+    /// A connection whose handshake begins.
+    pub fn new(now: Instant, role: R, link: Box<Link>) -> Self {
+        let mut connection = Self {
+            role,
+            link,
+            streams: Streams::default(),
+            stage: Stage::Securing,
+            is_over: false,
+            timings: Timings { opened: now, connected: None, secured: None },
+            now,
+            timeout: None,
+            may_transmit: true,
+            is_transmitting: false,
+        };
+        connection.touch(now);
+        connection
+    }
+
+    /// The connection as its socket sees it: [`QuicSocket::settle`](crate::QuicSocket::settle) follows every call.
+    pub fn link(&mut self) -> &mut Link {
+        // What the socket answers may have to be sent.
+        self.may_transmit = true;
+        &mut self.link
+    }
+
+    /// A packet arrived.
+    pub fn handle_input(
+        &mut self,
+        now: Instant,
+        input: QuicInput,
+        handler: &mut impl Handler<R>,
+    ) -> Result<(), Failure> {
+        self.link.handle_input(input);
+        self.take_events(now, handler)
+    }
+
+    /// The time of `poll_timeout` may have come. An error where the connection should be ready by now.
+    pub fn handle_timeout(
+        &mut self,
+        now: Instant,
+        handler: &mut impl Handler<R>,
+    ) -> Result<(), Failure> {
+        if self.timeout.is_none_or(|at| at > now) {
+            return Ok(());
+        }
+        self.link.handle_timeout(now);
+        match &mut self.stage {
+            Stage::Securing => {
+                let limit = self.role.handshake_timeout();
+                if !self.is_over && limit.is_some_and(|limit| self.timings.opened + limit <= now) {
+                    self.close();
+                    return Err(Failure::TimedOut { phase: Phase::Securing });
+                }
+            }
+            Stage::Ready { machine, .. } => {
+                if machine.poll_timeout().is_some_and(|at| at <= now) {
+                    machine.handle_timeout(now);
+                }
+            }
+        }
+        self.take_events(now, handler)
+    }
+
+    /// Carries out what commands have caused, and passes on the events.
+    pub fn drain_events(&mut self, now: Instant, handler: &mut impl Handler<R>) {
+        if let Some(mut pump) = self.pump(now) {
+            pump.settle(&mut sink::<R>(handler));
+        }
+        self.touch(now);
+    }
+
+    /// When to call `handle_timeout`; None for never.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timeout
+    }
+
+    /// Writes the next datagrams to `out`, one batch at most. The machine is asked for as many bytes as congestion window
+    /// and pacer let out now. Events may follow: call `drain_events`.
+    pub fn poll_transmit(
+        &mut self,
+        now: Instant,
+        out: &mut Vec<u8>,
+        max_datagrams: usize,
+    ) -> Option<DatagramTransmit> {
+        let Self { link, streams, stage, is_over, .. } = self;
+        if let Stage::Ready { machine, .. } = stage
+            && !*is_over
+        {
+            let machine = &mut **machine;
+            Pump { now, link, streams, machine }.feed(max_datagrams);
+        }
+        let transmit = self.link.poll_transmit(now, out, max_datagrams);
+        self.may_transmit = transmit.is_some();
+        self.is_transmitting = transmit.is_some();
+        self.now = now;
+        self.timeout = self.next_timeout();
+        transmit
+    }
+
+    /// Whether `poll_transmit` may give datagrams now.
+    pub fn wants_transmit(&self) -> bool {
+        self.may_transmit
+    }
+
+    /// Whether to ask the driver now to transmit. It is asked once, and again after `poll_transmit` has given nothing.
+    pub fn poll_wants_transmit(&mut self) -> bool {
+        let tell = !self.is_transmitting && self.may_transmit;
+        self.is_transmitting |= tell;
+        tell
+    }
+
+    /// Whether the driver was asked to transmit and `poll_transmit` has not yet given everything.
+    pub fn is_transmitting(&self) -> bool {
+        self.is_transmitting
+    }
+
+    /// Ends the connection: what arrives is ignored, and the peer is told (CONNECTION_CLOSE). Call `shutdown` first on a
+    /// machine that ends with a message (GOAWAY).
+    pub fn close(&mut self) {
+        if !self.is_over {
+            self.is_over = true;
+            self.link.close(self.now, R::NO_ERROR, "");
+            self.touch(self.now);
+        }
+    }
+
+    /// The machine, once the connection is ready.
+    pub fn machine(&mut self) -> Option<&mut R::Machine> {
+        match &mut self.stage {
+            Stage::Ready { machine, .. } => Some(R::over_quic_mut(machine)),
+            Stage::Securing => None,
+        }
+    }
+
+    /// The machine to look at, once the connection is ready.
+    pub fn ready_machine(&self) -> Option<&R::Machine> {
+        match &self.stage {
+            Stage::Ready { machine, .. } => Some(R::over_quic(machine)),
+            Stage::Securing => None,
+        }
+    }
+
+    /// Whether everything that arrives is ignored: the phase is `Closing` or `Closed`.
+    pub fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    /// Where the connection stands.
+    pub fn phase(&self) -> Phase {
+        match &self.stage {
+            _ if self.is_over && self.may_transmit => Phase::Closing,
+            _ if self.is_over => Phase::Closed,
+            Stage::Securing => Phase::Securing,
+            Stage::Ready { .. } => Phase::Ready,
+        }
+    }
+
+    /// What is spoken, once that is known.
+    pub fn protocol(&self) -> Option<R::Protocol> {
+        match &self.stage {
+            Stage::Ready { protocol, .. } => Some(*protocol),
+            Stage::Securing => None,
+        }
+    }
+
+    /// What was negotiated, once the connection is ready.
+    pub fn negotiated(&self) -> Option<Negotiated<'_, R::Protocol>> {
+        match &self.stage {
+            Stage::Ready { protocol, handshake, .. } => {
+                Some(Negotiated { protocol: *protocol, tls: handshake.negotiated() })
+            }
+            Stage::Securing => None,
+        }
+    }
+
+    /// When its phases ended. QUIC connects and secures in one: both end at once, as curl tells it, too.
+    pub fn timings(&self) -> Timings {
+        self.timings
+    }
+
+    /// Bytes of its datagrams so far.
+    pub fn traffic(&self) -> Traffic {
+        self.link.traffic()
+    }
+
+    /// Fills in what a row of a connection has from its transport.
+    pub fn complete(&self, record: &mut ConnectionRecord) {
+        let Timings { opened, connected, secured } = self.timings;
+        record.opened = opened;
+        record.connected = connected;
+        record.secured = secured;
+        if let Some(negotiated) = self.negotiated() {
+            record.tls = negotiated.tls.map(|tls| tls.record());
+            record.protocol = negotiated.protocol.into();
+        }
+        let Traffic { received, sent } = self.traffic();
+        record.bytes_received = received;
+        record.bytes_sent = sent;
+    }
+
+    fn take_events(&mut self, now: Instant, handler: &mut impl Handler<R>) -> Result<(), Failure> {
+        let mut taken = Ok(());
+        while let Some(event) = self.link.poll_event() {
+            match event {
+                QuicEvent::Connected => taken = taken.and(self.become_ready(now, handler)),
+                QuicEvent::ConnectionLost { reason } => {
+                    taken = taken.and(self.lose(now, &reason, handler));
+                }
+                event => {
+                    if let Some(mut pump) = self.pump(now) {
+                        pump.handle_event(event, &mut sink::<R>(handler));
+                    }
+                }
+            }
+        }
+        self.drain_events(now, handler);
+        taken
+    }
+
+    /// The handshake is over: makes the machine.
+    fn become_ready(&mut self, now: Instant, handler: &mut impl Handler<R>) -> Result<(), Failure> {
+        self.timings.connected = Some(now);
+        self.timings.secured = Some(now);
+        let Some(handshake) = self.link.handshake() else { return Ok(()) };
+        let tls = handshake.negotiated();
+        let chosen = self.role.choose(Some(tls.and_then(|tls| tls.alpn)), &[]);
+        let made = chosen.and_then(|protocol| {
+            let protocol = protocol.ok_or(Failure::UnknownProtocol)?;
+            let machine = self.role.multiplexed(now, protocol).ok_or(Failure::UnknownProtocol)?;
+            Ok((protocol, machine))
+        });
+        let (protocol, mut machine) = match made {
+            Ok(made) => made,
+            Err(failure) => {
+                self.close();
+                return Err(failure);
+            }
+        };
+        machine.handle_transport(now, TransportFacts::default());
+        handler.handle_ready(R::over_quic_mut(&mut machine), Negotiated { protocol, tls });
+        self.stage = Stage::Ready { protocol, machine, handshake };
+        if let Some(mut pump) = self.pump(now) {
+            pump.open_ahead(Dir::Bi);
+            pump.open_ahead(Dir::Uni);
+        }
+        Ok(())
+    }
+
+    /// The connection is lost, or the peer closed it.
+    fn lose(
+        &mut self,
+        now: Instant,
+        reason: &ConnectionError,
+        handler: &mut impl Handler<R>,
+    ) -> Result<(), Failure> {
+        let was_over = std::mem::replace(&mut self.is_over, true);
+        match &mut self.stage {
+            Stage::Securing if was_over => Ok(()),
+            Stage::Securing => Err(failed_by(reason, self.link.handshake())),
+            Stage::Ready { machine, .. } => {
+                machine.handle_transport_closed(now, closed_by(reason, R::NO_ERROR));
+                if let Some(mut pump) = self.pump(now) {
+                    pump.settle(&mut sink::<R>(handler));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn pump(&mut self, now: Instant) -> Option<Pump<'_, R::Multiplexed>> {
+        let Self { link, streams, stage, .. } = self;
+        let Stage::Ready { machine, .. } = stage else { return None };
+        Some(Pump { now, link, streams, machine })
+    }
+
+    /// After any input or command there may be packets to send, and other times to wait for.
+    fn touch(&mut self, now: Instant) {
+        self.now = now;
+        self.may_transmit = true;
+        self.timeout = self.next_timeout();
+    }
+
+    fn next_timeout(&mut self) -> Option<Instant> {
+        let above = match &self.stage {
+            _ if self.is_over => None,
+            Stage::Securing => {
+                self.role.handshake_timeout().map(|limit| self.timings.opened + limit)
+            }
+            Stage::Ready { machine, .. } => machine.poll_timeout(),
+        };
+        [above, self.link.poll_timeout()].into_iter().flatten().min()
+    }
+}
+
+/// Passes a machine's events to the application.
+fn sink<R: QuicRole>(handler: &mut impl Handler<R>) -> impl FnMut(&mut R::Multiplexed, Event<'_>) {
+    |machine, event| handler.handle_event(R::over_quic_mut(machine), event)
+}
+
+impl<R: QuicRole> fmt::Debug for QuicConnection<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QuicConnection")
+            .field("phase", &self.phase())
+            .field("protocol", &self.protocol())
+            .field("timings", &self.timings)
+            .finish_non_exhaustive()
+    }
+}

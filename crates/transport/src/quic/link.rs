@@ -1,0 +1,229 @@
+//! One QUIC connection: its packets, its timers, and the way to what its machine needs of its streams. The one rule:
+//! nothing here knows what the streams' bytes mean.
+
+use super::clock::{from_std, to_std};
+use super::congestion::LossBased;
+use super::socket::{QuicHandle, QuicInput, datagram_transmit};
+use crate::status::Traffic;
+use bytes::Bytes;
+use endpoint::DatagramTransmit;
+use quinn_proto::{Connection, ConnectionHandle, Dir, Event, StreamId, VarInt, WriteError};
+use secure::QuicHandshake;
+use std::fmt;
+use unit::Instant;
+
+/// A QUIC connection.
+pub struct Link {
+    pub(super) handle: ConnectionHandle,
+    pub(super) quic: Connection,
+    /// At least so many bytes of streams were handed over but are in no datagram yet.
+    waiting: u64,
+}
+
+/// What arrived of a stream.
+pub(super) struct Received {
+    pub(super) chunks: Vec<Bytes>,
+    pub(super) end: StreamEnd,
+}
+
+/// What follows the bytes of a stream.
+pub(super) enum StreamEnd {
+    /// More, later.
+    Open,
+    /// More, which is there already.
+    Unread,
+    Finished,
+    Reset(u64),
+}
+
+/// How far a stream took bytes.
+pub(super) enum Taken {
+    All,
+    /// Flow control allows no more; this is left.
+    Blocked(Vec<Bytes>),
+    /// The stream is no more.
+    Never,
+}
+
+impl Link {
+    pub(super) fn new(handle: ConnectionHandle, quic: Connection) -> Self {
+        Self { handle, quic, waiting: 0 }
+    }
+
+    /// Its place at its socket.
+    pub fn handle(&self) -> QuicHandle {
+        QuicHandle(self.handle.0)
+    }
+
+    /// A packet for this connection arrived.
+    pub fn handle_input(&mut self, input: QuicInput) {
+        self.quic.handle_event(*input.0);
+    }
+
+    pub(super) fn handle_timeout(&mut self, now: Instant) {
+        self.quic.handle_timeout(to_std(now));
+    }
+
+    pub(super) fn poll_timeout(&mut self) -> Option<Instant> {
+        self.quic.poll_timeout().map(from_std)
+    }
+
+    pub(super) fn poll_event(&mut self) -> Option<Event> {
+        self.quic.poll()
+    }
+
+    /// Writes the next datagrams to `out`: one batch for the kernel's segmentation.
+    pub(super) fn poll_transmit(
+        &mut self,
+        now: Instant,
+        out: &mut Vec<u8>,
+        max_datagrams: usize,
+    ) -> Option<DatagramTransmit> {
+        let max = self.batch(max_datagrams);
+        let transmit = self.quic.poll_transmit(to_std(now), max, out)?;
+        out.truncate(transmit.size);
+        self.waiting = self.waiting.saturating_sub(transmit.size as u64);
+        Some(datagram_transmit(&transmit))
+    }
+
+    /// The datagrams of a batch at most: the kernel takes no more than one largest datagram's bytes.
+    fn batch(&self, max_datagrams: usize) -> usize {
+        let fits = MAX_BATCH_BYTES / usize::from(self.quic.current_mtu());
+        max_datagrams.min(fits).max(1)
+    }
+
+    /// How many bytes of streams congestion window and pacer let out now, at most those of one batch. quinn-proto does
+    /// not change the order of what it has: what is handed over early cannot be overtaken.
+    pub(super) fn demand(&self, max_datagrams: usize) -> usize {
+        let controller = self.quic.congestion_state().clone_box().into_any();
+        let Ok(controller) = controller.downcast::<LossBased>() else { return 0 };
+        // Something waits for an acknowledgement or for the pacer.
+        if self.waiting > 0 && controller.in_flight() > 0 {
+            return 0;
+        }
+        let mtu = usize::from(self.quic.current_mtu());
+        let burst = self.pacer_burst(controller.window_bytes());
+        let allowed = controller.allowance().min(burst) as usize / mtu;
+        allowed.min(self.batch(max_datagrams)) * (mtu - OVERHEAD)
+    }
+
+    /// The bytes that quinn-proto's pacer lets out at once: those of 2 ms, between 10 and 256 datagrams.
+    fn pacer_burst(&self, window: u64) -> u64 {
+        let rtt = self.quic.rtt().as_nanos().max(1);
+        let burst = u128::from(window) * PACER_INTERVAL / rtt;
+        let mtu = u64::from(self.quic.current_mtu());
+        u64::try_from(burst).unwrap_or(u64::MAX).clamp(10 * mtu, 256 * mtu)
+    }
+
+    /// Hands over bytes of a stream, by reference.
+    pub(super) fn write(&mut self, stream: u64, mut chunks: Vec<Bytes>) -> Taken {
+        while !chunks.is_empty() {
+            match self.quic.send_stream(id(stream)).write_chunks(&mut chunks) {
+                Ok(written) => {
+                    self.waiting += written.bytes as u64;
+                    chunks.drain(..written.chunks);
+                }
+                Err(WriteError::Blocked) => return Taken::Blocked(chunks),
+                Err(WriteError::Stopped(_) | WriteError::ClosedStream) => return Taken::Never,
+            }
+        }
+        Taken::All
+    }
+
+    /// Ends the sending side of a stream. It may be gone already: then the peer has been told by other means.
+    pub(super) fn finish(&mut self, stream: u64) {
+        let _gone = self.quic.send_stream(id(stream)).finish();
+        // The end may need a datagram of its own.
+        self.waiting += 1;
+    }
+
+    /// Abandons the sending side.
+    pub(super) fn reset(&mut self, stream: u64, code: u64) {
+        let _gone = self.quic.send_stream(id(stream)).reset(error_code(code));
+        self.forget_waiting();
+    }
+
+    /// Asks the peer to send no more of the stream.
+    pub(super) fn stop(&mut self, stream: u64, code: u64) {
+        let _gone = self.quic.recv_stream(id(stream)).stop(error_code(code));
+    }
+
+    /// What waited may have been dropped.
+    pub(super) fn forget_waiting(&mut self) {
+        self.waiting = 0;
+    }
+
+    /// Takes what arrived of a stream.
+    pub(super) fn read(&mut self, stream: u64) -> Option<Received> {
+        let mut stream = self.quic.recv_stream(id(stream));
+        let mut incoming = stream.read(true).ok()?;
+        let mut chunks = Vec::new();
+        let end = loop {
+            if chunks.len() == CHUNKS_A_TURN {
+                break StreamEnd::Unread;
+            }
+            match incoming.next(usize::MAX) {
+                Ok(Some(chunk)) => chunks.push(chunk.bytes),
+                Ok(None) => break StreamEnd::Finished,
+                Err(quinn_proto::ReadError::Blocked) => break StreamEnd::Open,
+                Err(quinn_proto::ReadError::Reset(code)) => break StreamEnd::Reset(code.into()),
+            }
+        };
+        let _polled_anyway = incoming.finalize();
+        Some(Received { chunks, end })
+    }
+
+    /// The next stream that the peer opened.
+    pub(super) fn accept(&mut self, dir: Dir) -> Option<u64> {
+        self.quic.streams().accept(dir).map(u64::from)
+    }
+
+    /// Opens a stream. The peer sees it by its first bytes.
+    pub(super) fn open(&mut self, dir: Dir) -> Option<u64> {
+        self.quic.streams().open(dir).map(u64::from)
+    }
+
+    /// Closes the connection with a code of the application's.
+    pub(super) fn close(&mut self, now: Instant, code: u64, reason: &'static str) {
+        self.quic.close(to_std(now), error_code(code), Bytes::from_static(reason.as_bytes()));
+    }
+
+    /// What TLS says of the handshake.
+    pub(super) fn handshake(&self) -> Option<QuicHandshake> {
+        let data = self.quic.crypto_session().handshake_data()?;
+        data.downcast().ok().map(|handshake| *handshake)
+    }
+
+    /// Bytes of datagrams so far.
+    pub(super) fn traffic(&self) -> Traffic {
+        let stats = self.quic.stats();
+        Traffic { received: stats.udp_rx.bytes, sent: stats.udp_tx.bytes }
+    }
+}
+
+fn id(stream: u64) -> StreamId {
+    // Identifiers come from quinn-proto.
+    StreamId::from(VarInt::from_u64(stream).unwrap_or(VarInt::MAX))
+}
+
+fn error_code(code: u64) -> VarInt {
+    VarInt::from_u64(code).unwrap_or(VarInt::MAX)
+}
+
+/// Header, packet number, tag and the header of a STREAM frame, at most about this.
+const OVERHEAD: usize = 48;
+
+/// The payload of the largest UDP datagram over IPv4.
+const MAX_BATCH_BYTES: usize = 65_507;
+
+/// In nanoseconds.
+const PACER_INTERVAL: u128 = 2_000_000;
+
+/// Chunks of a stream that are read before others have their turn.
+const CHUNKS_A_TURN: usize = 64;
+
+impl fmt::Debug for Link {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Link").field("handle", &self.handle).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,137 @@
+//! The settings of QUIC, for either role.
+
+use super::congestion::{CongestionController, Factory};
+use quinn_proto::{
+    EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TimeSource, TransportConfig, VarInt,
+};
+use secure::{QUIC_VERSION, TimeProvider};
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use unit::Seed;
+
+/// The settings of QUIC connections.
+#[derive(Debug, Clone)]
+pub struct QuicSettings {
+    /// Who decides how much may be in flight.
+    pub congestion_controller: CongestionController,
+    /// Packets of the first round (RFC 9002 §7.2 has ten).
+    pub initial_window: u32,
+    /// Bytes of a datagram before anything is known of the path, 1,200 or more.
+    pub initial_mtu: u16,
+    /// Whether larger datagrams are tried.
+    pub mtu_discovery: MtuDiscovery,
+    /// Bytes of one stream that the peer may send before they are read.
+    pub stream_window: u32,
+    /// Bytes of all streams that the peer may send before they are read.
+    pub connection_window: u32,
+    /// Bidirectional streams that the peer may have open at a time.
+    pub max_streams: u32,
+    /// A connection ends after this time without a packet.
+    pub idle_timeout: Duration,
+    /// Whether a server has each client prove its address.
+    pub address_validation: AddressValidation,
+    /// Where connection IDs come from; None for the system's randomness.
+    pub seed: Option<Seed>,
+}
+
+/// Whether larger datagrams are tried (RFC 8899).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum MtuDiscovery {
+    /// Up to 1,452 bytes: Ethernet's 1,500 without the headers of IPv6 and UDP.
+    #[default]
+    On,
+    /// All datagrams are of the initial size.
+    Off,
+}
+
+/// Whether a server answers a client's first packet with a Retry (RFC 9000 §8.1.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum AddressValidation {
+    /// The handshake proves the client's address.
+    #[default]
+    ByHandshake,
+    /// A Retry does, where the client has brought no token: one round trip more.
+    ByRetry,
+}
+
+impl Default for QuicSettings {
+    fn default() -> Self {
+        Self {
+            congestion_controller: CongestionController::default(),
+            initial_window: 10,
+            initial_mtu: 1_200,
+            mtu_discovery: MtuDiscovery::On,
+            stream_window: 6 * 1024 * 1024,
+            connection_window: 15 * 1024 * 1024,
+            max_streams: 100,
+            idle_timeout: Duration::from_secs(75),
+            address_validation: AddressValidation::ByHandshake,
+            seed: None,
+        }
+    }
+}
+
+impl QuicSettings {
+    pub(super) fn transport(&self) -> Arc<TransportConfig> {
+        let mut config = TransportConfig::default();
+        let factory = Factory {
+            controller: self.congestion_controller,
+            initial_packets: self.initial_window,
+        };
+        let discovery = match self.mtu_discovery {
+            MtuDiscovery::On => Some(MtuDiscoveryConfig::default()),
+            MtuDiscovery::Off => None,
+        };
+        // quinn-proto holds idle time-outs in milliseconds; what does not fit means none.
+        let idle = IdleTimeout::try_from(self.idle_timeout).ok();
+        config
+            .congestion_controller_factory(Arc::new(factory))
+            .initial_mtu(self.initial_mtu)
+            .mtu_discovery_config(discovery)
+            .stream_receive_window(VarInt::from_u32(self.stream_window))
+            .receive_window(VarInt::from_u32(self.connection_window))
+            .send_window(SEND_WINDOW)
+            .max_concurrent_bidi_streams(VarInt::from_u32(self.max_streams))
+            .max_concurrent_uni_streams(VarInt::from_u32(UNIDIRECTIONAL_STREAMS))
+            .max_idle_timeout(idle);
+        Arc::new(config)
+    }
+
+    pub(super) fn endpoint(&self) -> Arc<EndpointConfig> {
+        let mut config = EndpointConfig::default();
+        config.supported_versions(vec![QUIC_VERSION]);
+        config.rng_seed(self.seed.map(bytes));
+        Arc::new(config)
+    }
+}
+
+/// Unacknowledged bytes that a connection keeps for retransmission. The congestion window bounds them before.
+const SEND_WINDOW: u64 = 64 * 1024 * 1024;
+
+/// HTTP/3 needs three, and grease may open more (RFC 9114 §6.2).
+const UNIDIRECTIONAL_STREAMS: u32 = 16;
+
+fn bytes(seed: Seed) -> [u8; 32] {
+    let mut bytes = [0; 32];
+    for (index, part) in bytes.chunks_exact_mut(8).enumerate() {
+        part.copy_from_slice(&seed.draw(index as u64).to_le_bytes());
+    }
+    bytes
+}
+
+/// The wall clock of TLS, for the ages of tokens.
+pub(super) struct WallClock(pub(super) Arc<dyn TimeProvider>);
+
+impl TimeSource for WallClock {
+    fn now(&self) -> SystemTime {
+        let since_epoch = self.0.current_time().map_or(0, |time| time.as_secs());
+        UNIX_EPOCH + Duration::from_secs(since_epoch)
+    }
+}
+
+impl fmt::Debug for WallClock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("WallClock")
+    }
+}

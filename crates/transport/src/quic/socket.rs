@@ -1,0 +1,261 @@
+//! One UDP socket with many QUIC connections: which datagram belongs to which of them, and what is answered without any
+//! (Retry, version negotiation, stateless reset). The one rule: connections are their owner's; this holds only their
+//! identifiers.
+
+use super::clock::to_std;
+use super::link::Link;
+use super::settings::{AddressValidation, QuicSettings, WallClock};
+use crate::failure::Failure;
+use bytes::BytesMut;
+use endpoint::{DatagramTransmit, Ecn, ReceivedDatagrams};
+use quinn_proto::{
+    ClientConfig, ConnectError, ConnectionEvent, DatagramEvent, EcnCodepoint, Endpoint, Incoming,
+    ServerConfig, TokenMemoryCache, Transmit,
+};
+use secure::{QuicClientTls, QuicServerTls, TlsError};
+use std::collections::VecDeque;
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use unit::Instant;
+
+/// What carries QUIC over one UDP socket, for either role.
+pub struct QuicSocket {
+    endpoint: Endpoint,
+    /// A client's settings for a new connection.
+    client: Option<ClientConfig>,
+    address_validation: AddressValidation,
+    /// Datagrams that belong to no connection.
+    answers: VecDeque<(DatagramTransmit, Vec<u8>)>,
+}
+
+/// A connection, by its place at its socket: dense and used again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct QuicHandle(pub usize);
+
+/// What a datagram brought.
+#[derive(Debug)]
+pub enum Arrival {
+    /// A client opens a connection. It has taken the datagram.
+    Opened(Box<Link>),
+    /// Something for this connection: `handle_input` takes it.
+    Input(QuicHandle, QuicInput),
+}
+
+/// A received packet for a connection.
+#[derive(Debug)]
+pub struct QuicInput(pub(super) Box<ConnectionEvent>);
+
+/// Whether a connection may be opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Admission {
+    /// It may.
+    Open,
+    /// There are too many: its client is told so (CONNECTION_REFUSED).
+    Full,
+}
+
+impl QuicSocket {
+    /// A client's socket.
+    pub fn client(settings: &QuicSettings, tls: Arc<QuicClientTls>) -> Self {
+        let mut client = ClientConfig::new(tls);
+        client.transport_config(settings.transport());
+        client.token_store(Arc::new(TokenMemoryCache::default()));
+        let endpoint = Endpoint::new(settings.endpoint(), None, MAY_DISCOVER_MTU, None);
+        Self::new(settings, endpoint, Some(client))
+    }
+
+    /// A server's socket.
+    pub fn server(settings: &QuicSettings, tls: Arc<QuicServerTls>) -> Self {
+        let wall_clock = tls.wall_clock();
+        let mut server = ServerConfig::with_crypto(tls);
+        server.transport_config(settings.transport());
+        server.time_source(Arc::new(WallClock(wall_clock)));
+        let server = Some(Arc::new(server));
+        let endpoint = Endpoint::new(settings.endpoint(), server, MAY_DISCOVER_MTU, None);
+        Self::new(settings, endpoint, None)
+    }
+
+    fn new(settings: &QuicSettings, endpoint: Endpoint, client: Option<ClientConfig>) -> Self {
+        let address_validation = settings.address_validation;
+        Self { endpoint, client, address_validation, answers: VecDeque::new() }
+    }
+
+    /// Client: begins a connection. `server_name` is what the certificate must be valid for.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        remote: SocketAddr,
+        server_name: &str,
+    ) -> Result<Box<Link>, Failure> {
+        let begun =
+            self.client.clone().ok_or(ConnectError::NoDefaultClientConfig).and_then(|config| {
+                let bare = server_name.trim_start_matches('[').trim_end_matches(']');
+                self.endpoint.connect(to_std(now), config, remote, bare)
+            });
+        match begun {
+            Ok((handle, quic)) => Ok(Box::new(Link::new(handle, quic))),
+            Err(ConnectError::InvalidServerName(name)) => {
+                Err(Failure::Name(TlsError::BadName(name)))
+            }
+            Err(_) => Err(Failure::Ended),
+        }
+    }
+
+    /// Takes datagrams and gives what they brought, one by one.
+    pub fn handle_datagrams(
+        &mut self,
+        now: Instant,
+        received: ReceivedDatagrams,
+        admission: Admission,
+        mut give: impl FnMut(&mut Self, Arrival),
+    ) {
+        let ReceivedDatagrams { remote, local, ecn, stride, mut data } = received;
+        let ecn = ecn.map(codepoint);
+        while !data.is_empty() {
+            let datagram = data.split_to(stride.clamp(1, data.len()));
+            let datagram = Datagram { remote, local, ecn, data: datagram };
+            if let Some(arrival) = self.handle_datagram(now, datagram, admission) {
+                give(self, arrival);
+            }
+        }
+    }
+
+    fn handle_datagram(
+        &mut self,
+        now: Instant,
+        datagram: Datagram,
+        admission: Admission,
+    ) -> Option<Arrival> {
+        let Datagram { remote, local, ecn, data } = datagram;
+        let mut answer = Vec::new();
+        match self.endpoint.handle(to_std(now), remote, local, ecn, data, &mut answer)? {
+            DatagramEvent::ConnectionEvent(handle, event) => {
+                Some(Arrival::Input(QuicHandle(handle.0), QuicInput(Box::new(event))))
+            }
+            DatagramEvent::Response(transmit) => {
+                self.answer(&transmit, answer);
+                None
+            }
+            DatagramEvent::NewConnection(incoming) => {
+                self.handle_incoming(now, incoming, admission, answer)
+            }
+        }
+    }
+
+    fn handle_incoming(
+        &mut self,
+        now: Instant,
+        incoming: Incoming,
+        admission: Admission,
+        mut answer: Vec<u8>,
+    ) -> Option<Arrival> {
+        if admission == Admission::Full {
+            let transmit = self.endpoint.refuse(incoming, &mut answer);
+            self.answer(&transmit, answer);
+            return None;
+        }
+        let wants_proof = self.address_validation == AddressValidation::ByRetry
+            && !incoming.remote_address_validated();
+        if wants_proof {
+            // It fails only for a client that brought a Retry's token, and that one's address is validated.
+            if let Ok(transmit) = self.endpoint.retry(incoming, &mut answer) {
+                self.answer(&transmit, answer);
+            }
+            return None;
+        }
+        match self.endpoint.accept(incoming, to_std(now), &mut answer, None) {
+            Ok((handle, quic)) => Some(Arrival::Opened(Box::new(Link::new(handle, quic)))),
+            Err(refused) => {
+                if let Some(transmit) = refused.response {
+                    self.answer(&transmit, answer);
+                }
+                None
+            }
+        }
+    }
+
+    /// Passes on what a connection has for its socket: call it after every call of the connection's. Tells whether the
+    /// connection has come to its end, so that its place is free.
+    pub fn settle(&mut self, link: &mut Link) -> Lifetime {
+        while let Some(event) = link.quic.poll_endpoint_events() {
+            let is_drained = event.is_drained();
+            if let Some(event) = self.endpoint.handle_event(link.handle, event) {
+                link.quic.handle_event(event);
+            }
+            if is_drained {
+                return Lifetime::Over;
+            }
+        }
+        Lifetime::Goes
+    }
+
+    /// The next datagram that belongs to no connection.
+    pub fn poll_answer(&mut self, out: &mut Vec<u8>) -> Option<DatagramTransmit> {
+        let (transmit, bytes) = self.answers.pop_front()?;
+        out.extend_from_slice(&bytes);
+        Some(transmit)
+    }
+
+    /// Whether `poll_answer` would give one.
+    pub fn has_answer(&self) -> bool {
+        !self.answers.is_empty()
+    }
+
+    fn answer(&mut self, transmit: &Transmit, mut bytes: Vec<u8>) {
+        // Under a flood those that wait are dropped first: the path may lose them, too.
+        if self.answers.len() < MAX_ANSWERS {
+            bytes.truncate(transmit.size);
+            self.answers.push_back((datagram_transmit(transmit), bytes));
+        }
+    }
+}
+
+/// Whether a connection goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Lifetime {
+    /// It does.
+    Goes,
+    /// It has ended, and late packets of the peer's need no answer any more.
+    Over,
+}
+
+struct Datagram {
+    remote: SocketAddr,
+    local: Option<std::net::IpAddr>,
+    ecn: Option<EcnCodepoint>,
+    data: BytesMut,
+}
+
+/// The reactor forbids fragmentation where the kernel can.
+const MAY_DISCOVER_MTU: bool = true;
+
+const MAX_ANSWERS: usize = 1024;
+
+pub(super) fn datagram_transmit(transmit: &Transmit) -> DatagramTransmit {
+    let ecn = transmit.ecn.map(|ecn| match ecn {
+        EcnCodepoint::Ect0 => Ecn::Ect0,
+        EcnCodepoint::Ect1 => Ecn::Ect1,
+        EcnCodepoint::Ce => Ecn::Ce,
+    });
+    DatagramTransmit {
+        remote: transmit.destination,
+        local: transmit.src_ip,
+        ecn,
+        segment_size: transmit.segment_size,
+    }
+}
+
+fn codepoint(ecn: Ecn) -> EcnCodepoint {
+    match ecn {
+        Ecn::Ect0 => EcnCodepoint::Ect0,
+        Ecn::Ect1 => EcnCodepoint::Ect1,
+        Ecn::Ce => EcnCodepoint::Ce,
+    }
+}
+
+impl fmt::Debug for QuicSocket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("QuicSocket").field("answers", &self.answers.len()).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,196 @@
+//! Moves the bytes of streams between a QUIC connection and the machine above it. The one rule: the machine chooses, and
+//! is asked only when congestion window and pacer let bytes out.
+
+use super::link::{Link, Received, StreamEnd, Taken};
+use bytes::Bytes;
+use endpoint::SendBuf;
+use proto::{Event, Fin, MultiplexedConnection, StreamAction, StreamId, StreamKind};
+use quinn_proto::{Dir, Event as QuicEvent, StreamEvent};
+use std::collections::BTreeMap;
+use unit::Instant;
+
+/// The streams of one connection, as far as this side keeps something of them.
+#[derive(Debug, Default)]
+pub(super) struct Streams {
+    /// What flow control keeps back.
+    blocked: BTreeMap<u64, Blocked>,
+    bidirectional: Ahead,
+    unidirectional: Ahead,
+}
+
+/// The rest of a transmit.
+#[derive(Debug)]
+struct Blocked {
+    chunks: Vec<Bytes>,
+    fin: Fin,
+}
+
+/// Streams opened before the machine asks for them. quinn-proto does not tell how many the peer allows, but opening
+/// sends nothing, so that the machine can be told of those that are open.
+#[derive(Debug, Default, Clone, Copy)]
+struct Ahead {
+    opened: u64,
+    taken: u64,
+}
+
+/// A connection and its machine during one call.
+pub(super) struct Pump<'a, M: ?Sized> {
+    pub(super) now: Instant,
+    pub(super) link: &'a mut Link,
+    pub(super) streams: &'a mut Streams,
+    pub(super) machine: &'a mut M,
+}
+
+impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
+    /// An event of a stream's.
+    pub(super) fn handle_event(
+        &mut self,
+        event: QuicEvent,
+        sink: &mut impl FnMut(&mut M, Event<'_>),
+    ) {
+        match event {
+            QuicEvent::Stream(StreamEvent::Opened { dir }) => {
+                while let Some(stream) = self.link.accept(dir) {
+                    self.read(stream, sink);
+                }
+            }
+            QuicEvent::Stream(StreamEvent::Readable { id }) => self.read(id.into(), sink),
+            QuicEvent::Stream(StreamEvent::Writable { id }) => self.unblock(id.into()),
+            QuicEvent::Stream(StreamEvent::Stopped { id, error_code }) => {
+                let stream = u64::from(id);
+                self.streams.blocked.remove(&stream);
+                self.link.forget_waiting();
+                self.machine.handle_stop_sending(self.now, StreamId(stream), error_code.into());
+            }
+            QuicEvent::Stream(StreamEvent::Available { dir }) => self.open_ahead(dir),
+            // No datagrams are offered, and the rest is not a stream's.
+            _ => {}
+        }
+    }
+
+    /// Tells the machine how many streams it may open.
+    pub(super) fn open_ahead(&mut self, dir: Dir) {
+        let (ahead, kind) = match dir {
+            Dir::Bi => (&mut self.streams.bidirectional, StreamKind::Bidirectional),
+            Dir::Uni => (&mut self.streams.unidirectional, StreamKind::Unidirectional),
+        };
+        let before = ahead.opened;
+        while ahead.opened < ahead.taken + MAX_AHEAD && self.link.open(dir).is_some() {
+            ahead.opened += 1;
+        }
+        if ahead.opened > before {
+            self.machine.handle_stream_limit(kind, ahead.opened);
+        }
+    }
+
+    /// Carries out what the machine wants, and passes on its events, until there is nothing more.
+    pub(super) fn settle(&mut self, sink: &mut impl FnMut(&mut M, Event<'_>)) {
+        loop {
+            if let Some(event) = self.machine.poll_event(self.now) {
+                sink(self.machine, event);
+            } else if let Some(action) = self.machine.poll_stream_action() {
+                self.act(action, sink);
+            } else if let Some(backlog) = self.machine.take_backlog() {
+                self.hand_in(backlog.stream, &backlog.bytes, backlog.fin, sink);
+            } else {
+                return;
+            }
+        }
+    }
+
+    fn act(&mut self, action: StreamAction, sink: &mut impl FnMut(&mut M, Event<'_>)) {
+        match action {
+            StreamAction::Open { kind, .. } => {
+                let (ahead, dir) = match kind {
+                    StreamKind::Bidirectional => (&mut self.streams.bidirectional, Dir::Bi),
+                    StreamKind::Unidirectional => (&mut self.streams.unidirectional, Dir::Uni),
+                };
+                ahead.taken += 1;
+                self.open_ahead(dir);
+            }
+            StreamAction::Reset { stream, code } => {
+                self.streams.blocked.remove(&stream.0);
+                self.link.reset(stream.0, code);
+            }
+            StreamAction::StopSending { stream, code } => self.link.stop(stream.0, code),
+            StreamAction::Read { stream } => self.read(stream.0, sink),
+            StreamAction::Close { code, reason } => self.link.close(self.now, code, reason),
+        }
+    }
+
+    /// Reads a stream as far as the machine wants it.
+    fn read(&mut self, stream: u64, sink: &mut impl FnMut(&mut M, Event<'_>)) {
+        while self.machine.wants_read(StreamId(stream)) {
+            let Some(Received { chunks, end }) = self.link.read(stream) else { return };
+            let last = chunks.len().saturating_sub(1);
+            let is_finished = matches!(end, StreamEnd::Finished);
+            for (index, chunk) in chunks.iter().enumerate() {
+                let fin = if is_finished && index == last { Fin::Last } else { Fin::More };
+                self.hand_in(StreamId(stream), chunk, fin, sink);
+            }
+            if is_finished && chunks.is_empty() {
+                self.hand_in(StreamId(stream), &[], Fin::Last, sink);
+            }
+            match end {
+                StreamEnd::Unread => {}
+                StreamEnd::Open | StreamEnd::Finished => return,
+                StreamEnd::Reset(code) => {
+                    return self.machine.handle_stream_reset(self.now, StreamId(stream), code);
+                }
+            }
+        }
+    }
+
+    fn hand_in(
+        &mut self,
+        stream: StreamId,
+        bytes: &[u8],
+        fin: Fin,
+        sink: &mut impl FnMut(&mut M, Event<'_>),
+    ) {
+        let mut input = bytes;
+        while let Some(event) = self.machine.handle_stream(self.now, stream, &mut input, fin) {
+            sink(self.machine, event);
+        }
+        debug_assert!(input.is_empty(), "a machine takes all bytes");
+    }
+
+    /// Asks the machine for as many bytes as may go now, and hands them over.
+    pub(super) fn feed(&mut self, max_datagrams: usize) {
+        let mut left = self.link.demand(max_datagrams);
+        let mut out = SendBuf::new();
+        while left > 0 {
+            let Some(transmit) = self.machine.poll_stream_transmit(self.now, &mut out, left) else {
+                return;
+            };
+            left = left.saturating_sub(out.len().max(1));
+            let chunks = std::iter::from_fn(|| out.take_piece()).collect();
+            self.write(transmit.stream.0, Blocked { chunks, fin: transmit.fin });
+        }
+    }
+
+    fn write(&mut self, stream: u64, bytes: Blocked) {
+        let fin = bytes.fin;
+        match self.link.write(stream, bytes.chunks) {
+            Taken::All if fin == Fin::Last => self.link.finish(stream),
+            // The machine hears of the stream's end by an event.
+            Taken::All | Taken::Never => {}
+            Taken::Blocked(chunks) => {
+                self.streams.blocked.insert(stream, Blocked { chunks, fin });
+                self.machine.handle_stream_blocked(StreamId(stream));
+            }
+        }
+    }
+
+    fn unblock(&mut self, stream: u64) {
+        if let Some(bytes) = self.streams.blocked.remove(&stream) {
+            self.write(stream, bytes);
+        }
+        if !self.streams.blocked.contains_key(&stream) {
+            self.machine.handle_stream_writable(StreamId(stream));
+        }
+    }
+}
+
+/// Streams that are opened ahead of the machine.
+const MAX_AHEAD: u64 = 128;

@@ -1,0 +1,232 @@
+//! QUIC in virtual time: what takes how many round trips, the first round, slow start, Retry, loss, resets and ends.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of a test fail with it")]
+
+mod ends;
+mod toy;
+
+use ends::Side;
+use link::{LinkSpec, no_traces};
+use proto::{Connection, Error, StreamId};
+use secure::{
+    Authority, AuthoritySpec, ClientTls, ClientTlsOptions, ServerTls, ServerTlsOptions, TlsError,
+};
+use sim::{Host, Path, World};
+use std::time::Duration;
+use toy::{ALPN, Far, Near};
+use trace::{Direction, Fate};
+use transport::{
+    AddressValidation, CongestionController, Failure, MtuDiscovery, QuicSettings, QuicSocket,
+};
+use unit::{Instant, Seed};
+
+const BEGIN: Instant = Instant::from_nanos(1_000_000_000);
+
+struct Pair {
+    world: World,
+    near: Host<Side<Near>>,
+    far: Host<Side<Far>>,
+}
+
+/// Equal datagrams from the first to the last.
+fn settings() -> QuicSettings {
+    QuicSettings {
+        mtu_discovery: MtuDiscovery::Off,
+        seed: Some(Seed(1)),
+        ..QuicSettings::default()
+    }
+}
+
+/// A client that asks for these numbers of bytes at once, over this link.
+fn pair(link: &str, settings: &QuicSettings, questions: &[u64]) -> Pair {
+    let authority = Authority::new(AuthoritySpec::default()).unwrap();
+    trusting(&authority, &authority, link, settings, questions)
+}
+
+/// As `pair`, with a client that trusts this authority and a server with a certificate of the other one.
+fn trusting(
+    trusted: &Authority,
+    authority: &Authority,
+    link: &str,
+    settings: &QuicSettings,
+    questions: &[u64],
+) -> Pair {
+    let identity = authority.issue(&["far.test"]).unwrap();
+    let server = ServerTls::new(ServerTlsOptions::new(vec![identity])).unwrap();
+    let roots = vec![trusted.root_pem()];
+    let client = ClientTls::new(ClientTlsOptions { roots, ..Default::default() }).unwrap();
+    let near = QuicSocket::client(settings, client.for_quic(ALPN).unwrap());
+    let far = QuicSocket::server(settings, server.for_quic(ALPN).unwrap());
+    let mut world = World::new(1);
+    let near = world.host("10.0.0.1", Side::near(near, "10.0.0.2:443", "far.test", questions));
+    let far = world.host("10.0.0.2", Side::far(far));
+    world.listen_datagrams(far, "10.0.0.2:443");
+    world.connect(near, far, Path::link(LinkSpec::parse(link, no_traces).unwrap()));
+    world.record_packets();
+    Pair { world, near, far }
+}
+
+impl Pair {
+    /// Runs until every answer is whole.
+    fn run(&mut self, answers: usize) {
+        let near = self.near;
+        self.world.run_while(|world| {
+            let seen = &world.end_point(near).seen;
+            let whole = seen.answers.values().filter(|answer| answer.last.is_some()).count();
+            whole < answers && world.now() < BEGIN + Duration::from_secs(300)
+        });
+    }
+
+    /// Runs until both sides have nothing to do.
+    fn run_out(&mut self) {
+        self.world.run();
+    }
+
+    fn first_byte(&self) -> Duration {
+        self.world.end_point(self.near).seen.answers[&0].first.since(BEGIN)
+    }
+
+    fn lost(&self) -> (usize, usize) {
+        let down = self.world.packets().iter().filter(|p| p.direction == Direction::Down);
+        let fates: Vec<Fate> = down.map(|packet| packet.fate).collect();
+        (fates.iter().filter(|fate| **fate == Fate::QueueFull).count(), fates.len())
+    }
+}
+
+#[test]
+fn the_first_byte_of_an_answer_takes_two_round_trips_and_a_third_with_a_retry() {
+    let mut cold = pair("rtt=100ms", &settings(), &[1_000]);
+    cold.run(1);
+    assert_eq!(cold.first_byte(), Duration::from_millis(200));
+    let validation = AddressValidation::ByRetry;
+    let retry = QuicSettings { address_validation: validation, ..settings() };
+    let mut retry = pair("rtt=100ms", &retry, &[1_000]);
+    retry.run(1);
+    assert_eq!(retry.first_byte(), Duration::from_millis(300));
+}
+
+#[test]
+fn the_first_round_has_ten_packets() {
+    let mut pair = pair("rtt=100ms", &settings(), &[1_000_000]);
+    pair.run(1);
+    // The request arrives after 150 ms; the answer to its first acknowledgement begins 100 ms later.
+    let first_round = BEGIN + Duration::from_millis(150)..BEGIN + Duration::from_millis(170);
+    let is_of_it = |packet: &&trace::PacketRecord| {
+        packet.direction == Direction::Down
+            && first_round.contains(&packet.at)
+            && packet.length > 1_000
+    };
+    assert_eq!(pair.world.packets().iter().filter(is_of_it).count(), 10);
+}
+
+#[test]
+fn slow_start_leaves_before_the_queue_overflows() {
+    for controller in [CongestionController::Cubic, CongestionController::NewReno] {
+        let settings = QuicSettings { congestion_controller: controller, ..settings() };
+        let link = "rtt=100ms,down=20mbit,up=20mbit,queue=250000B";
+        let mut pair = pair(link, &settings, &[5_000_000]);
+        pair.run(1);
+        let (lost, sent) = pair.lost();
+        assert!(lost * 100 <= sent * 2, "{controller:?}: {lost} of {sent} lost");
+        let took = pair.world.now().since(BEGIN);
+        // 5 MB take 2 s at 20 Mbit/s; growth to that rate takes some round trips.
+        assert!(took < Duration::from_millis(4_000), "{controller:?}: {took:?}");
+    }
+}
+
+#[test]
+fn answers_are_whole_over_a_link_that_loses_packets() {
+    for controller in [CongestionController::Cubic, CongestionController::NewReno] {
+        let settings = QuicSettings { congestion_controller: controller, ..settings() };
+        let questions = [200_000; 10];
+        let mut pair = pair("rtt=40ms,down=20mbit,up=20mbit,loss=3%", &settings, &questions);
+        pair.run(questions.len());
+        let seen = &pair.world.end_point(pair.near).seen;
+        let bytes: Vec<usize> = seen.answers.values().map(|answer| answer.bytes).collect();
+        assert_eq!(bytes, [200_000; 10], "{controller:?}");
+    }
+}
+
+#[test]
+fn a_machine_is_asked_for_one_batch_at_a_time_and_batches_are_large() {
+    let mut pair = pair("rtt=10ms", &settings(), &[20_000_000]);
+    pair.run(1);
+    let far = pair.world.end_point(pair.far);
+    let connection = far.connections.values().next().unwrap();
+    let asked = &connection.ready_machine().unwrap().asked_for;
+    let most = asked.iter().copied().max().unwrap();
+    assert!(most <= 64 * 1_200, "{most}");
+    assert!(far.largest_batch > 40, "{}", far.largest_batch);
+}
+
+#[test]
+fn a_stream_that_is_reset_takes_no_other_with_it() {
+    let mut pair = pair("rtt=20ms,down=10mbit,up=10mbit", &settings(), &[1_000_000, 300_000]);
+    let near = pair.near;
+    pair.world.run_while(|world| world.end_point(near).seen.answers.is_empty());
+    let now = pair.world.now();
+    pair.world.with(near, |near| near.command(now, |toy| toy.reset(now, StreamId(0))));
+    pair.run(1);
+    let answers = &pair.world.end_point(near).seen.answers;
+    assert!(answers[&0].bytes < 100_000, "{}", answers[&0].bytes);
+    assert_eq!((answers[&4].bytes, answers[&4].last.is_some()), (300_000, true));
+}
+
+#[test]
+fn a_connection_that_is_closed_in_good_order_is_no_error_and_is_forgotten() {
+    let mut pair = pair("rtt=20ms", &settings(), &[1_000]);
+    let (near, far) = (pair.near, pair.far);
+    pair.run(1);
+    let now = pair.world.now();
+    pair.world.with(near, |near| near.command(now, |toy| toy.shutdown(now)));
+    pair.world.run_while(|world| world.now() < now + Duration::from_millis(15));
+    assert_eq!(pair.world.end_point(far).seen.ends, [None]);
+    pair.run_out();
+    assert!(pair.world.end_point(near).connections.is_empty());
+    assert!(pair.world.end_point(far).connections.is_empty());
+}
+
+#[test]
+fn a_peer_that_is_gone_ends_the_connection_after_the_idle_time_out() {
+    let idle_timeout = Duration::from_secs(5);
+    let mut pair = pair("rtt=20ms", &QuicSettings { idle_timeout, ..settings() }, &[1_000]);
+    pair.run(1);
+    let near = pair.near;
+    pair.world.run_while(|world| world.end_point(near).seen.ends.is_empty());
+    let ends = &pair.world.end_point(near).seen.ends;
+    assert!(matches!(ends[..], [Some(Error::TimedOut { .. })]), "{ends:?}");
+    let idle = pair.world.now().since(BEGIN);
+    assert!((5_000..5_300).contains(&idle.as_millis()), "{idle:?}");
+}
+
+#[test]
+fn a_certificate_that_is_not_trusted_is_told_with_its_remedy() {
+    let ours = Authority::new(AuthoritySpec::default()).unwrap();
+    let theirs = AuthoritySpec { seed: Seed(7), ..AuthoritySpec::default() };
+    let theirs = Authority::new(theirs).unwrap();
+    let mut pair = trusting(&ours, &theirs, "rtt=20ms", &settings(), &[1_000]);
+    pair.run_out();
+    let failures = &pair.world.end_point(pair.near).seen.failures;
+    assert!(
+        matches!(failures[..], [Failure::Handshake(TlsError::Untrusted { .. })]),
+        "{failures:?}"
+    );
+    // The server hears of it by an alert.
+    let failures = &pair.world.end_point(pair.far).seen.failures;
+    assert!(matches!(failures[..], [Failure::Handshake(TlsError::Alert { .. })]), "{failures:?}");
+}
+
+#[test]
+fn what_was_negotiated_and_how_long_it_took_is_told() {
+    let mut pair = pair("rtt=100ms", &settings(), &[1_000]);
+    pair.run(1);
+    let near = pair.world.end_point(pair.near);
+    let connection = near.connections.values().next().unwrap();
+    let mut record = trace::ConnectionRecord::begun(0, String::new(), String::new(), BEGIN);
+    connection.complete(&mut record);
+    let tls = record.tls.as_ref().unwrap();
+    assert_eq!((&tls.version, &*tls.alpn, tls.resumed), (&trace::TlsVersion::V1_3, ALPN, false));
+    assert!(tls.cipher.starts_with("TLS_"), "{}", tls.cipher);
+    assert_eq!(record.secured, Some(BEGIN + Duration::from_millis(100)));
+    assert!(record.bytes_received > 1_000 && record.bytes_sent > 1_200, "{record:?}");
+}

@@ -12,7 +12,8 @@ use proto::ws::{
     Agreed, ClientHandshake, DeflateOffer, Event as WsEvent, Key, MessageKind, Offer, Role, Via,
 };
 use proto::{
-    ByteStreamConnection as _, Event, Fin, Method, RequestHead, Scheme, StreamId, h1, h2, ws,
+    ByteStreamConnection as _, ClientConnection as _, Event, Fin, Method, RequestHead, Scheme,
+    StreamId, h1, h2, ws,
 };
 use std::error::Error;
 use std::time::Duration;

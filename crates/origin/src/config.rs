@@ -4,16 +4,16 @@ use crate::wall_clock::WallClock;
 use page::Table;
 use proto::schedule::Policy;
 use proto::ws::{DeflateOffer, Settings, Writes};
-use proto::{h1, h2, spdy};
+use proto::{h1, h2, h3, spdy};
 use secure::ServerTls;
 use std::sync::Arc;
 use std::time::Duration;
-use transport::{Protocol, ServerSettings};
+use transport::{Protocol, QuicSettings, ServerSettings};
 
 /// Settings of an origin.
 #[derive(Debug, Clone)]
 pub struct OriginConfig {
-    /// For each listener of the driver, in its order: whether it uses TLS.
+    /// For each listener of the driver, in its order: what it speaks.
     pub listeners: Vec<ListenerKind>,
     /// The protocols over TLS, by ALPN name: HTTP/2 and HTTP/1.1 by default. Clear listeners always accept these two,
     /// and SPDY in the first version named here.
@@ -22,6 +22,8 @@ pub struct OriginConfig {
     pub table: Option<Arc<Table>>,
     /// The value of the `Server` field.
     pub server: String,
+    /// The port of the UDP socket that `Alt-Svc` offers HTTP/3 on (RFC 7838); None for no such field.
+    pub alt_svc: Option<u16>,
     /// For the `Date` field.
     pub wall_clock: WallClock,
     /// The policy that chooses which response on a connection sends next.
@@ -53,13 +55,15 @@ impl Default for WebSocketSettings {
     }
 }
 
-/// Whether a listener uses TLS.
+/// What a listener speaks.
 #[derive(Debug, Clone)]
 pub enum ListenerKind {
     /// No TLS. A client that begins with HTTP/2's preface gets HTTP/2 (RFC 9113 §3.3).
     Clear,
     /// TLS.
     Tls(ServerTls),
+    /// A UDP socket with HTTP/3 over QUIC, by the certificates and settings of TLS.
+    Quic(ServerTls, QuicSettings),
 }
 
 /// Limits for peers; a peer that exceeds one is cut off.
@@ -110,6 +114,7 @@ impl OriginConfig {
             protocols: vec![Protocol::Http2, Protocol::Http1],
             table: None,
             server: "wirelap".to_owned(),
+            alt_svc: None,
             wall_clock,
             priorities: Policy::default(),
             web_socket: WebSocketSettings::default(),
@@ -136,6 +141,11 @@ impl OriginConfig {
             enable_connect_protocol: self.web_socket_over_h2,
             ..h2::Settings::server()
         };
+        let h3 = h3::Settings {
+            send_low_water: LOW_WATER,
+            enable_connect_protocol: self.web_socket_over_h2,
+            ..h3::Settings::server()
+        };
         let spdy = spdy::Settings {
             send_low_water: LOW_WATER,
             head_timeout: limits.head,
@@ -147,7 +157,9 @@ impl OriginConfig {
             ..spdy::Settings::server(spdy::Version::V3_1)
         };
         let priorities = self.priorities;
-        ServerSettings { priorities, h1, h2, spdy, ..ServerSettings::new(self.protocols.clone()) }
+        // What TLS agrees on by ALPN is its own setting: there HTTP/3 is never offered.
+        let protocols = self.protocols.iter().copied().chain([Protocol::Http3]).collect();
+        ServerSettings { priorities, h1, h2, h3, spdy, ..ServerSettings::new(protocols) }
     }
 }
 

@@ -2,15 +2,17 @@
 
 use crate::access::OpenedRecord;
 use crate::config::Limits;
+use crate::quic::QuicPlace;
 use crate::session::{Context, Session};
 use crate::shared::Shared;
 use crate::timers::{Key, Timers};
-use endpoint::{Action, SendBuf, SocketId};
+use endpoint::{Action, DatagramTransmit, SendBuf, SocketId};
 use proto::{ConnectionState, Event};
 use secure::ServerTls;
 use std::rc::Rc;
 use transport::{
-    Failure, Handler, Negotiated, Phase, Server, ServerMachine, ServerSpec, Truncation,
+    Failure, Handler, Lifetime, Negotiated, Phase, QuicInput, QuicLink, QuicSocket, Server,
+    ServerMachine, ServerSpec, Truncation,
 };
 use unit::Instant;
 
@@ -23,6 +25,8 @@ pub(crate) struct Connection {
     transport: transport::Connection<Server>,
     /// None until the protocol is known.
     session: Option<Session>,
+    /// Where it belongs, if QUIC carries it.
+    pub(crate) quic: Option<QuicPlace>,
     socket: Socket,
     /// When a byte was last received or sent.
     progress: Instant,
@@ -47,15 +51,82 @@ impl Connection {
     ) -> Result<Self, Failure> {
         let settings = Rc::clone(&shared.transport);
         let spec = ServerSpec { tls, settings, tracer: shared.tracer.for_connection(serial) };
-        Ok(Self {
+        let transport = transport::Connection::<Server>::accept(now, spec)?;
+        Ok(Self::new(now, serial, transport, None))
+    }
+
+    /// A connection that a client opened over QUIC.
+    pub(crate) fn accept_quic(
+        now: Instant,
+        serial: u64,
+        shared: &Shared,
+        (place, link): (QuicPlace, Box<QuicLink>),
+    ) -> Self {
+        let settings = Rc::clone(&shared.transport);
+        let tracer = shared.tracer.for_connection(serial);
+        let transport = transport::Connection::accept_quic(now, link, settings, tracer);
+        Self::new(now, serial, transport, Some(place))
+    }
+
+    fn new(
+        now: Instant,
+        serial: u64,
+        transport: transport::Connection<Server>,
+        quic: Option<QuicPlace>,
+    ) -> Self {
+        Self {
             serial,
             armed: None,
-            transport: transport::Connection::<Server>::accept(now, spec)?,
+            transport,
             session: None,
+            quic,
             socket: Socket::default(),
             progress: now,
             is_warned: false,
-        })
+        }
+    }
+
+    /// Over QUIC: a packet arrived.
+    pub(crate) fn handle_input(&mut self, now: Instant, shared: &mut Shared, input: QuicInput) {
+        self.progress = now;
+        let Self { transport, session, serial, .. } = self;
+        let mut events = Events { now, shared, session, serial: *serial };
+        if let Err(failure) = transport.handle_input(now, input, &mut events) {
+            self.fail(now, shared, &failure);
+        }
+        self.return_buffers(shared);
+    }
+
+    /// Over QUIC: the next datagrams.
+    pub(crate) fn poll_datagrams(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        out: &mut Vec<u8>,
+        max_datagrams: usize,
+    ) -> Option<DatagramTransmit> {
+        let transmit = self.transport.poll_datagrams(now, out, max_datagrams);
+        self.command(now, shared, Session::handle_transmitted);
+        self.return_buffers(shared);
+        if transmit.is_some() {
+            self.progress = now;
+        }
+        transmit
+    }
+
+    /// Over QUIC: passes on what the connection has for its socket. Tells whether it has ended.
+    pub(crate) fn settle_quic(&mut self, quic: &mut QuicSocket) -> Lifetime {
+        self.transport.link().map_or(Lifetime::Over, |link| quic.settle(link))
+    }
+
+    /// Over QUIC: ends it; its peer is told.
+    pub(crate) fn close(&mut self) {
+        self.transport.close();
+    }
+
+    /// Over QUIC: whether it only waits for late packets of its peer's.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.quic.is_some() && self.transport.is_over() && !self.transport.wants_transmit()
     }
 
     pub(crate) fn handle_bytes(&mut self, now: Instant, shared: &mut Shared, bytes: &[u8]) {

@@ -35,6 +35,7 @@ mod files;
 mod media_type;
 mod origin;
 mod policy;
+mod quic;
 mod range;
 mod response_cache;
 mod session;

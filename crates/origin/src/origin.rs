@@ -2,12 +2,17 @@
 
 use crate::config::{ListenerKind, OriginConfig};
 use crate::connection::Connection;
+use crate::quic::{QuicListener, QuicPlace};
 use crate::shared::{Parts, Shared};
 use crate::timers::{Key, Timers};
-use endpoint::{Accepted, Action, EndPoint, SendBuf, SocketError, SocketId};
+use endpoint::{
+    Accepted, Action, Bound, DatagramTransmit, EndPoint, ReceivedDatagrams, SendBuf, SocketError,
+    SocketId,
+};
 use slab::Slab;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use transport::{Admission, Arrival, Lifetime, Protocol, QuicSocket};
 use unit::Instant;
 
 /// Our server, without sockets.
@@ -15,6 +20,8 @@ use unit::Instant;
 pub struct Origin {
     shared: Shared,
     connections: Slab<Connection>,
+    /// The UDP sockets among its listeners. They have the first socket numbers, by the listener's.
+    quic: Vec<QuicListener>,
     timers: Timers,
     actions: VecDeque<Action>,
     /// How many connections were accepted so far.
@@ -38,6 +45,7 @@ impl Origin {
         Self {
             shared: Shared::new(config, parts),
             connections: Slab::new(),
+            quic: Vec::new(),
             timers: Timers::default(),
             actions: VecDeque::new(),
             serial: 0,
@@ -50,10 +58,22 @@ impl Origin {
         self.connections.len()
     }
 
+    /// The socket of a connection over TCP. The first numbers belong to listeners.
+    fn socket_of(&self, place: usize) -> SocketId {
+        SocketId(place + self.shared.config.listeners.len())
+    }
+
+    fn place_of(&self, socket: SocketId) -> Option<usize> {
+        socket.0.checked_sub(self.shared.config.listeners.len())
+    }
+
     /// Runs after every call that may have changed a connection.
-    fn settle(&mut self, SocketId(place): SocketId) {
+    fn settle(&mut self, place: usize) {
+        let socket = self.socket_of(place);
         let Some(connection) = self.connections.get_mut(place) else { return };
-        let socket = SocketId(place);
+        if let Some(at) = connection.quic {
+            return self.settle_quic(place, at);
+        }
         if connection.wants_transmit() {
             self.actions.push_back(Action::Transmit(socket));
         } else {
@@ -70,6 +90,54 @@ impl Origin {
             self.actions.push_back(change);
         }
         connection.arm(place, &self.shared.config.limits, &mut self.timers);
+    }
+
+    fn settle_quic(&mut self, place: usize, at: QuicPlace) {
+        let Some(connection) = self.connections.get_mut(place) else { return };
+        let listener = &mut self.quic[at.listener];
+        if connection.settle_quic(&mut listener.quic) == Lifetime::Over {
+            listener.places.remove(&at.handle);
+            return self.forget(place);
+        }
+        listener.add_ready(place);
+        connection.arm(place, &self.shared.config.limits, &mut self.timers);
+        self.transmit_quic(at.listener);
+        self.finish_when_empty();
+    }
+
+    fn transmit_quic(&mut self, listener: usize) {
+        let listener = &mut self.quic[listener];
+        if listener.poll_wants_transmit() {
+            self.actions.push_back(Action::Transmit(listener.socket));
+        }
+    }
+
+    fn quic_listener(&self, socket: SocketId) -> Option<usize> {
+        self.quic.iter().position(|listener| listener.socket == socket)
+    }
+
+    /// A datagram has brought something.
+    fn handle_arrival(&mut self, now: Instant, listener: usize, arrival: Arrival) {
+        let place = match arrival {
+            Arrival::Opened(link) => {
+                self.tidy();
+                self.serial += 1;
+                let handle = link.handle();
+                let at = QuicPlace { listener, handle };
+                let opened = (at, link);
+                let connection = Connection::accept_quic(now, self.serial, &self.shared, opened);
+                let place = self.connections.insert(connection);
+                self.quic[listener].places.insert(handle, place);
+                place
+            }
+            Arrival::Input(handle, input) => {
+                let Some(&place) = self.quic[listener].places.get(&handle) else { return };
+                let Some(connection) = self.connections.get_mut(place) else { return };
+                connection.handle_input(now, &mut self.shared, input);
+                place
+            }
+        };
+        self.settle(place);
     }
 
     fn forget(&mut self, place: usize) {
@@ -89,7 +157,8 @@ impl Origin {
     }
 
     fn finish_when_empty(&mut self) {
-        if matches!(self.stop, Stop::By(_)) && self.connections.is_empty() {
+        let is_empty = self.connections.iter().all(|(_, connection)| connection.has_ended());
+        if matches!(self.stop, Stop::By(_)) && is_empty {
             self.stop = Stop::Done;
             self.actions.push_back(Action::Finish);
         }
@@ -101,18 +170,25 @@ impl Origin {
             return;
         }
         connection.armed = None;
-        let socket = SocketId(key.place);
         if connection.is_out_of_patience(now, &self.shared.config.limits) {
-            return self.abort(now, socket);
+            return self.abort(now, key.place);
         }
         connection.handle_timeout(now, &mut self.shared);
-        self.settle(socket);
+        self.settle(key.place);
     }
 
-    fn abort(&mut self, now: Instant, SocketId(place): SocketId) {
+    fn abort(&mut self, now: Instant, place: usize) {
+        let socket = self.socket_of(place);
+        if let Some(connection) = self.connections.get_mut(place)
+            && connection.quic.is_some()
+        {
+            connection.cut_off(now, &mut self.shared);
+            connection.close();
+            return self.settle(place);
+        }
         if let Some(mut connection) = self.connections.try_remove(place) {
             connection.cut_off(now, &mut self.shared);
-            self.actions.push_back(Action::Abort(SocketId(place)));
+            self.actions.push_back(Action::Abort(socket));
             self.finish_when_empty();
         }
     }
@@ -120,7 +196,7 @@ impl Origin {
     fn abort_all(&mut self, now: Instant) {
         let places: Vec<usize> = self.connections.iter().map(|(place, _)| place).collect();
         for place in places {
-            self.abort(now, SocketId(place));
+            self.abort(now, place);
         }
         self.finish_when_empty();
     }
@@ -134,13 +210,65 @@ impl EndPoint for Origin {
         let tls = match self.shared.config.listeners.get(accepted.listener)? {
             ListenerKind::Clear => None,
             ListenerKind::Tls(settings) => Some(settings),
+            ListenerKind::Quic(..) => return None,
         };
         let connection = Connection::accept(now, self.serial + 1, &self.shared, tls).ok()?;
         self.tidy();
         self.serial += 1;
         let place = self.connections.insert(connection);
         self.connections[place].arm(place, &self.shared.config.limits, &mut self.timers);
-        Some(SocketId(place))
+        Some(self.socket_of(place))
+    }
+
+    fn handle_bound(&mut self, _now: Instant, bound: Bound) -> Option<SocketId> {
+        let kind = self.shared.config.listeners.get(bound.listener)?;
+        let ListenerKind::Quic(tls, settings) = kind else { return None };
+        let tls = tls.for_quic(Protocol::Http3.alpn()).ok()?;
+        let socket = SocketId(bound.listener);
+        self.quic.push(QuicListener::new(socket, QuicSocket::server(settings, tls)));
+        Some(socket)
+    }
+
+    fn handle_datagrams(
+        &mut self,
+        now: Instant,
+        socket: SocketId,
+        mut received: ReceivedDatagrams,
+    ) {
+        let Some(listener) = self.quic_listener(socket) else { return };
+        let is_full = self.connections.len() >= self.shared.config.limits.connections;
+        let admission = if is_full { Admission::Full } else { Admission::Open };
+        loop {
+            let quic = &mut self.quic[listener].quic;
+            let Some(arrival) = quic.handle_datagrams(now, &mut received, admission) else { break };
+            self.handle_arrival(now, listener, arrival);
+        }
+        self.transmit_quic(listener);
+    }
+
+    fn poll_datagrams(
+        &mut self,
+        now: Instant,
+        socket: SocketId,
+        out: &mut Vec<u8>,
+        max_datagrams: usize,
+    ) -> Option<DatagramTransmit> {
+        let listener = self.quic_listener(socket)?;
+        if let Some(answer) = self.quic[listener].quic.poll_answer(out) {
+            return Some(answer);
+        }
+        while let Some(place) = self.quic[listener].next_ready() {
+            let Some(connection) = self.connections.get_mut(place) else { continue };
+            let transmit = connection.poll_datagrams(now, &mut self.shared, out, max_datagrams);
+            connection.arm(place, &self.shared.config.limits, &mut self.timers);
+            if transmit.is_some() {
+                self.quic[listener].add_ready(place);
+                return transmit;
+            }
+        }
+        self.quic[listener].stop_transmitting();
+        self.finish_when_empty();
+        None
     }
 
     fn handle_connected(&mut self, _now: Instant, _socket: SocketId, _local: SocketAddr) {
@@ -148,43 +276,52 @@ impl EndPoint for Origin {
     }
 
     fn handle_bytes(&mut self, now: Instant, socket: SocketId, bytes: &[u8]) {
-        if let Some(connection) = self.connections.get_mut(socket.0) {
+        let Some(place) = self.place_of(socket) else { return };
+        if let Some(connection) = self.connections.get_mut(place) {
             connection.handle_bytes(now, &mut self.shared, bytes);
-            self.settle(socket);
+            self.settle(place);
         }
     }
 
     fn handle_eof(&mut self, now: Instant, socket: SocketId) {
-        if let Some(connection) = self.connections.get_mut(socket.0) {
+        let Some(place) = self.place_of(socket) else { return };
+        if let Some(connection) = self.connections.get_mut(place) {
             connection.handle_eof(now, &mut self.shared);
-            self.settle(socket);
+            self.settle(place);
         }
     }
 
     fn handle_error(&mut self, now: Instant, socket: SocketId, _error: SocketError) {
-        if let Some(mut connection) = self.connections.try_remove(socket.0) {
+        let Some(place) = self.place_of(socket) else { return };
+        if let Some(mut connection) = self.connections.try_remove(place) {
             connection.cut_off(now, &mut self.shared);
             self.finish_when_empty();
         }
     }
 
     fn poll_transmit(&mut self, now: Instant, socket: SocketId, out: &mut SendBuf, limit: usize) {
-        if let Some(connection) = self.connections.get_mut(socket.0) {
+        let Some(place) = self.place_of(socket) else { return };
+        if let Some(connection) = self.connections.get_mut(place) {
             connection.poll_transmit(now, &mut self.shared, out, limit);
             // The driver calls until there are no bytes; then the next action is due.
             if !connection.wants_transmit() {
-                self.settle(socket);
+                self.settle(place);
             } else {
                 if let Some(change) = connection.next_pause(socket) {
                     self.actions.push_back(change);
                 }
-                connection.arm(socket.0, &self.shared.config.limits, &mut self.timers);
+                connection.arm(place, &self.shared.config.limits, &mut self.timers);
             }
         }
     }
 
     fn wants_transmit(&self, socket: SocketId) -> bool {
-        self.connections.get(socket.0).is_some_and(Connection::wants_transmit)
+        match self.place_of(socket) {
+            Some(place) => self.connections.get(place).is_some_and(Connection::wants_transmit),
+            None => self
+                .quic_listener(socket)
+                .is_some_and(|listener| self.quic[listener].is_transmitting()),
+        }
     }
 
     fn handle_timeout(&mut self, now: Instant) {
@@ -205,7 +342,7 @@ impl EndPoint for Origin {
         for place in places {
             if let Some(connection) = self.connections.get_mut(place) {
                 connection.shutdown(now, &mut self.shared);
-                self.settle(SocketId(place));
+                self.settle(place);
             }
         }
         self.finish_when_empty();

@@ -41,6 +41,8 @@ pub(crate) struct Shared {
     /// What all connections speak and are set to.
     pub(crate) transport: Rc<ServerSettings>,
     date: DateField,
+    /// The value of the field.
+    alt_svc: Option<String>,
 }
 
 impl Shared {
@@ -49,6 +51,8 @@ impl Shared {
         Self {
             site: Site::new(parts.files, config.table.clone()),
             date: DateField::new(config.wall_clock),
+            // RFC 7838 §3.1: for a day.
+            alt_svc: config.alt_svc.map(|port| format!("h3=\":{port}\"; ma=86400")),
             transport: Rc::new(config.transport()),
             config,
             log: parts.log,
@@ -74,6 +78,9 @@ impl Shared {
         let mut head = ResponseHead::new(status);
         head.fields.push(b"date", self.date.at(now).as_bytes());
         head.fields.push(b"server", self.config.server.as_bytes());
+        if let Some(alt_svc) = &self.alt_svc {
+            head.fields.push(b"alt-svc", alt_svc.as_bytes());
+        }
         for field in fields.iter() {
             head.fields.push_field(field);
         }

@@ -1,12 +1,15 @@
 //! The client's side of a connection.
 
-use crate::connection::Connection;
+use crate::byte_stream::StreamConnection;
+use crate::connection::{Carrier, Connection};
 use crate::failure::Failure;
 use crate::offer::Offer;
 use crate::protocol::Protocol;
-use crate::role::Role;
+use crate::quic::{QuicConnection, QuicLink};
+use crate::role::{QuicRole, Role};
 use proto::{
-    ByteStreamConnection, ClientConnection, Fin, Repeated, Scheme, StreamId, h1, h2, spdy,
+    ByteStreamConnection, ClientConnection, Fin, MultiplexedConnection, Repeated, Scheme, StreamId,
+    h1, h2, h3, spdy,
 };
 use secure::{ClientTls, Layer, Tls};
 use std::rc::Rc;
@@ -25,6 +28,8 @@ pub struct ClientSettings {
     pub h1: h1::ClientSettings,
     /// HTTP/2's settings.
     pub h2: h2::Settings,
+    /// HTTP/3's settings.
+    pub h3: h3::Settings,
     /// SPDY's settings; `version` follows from the protocol.
     pub spdy: spdy::Settings,
 }
@@ -37,6 +42,7 @@ impl ClientSettings {
             handshake_timeout: None,
             h1: h1::ClientSettings::default(),
             h2: h2::Settings::client(),
+            h3: h3::Settings::client(),
             spdy: spdy::Settings::client(spdy::Version::V3_1),
         }
     }
@@ -75,6 +81,11 @@ pub trait ClientByteStream: ClientConnection + ByteStreamConnection {}
 
 impl<M: ClientConnection + ByteStreamConnection> ClientByteStream for M {}
 
+/// The machine of a client's connection over QUIC.
+pub trait ClientMultiplexed: ClientConnection + MultiplexedConnection {}
+
+impl<M: ClientConnection + MultiplexedConnection> ClientMultiplexed for M {}
+
 /// The client's role.
 #[derive(Debug)]
 pub struct Client {
@@ -103,7 +114,12 @@ impl Role for Client {
         }
     }
 
-    fn machine(&self, now: Instant, protocol: Protocol, _scheme: Scheme) -> Box<Self::ByteStream> {
+    fn machine(
+        &self,
+        now: Instant,
+        protocol: Protocol,
+        _scheme: Scheme,
+    ) -> Option<Box<Self::ByteStream>> {
         protocol.client(now, &self.settings, self.tracer.clone())
     }
 
@@ -128,6 +144,27 @@ impl Role for Client {
     }
 }
 
+impl QuicRole for Client {
+    type Multiplexed = dyn ClientMultiplexed;
+
+    const NO_ERROR: u64 = H3_NO_ERROR;
+
+    fn multiplexed(&self, now: Instant, protocol: Protocol) -> Option<Box<Self::Multiplexed>> {
+        protocol.client_over_quic(now, &self.settings, self.tracer.clone())
+    }
+
+    fn over_quic(machine: &Self::Multiplexed) -> &Self::Machine {
+        machine
+    }
+
+    fn over_quic_mut(machine: &mut Self::Multiplexed) -> &mut Self::Machine {
+        machine
+    }
+}
+
+/// H3_NO_ERROR (RFC 9114 §8.1).
+pub(crate) const H3_NO_ERROR: u64 = 0x100;
+
 impl Connection<Client> {
     /// A connection whose socket is being connected.
     pub fn open(now: Instant, spec: ClientSpec<'_>) -> Result<Self, Failure> {
@@ -138,7 +175,18 @@ impl Connection<Client> {
             }
         };
         let role = Client { settings: spec.settings, tracer: spec.tracer };
-        Ok(Self::connecting(now, role, layer))
+        Ok(Self(Carrier::Stream(StreamConnection::connecting(now, role, layer))))
+    }
+
+    /// A connection over QUIC, which [`QuicSocket::connect`](crate::QuicSocket::connect) has begun.
+    pub fn open_quic(
+        now: Instant,
+        link: Box<QuicLink>,
+        settings: Rc<ClientSettings>,
+        tracer: Tracer,
+    ) -> Self {
+        let role = Client { settings, tracer };
+        Self(Carrier::Quic(Box::new(QuicConnection::new(now, role, link))))
     }
 
     /// Direct receive: where the bytes that come next on the socket are certainly this stream's body and nothing else,
@@ -152,7 +200,9 @@ impl Connection<Client> {
 
     /// So many of the bytes that `expected_body` told were received elsewhere; tells whether the body is whole now.
     pub fn body_received(&mut self, now: Instant, bytes: u64) -> Fin {
-        self.count_received(bytes);
+        if let Carrier::Stream(stream) = &mut self.0 {
+            stream.count_received(bytes);
+        }
         let direct = self.machine().and_then(proto::ClientConnection::direct_receive);
         direct.map_or(Fin::More, |direct| direct.body_received(now, bytes))
     }

@@ -1,94 +1,50 @@
-//! One connection, either role: a byte stream, TLS or none, and the machine of what is spoken. The one rule: the
-//! application hears of a machine's events through its [`Handler`] only, because the plaintext that they borrow belongs
-//! to TLS.
-//!
-//! The order of a connection's phases:
-//!
-//! ```text
-//! client:  Connecting ──────> Securing ──> Ready ──> Closing ──> Closed
-//! server:               Securing ──> Recognising ──> Ready ──> Closing ──> Closed
-//! ```
-//!
-//! Without TLS there is no `Securing`, and with ALPN no `Recognising`. Every phase may lead to `Closing`.
+//! One connection, either role, whatever carries it. An application gives its commands to the machine, and hears of its
+//! events through its [`Handler`]. The one rule: which carrier it is shows in the driver's calls alone.
 
+use crate::byte_stream::StreamConnection;
 use crate::failure::Failure;
-use crate::role::{Handler, Role};
+use crate::quic::{QuicConnection, QuicInput, QuicLink};
+use crate::role::{Handler, QuicRole};
 use crate::status::{Negotiated, Phase, Timings, Traffic, Truncation};
-use endpoint::SendBuf;
-use proto::{ByteStreamConnection as _, Connection as _, Scheme};
-use secure::{Layer, TlsError};
-use std::fmt;
-use trace::{ConnectionRecord, TlsRecord};
+use endpoint::{DatagramTransmit, SendBuf};
+use trace::ConnectionRecord;
 use unit::Instant;
 
 /// A connection's stack. `R` is [`Client`](crate::Client) or [`Server`](crate::Server).
-pub struct Connection<R: Role> {
-    role: R,
-    layer: Layer,
-    stage: Stage<R::Protocol, R::ByteStream>,
-    end: End,
-    timings: Timings,
-    traffic: Traffic,
-    /// Whether the driver was asked to transmit and `poll_transmit` has not yet given everything.
-    is_transmitting: bool,
+#[derive(Debug)]
+pub struct Connection<R: QuicRole>(pub(crate) Carrier<R>);
+
+/// What carries a connection.
+pub(crate) enum Carrier<R: QuicRole> {
+    Stream(StreamConnection<R>),
+    Quic(Box<QuicConnection<R>>),
 }
 
-enum Stage<P, M: ?Sized> {
-    /// There is no socket yet.
-    Connecting,
-    /// TLS's handshake, then the bytes that came before the protocol was known.
-    Opening(Vec<u8>),
-    Ready(P, Box<M>),
-}
-
-/// How far this side has ended the connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum End {
-    /// Not at all.
-    Open,
-    /// Whether the end of sending was announced to the peer.
-    OutputOver,
-    /// Everything that arrives is ignored.
-    Over,
-    /// As `Over`; TLS says by itself why.
-    Failed,
-}
-
-impl<R: Role> Connection<R> {
-    /// A connection whose socket is being connected. `layer` is TLS or none.
-    pub fn connecting(now: Instant, role: R, layer: Layer) -> Self {
-        Self {
-            role,
-            layer,
-            stage: Stage::Connecting,
-            end: End::Open,
-            timings: Timings { opened: now, connected: None, secured: None },
-            traffic: Traffic::default(),
-            is_transmitting: false,
+/// Calls a method that both carriers have.
+macro_rules! either {
+    ($self:expr, $carrier:ident => $call:expr) => {
+        match $self {
+            Carrier::Stream($carrier) => $call,
+            Carrier::Quic($carrier) => $call,
         }
-    }
+    };
+}
 
-    /// A connection that a listener took.
-    pub fn accepted(now: Instant, role: R, layer: Layer) -> Self {
-        let mut connection = Self::connecting(now, role, layer);
-        connection.stage = Stage::Opening(Vec::new());
-        connection.timings.connected = Some(now);
-        connection
-    }
-
-    /// Client: the socket is connected.
+impl<R: QuicRole> Connection<R> {
+    /// Over a byte stream: the client's socket is connected.
     pub fn handle_connected(
         &mut self,
         now: Instant,
         handler: &mut impl Handler<R>,
     ) -> Result<(), Failure> {
-        self.timings.connected = Some(now);
-        self.stage = Stage::Opening(Vec::new());
-        let opened = self.become_ready(now, handler);
-        opened.map_err(|failure| self.fail(failure))
+        match &mut self.0 {
+            Carrier::Stream(stream) => stream.handle_connected(now, handler),
+            Carrier::Quic(_) => Ok(()),
+        }
     }
 
-    /// Bytes arrived from the socket. After an error the connection is over; TLS may still owe the peer an alert.
+    /// Over a byte stream: bytes arrived from the socket. After an error the connection is over; TLS may still owe the
+    /// peer an alert.
     #[inline]
     pub fn handle_bytes(
         &mut self,
@@ -96,45 +52,42 @@ impl<R: Role> Connection<R> {
         bytes: &[u8],
         handler: &mut impl Handler<R>,
     ) -> Result<(), Failure> {
-        self.count_received(bytes.len() as u64);
-        if self.is_over() {
-            return Ok(());
+        match &mut self.0 {
+            Carrier::Stream(stream) => stream.handle_bytes(now, bytes, handler),
+            Carrier::Quic(_) => Ok(()),
         }
-        self.take(now, bytes, handler).map_err(|failure| self.fail(failure))
     }
 
-    /// The peer will send nothing more, by the socket's word or TLS's (`peer_closed`). An error where its bytes
-    /// ended too soon: in a handshake, or as `truncation` has it.
+    /// Over QUIC: a packet arrived.
+    pub fn handle_input(
+        &mut self,
+        now: Instant,
+        input: QuicInput,
+        handler: &mut impl Handler<R>,
+    ) -> Result<(), Failure> {
+        match &mut self.0 {
+            Carrier::Quic(quic) => quic.handle_input(now, input, handler),
+            Carrier::Stream(_) => Ok(()),
+        }
+    }
+
+    /// Over a byte stream: the peer will send nothing more, by the socket's word or TLS's (`peer_closed`). An error where
+    /// its bytes ended too soon: in a handshake, or as `truncation` has it.
     pub fn handle_eof(
         &mut self,
         now: Instant,
         truncation: Truncation,
         handler: &mut impl Handler<R>,
     ) -> Result<(), Failure> {
-        if self.is_over() {
-            return Ok(());
+        match &mut self.0 {
+            Carrier::Stream(stream) => stream.handle_eof(now, truncation, handler),
+            Carrier::Quic(_) => Ok(()),
         }
-        if let Err(error) = self.layer.handle_eof()
-            && truncation == Truncation::Fails
-        {
-            let failure = self.tls_failure(error);
-            return Err(self.fail(failure));
-        }
-        let Stage::Ready(_, machine) = &mut self.stage else {
-            self.close();
-            return Err(Failure::Ended);
-        };
-        machine.handle_eof(now);
-        self.drain_events(now, handler);
-        Ok(())
     }
 
     /// Passes on the events that commands, `poll_transmit` and time-outs have caused.
     pub fn drain_events(&mut self, now: Instant, handler: &mut impl Handler<R>) {
-        if let Stage::Ready(_, machine) = &mut self.stage {
-            hand_over::<R>(now, machine, &[], handler);
-            hand_over_backlog::<R>(now, machine, handler);
-        }
+        either!(&mut self.0, carrier => carrier.drain_events(now, handler));
     }
 
     /// The time of `poll_timeout` may have come. An error where the connection should be ready by now.
@@ -143,312 +96,142 @@ impl<R: Role> Connection<R> {
         now: Instant,
         handler: &mut impl Handler<R>,
     ) -> Result<(), Failure> {
-        if self.poll_timeout().is_none_or(|at| at > now) {
-            return Ok(());
-        }
-        match &mut self.stage {
-            Stage::Connecting | Stage::Opening(_) => {
-                let phase = self.phase();
-                Err(self.fail(Failure::TimedOut { phase }))
-            }
-            Stage::Ready(_, machine) => {
-                machine.handle_timeout(now);
-                self.drain_events(now, handler);
-                Ok(())
-            }
-        }
+        either!(&mut self.0, carrier => carrier.handle_timeout(now, handler))
     }
 
     /// When to call `handle_timeout`; None for never.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        match &self.stage {
-            _ if self.is_over() => None,
-            Stage::Connecting | Stage::Opening(_) => {
-                self.role.handshake_timeout().map(|limit| self.timings.opened + limit)
-            }
-            Stage::Ready(_, machine) => machine.poll_timeout(),
-        }
+        either!(&self.0, carrier => carrier.poll_timeout())
     }
 
-    /// Appends bytes to send to `out`, about `limit` at most. The machine decides late: TLS asks it for one record at a
-    /// time.
+    /// Over a byte stream: appends bytes to send to `out`, about `limit` at most. The machine decides late: TLS asks it for
+    /// one record at a time.
     #[inline]
     pub fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, limit: usize) {
-        let before = out.len();
-        let Self { layer, stage, end, .. } = self;
-        if !matches!(stage, Stage::Connecting) {
-            layer.poll_transmit(out, limit, |plain, limit| match stage {
-                // After a failure TLS's alert alone goes out.
-                Stage::Ready(_, machine) if *end != End::Failed => {
-                    machine.poll_transmit(now, plain, limit);
-                }
-                _ => {}
-            });
+        if let Carrier::Stream(stream) = &mut self.0 {
+            stream.poll_transmit(now, out, limit);
         }
-        let sent = out.len() - before;
-        self.traffic.sent += sent as u64;
-        self.is_transmitting = sent > 0 && self.wants_transmit();
     }
 
-    /// Whether `poll_transmit` would give bytes now.
+    /// Over QUIC: writes the next datagrams to `out`, one batch at most. Events may follow: call `drain_events`.
+    pub fn poll_datagrams(
+        &mut self,
+        now: Instant,
+        out: &mut Vec<u8>,
+        max_datagrams: usize,
+    ) -> Option<DatagramTransmit> {
+        match &mut self.0 {
+            Carrier::Quic(quic) => quic.poll_transmit(now, out, max_datagrams),
+            Carrier::Stream(_) => None,
+        }
+    }
+
+    /// Over QUIC: the connection as its socket sees it. [`QuicSocket::settle`](crate::QuicSocket::settle) follows every
+    /// call.
+    pub fn link(&mut self) -> Option<&mut QuicLink> {
+        match &mut self.0 {
+            Carrier::Quic(quic) => Some(quic.link()),
+            Carrier::Stream(_) => None,
+        }
+    }
+
+    /// Whether `poll_transmit` or `poll_datagrams` would give something now.
     #[inline]
     pub fn wants_transmit(&self) -> bool {
-        match &self.stage {
-            Stage::Connecting => false,
-            Stage::Ready(_, machine) if self.end != End::Failed => {
-                self.layer.wants_transmit() || machine.wants_transmit()
-            }
-            Stage::Opening(_) | Stage::Ready(..) => self.layer.wants_transmit(),
-        }
+        either!(&self.0, carrier => carrier.wants_transmit())
     }
 
-    /// Whether to ask the driver now to transmit. It is asked once, and again after
-    /// `poll_transmit` has come to the end of them.
+    /// Whether to ask the driver now to transmit. It is asked once, and again after what there was has been given.
     #[inline]
     pub fn poll_wants_transmit(&mut self) -> bool {
-        let tell = !self.is_transmitting && self.wants_transmit();
-        self.is_transmitting |= tell;
-        tell
+        either!(&mut self.0, carrier => carrier.poll_wants_transmit())
     }
 
-    /// Whether the driver was asked to transmit and `poll_transmit` has not yet given everything.
+    /// Whether the driver was asked to transmit and has not yet been given everything.
     pub fn is_transmitting(&self) -> bool {
-        self.is_transmitting
+        either!(&self.0, carrier => carrier.is_transmitting())
     }
 
-    /// Tells the peer, where TLS can, that nothing more will be sent. What it sends is still processed.
+    /// Over a byte stream: tells the peer, where TLS can, that nothing more will be sent. What it sends is still processed.
     pub fn close_output(&mut self) {
-        let is_spoken = !matches!(self.stage, Stage::Connecting) && !self.layer.is_handshaking();
-        if self.end == End::Open && is_spoken {
-            self.end = End::OutputOver;
-            self.layer.close_notify();
+        if let Carrier::Stream(stream) = &mut self.0 {
+            stream.close_output();
         }
     }
 
-    /// Ends the connection. What arrives is ignored, and the connection is closed once all bytes are sent that it owes
-    /// the peer. Call `shutdown` first on a machine that ends with a message (GOAWAY).
+    /// Ends the connection. What arrives is ignored, and the connection is closed once all is sent that it owes the peer.
+    /// Call `shutdown` first on a machine that ends with a message (GOAWAY).
     pub fn close(&mut self) {
-        self.close_output();
-        if self.end != End::Failed {
-            self.end = End::Over;
-        }
+        either!(&mut self.0, carrier => carrier.close());
     }
 
     /// The machine, once the connection is ready.
     #[inline]
     pub fn machine(&mut self) -> Option<&mut R::Machine> {
-        match &mut self.stage {
-            Stage::Ready(_, machine) => Some(R::application_mut(machine)),
-            Stage::Connecting | Stage::Opening(_) => None,
-        }
+        either!(&mut self.0, carrier => carrier.machine())
     }
 
     /// The machine to look at, once the connection is ready.
     #[inline]
     pub fn ready_machine(&self) -> Option<&R::Machine> {
-        match &self.stage {
-            Stage::Ready(_, machine) => Some(R::application(machine)),
-            Stage::Connecting | Stage::Opening(_) => None,
-        }
+        either!(&self.0, carrier => carrier.ready_machine())
     }
 
     /// Whether everything that arrives is ignored: the phase is `Closing` or `Closed`.
     #[inline]
     pub fn is_over(&self) -> bool {
-        matches!(self.end, End::Over | End::Failed)
+        either!(&self.0, carrier => carrier.is_over())
     }
 
     /// Where the connection stands.
     pub fn phase(&self) -> Phase {
-        match &self.stage {
-            _ if self.is_over() && self.wants_transmit() => Phase::Closing,
-            _ if self.is_over() => Phase::Closed,
-            Stage::Connecting => Phase::Connecting,
-            Stage::Opening(_) if self.layer.is_handshaking() => Phase::Securing,
-            Stage::Opening(seen) => Phase::Recognising { seen: seen.len() },
-            Stage::Ready(..) => Phase::Ready,
-        }
+        either!(&self.0, carrier => carrier.phase())
     }
 
     /// What is spoken, once that is known.
     pub fn protocol(&self) -> Option<R::Protocol> {
-        match &self.stage {
-            Stage::Ready(protocol, _) => Some(*protocol),
-            Stage::Connecting | Stage::Opening(_) => None,
-        }
+        either!(&self.0, carrier => carrier.protocol())
     }
 
     /// What was negotiated, once the connection is ready.
     pub fn negotiated(&self) -> Option<Negotiated<'_, R::Protocol>> {
-        self.protocol().map(|protocol| Negotiated { protocol, tls: self.layer.negotiated() })
+        either!(&self.0, carrier => carrier.negotiated())
     }
 
     /// When its phases ended.
     pub fn timings(&self) -> Timings {
-        self.timings
+        either!(&self.0, carrier => carrier.timings())
     }
 
     /// Bytes of the socket so far.
     pub fn traffic(&self) -> Traffic {
-        self.traffic
+        either!(&self.0, carrier => carrier.traffic())
     }
 
-    /// Whether the peer has said by TLS that it will send nothing more. Follow with `handle_eof`.
+    /// Over a byte stream: whether the peer has said by TLS that it will send nothing more. Follow with `handle_eof`.
     pub fn peer_closed(&self) -> bool {
-        self.layer.peer_closed()
+        match &self.0 {
+            Carrier::Stream(stream) => stream.peer_closed(),
+            Carrier::Quic(_) => false,
+        }
     }
 
-    /// Whether there is TLS.
+    /// Whether bytes are encrypted.
     pub fn is_secured(&self) -> bool {
-        matches!(self.layer, Layer::Tls(_))
+        match &self.0 {
+            Carrier::Stream(stream) => stream.is_secured(),
+            Carrier::Quic(_) => true,
+        }
     }
 
     /// Fills in what a row of a connection has from its transport.
     pub fn complete(&self, record: &mut ConnectionRecord) {
-        let Timings { opened, connected, secured } = self.timings;
-        record.opened = opened;
-        record.connected = connected;
-        record.secured = secured;
-        // Also where ALPN came to no agreement.
-        record.tls = self.tls_record();
-        if let Some(protocol) = self.protocol() {
-            record.protocol = protocol.into();
-        }
-        record.bytes_sent = self.traffic.sent;
-        record.bytes_received = self.traffic.received;
-    }
-
-    fn tls_record(&self) -> Option<TlsRecord> {
-        self.timings.secured?;
-        self.layer.negotiated().map(|agreed| agreed.record())
-    }
-
-    pub(crate) fn count_received(&mut self, bytes: u64) {
-        self.traffic.received += bytes;
-    }
-
-    #[inline]
-    fn take(
-        &mut self,
-        now: Instant,
-        bytes: &[u8],
-        handler: &mut impl Handler<R>,
-    ) -> Result<(), Failure> {
-        let mut input = bytes;
-        loop {
-            let plain = match self.layer.handle_bytes(&mut input) {
-                Ok(Some(plain)) => plain,
-                Ok(None) => break,
-                Err(error) => return Err(self.tls_failure(error)),
-            };
-            match &mut self.stage {
-                Stage::Ready(_, machine) => hand_over::<R>(now, machine, plain, handler),
-                // The peer may speak in the flight that ends the handshake: this piece waits until TLS, from which it
-                // is borrowed, has told what was agreed on.
-                Stage::Opening(seen) => {
-                    seen.extend_from_slice(plain);
-                    self.become_ready(now, handler)?;
-                }
-                Stage::Connecting => {}
-            }
-        }
-        if matches!(self.stage, Stage::Opening(_)) {
-            self.become_ready(now, handler)?;
-        }
-        if let Stage::Ready(_, machine) = &mut self.stage {
-            hand_over_backlog::<R>(now, machine, handler);
-        }
-        Ok(())
-    }
-
-    /// Makes the machine, where what is spoken is known by now and was not before.
-    fn become_ready(&mut self, now: Instant, handler: &mut impl Handler<R>) -> Result<(), Failure> {
-        let Stage::Opening(seen) = &mut self.stage else { return Ok(()) };
-        if self.layer.is_handshaking() {
-            return Ok(());
-        }
-        let tls = self.layer.negotiated();
-        let scheme = match tls {
-            Some(_) => {
-                self.timings.secured.get_or_insert(now);
-                Scheme::Https
-            }
-            None => Scheme::Http,
-        };
-        let Some(protocol) = self.role.choose(tls.map(|tls| tls.alpn), seen)? else {
-            return Ok(());
-        };
-        let seen = std::mem::take(seen);
-        let mut machine = self.role.machine(now, protocol, scheme);
-        handler.handle_ready(R::application_mut(&mut machine), Negotiated { protocol, tls });
-        if !seen.is_empty() {
-            hand_over::<R>(now, &mut machine, &seen, handler);
-        }
-        self.stage = Stage::Ready(protocol, machine);
-        Ok(())
-    }
-
-    fn tls_failure(&self, error: TlsError) -> Failure {
-        match self.stage {
-            Stage::Ready(..) => Failure::Tls(error),
-            Stage::Connecting | Stage::Opening(_) => Failure::Handshake(error),
-        }
-    }
-
-    fn fail(&mut self, failure: Failure) -> Failure {
-        self.end = End::Failed;
-        failure
+        either!(&self.0, carrier => carrier.complete(record));
     }
 }
 
-/// Has the machine take `plain`, and the handler each event.
-#[inline]
-fn hand_over<R: Role>(
-    now: Instant,
-    machine: &mut R::ByteStream,
-    plain: &[u8],
-    handler: &mut impl Handler<R>,
-) {
-    let mut input = plain;
-    if handler.takes_repeated()
-        && let Some(response) = R::take_repeated(R::application_mut(machine), now, &mut input)
-    {
-        handler.handle_repeated(response);
-        if input.is_empty() {
-            return;
-        }
-    }
-    loop {
-        if !input.is_empty() {
-            handler.handle_input(R::application_mut(machine));
-        }
-        let Some(event) = machine.handle_bytes(now, &mut input) else { break };
-        handler.handle_event(R::application_mut(machine), event);
-    }
-    debug_assert!(input.is_empty(), "a machine takes all bytes");
-}
-
-fn hand_over_backlog<R: Role>(
-    now: Instant,
-    machine: &mut R::ByteStream,
-    handler: &mut impl Handler<R>,
-) {
-    loop {
-        let backlog = R::take_backlog(R::application_mut(machine));
-        if backlog.is_empty() {
-            return;
-        }
-        hand_over::<R>(now, machine, &backlog, handler);
-    }
-}
-
-impl<R: Role> fmt::Debug for Connection<R> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Connection")
-            .field("phase", &self.phase())
-            .field("protocol", &self.protocol())
-            .field("timings", &self.timings)
-            .field("traffic", &self.traffic)
-            .finish_non_exhaustive()
+impl<R: QuicRole> std::fmt::Debug for Carrier<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        either!(self, carrier => carrier.fmt(f))
     }
 }

@@ -1,4 +1,4 @@
-//! One connection's stack, once for both roles: what the socket carries, TLS where there is some, ALPN, and the
+//! One connection's stack, once for both roles: what carries it (a byte stream, with TLS or without, or QUIC), ALPN, and the
 //! protocol's machine.
 //!
 //! Bytes go in, events come out through a [`Handler`], bytes to send come from [`Connection::poll_transmit`]. An
@@ -42,6 +42,7 @@
 //! # Ok::<(), transport::Failure>(())
 //! ```
 
+mod byte_stream;
 mod client;
 mod connection;
 mod failure;
@@ -53,20 +54,23 @@ mod role;
 mod server;
 mod status;
 
+pub use byte_stream::StreamConnection;
 pub use client::{
-    Client, ClientByteStream, ClientMachine, ClientSecurity, ClientSettings, ClientSpec,
+    Client, ClientByteStream, ClientMachine, ClientMultiplexed, ClientSecurity, ClientSettings,
+    ClientSpec,
 };
 pub use connection::Connection;
 pub use failure::Failure;
 pub use offer::Offer;
 pub use protocol::{NoMachine, Protocol};
 pub use quic::{
-    AddressValidation, Admission, Arrival, CongestionController, Lifetime, Link as QuicLink,
-    MtuDiscovery, QuicConnection, QuicHandle, QuicInput, QuicSettings, QuicSocket,
+    AddressValidation, Admission, Arrival, CongestionController, Lifetime, MtuDiscovery,
+    QuicConnection, QuicHandle, QuicInput, QuicLink, QuicSettings, QuicSocket,
 };
 pub use role::{Handler, QuicRole, Role};
 pub use server::{
-    Server, ServerByteStream, ServerMachine, ServerProtocol, ServerSettings, ServerSpec,
+    Server, ServerByteStream, ServerMachine, ServerMultiplexed, ServerProtocol, ServerSettings,
+    ServerSpec,
 };
 pub use status::{Negotiated, Phase, Timings, Traffic, Truncation};
 

@@ -1,9 +1,9 @@
 //! All protocols. To add one, add a variant, its entry in [`Protocol::ALL`] and its arm in `Protocol::definition`.
 
-use crate::client::{ClientByteStream, ClientSettings};
-use crate::server::{ServerByteStream, ServerSettings};
+use crate::client::{ClientByteStream, ClientMultiplexed, ClientSettings};
+use crate::server::{ServerByteStream, ServerMultiplexed, ServerSettings};
 use proto::schedule::RoundRobin;
-use proto::{Scheme, h1, h2, spdy};
+use proto::{Scheme, h1, h2, h3, spdy};
 use thiserror::Error;
 use trace::Tracer;
 use unit::Instant;
@@ -15,6 +15,8 @@ pub enum Protocol {
     Http1,
     /// HTTP/2 (RFC 9113).
     Http2,
+    /// HTTP/3 (RFC 9114), over QUIC.
+    Http3,
     /// SPDY/3.1.
     Spdy31,
     /// SPDY/3: as SPDY/3.1 but without flow control for the whole session.
@@ -23,53 +25,56 @@ pub enum Protocol {
 
 impl Protocol {
     /// All of them.
-    pub const ALL: [Self; 4] = [Self::Http1, Self::Http2, Self::Spdy31, Self::Spdy3];
+    pub const ALL: [Self; 5] = [Self::Http1, Self::Http2, Self::Http3, Self::Spdy31, Self::Spdy3];
 
     /// The one arm of each protocol: its entry in [`trace::Protocol`] and its two machines.
     fn definition(self) -> Definition {
         match self {
-            Self::Http1 => Definition {
-                protocol: trace::Protocol::Http1,
-                client: |now, settings, tracer| {
-                    Box::new(h1::Client::new(now, settings.h1.clone(), tracer))
-                },
-                server: |now, scheme, settings, tracer| {
+            Self::Http1 => over_byte_streams(
+                trace::Protocol::Http1,
+                |now, settings, tracer| Box::new(h1::Client::new(now, settings.h1.clone(), tracer)),
+                |now, scheme, settings, tracer| {
                     let settings = h1::ServerSettings { scheme, ..settings.h1.clone() };
                     Box::new(h1::Server::new(now, settings, tracer))
                 },
-            },
-            Self::Http2 => Definition {
-                protocol: trace::Protocol::Http2,
-                client: |now, settings, tracer| {
+            ),
+            Self::Http2 => over_byte_streams(
+                trace::Protocol::Http2,
+                |now, settings, tracer| {
                     // A client's uploads share by round robin. The order of responses is the server's decision.
                     let turns = Box::new(RoundRobin::new());
                     Box::new(h2::Client::new(now, settings.h2.clone(), turns, tracer))
                 },
-                server: |now, _, settings, tracer| {
+                |now, _, settings, tracer| {
                     let policy = settings.priorities;
                     let no_rfc7540_priorities = policy.rules_out_dependencies();
                     let settings = h2::Settings { no_rfc7540_priorities, ..settings.h2.clone() };
                     Box::new(h2::Server::new(now, settings, policy.scheduler(), tracer))
                 },
-            },
-            Self::Spdy31 => Definition {
-                protocol: trace::Protocol::Spdy31,
-                client: |now, settings, tracer| {
-                    spdy_client(spdy::Version::V3_1, now, settings, tracer)
-                },
-                server: |now, _, settings, tracer| {
-                    spdy_server(spdy::Version::V3_1, now, settings, tracer)
-                },
-            },
-            Self::Spdy3 => Definition {
-                protocol: trace::Protocol::Spdy3,
-                client: |now, settings, tracer| {
-                    spdy_client(spdy::Version::V3, now, settings, tracer)
-                },
-                server: |now, _, settings, tracer| {
-                    spdy_server(spdy::Version::V3, now, settings, tracer)
+            ),
+            Self::Http3 => Definition {
+                protocol: trace::Protocol::Http3,
+                machines: Machines::OverQuic {
+                    client: |now, settings, tracer| {
+                        let turns = Box::new(RoundRobin::new());
+                        Box::new(h3::Client::new(now, settings.h3.clone(), turns, tracer))
+                    },
+                    server: |now, settings, tracer| {
+                        let scheduler = settings.priorities.scheduler();
+                        Box::new(h3::Server::new(now, settings.h3.clone(), scheduler, tracer))
+                    },
                 },
             },
+            Self::Spdy31 => over_byte_streams(
+                trace::Protocol::Spdy31,
+                |now, settings, tracer| spdy_client(spdy::Version::V3_1, now, settings, tracer),
+                |now, _, settings, tracer| spdy_server(spdy::Version::V3_1, now, settings, tracer),
+            ),
+            Self::Spdy3 => over_byte_streams(
+                trace::Protocol::Spdy3,
+                |now, settings, tracer| spdy_client(spdy::Version::V3, now, settings, tracer),
+                |now, _, settings, tracer| spdy_server(spdy::Version::V3, now, settings, tracer),
+            ),
         }
     }
 
@@ -93,33 +98,92 @@ impl Protocol {
         trace::Protocol::from(self).multiplexes()
     }
 
-    /// The client's machine.
+    /// Whether it runs over QUIC, and not over byte streams.
+    pub fn is_over_quic(self) -> bool {
+        matches!(self.definition().machines, Machines::OverQuic { .. })
+    }
+
+    /// The client's machine over a byte stream.
     pub(crate) fn client(
         self,
         now: Instant,
         settings: &ClientSettings,
         tracer: Tracer,
-    ) -> Box<dyn ClientByteStream> {
-        (self.definition().client)(now, settings, tracer)
+    ) -> Option<Box<dyn ClientByteStream>> {
+        match self.definition().machines {
+            Machines::OverByteStreams { client, .. } => Some(client(now, settings, tracer)),
+            Machines::OverQuic { .. } => None,
+        }
     }
 
-    /// The server's machine. `scheme` is what its requests are made under.
+    /// The client's machine over QUIC.
+    pub(crate) fn client_over_quic(
+        self,
+        now: Instant,
+        settings: &ClientSettings,
+        tracer: Tracer,
+    ) -> Option<Box<dyn ClientMultiplexed>> {
+        match self.definition().machines {
+            Machines::OverQuic { client, .. } => Some(client(now, settings, tracer)),
+            Machines::OverByteStreams { .. } => None,
+        }
+    }
+
+    /// The server's machine over a byte stream. `scheme` is what its requests are made under.
     pub(crate) fn server(
         self,
         now: Instant,
         scheme: Scheme,
         settings: &ServerSettings,
         tracer: Tracer,
-    ) -> Box<dyn ServerByteStream> {
-        (self.definition().server)(now, scheme, settings, tracer)
+    ) -> Option<Box<dyn ServerByteStream>> {
+        match self.definition().machines {
+            Machines::OverByteStreams { server, .. } => Some(server(now, scheme, settings, tracer)),
+            Machines::OverQuic { .. } => None,
+        }
+    }
+
+    /// The server's machine over QUIC.
+    pub(crate) fn server_over_quic(
+        self,
+        now: Instant,
+        settings: &ServerSettings,
+        tracer: Tracer,
+    ) -> Option<Box<dyn ServerMultiplexed>> {
+        match self.definition().machines {
+            Machines::OverQuic { server, .. } => Some(server(now, settings, tracer)),
+            Machines::OverByteStreams { .. } => None,
+        }
     }
 }
 
 /// The name and the machines of a protocol.
 struct Definition {
     protocol: trace::Protocol,
-    client: fn(Instant, &ClientSettings, Tracer) -> Box<dyn ClientByteStream>,
-    server: fn(Instant, Scheme, &ServerSettings, Tracer) -> Box<dyn ServerByteStream>,
+    machines: Machines,
+}
+
+/// The machines of both roles.
+enum Machines {
+    OverByteStreams {
+        client: StreamClient,
+        server: StreamServer,
+    },
+    OverQuic {
+        client: fn(Instant, &ClientSettings, Tracer) -> Box<dyn ClientMultiplexed>,
+        server: fn(Instant, &ServerSettings, Tracer) -> Box<dyn ServerMultiplexed>,
+    },
+}
+
+type StreamClient = fn(Instant, &ClientSettings, Tracer) -> Box<dyn ClientByteStream>;
+type StreamServer = fn(Instant, Scheme, &ServerSettings, Tracer) -> Box<dyn ServerByteStream>;
+
+fn over_byte_streams(
+    protocol: trace::Protocol,
+    client: StreamClient,
+    server: StreamServer,
+) -> Definition {
+    Definition { protocol, machines: Machines::OverByteStreams { client, server } }
 }
 
 fn spdy_client(
@@ -155,7 +219,7 @@ impl From<Protocol> for trace::SpokenProtocol {
     }
 }
 
-/// This crate has no machine for the protocol: HTTP/3, and WebSocket, which begins by an Upgrade of HTTP/1.1.
+/// This crate has no machine for the protocol: WebSocket, which begins by an Upgrade of HTTP/1.1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("there is no machine for {0}")]
 pub struct NoMachine(pub trace::Protocol);
@@ -183,7 +247,7 @@ mod tests {
     fn a_recorded_protocol_has_a_machine_or_none() {
         for recorded in trace::Protocol::ALL {
             let expected = match recorded {
-                trace::Protocol::Http3 | trace::Protocol::WebSocket => Err(NoMachine(recorded)),
+                trace::Protocol::WebSocket => Err(NoMachine(recorded)),
                 other => Ok(other),
             };
             let own = Protocol::try_from(recorded);

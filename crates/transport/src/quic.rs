@@ -12,6 +12,6 @@ mod streams;
 
 pub use congestion::CongestionController;
 pub use connection::QuicConnection;
-pub use link::Link;
+pub use link::Link as QuicLink;
 pub use settings::{AddressValidation, MtuDiscovery, QuicSettings};
 pub use socket::{Admission, Arrival, Lifetime, QuicHandle, QuicInput, QuicSocket};

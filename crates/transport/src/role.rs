@@ -30,8 +30,8 @@ pub trait Handler<R: Role> {
 
 /// What differs between client and server: which protocols are spoken, and their machines.
 /// [`Client`](crate::Client) and [`Server`](crate::Server) speak those of [`Protocol`](crate::Protocol). A role that
-/// speaks others runs by [`Connection::connecting`](crate::Connection::connecting) and
-/// [`Connection::accepted`](crate::Connection::accepted).
+/// speaks others runs by [`StreamConnection::connecting`](crate::StreamConnection::connecting) and
+/// [`StreamConnection::accepted`](crate::StreamConnection::accepted).
 pub trait Role {
     /// The machine as the application sees it.
     type Machine: proto::Connection + ?Sized + 'static;
@@ -50,13 +50,13 @@ pub trait Role {
         seen: &[u8],
     ) -> Result<Option<Self::Protocol>, Failure>;
 
-    /// Makes the machine of a protocol.
+    /// Makes the machine of a protocol; None for one that does not run over byte streams.
     fn machine(
         &self,
         now: Instant,
         protocol: Self::Protocol,
         scheme: Scheme,
-    ) -> Box<Self::ByteStream>;
+    ) -> Option<Box<Self::ByteStream>>;
 
     /// What the application sees of a machine.
     fn application(machine: &Self::ByteStream) -> &Self::Machine;

@@ -1,13 +1,19 @@
 //! The server's side of a connection.
 
-use crate::connection::Connection;
+use crate::byte_stream::StreamConnection;
+use crate::client::H3_NO_ERROR;
+use crate::connection::{Carrier, Connection};
 use crate::failure::Failure;
 use crate::protocol::Protocol;
+use crate::quic::{QuicConnection, QuicLink};
 use crate::recognise::{Recognised, recognise};
-use crate::role::Role;
+use crate::role::{QuicRole, Role};
 use endpoint::FilePart;
 use proto::schedule::Policy;
-use proto::{ByteStreamConnection, Fin, Misuse, Scheme, ServerConnection, StreamId, h1, h2, spdy};
+use proto::{
+    ByteStreamConnection, Fin, Misuse, MultiplexedConnection, Scheme, ServerConnection, StreamId,
+    h1, h2, h3, spdy,
+};
 use secure::{Layer, ServerTls, Tls};
 use std::rc::Rc;
 use trace::Tracer;
@@ -25,6 +31,8 @@ pub struct ServerSettings {
     pub h1: h1::ServerSettings,
     /// HTTP/2's settings; `no_rfc7540_priorities` follows from `priorities`.
     pub h2: h2::Settings,
+    /// HTTP/3's settings.
+    pub h3: h3::Settings,
     /// SPDY's settings; `version` follows from the protocol.
     pub spdy: spdy::Settings,
 }
@@ -37,6 +45,7 @@ impl ServerSettings {
             priorities: Policy::default(),
             h1: h1::ServerSettings::default(),
             h2: h2::Settings::server(),
+            h3: h3::Settings::server(),
             spdy: spdy::Settings::server(spdy::Version::V3_1),
         }
     }
@@ -128,7 +137,14 @@ impl ServerProtocol for h1::Server {
 
 impl ServerProtocol for h2::Server {}
 
+impl ServerProtocol for h3::Server {}
+
 impl ServerProtocol for spdy::Server {}
+
+/// The machine of a server's connection over QUIC.
+pub trait ServerMultiplexed: ServerProtocol + MultiplexedConnection {}
+
+impl<M: ServerProtocol + MultiplexedConnection> ServerMultiplexed for M {}
 
 /// The server's role.
 #[derive(Debug)]
@@ -162,7 +178,12 @@ impl Role for Server {
         chosen.map(Some).ok_or(Failure::UnknownProtocol)
     }
 
-    fn machine(&self, now: Instant, protocol: Protocol, scheme: Scheme) -> Box<Self::ByteStream> {
+    fn machine(
+        &self,
+        now: Instant,
+        protocol: Protocol,
+        scheme: Scheme,
+    ) -> Option<Box<Self::ByteStream>> {
         protocol.server(now, scheme, &self.settings, self.tracer.clone())
     }
 
@@ -179,6 +200,24 @@ impl Role for Server {
     }
 }
 
+impl QuicRole for Server {
+    type Multiplexed = dyn ServerMultiplexed;
+
+    const NO_ERROR: u64 = H3_NO_ERROR;
+
+    fn multiplexed(&self, now: Instant, protocol: Protocol) -> Option<Box<Self::Multiplexed>> {
+        protocol.server_over_quic(now, &self.settings, self.tracer.clone())
+    }
+
+    fn over_quic(machine: &Self::Multiplexed) -> &Self::Machine {
+        machine
+    }
+
+    fn over_quic_mut(machine: &mut Self::Multiplexed) -> &mut Self::Machine {
+        machine
+    }
+}
+
 impl Connection<Server> {
     /// A connection that a listener accepted.
     pub fn accept(now: Instant, spec: ServerSpec<'_>) -> Result<Self, Failure> {
@@ -187,6 +226,17 @@ impl Connection<Server> {
             Some(settings) => Layer::secured(Tls::server(settings).map_err(Failure::Name)?),
         };
         let role = Server { settings: spec.settings, tracer: spec.tracer };
-        Ok(Self::accepted(now, role, layer))
+        Ok(Self(Carrier::Stream(StreamConnection::accepted(now, role, layer))))
+    }
+
+    /// A connection over QUIC that a client has opened.
+    pub fn accept_quic(
+        now: Instant,
+        link: Box<QuicLink>,
+        settings: Rc<ServerSettings>,
+        tracer: Tracer,
+    ) -> Self {
+        let role = Server { settings, tracer };
+        Self(Carrier::Quic(Box::new(QuicConnection::new(now, role, link))))
     }
 }

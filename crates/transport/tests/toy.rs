@@ -10,7 +10,7 @@
 //! 4. One arm in `study`: a variant of `experiment::Transport` with its defaults, and the name in `trace::Protocol`. A toy
 //!    is in no experiment, so it has none.
 //!
-//! Sockets, TLS, ALPN, time-outs and records come from `transport::Connection`.
+//! Sockets, TLS, ALPN, time-outs and records come from `transport::StreamConnection`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -28,8 +28,8 @@ use secure::{
 use std::collections::{BTreeMap, VecDeque};
 use trace::{ConnectionRecord, HeaderBytes, SpokenProtocol};
 use transport::{
-    ClientByteStream, ClientMachine, Connection, Failure, Handler, Negotiated, Role,
-    ServerByteStream, ServerMachine, ServerProtocol,
+    ClientByteStream, ClientMachine, Failure, Handler, Negotiated, Role, ServerByteStream,
+    ServerMachine, ServerProtocol, StreamConnection as Connection,
 };
 use unit::Instant;
 
@@ -410,8 +410,8 @@ impl Role for ToyClient {
         choose(alpn).map(Some).ok_or(Failure::NoAgreement { chosen })
     }
 
-    fn machine(&self, _: Instant, _: Toy, scheme: Scheme) -> Box<dyn ClientByteStream> {
-        Box::new(Machine::new(scheme))
+    fn machine(&self, _: Instant, _: Toy, scheme: Scheme) -> Option<Box<dyn ClientByteStream>> {
+        Some(Box::new(Machine::new(scheme)))
     }
 
     fn application(machine: &Self::ByteStream) -> &ClientMachine {
@@ -434,8 +434,8 @@ impl Role for ToyServer {
         choose(alpn).map(Some).ok_or(Failure::UnknownProtocol)
     }
 
-    fn machine(&self, _: Instant, _: Toy, scheme: Scheme) -> Box<dyn ServerByteStream> {
-        Box::new(Machine::new(scheme))
+    fn machine(&self, _: Instant, _: Toy, scheme: Scheme) -> Option<Box<dyn ServerByteStream>> {
+        Some(Box::new(Machine::new(scheme)))
     }
 
     fn application(machine: &Self::ByteStream) -> &ServerMachine {

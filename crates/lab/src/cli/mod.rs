@@ -227,7 +227,7 @@ impl RaceArgs {
     }
 }
 
-/// Serve a folder, and synthetic pages, over HTTP/1.1 and HTTP/2, clear and TLS.
+/// Serve a folder, and synthetic pages, over HTTP/1.1 and HTTP/2, clear and TLS, and HTTP/3.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   wirelap serve ./site --listen 127.0.0.1:8080
@@ -236,6 +236,7 @@ impl RaceArgs {
   wirelap serve ./site --listen-tls 127.0.0.1:8443 --name shop.test --ca-out ca.pem
   curl -k --http2 'https://127.0.0.1:8443/page?images=100&bytes=5000'
   curl 'http://127.0.0.1:8080/index.html?delay_ms=200'
+  wirelap serve ./site --listen-tls 127.0.0.1:8443 --listen-quic 127.0.0.1:8443
   wirelap serve ./site --listen-tls 127.0.0.1:8443 --spdy
 
 Also there: /page?images=N&bytes=N, /api?bytes=N, /echo and /discard (POST), /ws/echo and /ws/double (WebSocket).
@@ -255,6 +256,9 @@ pub(crate) struct ServeArgs {
     /// TLS address and port (repeatable)
     #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen)]
     pub(crate) listen_tls: Vec<SocketAddr>,
+    /// UDP address and port for HTTP/3 over QUIC, with the certificate of --listen-tls; the other answers offer it (Alt-Svc)
+    #[arg(long, value_name = "ADDR:PORT", requires = "listen_tls", value_parser = parse_listen)]
+    pub(crate) listen_quic: Option<SocketAddr>,
     /// Certificate chain in PEM, leaf first [default: one made for this run]
     #[arg(long, value_name = "FILE", requires_all = ["key", "listen_tls"], value_hint = ValueHint::FilePath)]
     pub(crate) cert: Option<PathBuf>,

@@ -8,13 +8,14 @@ use crate::files_adapter::FilesAdapter;
 use crate::inputs::policy::PolicyFile;
 use crate::key_log;
 use crate::machine;
-use endpoint::{CongestionControl, SocketSettings};
+use endpoint::{CongestionControl, DatagramSettings, SocketSettings};
 use origin::{AccessLog, AccessRecord, ListenerKind, Origin, OriginConfig, Parts, WallClock};
 use os::error::Os;
 use os::files::{CacheSettings, Root};
 use os::reactor::{AdaptiveSendBuffer, Backend, Reactor, ReactorSettings, Stop};
 use os::signal::Interrupts;
 use os::tcp::{Listener, probe_congestion_control};
+use os::udp::DatagramSocket;
 use proto::schedule::Policy;
 use secure::{
     Authority, AuthoritySpec, Ciphers, Identity, Pem, ServerTls, ServerTlsOptions, UnixTime,
@@ -28,7 +29,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::thread;
-use transport::Protocol;
+use transport::{Protocol, QuicSettings};
 
 /// Serves until interrupted: the first interrupt ends it in good order, the second one at once.
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
@@ -46,10 +47,11 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     // Before the addresses are told: from then on somebody may know whom to interrupt.
     let interrupts = Interrupts::take()
         .map_err(|error| CliError::failed(format!("taking over Ctrl-C: {error}")))?;
-    let (kinds, shares) = listen(args, identity, threads, &settings)?;
+    let Listening { kinds, shares, quic_port } = listen(args, identity, threads, &settings)?;
     let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
     let mut config = OriginConfig::new(kinds, wall_clock);
     config.protocols = protocols(args);
+    config.alt_svc = quic_port;
     config.priorities = priorities;
     // Clients of SPDY's time have HTTP/2 without the setting that offers it.
     config.web_socket_over_h2 = !(args.no_websocket_over_h2 || args.spdy);
@@ -58,14 +60,14 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     let workers: Vec<_> = shares
         .into_iter()
         .enumerate()
-        .map(|(core, listeners)| {
+        .map(|(core, share)| {
             let worker = Worker {
                 config: config.clone(),
                 stop: stop.clone(),
                 dir: args.dir.clone(),
                 core,
                 backend,
-                listeners,
+                share,
                 verbose: args.verbose,
             };
             thread::spawn(move || worker.run())
@@ -146,7 +148,7 @@ struct Worker {
     dir: PathBuf,
     core: usize,
     backend: Backend,
-    listeners: Vec<Listener>,
+    share: Share,
     verbose: bool,
 }
 
@@ -159,8 +161,11 @@ impl Worker {
         let settings =
             ReactorSettings { core, backend, adaptive_send_buffer, ..ReactorSettings::default() };
         let mut reactor = Reactor::new(settings, self.stop)?;
-        for listener in self.listeners {
+        for listener in self.share.listeners {
             reactor.listen(listener)?;
+        }
+        for socket in self.share.datagrams {
+            reactor.listen_datagrams(socket);
         }
         let log: Option<Rc<dyn AccessLog>> =
             if self.verbose { Some(Rc::new(PrintedLog)) } else { None };
@@ -203,8 +208,12 @@ fn identity(args: &ServeArgs) -> Result<Option<Identity>, CliError> {
     let authority = Authority::new(spec).map_err(CliError::failed)?;
     let mut names: Vec<String> = ALWAYS_NAMED.map(str::to_owned).into();
     names.extend(args.name.iter().cloned());
-    let others =
-        args.listen_tls.iter().map(|address| address.ip()).filter(|ip| !ip.is_unspecified());
+    let others = args
+        .listen_tls
+        .iter()
+        .chain(&args.listen_quic)
+        .map(|address| address.ip())
+        .filter(|ip| !ip.is_unspecified());
     names.extend(others.map(|ip| ip.to_string()));
     names.sort_unstable();
     names.dedup();
@@ -222,7 +231,22 @@ fn read_pem(path: &Path) -> Result<Pem, CliError> {
     Ok(Pem::new(name, text))
 }
 
-type Shares = Vec<Vec<Listener>>;
+/// What is listened on.
+struct Listening {
+    /// What each listener speaks: those over TCP first, as each share has them.
+    kinds: Vec<ListenerKind>,
+    /// Each thread's part.
+    shares: Vec<Share>,
+    /// The port of HTTP/3.
+    quic_port: Option<u16>,
+}
+
+/// The listeners of one thread.
+#[derive(Default)]
+struct Share {
+    listeners: Vec<Listener>,
+    datagrams: Vec<DatagramSocket>,
+}
 
 /// Binds everything before anything is served, and says where.
 fn listen(
@@ -230,7 +254,7 @@ fn listen(
     identity: Option<Identity>,
     threads: usize,
     settings: &SocketSettings,
-) -> Result<(Vec<ListenerKind>, Shares), CliError> {
+) -> Result<Listening, CliError> {
     let key_log = key_log::open(environment::ssl_key_log_file().as_deref())?;
     let tls = match identity {
         Some(identity) => {
@@ -247,7 +271,7 @@ fn listen(
         None => None,
     };
     let mut kinds = Vec::new();
-    let mut shares: Shares = (0..threads).map(|_| Vec::new()).collect();
+    let mut shares: Vec<Share> = (0..threads).map(|_| Share::default()).collect();
     let clear = args.listen.iter().map(|address| (*address, ListenerKind::Clear));
     let secure = args.listen_tls.iter().zip(tls.iter().cycle());
     let secure = secure.map(|(address, tls)| (*address, ListenerKind::Tls(tls.clone())));
@@ -257,7 +281,14 @@ fn listen(
         console::print(&format!("{scheme}://{local}/\n"))?;
         kinds.push(kind);
     }
-    Ok((kinds, shares))
+    let mut quic_port = None;
+    if let (Some(address), Some(tls)) = (args.listen_quic, &tls) {
+        let local = bind_datagrams(address, &mut shares)?;
+        console::print(&format!("https://{local}/ (HTTP/3)\n"))?;
+        kinds.push(ListenerKind::Quic(tls.clone(), QuicSettings::default()));
+        quic_port = Some(local.port());
+    }
+    Ok(Listening { kinds, shares, quic_port })
 }
 
 /// What is spoken, best first.
@@ -269,12 +300,23 @@ fn protocols(args: &ServeArgs) -> Vec<Protocol> {
 fn bind(
     address: SocketAddr,
     settings: &SocketSettings,
-    shares: &mut Shares,
+    shares: &mut [Share],
 ) -> Result<SocketAddr, CliError> {
     let listeners = Listener::bind_all(address, shares.len(), settings).map_err(misuse)?;
     let local = listeners.first().map_or(address, Listener::local);
     for (share, listener) in shares.iter_mut().zip(listeners) {
-        share.push(listener);
+        share.listeners.push(listener);
+    }
+    Ok(local)
+}
+
+/// Each thread has a socket of its own; the kernel spreads clients over them (SO_REUSEPORT).
+fn bind_datagrams(address: SocketAddr, shares: &mut [Share]) -> Result<SocketAddr, CliError> {
+    let settings = DatagramSettings::default();
+    let sockets = DatagramSocket::bind_all(address, shares.len(), &settings).map_err(misuse)?;
+    let local = sockets.first().map_or(address, DatagramSocket::local);
+    for (share, socket) in shares.iter_mut().zip(sockets) {
+        share.datagrams.push(socket);
     }
     Ok(local)
 }

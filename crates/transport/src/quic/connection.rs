@@ -322,6 +322,8 @@ impl<R: QuicRole> QuicConnection<R> {
     fn touch(&mut self, now: Instant) {
         self.now = now;
         self.may_transmit = true;
+        // The machine may have closed it.
+        self.is_over |= self.link.is_closed();
         self.timeout = self.next_timeout();
     }
 

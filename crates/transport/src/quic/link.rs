@@ -188,6 +188,11 @@ impl Link {
         self.quic.close(to_std(now), error_code(code), Bytes::from_static(reason.as_bytes()));
     }
 
+    /// Whether it was closed, by either side.
+    pub(super) fn is_closed(&self) -> bool {
+        self.quic.is_closed()
+    }
+
     /// What TLS says of the handshake.
     pub(super) fn handshake(&self) -> Option<QuicHandshake> {
         let data = self.quic.crypto_session().handshake_data()?;

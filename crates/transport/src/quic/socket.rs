@@ -102,23 +102,28 @@ impl QuicSocket {
         }
     }
 
-    /// Takes datagrams and gives what they brought, one by one.
+    /// Takes datagrams off the front of `received` until one brings something. Call until None: then all are taken, and
+    /// `poll_answer` may have some to send.
     pub fn handle_datagrams(
         &mut self,
         now: Instant,
-        received: ReceivedDatagrams,
+        received: &mut ReceivedDatagrams,
         admission: Admission,
-        mut give: impl FnMut(&mut Self, Arrival),
-    ) {
-        let ReceivedDatagrams { remote, local, ecn, stride, mut data } = received;
-        let ecn = ecn.map(codepoint);
-        while !data.is_empty() {
-            let datagram = data.split_to(stride.clamp(1, data.len()));
-            let datagram = Datagram { remote, local, ecn, data: datagram };
-            if let Some(arrival) = self.handle_datagram(now, datagram, admission) {
-                give(self, arrival);
+    ) -> Option<Arrival> {
+        while !received.data.is_empty() {
+            let length = received.stride.clamp(1, received.data.len());
+            let datagram = Datagram {
+                remote: received.remote,
+                local: received.local,
+                ecn: received.ecn.map(codepoint),
+                data: received.data.split_to(length),
+            };
+            let arrival = self.handle_datagram(now, datagram, admission);
+            if arrival.is_some() {
+                return arrival;
             }
         }
+        None
     }
 
     fn handle_datagram(

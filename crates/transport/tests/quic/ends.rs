@@ -162,32 +162,24 @@ impl<R: QuicRole<Machine = Toy, Protocol = ToyProtocol>> EndPoint for Side<R> {
         Some(SOCKET)
     }
 
-    fn handle_datagrams(&mut self, now: Instant, _socket: SocketId, came: ReceivedDatagrams) {
-        let Self { socket, connections, seen, role, .. } = self;
-        seen.now = now;
-        let mut touched = Vec::new();
-        socket.handle_datagrams(now, came, Admission::Open, |socket, arrival| {
+    fn handle_datagrams(&mut self, now: Instant, _socket: SocketId, mut came: ReceivedDatagrams) {
+        self.seen.now = now;
+        while let Some(arrival) = self.socket.handle_datagrams(now, &mut came, Admission::Open) {
             let handle = match arrival {
                 Arrival::Opened(link) => {
                     let handle = link.handle();
-                    connections.insert(handle, QuicConnection::new(now, role(), link));
+                    let opened = QuicConnection::new(now, (self.role)(), link);
+                    self.connections.insert(handle, opened);
                     handle
                 }
                 Arrival::Input(handle, input) => {
-                    let Some(connection) = connections.get_mut(&handle) else { return };
-                    if let Err(failure) = connection.handle_input(now, input, seen) {
-                        seen.failures.push(failure);
+                    let Some(connection) = self.connections.get_mut(&handle) else { continue };
+                    if let Err(failure) = connection.handle_input(now, input, &mut self.seen) {
+                        self.seen.failures.push(failure);
                     }
                     handle
                 }
             };
-            if let Some(connection) = connections.get_mut(&handle) {
-                connection.drain_events(now, seen);
-                socket.settle(connection.link());
-            }
-            touched.push(handle);
-        });
-        for handle in touched {
             self.settle(handle);
         }
         if self.socket.has_answer() {

@@ -221,8 +221,13 @@ macro_rules! role {
                 Ok(Some(ToyProtocol))
             }
 
-            fn machine(&self, _: Instant, _: ToyProtocol, _: Scheme) -> Box<Self::ByteStream> {
-                unreachable!("it runs over QUIC")
+            fn machine(
+                &self,
+                _: Instant,
+                _: ToyProtocol,
+                _: Scheme,
+            ) -> Option<Box<Self::ByteStream>> {
+                None
             }
 
             fn application(_: &Self::ByteStream) -> &Toy {

@@ -1,0 +1,455 @@
+//! One connection over a byte stream, either role: TLS or none, and the machine of what is spoken. The one rule: the
+//! application hears of a machine's events through its [`Handler`] only, because the plaintext that they borrow belongs
+//! to TLS.
+//!
+//! The order of a connection's phases:
+//!
+//! ```text
+//! client:  Connecting ──────> Securing ──> Ready ──> Closing ──> Closed
+//! server:               Securing ──> Recognising ──> Ready ──> Closing ──> Closed
+//! ```
+//!
+//! Without TLS there is no `Securing`, and with ALPN no `Recognising`. Every phase may lead to `Closing`.
+
+use crate::failure::Failure;
+use crate::role::{Handler, Role};
+use crate::status::{Negotiated, Phase, Timings, Traffic, Truncation};
+use endpoint::SendBuf;
+use proto::{ByteStreamConnection as _, Connection as _, Scheme};
+use secure::{Layer, TlsError};
+use std::fmt;
+use trace::{ConnectionRecord, TlsRecord};
+use unit::Instant;
+
+/// A connection's stack over a byte stream. `R` is [`Client`](crate::Client) or [`Server`](crate::Server).
+pub struct StreamConnection<R: Role> {
+    role: R,
+    layer: Layer,
+    stage: Stage<R::Protocol, R::ByteStream>,
+    end: End,
+    timings: Timings,
+    traffic: Traffic,
+    /// Whether the driver was asked to transmit and `poll_transmit` has not yet given everything.
+    is_transmitting: bool,
+}
+
+enum Stage<P, M: ?Sized> {
+    /// There is no socket yet.
+    Connecting,
+    /// TLS's handshake, then the bytes that came before the protocol was known.
+    Opening(Vec<u8>),
+    Ready(P, Box<M>),
+}
+
+/// How far this side has ended the connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// Not at all.
+    Open,
+    /// Whether the end of sending was announced to the peer.
+    OutputOver,
+    /// Everything that arrives is ignored.
+    Over,
+    /// As `Over`; TLS says by itself why.
+    Failed,
+}
+
+impl<R: Role> StreamConnection<R> {
+    /// A connection whose socket is being connected. `layer` is TLS or none.
+    pub fn connecting(now: Instant, role: R, layer: Layer) -> Self {
+        Self {
+            role,
+            layer,
+            stage: Stage::Connecting,
+            end: End::Open,
+            timings: Timings { opened: now, connected: None, secured: None },
+            traffic: Traffic::default(),
+            is_transmitting: false,
+        }
+    }
+
+    /// A connection that a listener took.
+    pub fn accepted(now: Instant, role: R, layer: Layer) -> Self {
+        let mut connection = Self::connecting(now, role, layer);
+        connection.stage = Stage::Opening(Vec::new());
+        connection.timings.connected = Some(now);
+        connection
+    }
+
+    /// Client: the socket is connected.
+    pub fn handle_connected(
+        &mut self,
+        now: Instant,
+        handler: &mut impl Handler<R>,
+    ) -> Result<(), Failure> {
+        self.timings.connected = Some(now);
+        self.stage = Stage::Opening(Vec::new());
+        let opened = self.become_ready(now, handler);
+        opened.map_err(|failure| self.fail(failure))
+    }
+
+    /// Bytes arrived from the socket. After an error the connection is over; TLS may still owe the peer an alert.
+    #[inline]
+    pub fn handle_bytes(
+        &mut self,
+        now: Instant,
+        bytes: &[u8],
+        handler: &mut impl Handler<R>,
+    ) -> Result<(), Failure> {
+        self.count_received(bytes.len() as u64);
+        if self.is_over() {
+            return Ok(());
+        }
+        self.take(now, bytes, handler).map_err(|failure| self.fail(failure))
+    }
+
+    /// The peer will send nothing more, by the socket's word or TLS's (`peer_closed`). An error where its bytes
+    /// ended too soon: in a handshake, or as `truncation` has it.
+    pub fn handle_eof(
+        &mut self,
+        now: Instant,
+        truncation: Truncation,
+        handler: &mut impl Handler<R>,
+    ) -> Result<(), Failure> {
+        if self.is_over() {
+            return Ok(());
+        }
+        if let Err(error) = self.layer.handle_eof()
+            && truncation == Truncation::Fails
+        {
+            let failure = self.tls_failure(error);
+            return Err(self.fail(failure));
+        }
+        let Stage::Ready(_, machine) = &mut self.stage else {
+            self.close();
+            return Err(Failure::Ended);
+        };
+        machine.handle_eof(now);
+        self.drain_events(now, handler);
+        Ok(())
+    }
+
+    /// Passes on the events that commands, `poll_transmit` and time-outs have caused.
+    pub fn drain_events(&mut self, now: Instant, handler: &mut impl Handler<R>) {
+        if let Stage::Ready(_, machine) = &mut self.stage {
+            hand_over::<R>(now, machine, &[], handler);
+            hand_over_backlog::<R>(now, machine, handler);
+        }
+    }
+
+    /// The time of `poll_timeout` may have come. An error where the connection should be ready by now.
+    pub fn handle_timeout(
+        &mut self,
+        now: Instant,
+        handler: &mut impl Handler<R>,
+    ) -> Result<(), Failure> {
+        if self.poll_timeout().is_none_or(|at| at > now) {
+            return Ok(());
+        }
+        match &mut self.stage {
+            Stage::Connecting | Stage::Opening(_) => {
+                let phase = self.phase();
+                Err(self.fail(Failure::TimedOut { phase }))
+            }
+            Stage::Ready(_, machine) => {
+                machine.handle_timeout(now);
+                self.drain_events(now, handler);
+                Ok(())
+            }
+        }
+    }
+
+    /// When to call `handle_timeout`; None for never.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        match &self.stage {
+            _ if self.is_over() => None,
+            Stage::Connecting | Stage::Opening(_) => {
+                self.role.handshake_timeout().map(|limit| self.timings.opened + limit)
+            }
+            Stage::Ready(_, machine) => machine.poll_timeout(),
+        }
+    }
+
+    /// Appends bytes to send to `out`, about `limit` at most. The machine decides late: TLS asks it for one record at a
+    /// time.
+    #[inline]
+    pub fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, limit: usize) {
+        let before = out.len();
+        let Self { layer, stage, end, .. } = self;
+        if !matches!(stage, Stage::Connecting) {
+            layer.poll_transmit(out, limit, |plain, limit| match stage {
+                // After a failure TLS's alert alone goes out.
+                Stage::Ready(_, machine) if *end != End::Failed => {
+                    machine.poll_transmit(now, plain, limit);
+                }
+                _ => {}
+            });
+        }
+        let sent = out.len() - before;
+        self.traffic.sent += sent as u64;
+        self.is_transmitting = sent > 0 && self.wants_transmit();
+    }
+
+    /// Whether `poll_transmit` would give bytes now.
+    #[inline]
+    pub fn wants_transmit(&self) -> bool {
+        match &self.stage {
+            Stage::Connecting => false,
+            Stage::Ready(_, machine) if self.end != End::Failed => {
+                self.layer.wants_transmit() || machine.wants_transmit()
+            }
+            Stage::Opening(_) | Stage::Ready(..) => self.layer.wants_transmit(),
+        }
+    }
+
+    /// Whether to ask the driver now to transmit. It is asked once, and again after
+    /// `poll_transmit` has come to the end of them.
+    #[inline]
+    pub fn poll_wants_transmit(&mut self) -> bool {
+        let tell = !self.is_transmitting && self.wants_transmit();
+        self.is_transmitting |= tell;
+        tell
+    }
+
+    /// Whether the driver was asked to transmit and `poll_transmit` has not yet given everything.
+    pub fn is_transmitting(&self) -> bool {
+        self.is_transmitting
+    }
+
+    /// Tells the peer, where TLS can, that nothing more will be sent. What it sends is still processed.
+    pub fn close_output(&mut self) {
+        let is_spoken = !matches!(self.stage, Stage::Connecting) && !self.layer.is_handshaking();
+        if self.end == End::Open && is_spoken {
+            self.end = End::OutputOver;
+            self.layer.close_notify();
+        }
+    }
+
+    /// Ends the connection. What arrives is ignored, and the connection is closed once all bytes are sent that it owes
+    /// the peer. Call `shutdown` first on a machine that ends with a message (GOAWAY).
+    pub fn close(&mut self) {
+        self.close_output();
+        if self.end != End::Failed {
+            self.end = End::Over;
+        }
+    }
+
+    /// The machine, once the connection is ready.
+    #[inline]
+    pub fn machine(&mut self) -> Option<&mut R::Machine> {
+        match &mut self.stage {
+            Stage::Ready(_, machine) => Some(R::application_mut(machine)),
+            Stage::Connecting | Stage::Opening(_) => None,
+        }
+    }
+
+    /// The machine to look at, once the connection is ready.
+    #[inline]
+    pub fn ready_machine(&self) -> Option<&R::Machine> {
+        match &self.stage {
+            Stage::Ready(_, machine) => Some(R::application(machine)),
+            Stage::Connecting | Stage::Opening(_) => None,
+        }
+    }
+
+    /// Whether everything that arrives is ignored: the phase is `Closing` or `Closed`.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        matches!(self.end, End::Over | End::Failed)
+    }
+
+    /// Where the connection stands.
+    pub fn phase(&self) -> Phase {
+        match &self.stage {
+            _ if self.is_over() && self.wants_transmit() => Phase::Closing,
+            _ if self.is_over() => Phase::Closed,
+            Stage::Connecting => Phase::Connecting,
+            Stage::Opening(_) if self.layer.is_handshaking() => Phase::Securing,
+            Stage::Opening(seen) => Phase::Recognising { seen: seen.len() },
+            Stage::Ready(..) => Phase::Ready,
+        }
+    }
+
+    /// What is spoken, once that is known.
+    pub fn protocol(&self) -> Option<R::Protocol> {
+        match &self.stage {
+            Stage::Ready(protocol, _) => Some(*protocol),
+            Stage::Connecting | Stage::Opening(_) => None,
+        }
+    }
+
+    /// What was negotiated, once the connection is ready.
+    pub fn negotiated(&self) -> Option<Negotiated<'_, R::Protocol>> {
+        self.protocol().map(|protocol| Negotiated { protocol, tls: self.layer.negotiated() })
+    }
+
+    /// When its phases ended.
+    pub fn timings(&self) -> Timings {
+        self.timings
+    }
+
+    /// Bytes of the socket so far.
+    pub fn traffic(&self) -> Traffic {
+        self.traffic
+    }
+
+    /// Whether the peer has said by TLS that it will send nothing more. Follow with `handle_eof`.
+    pub fn peer_closed(&self) -> bool {
+        self.layer.peer_closed()
+    }
+
+    /// Whether there is TLS.
+    pub fn is_secured(&self) -> bool {
+        matches!(self.layer, Layer::Tls(_))
+    }
+
+    /// Fills in what a row of a connection has from its transport.
+    pub fn complete(&self, record: &mut ConnectionRecord) {
+        let Timings { opened, connected, secured } = self.timings;
+        record.opened = opened;
+        record.connected = connected;
+        record.secured = secured;
+        // Also where ALPN came to no agreement.
+        record.tls = self.tls_record();
+        if let Some(protocol) = self.protocol() {
+            record.protocol = protocol.into();
+        }
+        record.bytes_sent = self.traffic.sent;
+        record.bytes_received = self.traffic.received;
+    }
+
+    fn tls_record(&self) -> Option<TlsRecord> {
+        self.timings.secured?;
+        self.layer.negotiated().map(|agreed| agreed.record())
+    }
+
+    pub(crate) fn count_received(&mut self, bytes: u64) {
+        self.traffic.received += bytes;
+    }
+
+    #[inline]
+    fn take(
+        &mut self,
+        now: Instant,
+        bytes: &[u8],
+        handler: &mut impl Handler<R>,
+    ) -> Result<(), Failure> {
+        let mut input = bytes;
+        loop {
+            let plain = match self.layer.handle_bytes(&mut input) {
+                Ok(Some(plain)) => plain,
+                Ok(None) => break,
+                Err(error) => return Err(self.tls_failure(error)),
+            };
+            match &mut self.stage {
+                Stage::Ready(_, machine) => hand_over::<R>(now, machine, plain, handler),
+                // The peer may speak in the flight that ends the handshake: this piece waits until TLS, from which it
+                // is borrowed, has told what was agreed on.
+                Stage::Opening(seen) => {
+                    seen.extend_from_slice(plain);
+                    self.become_ready(now, handler)?;
+                }
+                Stage::Connecting => {}
+            }
+        }
+        if matches!(self.stage, Stage::Opening(_)) {
+            self.become_ready(now, handler)?;
+        }
+        if let Stage::Ready(_, machine) = &mut self.stage {
+            hand_over_backlog::<R>(now, machine, handler);
+        }
+        Ok(())
+    }
+
+    /// Makes the machine, where what is spoken is known by now and was not before.
+    fn become_ready(&mut self, now: Instant, handler: &mut impl Handler<R>) -> Result<(), Failure> {
+        let Stage::Opening(seen) = &mut self.stage else { return Ok(()) };
+        if self.layer.is_handshaking() {
+            return Ok(());
+        }
+        let tls = self.layer.negotiated();
+        let scheme = match tls {
+            Some(_) => {
+                self.timings.secured.get_or_insert(now);
+                Scheme::Https
+            }
+            None => Scheme::Http,
+        };
+        let Some(protocol) = self.role.choose(tls.map(|tls| tls.alpn), seen)? else {
+            return Ok(());
+        };
+        let seen = std::mem::take(seen);
+        let made = self.role.machine(now, protocol, scheme);
+        let mut machine = made.ok_or(Failure::UnknownProtocol)?;
+        handler.handle_ready(R::application_mut(&mut machine), Negotiated { protocol, tls });
+        if !seen.is_empty() {
+            hand_over::<R>(now, &mut machine, &seen, handler);
+        }
+        self.stage = Stage::Ready(protocol, machine);
+        Ok(())
+    }
+
+    fn tls_failure(&self, error: TlsError) -> Failure {
+        match self.stage {
+            Stage::Ready(..) => Failure::Tls(error),
+            Stage::Connecting | Stage::Opening(_) => Failure::Handshake(error),
+        }
+    }
+
+    fn fail(&mut self, failure: Failure) -> Failure {
+        self.end = End::Failed;
+        failure
+    }
+}
+
+/// Has the machine take `plain`, and the handler each event.
+#[inline]
+fn hand_over<R: Role>(
+    now: Instant,
+    machine: &mut R::ByteStream,
+    plain: &[u8],
+    handler: &mut impl Handler<R>,
+) {
+    let mut input = plain;
+    if handler.takes_repeated()
+        && let Some(response) = R::take_repeated(R::application_mut(machine), now, &mut input)
+    {
+        handler.handle_repeated(response);
+        if input.is_empty() {
+            return;
+        }
+    }
+    loop {
+        if !input.is_empty() {
+            handler.handle_input(R::application_mut(machine));
+        }
+        let Some(event) = machine.handle_bytes(now, &mut input) else { break };
+        handler.handle_event(R::application_mut(machine), event);
+    }
+    debug_assert!(input.is_empty(), "a machine takes all bytes");
+}
+
+fn hand_over_backlog<R: Role>(
+    now: Instant,
+    machine: &mut R::ByteStream,
+    handler: &mut impl Handler<R>,
+) {
+    loop {
+        let backlog = R::take_backlog(R::application_mut(machine));
+        if backlog.is_empty() {
+            return;
+        }
+        hand_over::<R>(now, machine, &backlog, handler);
+    }
+}
+
+impl<R: Role> fmt::Debug for StreamConnection<R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StreamConnection")
+            .field("phase", &self.phase())
+            .field("protocol", &self.protocol())
+            .field("timings", &self.timings)
+            .field("traffic", &self.traffic)
+            .finish_non_exhaustive()
+    }
+}

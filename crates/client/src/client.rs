@@ -8,6 +8,7 @@ mod connections;
 mod drained;
 mod end_point;
 mod events;
+mod quic;
 
 use crate::config::{ClientConfig, KeepAlive, Priorities};
 use crate::connection::PooledConnection;
@@ -21,6 +22,7 @@ use crate::work::Work;
 use endpoint::{Action, ConnectionId, SocketId};
 use page::Url;
 use proto::{Fin, Refused, RequestHead, StreamId};
+use quic::{QuicPorts, UDP_SOCKETS};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
@@ -38,6 +40,7 @@ pub struct Client<W> {
     /// By `ConnectionId`.
     connections: Vec<Option<PooledConnection>>,
     free: Vec<usize>,
+    quic: QuicPorts,
     fetches: BTreeMap<FetchId, Fetch>,
     wake: Wake,
     /// The index of the address in use, for origins that are not reached at their first one.
@@ -71,6 +74,7 @@ impl<W: Work> Client<W> {
             phase: Phase::Running,
             connections: Vec::new(),
             free: Vec::new(),
+            quic: QuicPorts::default(),
             fetches: BTreeMap::new(),
             wake: Wake::default(),
             detours: HashMap::new(),
@@ -196,7 +200,8 @@ impl<W: Work> Client<W> {
         };
         let (connection, number) = (exchanges.connection, exchanges.record.id);
         fetch.sent(now, Assignment { connection, number, stream, protocol, opening });
-        if self.config.priorities == Priorities::Chromium {
+        // HTTP/3 has no dependencies; the field tells it.
+        if self.config.priorities == Priorities::Chromium && protocol != Protocol::Http3 {
             machine.prioritise(stream, exchanges.dependency(fetch.spec.priority.urgency));
         }
         exchanges.begin(stream, id, &fetch.spec);
@@ -212,7 +217,7 @@ impl<W: Work> Client<W> {
         let mut fields = self.config.profile.fields(&fetch.spec, url);
         // Chromium sends the field over HTTP/2 (RFC 9218 §5); in SPDY's time there was none.
         if self.config.priorities != Priorities::Silent
-            && protocol == Some(Protocol::Http2)
+            && matches!(protocol, Some(Protocol::Http2 | Protocol::Http3))
             && let Some(value) = profile::priority_value(fetch.spec.priority)
             && fields.find(b"priority").is_none()
         {
@@ -317,12 +322,16 @@ impl<W: Work> Client<W> {
         if connection.is_over() || self.has_served(&connection) {
             return self.retire(now, connection);
         }
-        let PooledConnection { transport, exchanges, socket } = &mut connection;
+        let PooledConnection { transport, exchanges, socket, port } = &mut connection;
         if let Some(machine) = transport.machine() {
             self.tell_pool(exchanges, machine);
         }
         if let Some(due) = transport.poll_timeout() {
             self.wake.by(due);
+        }
+        let has_port = port.is_some();
+        if has_port {
+            return self.settle_quic(connection);
         }
         if let Some(socket) = *socket
             && transport.poll_wants_transmit()
@@ -346,12 +355,12 @@ impl<W: Work> Client<W> {
     }
 }
 
-/// The connection on a socket. Over TCP each has its own, and they share a number.
+/// The connection on a socket. Over TCP each has its own; their numbers follow those of the UDP sockets.
 fn connection_of(socket: SocketId) -> ConnectionId {
-    ConnectionId(socket.0)
+    ConnectionId(socket.0.wrapping_sub(UDP_SOCKETS))
 }
 
 /// The socket that carries a connection.
 fn socket_of(connection: ConnectionId) -> SocketId {
-    SocketId(connection.0)
+    SocketId(connection.0 + UDP_SOCKETS)
 }

@@ -7,6 +7,7 @@ use endpoint::SocketSettings;
 use secure::ClientTls;
 use std::time::Duration;
 use trace::Tracer;
+use transport::QuicSettings;
 use unit::ByteSize;
 
 /// Everything that a client needs to know before it starts.
@@ -31,6 +32,10 @@ pub struct ClientConfig {
     pub priorities: Priorities,
     /// HTTP/2's own settings; `priority_signal` follows from `priorities`.
     pub h2: proto::h2::Settings,
+    /// HTTP/3's own settings.
+    pub h3: proto::h3::Settings,
+    /// QUIC's settings.
+    pub quic: QuicSettings,
     /// SPDY's own settings; `version` follows from `transport`.
     pub spdy: proto::spdy::Settings,
     /// Options of each socket.
@@ -58,6 +63,8 @@ impl ClientConfig {
             profile: Profile::default(),
             priorities: Priorities::default(),
             h2: proto::h2::Settings::client(),
+            h3: proto::h3::Settings::client(),
+            quic: QuicSettings::default(),
             spdy: proto::spdy::Settings::client(proto::spdy::Version::V3_1),
             socket: SocketSettings::default(),
             redirects: 10,

@@ -17,8 +17,17 @@ use unit::Instant;
 pub(crate) struct PooledConnection {
     pub(crate) transport: Connection<Client>,
     pub(crate) exchanges: Exchanges,
-    /// None once the driver has closed the socket.
+    /// Its socket over TCP; None once the driver has closed it.
     pub(crate) socket: Option<SocketId>,
+    /// The client's UDP socket, over QUIC.
+    pub(crate) port: Option<Port>,
+}
+
+/// Which of the client's two UDP sockets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Port {
+    V4,
+    V6,
 }
 
 /// The requests and responses of a connection.

@@ -36,6 +36,8 @@ impl Transport {
     /// HTTP/2 in the clear, by prior knowledge.
     pub const H2_CLEAR: Self =
         Self { offer: Offer::Only(Protocol::Http2), security: Security::Clear };
+    /// HTTP/3.
+    pub const H3: Self = Self { offer: Offer::Only(Protocol::Http3), security: Security::Tls };
     /// SPDY/3.1 over TLS.
     pub const SPDY: Self = Self { offer: Offer::Only(Protocol::Spdy31), security: Security::Tls };
     /// SPDY/3 over TLS.
@@ -82,6 +84,7 @@ pub(crate) fn connection_settings(config: &ClientConfig, offer: Offer) -> Rc<Cli
         handshake_timeout: Some(config.timeouts.connect),
         h1: h1::ClientSettings { keep_alive, ..Default::default() },
         h2: h2::Settings { priority_signal, ..config.h2.clone() },
+        h3: config.h3.clone(),
         spdy: config.spdy.clone(),
     })
 }

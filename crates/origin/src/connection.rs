@@ -2,7 +2,6 @@
 
 use crate::access::OpenedRecord;
 use crate::config::Limits;
-use crate::quic::QuicPlace;
 use crate::session::{Context, Session};
 use crate::shared::Shared;
 use crate::timers::{Key, Timers};
@@ -11,8 +10,8 @@ use proto::{ConnectionState, Event};
 use secure::ServerTls;
 use std::rc::Rc;
 use transport::{
-    Failure, Handler, Lifetime, Negotiated, Phase, QuicInput, QuicLink, QuicSocket, Server,
-    ServerMachine, ServerSpec, Truncation,
+    Failure, Handler, Lifetime, Negotiated, Phase, QuicHandle, QuicInput, QuicLink, QuicSocket,
+    Server, ServerMachine, ServerSpec, Truncation,
 };
 use unit::Instant;
 
@@ -32,6 +31,14 @@ pub(crate) struct Connection {
     progress: Instant,
     /// Whether it was asked to close after the idle time-out.
     is_warned: bool,
+}
+
+/// Where a connection over QUIC belongs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct QuicPlace {
+    /// The index of its port.
+    pub(crate) port: usize,
+    pub(crate) handle: QuicHandle,
 }
 
 /// What the driver knows of the socket.

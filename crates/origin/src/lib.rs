@@ -35,7 +35,6 @@ mod files;
 mod media_type;
 mod origin;
 mod policy;
-mod quic;
 mod range;
 mod response_cache;
 mod session;

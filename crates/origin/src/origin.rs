@@ -1,8 +1,7 @@
 //! The end point: all connections of one thread, their timers, and shutdown.
 
 use crate::config::{ListenerKind, OriginConfig};
-use crate::connection::Connection;
-use crate::quic::{QuicListener, QuicPlace};
+use crate::connection::{Connection, QuicPlace};
 use crate::shared::{Parts, Shared};
 use crate::timers::{Key, Timers};
 use endpoint::{
@@ -12,7 +11,7 @@ use endpoint::{
 use slab::Slab;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use transport::{Admission, Arrival, Lifetime, Protocol, QuicSocket};
+use transport::{Admission, Arrival, Lifetime, Protocol, QuicPort, QuicSocket};
 use unit::Instant;
 
 /// Our server, without sockets.
@@ -21,7 +20,7 @@ pub struct Origin {
     shared: Shared,
     connections: Slab<Connection>,
     /// The UDP sockets among its listeners. They have the first socket numbers, by the listener's.
-    quic: Vec<QuicListener>,
+    quic: Vec<QuicPort>,
     timers: Timers,
     actions: VecDeque<Action>,
     /// How many connections were accepted so far.
@@ -94,44 +93,44 @@ impl Origin {
 
     fn settle_quic(&mut self, place: usize, at: QuicPlace) {
         let Some(connection) = self.connections.get_mut(place) else { return };
-        let listener = &mut self.quic[at.listener];
-        if connection.settle_quic(&mut listener.quic) == Lifetime::Over {
-            listener.places.remove(&at.handle);
+        let port = &mut self.quic[at.port];
+        if connection.settle_quic(&mut port.quic) == Lifetime::Over {
+            port.places.remove(&at.handle);
             return self.forget(place);
         }
-        listener.add_ready(place);
+        port.add_ready(place);
         connection.arm(place, &self.shared.config.limits, &mut self.timers);
-        self.transmit_quic(at.listener);
+        self.transmit_quic(at.port);
         self.finish_when_empty();
     }
 
-    fn transmit_quic(&mut self, listener: usize) {
-        let listener = &mut self.quic[listener];
-        if listener.poll_wants_transmit() {
-            self.actions.push_back(Action::Transmit(listener.socket));
+    fn transmit_quic(&mut self, port: usize) {
+        let port = &mut self.quic[port];
+        if port.poll_wants_transmit() {
+            self.actions.push_back(Action::Transmit(port.socket));
         }
     }
 
-    fn quic_listener(&self, socket: SocketId) -> Option<usize> {
-        self.quic.iter().position(|listener| listener.socket == socket)
+    fn quic_port(&self, socket: SocketId) -> Option<usize> {
+        self.quic.iter().position(|port| port.socket == socket)
     }
 
     /// A datagram has brought something.
-    fn handle_arrival(&mut self, now: Instant, listener: usize, arrival: Arrival) {
+    fn handle_arrival(&mut self, now: Instant, port: usize, arrival: Arrival) {
         let place = match arrival {
             Arrival::Opened(link) => {
                 self.tidy();
                 self.serial += 1;
                 let handle = link.handle();
-                let at = QuicPlace { listener, handle };
+                let at = QuicPlace { port, handle };
                 let opened = (at, link);
                 let connection = Connection::accept_quic(now, self.serial, &self.shared, opened);
                 let place = self.connections.insert(connection);
-                self.quic[listener].places.insert(handle, place);
+                self.quic[port].places.insert(handle, place);
                 place
             }
             Arrival::Input(handle, input) => {
-                let Some(&place) = self.quic[listener].places.get(&handle) else { return };
+                let Some(&place) = self.quic[port].places.get(&handle) else { return };
                 let Some(connection) = self.connections.get_mut(place) else { return };
                 connection.handle_input(now, &mut self.shared, input);
                 place
@@ -225,7 +224,7 @@ impl EndPoint for Origin {
         let ListenerKind::Quic(tls, settings) = kind else { return None };
         let tls = tls.for_quic(Protocol::Http3.alpn()).ok()?;
         let socket = SocketId(bound.listener);
-        self.quic.push(QuicListener::new(socket, QuicSocket::server(settings, tls)));
+        self.quic.push(QuicPort::new(socket, QuicSocket::server(settings, tls)));
         Some(socket)
     }
 
@@ -235,15 +234,15 @@ impl EndPoint for Origin {
         socket: SocketId,
         mut received: ReceivedDatagrams,
     ) {
-        let Some(listener) = self.quic_listener(socket) else { return };
+        let Some(port) = self.quic_port(socket) else { return };
         let is_full = self.connections.len() >= self.shared.config.limits.connections;
         let admission = if is_full { Admission::Full } else { Admission::Open };
         loop {
-            let quic = &mut self.quic[listener].quic;
+            let quic = &mut self.quic[port].quic;
             let Some(arrival) = quic.handle_datagrams(now, &mut received, admission) else { break };
-            self.handle_arrival(now, listener, arrival);
+            self.handle_arrival(now, port, arrival);
         }
-        self.transmit_quic(listener);
+        self.transmit_quic(port);
     }
 
     fn poll_datagrams(
@@ -253,20 +252,20 @@ impl EndPoint for Origin {
         out: &mut Vec<u8>,
         max_datagrams: usize,
     ) -> Option<DatagramTransmit> {
-        let listener = self.quic_listener(socket)?;
-        if let Some(answer) = self.quic[listener].quic.poll_answer(out) {
+        let port = self.quic_port(socket)?;
+        if let Some(answer) = self.quic[port].quic.poll_answer(out) {
             return Some(answer);
         }
-        while let Some(place) = self.quic[listener].next_ready() {
+        while let Some(place) = self.quic[port].next_ready() {
             let Some(connection) = self.connections.get_mut(place) else { continue };
             let transmit = connection.poll_datagrams(now, &mut self.shared, out, max_datagrams);
             connection.arm(place, &self.shared.config.limits, &mut self.timers);
             if transmit.is_some() {
-                self.quic[listener].add_ready(place);
+                self.quic[port].add_ready(place);
                 return transmit;
             }
         }
-        self.quic[listener].stop_transmitting();
+        self.quic[port].stop_transmitting();
         self.finish_when_empty();
         None
     }
@@ -318,9 +317,7 @@ impl EndPoint for Origin {
     fn wants_transmit(&self, socket: SocketId) -> bool {
         match self.place_of(socket) {
             Some(place) => self.connections.get(place).is_some_and(Connection::wants_transmit),
-            None => self
-                .quic_listener(socket)
-                .is_some_and(|listener| self.quic[listener].is_transmitting()),
+            None => self.quic_port(socket).is_some_and(|port| self.quic[port].is_transmitting()),
         }
     }
 

@@ -65,7 +65,7 @@ pub use offer::Offer;
 pub use protocol::{NoMachine, Protocol};
 pub use quic::{
     AddressValidation, Admission, Arrival, CongestionController, Lifetime, MtuDiscovery,
-    QuicConnection, QuicHandle, QuicInput, QuicLink, QuicSettings, QuicSocket,
+    QuicConnection, QuicHandle, QuicInput, QuicLink, QuicPort, QuicSettings, QuicSocket,
 };
 pub use role::{Handler, QuicRole, Role};
 pub use server::{

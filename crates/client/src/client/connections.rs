@@ -37,8 +37,16 @@ impl<W: Work> Client<W> {
         };
         let destination = Destination { authority, remote };
         let number = self.next_connection;
-        let transport = match self.transport_to(now, &origin.host, origin.scheme) {
-            Ok(transport) => transport,
+        let opened = match self.config.transport.known(origin.scheme) {
+            Some(protocol) if protocol.is_over_quic() => self
+                .quic_to(now, &origin.host, remote)
+                .map(|(transport, port)| (transport, Some(port))),
+            _ => self
+                .transport_to(now, &origin.host, origin.scheme)
+                .map(|transport| (transport, None)),
+        };
+        let (transport, port) = match opened {
+            Ok(opened) => opened,
             Err(failure) => {
                 let failure = Failure::of_transport(&destination, failure, &self.settings);
                 let doomed = self.pool.waiting(id);
@@ -53,10 +61,16 @@ impl<W: Work> Client<W> {
         let mut exchanges = Exchanges::new(now, connection, id, destination);
         exchanges.record.id = number;
         let socket = socket_of(connection);
-        self.keep(PooledConnection { transport, exchanges, socket: Some(socket) });
+        let over_tcp = port.is_none().then_some(socket);
+        let mut opened = PooledConnection { transport, exchanges, socket: over_tcp, port };
         self.pool.opened(id, connection);
         let within = self.config.timeouts.connect;
         self.wake.by(now + within);
+        if port.is_some() {
+            self.place_quic(&mut opened);
+            return self.settle_quic(opened);
+        }
+        self.keep(opened);
         let mut settings = self.config.socket.clone();
         // A host's addresses share the time limit, so that a dead one leaves time for the others. RFC 8305 §5 tries
         // them in parallel, a quarter of a second apart. Here one after another is enough: nobody waits at a screen.
@@ -177,6 +191,7 @@ impl<W: Work> Client<W> {
                 }
                 self.keep(connection);
             }
+            None if owes && connection.port.is_some() => self.settle_quic(connection),
             _ => self.release(connection),
         }
         for exchange in streams.into_values() {
@@ -189,7 +204,8 @@ impl<W: Work> Client<W> {
     }
 
     /// Frees the connection, its socket and their numbers.
-    pub(super) fn release(&mut self, connection: PooledConnection) {
+    pub(super) fn release(&mut self, mut connection: PooledConnection) {
+        self.forget_quic(&mut connection);
         if let Some(socket) = connection.socket {
             self.actions.push_back(Action::Close(socket));
         }

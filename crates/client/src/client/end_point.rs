@@ -1,9 +1,13 @@
 //! The client as an end point: inputs from the driver, and actions for it.
 
 use super::{Client, Phase, connection_of};
+use crate::connection::Port;
 use crate::failure::Failure;
 use crate::work::Work;
-use endpoint::{Accepted, Action, ConnectionId, EndPoint, SendBuf, SocketError, SocketId};
+use endpoint::{
+    Accepted, Action, ConnectionId, DatagramTransmit, EndPoint, ReceivedDatagrams, SendBuf,
+    SocketError, SocketId,
+};
 use std::net::SocketAddr;
 use transport::Phase as ConnectionPhase;
 use unit::Instant;
@@ -47,7 +51,7 @@ impl<W: Work> EndPoint for Client<W> {
     }
 
     fn poll_receive_buffer(&mut self, socket: SocketId) -> Option<&mut [u8]> {
-        let connection = self.connections.get_mut(socket.0)?.as_mut()?;
+        let connection = self.connections.get_mut(connection_of(socket).0)?.as_mut()?;
         if connection.is_closing() || self.config.longest_body.is_some() {
             return None;
         }
@@ -62,6 +66,25 @@ impl<W: Work> EndPoint for Client<W> {
         self.received_directly(now, &mut connection, bytes);
         self.put_back(now, connection);
         self.pump(now);
+    }
+
+    fn handle_datagrams(&mut self, now: Instant, socket: SocketId, received: ReceivedDatagrams) {
+        if let Some(port) = Port::of(socket) {
+            self.receive_datagrams(now, port, received);
+            self.pump(now);
+        }
+    }
+
+    fn poll_datagrams(
+        &mut self,
+        now: Instant,
+        socket: SocketId,
+        out: &mut Vec<u8>,
+        max_datagrams: usize,
+    ) -> Option<DatagramTransmit> {
+        let sent = self.send_datagrams(now, Port::of(socket)?, out, max_datagrams);
+        self.pump(now);
+        sent
     }
 
     fn handle_eof(&mut self, now: Instant, socket: SocketId) {
@@ -85,6 +108,16 @@ impl<W: Work> EndPoint for Client<W> {
     }
 
     fn handle_error(&mut self, now: Instant, socket: SocketId, error: SocketError) {
+        if let Some(port) = Port::of(socket) {
+            for connection in self.connections_at(port) {
+                let Some(connection) = self.take(connection) else { continue };
+                let (destination, phase) =
+                    (&connection.exchanges.destination, connection.transport.phase());
+                let failure = Failure::of_socket(destination, error, phase, &self.settings);
+                self.lose(now, connection, failure);
+            }
+            return self.pump(now);
+        }
         let Some(mut connection) = self.take(connection_of(socket)) else { return };
         connection.socket = None;
         if connection.is_closing() {
@@ -112,7 +145,10 @@ impl<W: Work> EndPoint for Client<W> {
     }
 
     fn wants_transmit(&self, socket: SocketId) -> bool {
-        let connection = self.connections.get(socket.0).and_then(Option::as_ref);
+        if let Some(port) = Port::of(socket) {
+            return self.is_sending_datagrams(port);
+        }
+        let connection = self.connections.get(connection_of(socket).0).and_then(Option::as_ref);
         connection.is_some_and(|connection| connection.transport.is_transmitting())
     }
 

@@ -60,6 +60,9 @@ pub(crate) struct GetArgs {
     /// HTTP/2 alone, in the clear too
     #[arg(long)]
     pub(crate) http2_prior_knowledge: bool,
+    /// HTTP/3 alone, over QUIC
+    #[arg(long, conflicts_with_all = ["http1_1", "http2", "http2_prior_knowledge"])]
+    pub(crate) http3: bool,
     /// The authorities believed, in PEM [default: the system's, or SSL_CERT_FILE's]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) cacert: Option<PathBuf>,

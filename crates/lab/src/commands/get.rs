@@ -177,12 +177,15 @@ fn download_settings(args: &GetArgs) -> DownloadSettings {
 fn config(args: &GetArgs) -> Result<ClientConfig, CliError> {
     let offer = if args.http2_prior_knowledge {
         Offer::Only(Protocol::Http2)
+    } else if args.http3 {
+        Offer::Only(Protocol::Http3)
     } else if args.http1_1 || (args.connections > 1 && !args.http2) {
         Offer::Only(Protocol::Http1)
     } else {
         Offer::OrHttp1(Protocol::Http2)
     };
-    let transport = Transport { offer, security: Security::AsUrl };
+    let security = if args.http3 { Security::Tls } else { Security::AsUrl };
+    let transport = Transport { offer, security };
     let trusted = Trusted { cacert: args.cacert.as_deref(), insecure: args.insecure };
     let tls = trust::client_tls(&trusted, transport.alpn(), Resumption::On)?;
     let mut config = ClientConfig::new(transport, tls);

@@ -63,8 +63,6 @@ impl<R: QuicRole> QuicConnection<R> {
 
     /// The connection as its socket sees it: [`QuicSocket::settle`](crate::QuicSocket::settle) follows every call.
     pub fn link(&mut self) -> &mut Link {
-        // What the socket answers may have to be sent.
-        self.may_transmit = true;
         &mut self.link
     }
 
@@ -76,6 +74,7 @@ impl<R: QuicRole> QuicConnection<R> {
         handler: &mut impl Handler<R>,
     ) -> Result<(), Failure> {
         self.link.handle_input(input);
+        self.may_transmit = true;
         self.take_events(now, handler)
     }
 
@@ -89,6 +88,7 @@ impl<R: QuicRole> QuicConnection<R> {
             return Ok(());
         }
         self.link.handle_timeout(now);
+        self.may_transmit = true;
         match &mut self.stage {
             Stage::Securing => {
                 let limit = self.role.handshake_timeout();
@@ -109,7 +109,9 @@ impl<R: QuicRole> QuicConnection<R> {
     /// Carries out what commands have caused, and passes on the events.
     pub fn drain_events(&mut self, now: Instant, handler: &mut impl Handler<R>) {
         if let Some(mut pump) = self.pump(now) {
-            pump.settle(&mut sink::<R>(handler));
+            let has_acted = pump.settle(&mut sink::<R>(handler));
+            let wants_transmit = pump.machine.wants_transmit();
+            self.may_transmit |= has_acted || wants_transmit && !self.is_over;
         }
         self.touch(now);
     }
@@ -165,6 +167,7 @@ impl<R: QuicRole> QuicConnection<R> {
         if !self.is_over {
             self.is_over = true;
             self.link.close(self.now, R::NO_ERROR, "");
+            self.may_transmit = true;
             self.touch(self.now);
         }
     }
@@ -304,9 +307,7 @@ impl<R: QuicRole> QuicConnection<R> {
             Stage::Securing => Err(failed_by(reason, self.link.handshake())),
             Stage::Ready { machine, .. } => {
                 machine.handle_transport_closed(now, closed_by(reason, R::NO_ERROR));
-                if let Some(mut pump) = self.pump(now) {
-                    pump.settle(&mut sink::<R>(handler));
-                }
+                self.drain_events(now, handler);
                 Ok(())
             }
         }
@@ -318,10 +319,9 @@ impl<R: QuicRole> QuicConnection<R> {
         Some(Pump { now, link, streams, machine })
     }
 
-    /// After any input or command there may be packets to send, and other times to wait for.
+    /// After any input or command there are other times to wait for.
     fn touch(&mut self, now: Instant) {
         self.now = now;
-        self.may_transmit = true;
         // The machine may have closed it.
         self.is_over |= self.link.is_closed();
         self.timeout = self.next_timeout();

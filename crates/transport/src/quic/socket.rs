@@ -9,8 +9,8 @@ use crate::failure::Failure;
 use bytes::BytesMut;
 use endpoint::{DatagramTransmit, Ecn, ReceivedDatagrams};
 use quinn_proto::{
-    ClientConfig, ConnectError, ConnectionEvent, DatagramEvent, EcnCodepoint, Endpoint, Incoming,
-    ServerConfig, TokenMemoryCache, Transmit,
+    ClientConfig, ConnectError, ConnectionEvent, DatagramEvent, EcnCodepoint, Endpoint,
+    EndpointEvent, Incoming, ServerConfig, TokenMemoryCache, Transmit,
 };
 use secure::{QuicClientTls, QuicServerTls, TlsError};
 use std::collections::VecDeque;
@@ -193,6 +193,13 @@ impl QuicSocket {
             }
         }
         Lifetime::Goes
+    }
+
+    /// Forgets a connection before it has come to its end: later packets of its peer's are answered by a stateless reset.
+    pub fn forget(&mut self, link: &mut Link) {
+        if self.settle(link) == Lifetime::Goes {
+            self.endpoint.handle_event(link.handle, EndpointEvent::drained());
+        }
     }
 
     /// The next datagram that belongs to no connection.

@@ -83,17 +83,20 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
         }
     }
 
-    /// Carries out what the machine wants, and passes on its events, until there is nothing more.
-    pub(super) fn settle(&mut self, sink: &mut impl FnMut(&mut M, Event<'_>)) {
+    /// Carries out what the machine wants, and passes on its events, until there is nothing more. Tells whether there was
+    /// anything to carry out.
+    pub(super) fn settle(&mut self, sink: &mut impl FnMut(&mut M, Event<'_>)) -> bool {
+        let mut has_acted = false;
         loop {
             if let Some(event) = self.machine.poll_event(self.now) {
                 sink(self.machine, event);
             } else if let Some(action) = self.machine.poll_stream_action() {
+                has_acted = true;
                 self.act(action, sink);
             } else if let Some(backlog) = self.machine.take_backlog() {
                 self.hand_in(backlog.stream, &backlog.bytes, backlog.fin, sink);
             } else {
-                return;
+                return has_acted;
             }
         }
     }

@@ -1,0 +1,203 @@
+//! Connections over QUIC: the client's UDP sockets, one for each family of addresses, and what arrives on them.
+
+use super::Client;
+use crate::connection::{PooledConnection, Port};
+use crate::work::Work;
+use endpoint::{
+    Action, ConnectionId, DatagramSettings, DatagramTransmit, ReceivedDatagrams, SocketId,
+};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use transport::{
+    Admission, Arrival, Connection, Failure, Lifetime, Phase, Protocol, QuicPort, QuicSocket,
+};
+use unit::Instant;
+
+/// Sockets whose numbers come before those of TCP.
+pub(super) const UDP_SOCKETS: usize = 2;
+
+/// The UDP sockets, each once it is needed.
+#[derive(Debug, Default)]
+pub(super) struct QuicPorts {
+    v4: Option<QuicPort>,
+    v6: Option<QuicPort>,
+}
+
+impl Port {
+    /// The one that reaches this address.
+    fn to(remote: SocketAddr) -> Self {
+        if remote.is_ipv4() { Self::V4 } else { Self::V6 }
+    }
+
+    pub(super) fn of(socket: SocketId) -> Option<Self> {
+        [Self::V4, Self::V6].into_iter().find(|port| port.socket() == socket)
+    }
+
+    fn socket(self) -> SocketId {
+        SocketId(match self {
+            Self::V4 => 0,
+            Self::V6 => 1,
+        })
+    }
+
+    /// Any address and port of its family.
+    fn local(self) -> SocketAddr {
+        let ip = match self {
+            Self::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
+            Self::V6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
+        };
+        SocketAddr::new(ip, 0)
+    }
+}
+
+impl QuicPorts {
+    fn find(&mut self, port: Port) -> Option<&mut QuicPort> {
+        self.slot(port).as_mut()
+    }
+
+    fn slot(&mut self, port: Port) -> &mut Option<QuicPort> {
+        match port {
+            Port::V4 => &mut self.v4,
+            Port::V6 => &mut self.v6,
+        }
+    }
+}
+
+impl<W: Work> Client<W> {
+    /// Begins a connection over QUIC.
+    pub(super) fn quic_to(
+        &mut self,
+        now: Instant,
+        host: &str,
+        remote: SocketAddr,
+    ) -> Result<(Connection<transport::Client>, Port), Failure> {
+        let port = Port::to(remote);
+        if self.quic.find(port).is_none() {
+            let alpn = Protocol::Http3.alpn();
+            let tls = self.config.tls.for_quic(alpn).map_err(|_| Failure::UnknownProtocol)?;
+            let quic = QuicSocket::client(&self.config.quic, tls);
+            *self.quic.slot(port) = Some(QuicPort::new(port.socket(), quic));
+            let (socket, local) = (port.socket(), port.local());
+            let settings = DatagramSettings::default();
+            self.actions.push_back(Action::Bind { socket, local, settings });
+        }
+        let Some(open) = self.quic.find(port) else { return Err(Failure::Ended) };
+        let link = open.quic.connect(now, remote, host)?;
+        let tracer = self.config.tracer.for_connection(u64::from(self.next_connection));
+        Ok((Connection::open_quic(now, link, self.settings.clone(), tracer), port))
+    }
+
+    /// Notes where a new connection stands.
+    pub(super) fn place_quic(&mut self, connection: &mut PooledConnection) {
+        let place = connection.exchanges.connection.0;
+        if let Some(port) = connection.port.and_then(|port| self.quic.find(port))
+            && let Some(link) = connection.transport.link()
+        {
+            port.places.insert(link.handle(), place);
+        }
+    }
+
+    /// Passes on what a connection has for its socket, and puts it back into its slot.
+    pub(super) fn settle_quic(&mut self, mut connection: PooledConnection) {
+        let place = connection.exchanges.connection.0;
+        if let Some(due) = connection.transport.poll_timeout() {
+            self.wake.by(due);
+        }
+        if let Some(port) = connection.port.and_then(|port| self.quic.find(port))
+            && let Some(link) = connection.transport.link()
+        {
+            if port.quic.settle(link) == Lifetime::Over {
+                port.places.remove(&link.handle());
+                connection.port = None;
+            } else {
+                port.add_ready(place);
+                if port.poll_wants_transmit() {
+                    self.actions.push_back(Action::Transmit(port.socket));
+                }
+            }
+        }
+        self.keep(connection);
+    }
+
+    /// Forgets a connection that is released.
+    pub(super) fn forget_quic(&mut self, connection: &mut PooledConnection) {
+        if let Some(port) = connection.port.and_then(|port| self.quic.find(port))
+            && let Some(link) = connection.transport.link()
+        {
+            port.places.remove(&link.handle());
+            port.quic.forget(link);
+        }
+    }
+
+    /// Datagrams arrived.
+    pub(super) fn receive_datagrams(
+        &mut self,
+        now: Instant,
+        port: Port,
+        mut received: ReceivedDatagrams,
+    ) {
+        loop {
+            let Some(open) = self.quic.find(port) else { return };
+            let arrival = open.quic.handle_datagrams(now, &mut received, Admission::Full);
+            let Some(arrival) = arrival else { break };
+            // Nobody opens connections to a client.
+            let Arrival::Input(handle, input) = arrival else { continue };
+            let Some(&place) = open.places.get(&handle) else { continue };
+            let Some(mut connection) = self.take(ConnectionId(place)) else { continue };
+            connection.exchanges.heard = now;
+            let taken = self.drive(now, &mut connection, |transport, events| {
+                transport.handle_input(now, input, events)
+            });
+            match taken {
+                Ok(()) if connection.is_closing() => self.settle_quic(connection),
+                Ok(()) => self.put_back(now, connection),
+                Err(failure) => self.fail(now, connection, failure),
+            }
+        }
+    }
+
+    /// The next datagrams of a socket.
+    pub(super) fn send_datagrams(
+        &mut self,
+        now: Instant,
+        port: Port,
+        out: &mut Vec<u8>,
+        max_datagrams: usize,
+    ) -> Option<DatagramTransmit> {
+        if let Some(answer) = self.quic.find(port)?.quic.poll_answer(out) {
+            return Some(answer);
+        }
+        while let Some(place) = self.quic.find(port)?.next_ready() {
+            let Some(mut connection) = self.take(ConnectionId(place)) else { continue };
+            let transmit = connection.transport.poll_datagrams(now, out, max_datagrams);
+            if let Some(due) = connection.transport.poll_timeout() {
+                self.wake.by(due);
+            }
+            match (connection.transport.phase(), transmit) {
+                (Phase::Closed, None) => self.release(connection),
+                (Phase::Closed | Phase::Closing, _) => self.settle_quic(connection),
+                (_, Some(_)) => self.put_back(now, connection),
+                (_, None) => self.keep(connection),
+            }
+            if transmit.is_some() {
+                return transmit;
+            }
+        }
+        self.quic.find(port)?.stop_transmitting();
+        None
+    }
+
+    /// Whether a socket's driver was asked to transmit and was not given nothing since.
+    pub(super) fn is_sending_datagrams(&self, port: Port) -> bool {
+        let open = match port {
+            Port::V4 => &self.quic.v4,
+            Port::V6 => &self.quic.v6,
+        };
+        open.as_ref().is_some_and(QuicPort::is_transmitting)
+    }
+
+    /// The connections of a socket that failed.
+    pub(super) fn connections_at(&mut self, port: Port) -> Vec<ConnectionId> {
+        let failed = self.quic.slot(port).take();
+        failed.map_or_else(Vec::new, |port| port.places.into_values().map(ConnectionId).collect())
+    }
+}

@@ -1,0 +1,92 @@
+//! HTTP/3 between our client and our origin in virtual time: whole pages and bodies, round trips, Retry, loss.
+
+#![allow(clippy::unwrap_used, reason = "the helpers of a test fail with it")]
+
+mod world;
+
+use client::{Bodies, Client, FetchId, FetchList, FetchSpec, PageLoad, Protocol, Transport, Work};
+use link::{LinkSpec, no_traces};
+use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
+use page::{Browser, Load, Synthetic};
+use sim::{Ended, Host, Path, World};
+use std::time::Duration;
+use trace::FetchOutcome;
+use transport::{AddressValidation, QuicSettings};
+use world::{START, Trusted};
+
+/// A client of this work, and an origin, with this link between them.
+fn joined<W: Work + 'static>(
+    link: &str,
+    settings: QuicSettings,
+    work: W,
+) -> (World, Host<Client<W>>, Host<Origin>) {
+    let trusted = Trusted::new(&["h2"]);
+    let wall_clock = WallClock { at: START, unix: Duration::from_secs(1_800_000_000) };
+    let kind = ListenerKind::Quic(trusted.server.clone(), settings);
+    let origin = Origin::new(OriginConfig::new(vec![kind], wall_clock), Parts::default());
+    let mut world = World::new(1);
+    let near = world.host("10.0.0.1", Client::new(trusted.config(Transport::H3), work));
+    let far = world.host("10.0.0.2", origin);
+    world.listen_datagrams(far, "10.0.0.2:443");
+    world.connect(near, far, Path::link(LinkSpec::parse(link, no_traces).unwrap()));
+    (world, near, far)
+}
+
+fn fetched(link: &str, settings: QuicSettings, paths: &[String]) -> FetchList {
+    let url = |path: &String| format!("https://a.test{path}").parse().unwrap();
+    let list = FetchList::new(paths.iter().map(|path| FetchSpec::get(url(path))), Bodies::Keep);
+    let (mut world, near, _) = joined(link, settings, list);
+    assert_eq!(world.run_until_finished(near), Ended::Finished);
+    world.take(near).into_work()
+}
+
+fn first_byte(list: &FetchList) -> Duration {
+    let fetch = &list.fetches()[0];
+    assert_eq!(fetch.outcome, FetchOutcome::Done, "{fetch:?}");
+    fetch.phases.first_byte.unwrap().since(START)
+}
+
+#[test]
+fn the_first_byte_comes_after_two_round_trips_and_with_a_retry_after_three() {
+    let paths = ["/image/1?bytes=1000".to_owned()];
+    let cold = fetched("rtt=100ms", QuicSettings::default(), &paths);
+    assert_eq!(first_byte(&cold), Duration::from_millis(200));
+    let [connection] = cold.connections() else { panic!("one connection") };
+    assert_eq!(connection.protocol.name(), Protocol::Http3.name());
+    let tls = connection.tls.as_ref().unwrap();
+    assert_eq!((&*tls.alpn, tls.resumed), ("h3", false));
+    let by_retry = AddressValidation::ByRetry;
+    let settings = QuicSettings { address_validation: by_retry, ..QuicSettings::default() };
+    assert_eq!(first_byte(&fetched("rtt=100ms", settings, &paths)), Duration::from_millis(300));
+}
+
+#[test]
+fn a_hundred_requests_at_once_and_a_large_body_arrive_whole_over_a_lossy_link() {
+    let mut paths: Vec<String> = (0..100).map(|n| format!("/image/{n}?bytes=5000")).collect();
+    paths.push("/image/100?bytes=2000000".to_owned());
+    let link = "rtt=20ms,down=50mbit,up=50mbit,loss=2%";
+    let list = fetched(link, QuicSettings::default(), &paths);
+    for id in 0..100 {
+        assert_eq!(list.answer(FetchId(id)).unwrap().body.len(), 5_000, "{id}");
+    }
+    assert_eq!(list.answer(FetchId(100)).unwrap().body.len(), 2_000_000);
+    assert_eq!(list.connections().len(), 1);
+}
+
+#[test]
+fn a_page_arrives_whole() {
+    let page = Synthetic { images: 20, bytes: 20_000, seed: 3, delay_ms: 0, image_delay_ms: 0 };
+    let url = format!("https://a.test{}", page.target()).parse().unwrap();
+    let load = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
+    let three_g = "rtt=300ms,down=1.6mbit,up=750kbit";
+    let (mut world, near, far) = joined(three_g, QuicSettings::default(), load);
+    assert_eq!(world.run_until_finished(near), Ended::Finished);
+    let load = world.take(near).into_work();
+    assert_eq!(load.fetches().len(), 21);
+    for fetch in load.fetches() {
+        assert_eq!(fetch.outcome, FetchOutcome::Done, "{fetch:?}");
+    }
+    // The client has closed its connection; the origin forgets it.
+    world.run_for(Duration::from_secs(10));
+    assert_eq!(world.end_point(far).connections(), 0);
+}

@@ -2,6 +2,7 @@
 //! as it comes. Nothing of a trial is kept here that a resumed run would miss.
 
 use crate::error::CliError;
+use crate::foreign;
 use crate::race::progress::Progress;
 use crate::race::schedule::{Concurrency, Schedule};
 use crate::race::store::Store;
@@ -225,16 +226,19 @@ impl<'a> Runner<'a> {
         let status = running.child.wait();
         // Most trials have put nothing there.
         let _ = std::fs::remove_dir_all(self.scratch(printed.number));
-        let record = serde_json::from_slice::<TrialRecord>(&printed.output).unwrap_or_else(|_| {
+        let output = String::from_utf8_lossy(&printed.output);
+        let record = foreign::from_json::<TrialRecord>(&output).unwrap_or_else(|_| {
             let reason = match (running.overdue, status) {
                 (true, _) => "the worker hung and was ended".to_owned(),
                 (false, Ok(status)) => format!("the worker ended without a row ({status})"),
                 (false, Err(error)) => format!("the worker was lost: {error}"),
             };
-            without_figures(running.plan, Outcome::Failed { reason }, running.started_unix_ms)
+            // The worker is the instrument, and no contender's.
+            without_figures(running.plan, Outcome::Invalid { reason }, running.started_unix_ms)
         });
         self.outputs.progress.done(&record);
         self.outputs.store.put(&record)?;
+        self.outputs.store.check_place()?;
         let again = self.schedule.finished(&record, self.context.concurrency);
         self.outputs.progress.again(&again);
         while let Some(group) = self.schedule.refused_throughout() {

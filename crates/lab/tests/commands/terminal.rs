@@ -71,25 +71,16 @@ const BEGINNING: &[u8] =
 #[test]
 fn in_each_phase_of_a_download_and_of_a_load() {
     let bench = Bench::new();
-    for (words, code) in [("get -o file", 130), ("load -d 10min", 1), ("load --warmup 10min", 1)] {
+    // A load says what it has counted so far.
+    for (words, code) in [("get -o file", 130), ("load -d 10min", 0), ("load --warm-up 10min", 0)] {
         for beginning in [&b""[..], BEGINNING] {
             let (url, was_asked) = silent(beginning);
             let running = on_a_terminal(&bench, &format!("{words} {url}"));
-            was_asked.recv().unwrap();
+            was_asked.recv_timeout(std::time::Duration::from_secs(60)).unwrap();
             let ran = interrupted(&bench, running);
-            // A load prints what it has: nothing came.
-            let codes = if words.starts_with("get") { vec![code] } else { vec![0, code, 130] };
-            assert!(codes.contains(&ran.code), "{words}: {ran:?}");
+            assert_eq!(ran.code, code, "{words}: {ran:?}");
         }
     }
-    // Nobody accepts: the queue of a listener that holds one.
-    let ran = interrupted(&bench, {
-        let mut running = on_a_terminal(&bench, "get -o other http://192.0.2.1/");
-        running.await_role("http://192.0.2.1/");
-        std::thread::sleep(std::time::Duration::from_millis(300));
-        running
-    });
-    assert_ne!(ran.code, 0, "{ran:?}");
 }
 
 #[test]
@@ -112,7 +103,7 @@ fn while_a_link_is_calibrated() {
         return;
     }
     let bench = Bench::new();
-    let mut running = on_a_terminal(&bench, "link rtt=5ms,down=50mbit,up=50mbit -- touch ran");
+    let mut running = on_a_terminal(&bench, "link rtt=1ms,down=2gbit,up=2gbit -- touch ran");
     running.await_role("gauge");
     let ran = interrupted(&bench, running);
     assert_eq!(ran.code, 130, "{ran:?}");

@@ -176,16 +176,9 @@ impl Child {
         }
     }
 
-    /// Whether somebody has stopped it (SIGSTOP), even if it was continued since.
+    /// See [`was_stopped`].
     pub fn was_stopped(&self) -> bool {
-        let events = libc::WSTOPPED | libc::WCONTINUED | libc::WNOHANG | libc::WNOWAIT;
-        // SAFETY: plain data, zero is a valid value of each field.
-        let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
-        let pidfd = self.pidfd.as_raw_fd() as libc::id_t;
-        // SAFETY: a valid structure to write to; the descriptor is open.
-        let result = unsafe { libc::waitid(libc::P_PIDFD, pidfd, &raw mut info, events) };
-        // SAFETY: waitid fills this field, or leaves it zero where nothing has happened.
-        result == 0 && unsafe { info.si_pid() } != 0
+        self.exit.is_none() && was_stopped(self.id())
     }
 
     /// Waits until it has ended; None when `timeout` came first.
@@ -291,6 +284,18 @@ impl Drop for Child {
             let _ = self.wait(Some(Duration::from_secs(5)));
         }
     }
+}
+
+/// Whether somebody has stopped our child of this number (SIGSTOP), even if it was continued since. The kernel forgets it
+/// when the child ends.
+pub fn was_stopped(child: u32) -> bool {
+    let events = libc::WSTOPPED | libc::WCONTINUED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: plain data, zero is a valid value of each field.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    // SAFETY: a valid structure to write to.
+    let result = unsafe { libc::waitid(libc::P_PID, child, &raw mut info, events) };
+    // SAFETY: waitid fills this field, or leaves it zero where nothing has happened.
+    result == 0 && unsafe { info.si_pid() } != 0
 }
 
 /// Arranges that this process is killed when its parent ends.

@@ -33,9 +33,6 @@ pub(super) const NEAR_GRACE: Duration = Duration::from_secs(2);
 /// How long far may take to listen.
 const FAR_START: Duration = Duration::from_secs(10);
 
-/// A link that notices a time-out so late did not run: no load of the machine keeps it from its core for so long.
-const STOPPED: Duration = Duration::from_secs(1);
-
 /// How long near may take to end when it has reported.
 const NEAR_END: Duration = Duration::from_millis(500);
 
@@ -374,9 +371,6 @@ fn await_report(
     if !os::process::is_readable(stdout.as_fd()).map_err(failed)? {
         if let Some(end) = server.died() {
             return Err(failed(end));
-        }
-        if os::clock::now().since(deadline) > STOPPED {
-            return Err(broken_instrument("the link's process was stopped for a while"));
         }
         return Err(failed("the near side did not end in time"));
     }

@@ -43,7 +43,7 @@ fn a_killed_or_stopped_link_is_charged_to_no_contender_and_the_block_runs_again(
     running.end().raced();
     let why = ran_again(&bench, "killed", 4);
     assert!(why.contains("without a row") && why.contains("SIGKILL"), "{why}");
-    // Continued after the client's time is up: the link notices the time-out too late.
+    // Continued after the client's time is up, and the client reports that nothing came.
     bench.write("slow.toml", format!("timeout = \"2s\"\n{}", experiment(SLOW, 2)));
     let mut running =
         bench.start(bench.wirelap(&["race", "slow.toml", "--serial", "--out", "stopped"]));
@@ -65,7 +65,9 @@ fn a_relay_to_a_service_is_charged_to_no_contender() {
     bench.write("file", "what stands in it".repeat(3000));
     let (mut server, url) = crate::serving::started(&bench);
     for (name, folder) in [("KILL", "killed"), ("STOP", "stopped")] {
-        let race = ["race", &url, "--links", SLOW, "--trials", "2", "--serial", "--out", folder];
+        let link = "rtt=20ms,down=5mbit,up=5mbit";
+        let race = ["race", &url, "--links", link, "--contenders", "h1,h2"];
+        let race = [&race[..], &["--trials", "1", "--serial", "--out", folder]].concat();
         let mut running = bench.start(bench.wirelap(&race));
         running.await_role("near");
         let relay = running.await_role("relay");

@@ -1,8 +1,7 @@
 //! The workload `calls`: requests to an API in a pattern. The one rule: a call's time counts from when it was
 //! due. An open loop fixes that beforehand, so a client that is late shows it in its times.
 
-use crate::fetch::{FetchId, FetchSpec};
-use crate::work::Work;
+use crate::{FetchId, FetchSpec, Work};
 use proto::ResponseHead;
 use std::collections::VecDeque;
 use std::time::Duration;

@@ -1,7 +1,6 @@
 //! The simplest workload: a list of fetches, all wanted at once.
 
-use crate::fetch::{FetchId, FetchSpec};
-use crate::work::Work;
+use crate::{FetchId, FetchSpec, Work};
 use proto::ResponseHead;
 use std::collections::{BTreeMap, VecDeque};
 use trace::{ConnectionRecord, FetchRecord};

@@ -1,7 +1,6 @@
 //! The workload `page`: fetches what the page model asks for, and gives it the responses.
 
-use crate::fetch::{ExpectedStatus, FetchId, FetchSpec};
-use crate::work::Work;
+use crate::{ExpectedStatus, FetchId, FetchSpec, Work};
 use page::{FetchStart, Kind, Load, Milestones, ResourceId, Url};
 use proto::{Method, ResponseHead};
 use std::collections::HashMap;

@@ -2,7 +2,7 @@
 //! are those of Chromium on Linux. The same set is sent in the clear and over TLS (a browser omits `sec-*` on http),
 //! so that contenders differ in their transport alone.
 
-use crate::fetch::FetchSpec;
+use crate::FetchSpec;
 use page::{Kind, Scheme, Url};
 use proto::Fields;
 

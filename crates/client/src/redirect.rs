@@ -1,7 +1,7 @@
 //! Where a redirect leads, and with which request (RFC 9110 §15.4). The one rule: pure functions.
 
+use crate::FetchSpec;
 use crate::failure::Failure;
-use crate::fetch::FetchSpec;
 use bytes::Bytes;
 use page::Url;
 use proto::{Fields, Method, ResponseHead};

@@ -1,6 +1,6 @@
 //! The protocol of a contender, and whether its connections use TLS.
 
-use crate::config::{ClientConfig, KeepAlive, Priorities};
+use crate::{ClientConfig, KeepAlive, Priorities};
 use page::Scheme;
 use proto::{h1, h2};
 use std::rc::Rc;

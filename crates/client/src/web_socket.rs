@@ -4,11 +4,10 @@
 mod end_point;
 pub(crate) mod stream;
 
-use crate::config::ClientConfig;
 use crate::failure::{Destination, Failure};
-use crate::fetch::FetchSpec;
 use crate::profile;
 use crate::transport_choice::connection_settings;
+use crate::{ClientConfig, FetchSpec};
 use bytes::Bytes;
 use endpoint::{Action, SocketId};
 use page::{Scheme, Url};

@@ -1,8 +1,7 @@
 //! [`Work`]: the interface of a workload to the client that fetches for it. A new workload implements it and changes
 //! nothing else.
 
-use crate::failure::Hope;
-use crate::fetch::{FetchId, FetchSpec};
+use crate::{FetchId, FetchSpec, Hope};
 use proto::ResponseHead;
 use trace::{ConnectionRecord, FetchRecord};
 use unit::Instant;

@@ -36,7 +36,6 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub use crate::multiplex::guard::{Allowance, Limits};
-pub use crate::multiplex::timers::KeepAlive;
+pub use crate::multiplex::{Allowance, KeepAlive, Limits};
 pub use role::{Client, Server};
 pub use settings::{PrioritySignal, Settings};

@@ -35,8 +35,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub use crate::multiplex::guard::{Allowance, Limits};
-pub use crate::multiplex::timers::KeepAlive;
+pub use crate::multiplex::{Allowance, KeepAlive, Limits};
 pub use role::{Client, Server};
 pub use settings::{Settings, Version};
 pub use wire::spdy::{Effort, Persistence, Setting, SettingId};

@@ -3,9 +3,8 @@
 use super::{Client, LAST_WORDS, Phase, socket_of};
 use crate::connection::{Exchanges, PooledConnection};
 use crate::failure::{Destination, Failure};
-use crate::fetch::FetchId;
 use crate::pool::{Load, MemberState, OriginId};
-use crate::work::Work;
+use crate::{FetchId, Work};
 use endpoint::{Action, ConnectionId};
 use page::Scheme;
 use proto::ConnectionState;

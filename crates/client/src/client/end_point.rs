@@ -1,8 +1,8 @@
 //! The client as an end point: inputs from the driver, and actions for it.
 
 use super::{Client, Phase, connection_of};
+use crate::Work;
 use crate::failure::Failure;
-use crate::work::Work;
 use endpoint::{Accepted, Action, ConnectionId, EndPoint, SendBuf, SocketError, SocketId};
 use std::net::SocketAddr;
 use transport::Phase as ConnectionPhase;

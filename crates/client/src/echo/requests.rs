@@ -1,9 +1,7 @@
 //! Messages as requests: one each, over whatever HTTP the client speaks.
 
 use super::Message;
-use crate::calls::{Calls, Pattern};
-use crate::fetch::{FetchId, FetchSpec};
-use crate::work::Work;
+use crate::{Calls, FetchId, FetchSpec, Pattern, Work};
 use proto::ResponseHead;
 use std::collections::BTreeMap;
 use trace::{ConnectionRecord, FetchOutcome, FetchRecord};

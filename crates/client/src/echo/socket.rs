@@ -2,8 +2,7 @@
 //! requests wait for their connection.
 
 use super::Message;
-use crate::calls::Pattern;
-use crate::web_socket::Conversation;
+use crate::{Conversation, Pattern};
 use bytes::Bytes;
 use proto::ws::MessageKind;
 use std::collections::VecDeque;

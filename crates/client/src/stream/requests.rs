@@ -1,8 +1,7 @@
 //! Streams as HTTP responses: each as one response, or by long polling as a response for each token.
 
 use super::{Arrivals, EventStream};
-use crate::fetch::{FetchId, FetchSpec};
-use crate::work::Work;
+use crate::{FetchId, FetchSpec, Work};
 use page::{Kind, SyntheticStream, Url};
 use proto::ResponseHead;
 use std::collections::BTreeMap;

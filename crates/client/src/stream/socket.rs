@@ -1,7 +1,7 @@
 //! Streams over one WebSocket: a message asks for each, and its tokens come as messages.
 
 use super::Arrivals;
-use crate::web_socket::Conversation;
+use crate::Conversation;
 use bytes::Bytes;
 use page::{SyntheticStream, Token};
 use proto::ws::MessageKind;

@@ -1,11 +1,9 @@
 //! A message on its way out: its heads, and its body in the framing that the head announced.
 
 use super::head::check_fields;
-use crate::connection::Fin;
-use crate::error::Misuse;
+use crate::{Fields, Fin, Misuse};
 use bytes::Bytes;
 use endpoint::{FilePart, SendBuf};
-use wire::Fields;
 use wire::h1;
 
 /// Bytes below which an application is asked for more.

@@ -5,22 +5,14 @@ use super::head_out;
 use super::headers::PartialBlock;
 use super::priority;
 use super::settings::{DEFAULT_TABLE, DEFAULT_WINDOW, PeerSettings, PrioritySignal, Settings};
-use crate::connection::Fin;
-use crate::error::{Misuse, Refused};
-use crate::message::{RequestHead, ResponseHead};
-use crate::multiplex::flow::ConnectionWindows;
-use crate::multiplex::framing::{
-    self, Announcement, Answered, Framing, Misplaced, Next, OutgoingFrame, PeerLimits, Prioritised,
-    Promise, Rule, Rules, Timed, rule,
+use crate::multiplex::framing;
+use crate::multiplex::{
+    Announcement, Answered, ConnectionWindows, Endowment, FrameWriter, Framing, Gone, Misplaced,
+    Next, Opener, OutgoingFrame, Over, PeerLimits, Prioritised, Promise, Role, Rule, Rules,
+    Session, SessionSettings, State, Step, StreamStatus, Timed, Timer, rule,
 };
-use crate::multiplex::outbox::FrameWriter;
-use crate::multiplex::session::{Endowment, Over, Session, SessionSettings};
-use crate::multiplex::state::{State, Step};
-use crate::multiplex::status::{Gone, Role, StreamStatus};
-use crate::multiplex::stream::Opener;
-use crate::multiplex::timers::Timer;
 use crate::schedule::{Priority, PriorityField};
-use wire::Fields;
+use crate::{Fields, Fin, Misuse, Refused, RequestHead, ResponseHead};
 use wire::h2::{
     ErrorCode, FLAG_END_HEADERS, FLAG_END_STREAM, Frame, FrameHeader, FrameKind, HEADER_LENGTH,
     LAST_STREAM, PREFACE, Setting,

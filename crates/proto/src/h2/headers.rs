@@ -6,17 +6,12 @@ use super::framing::{Http2, protocol};
 use super::head::{ExtendedConnect, Kind};
 use super::priority;
 use super::settings::Settings;
-use crate::connection::Fin;
-use crate::message::{Method, RequestHead, ResponseHead, Status};
-use crate::multiplex::framing::{Rule, rule};
-use crate::multiplex::send_order::OpeningPriority;
-use crate::multiplex::session::{Admission, Over, Received, Session};
-use crate::multiplex::state::State;
-use crate::multiplex::status::{Gone, Role, StreamStatus};
-use crate::multiplex::stream::{Opener, Stream};
-use crate::multiplex::timers::Timer;
+use crate::multiplex::{
+    Admission, Gone, Opener, OpeningPriority, Over, Received, Role, Rule, Session, State, Stream,
+    StreamStatus, Timer, rule,
+};
 use crate::schedule::Priority;
-use wire::Fields;
+use crate::{Fields, Fin, Method, RequestHead, ResponseHead, Status};
 use wire::h2::{Dependency, ErrorCode};
 
 /// The frame that began a header block.

@@ -4,12 +4,10 @@
 use super::framing::{DRAIN_PING, Http2, KEEP_ALIVE_PING, protocol};
 use super::headers::{Begun, Headers};
 use super::priority;
-use crate::connection::Fin;
-use crate::multiplex::framing::{Next, Rule, rule};
-use crate::multiplex::session::{DataFrame, Over, Session};
-use crate::multiplex::status::{Role, StreamStatus};
-use crate::multiplex::stream::Opener;
-use crate::multiplex::timers::Timer;
+use crate::Fin;
+use crate::multiplex::{
+    DataFrame, Next, Opener, Over, Role, Rule, Session, StreamStatus, Timer, rule,
+};
 use wire::h2::{
     Dependency, ErrorCode, FLAG_ACK, FLAG_END_STREAM, FLAG_PADDED, Frame, FrameError, FrameHeader,
     FrameKind, Reach, SettingsList,

@@ -8,13 +8,12 @@ mod rules;
 mod times;
 
 use super::{Client, Server, Settings};
-use crate::connection::Connection;
 use crate::multiplex::tests::{Owned, events};
 use crate::schedule::RoundRobin;
+use crate::{Connection, Field};
 use endpoint::SendBuf;
 use trace::Tracer;
 use unit::Instant;
-use wire::Field;
 use wire::h2::{Frame, FrameHeader, HEADER_LENGTH, PREFACE, Setting};
 use wire::hpack::Encoder;
 

@@ -1,8 +1,7 @@
 //! Whether a connection takes new streams, and how far its end has come: our GOAWAY and the peer's.
 
 use super::framing::GoAwayCode;
-use crate::connection::ConnectionState;
-use crate::error::Error;
+use crate::{ConnectionState, Error};
 
 #[derive(Debug)]
 pub(crate) struct Draining<C> {

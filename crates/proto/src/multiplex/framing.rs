@@ -1,19 +1,12 @@
 //! What a protocol brings to a [`Session`]: its frames, its codes and rules, its settings and its
 //! header codec. Everything else is the session's.
 
-use super::outbox::FrameWriter;
-use super::session::{DataFrame, Over, Session};
-use super::state::{State, Step};
-use super::status::{Role, StreamStatus};
-use crate::connection::Fin;
-use crate::error::{Misuse, Refused};
-use crate::message::{RequestHead, ResponseHead};
-use crate::multiplex::streams::Opener;
+use super::{DataFrame, FrameWriter, Over, Role, Session, State, Step, StreamStatus};
+use crate::multiplex::Opener;
 use crate::schedule::{Priority, PriorityField};
-use crate::stream_id::StreamId;
+use crate::{Fields, Fin, Misuse, Refused, RequestHead, ResponseHead, StreamId};
 use std::fmt::Debug;
 use std::time::Duration;
-use wire::Fields;
 
 /// A protocol that multiplexes streams over bytes.
 pub(crate) trait Framing: Debug + Sized + 'static {

@@ -12,22 +12,14 @@ mod peer;
 mod receive;
 mod transmit;
 
-use super::draining::Draining;
-use super::events::Events;
-use super::flow::ConnectionWindows;
-use super::framing::{ErrorCode, Framing, Rule};
-use super::guard::{Guard, Limits, TooMuch};
-use super::log::Log;
-use super::outbox::{FrameWriter, Outbox};
-use super::send_order::SendOrder;
-use super::status::{Gone, Role, StreamStatus};
-use super::stream::{Opener, Stream, Windows};
-use super::streams::Streams;
-use super::timers::{KeepAlive, Timer, Timers};
-use crate::connection::{ConnectionState, Event};
-use crate::error::{Error, Scope};
+use super::framing::ErrorCode;
+use super::{
+    ConnectionWindows, Draining, Events, FrameWriter, Framing, Gone, Guard, KeepAlive, Limits, Log,
+    Opener, Outbox, Role, Rule, SendOrder, Stream, StreamStatus, Streams, Timer, Timers, TooMuch,
+    Windows,
+};
 use crate::schedule::Scheduler;
-use crate::stream_id::StreamId;
+use crate::{ConnectionState, Error, Event, Scope, StreamId};
 pub(crate) use message::{Admission, Received};
 pub(crate) use receive::DataFrame;
 use receive::{Input, Progress};

@@ -1,11 +1,7 @@
 //! One stream: its state, both of its windows, and what its message being received must be.
 
-use super::flow::ReceiveWindow;
-use super::outgoing::{Ending, Outgoing};
-use super::send_order::Readiness;
-use super::state::{State, Step};
-use crate::connection::Fin;
-use crate::message::{Method, Status};
+use super::{Ending, Outgoing, Readiness, ReceiveWindow, State, Step};
+use crate::{Fin, Method, Status};
 use unit::Instant;
 
 #[derive(Debug)]

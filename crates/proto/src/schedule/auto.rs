@@ -22,7 +22,7 @@ use super::rfc9218::Rfc9218;
 use super::round_robin::RoundRobin;
 use super::spdy_levels::SpdyLevels;
 use super::{Priority, PriorityField, Scheduler};
-use crate::stream_id::StreamId;
+use crate::StreamId;
 
 /// Chooses among the other policies. An operation costs what it costs in the policy chosen; a stream
 /// with signals of both kinds is opened and closed twice.

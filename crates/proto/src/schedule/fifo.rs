@@ -6,8 +6,7 @@
 //! no fairness: the policy that others are measured against.
 
 use super::{Priority, Scheduler};
-use crate::id_map::IdMap;
-use crate::stream_id::StreamId;
+use crate::{IdMap, StreamId};
 use std::collections::BTreeSet;
 use std::collections::hash_map::Entry;
 

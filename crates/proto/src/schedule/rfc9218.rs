@@ -15,7 +15,7 @@
 use super::fair_queue::{FairQueue, Members};
 use super::slots::{Slot, Slots};
 use super::{Incremental, Priority, PriorityField, Scheduler};
-use crate::stream_id::StreamId;
+use crate::StreamId;
 use std::collections::BTreeSet;
 
 /// Eight urgencies. An operation takes logarithmic time; on the only stream of an urgency, constant

@@ -2,7 +2,7 @@
 
 use super::slots::{Slot, Slots};
 use super::{Priority, Scheduler};
-use crate::stream_id::StreamId;
+use crate::StreamId;
 
 /// Equal turns for all ready streams. Every operation takes constant time: the ready streams are a
 /// ring, linked by slot.

@@ -6,8 +6,7 @@
 //! level ([`Priority::level`]).
 
 use super::{Priority, Scheduler};
-use crate::id_map::IdMap;
-use crate::stream_id::StreamId;
+use crate::{IdMap, StreamId};
 use std::collections::BTreeSet;
 
 /// Streams by level. An operation takes logarithmic time.

@@ -3,22 +3,14 @@
 use super::head_out;
 use super::pushes::{Answer, Pushes};
 use super::settings::{DEFAULT_WINDOW, PeerSettings, Settings, Version};
-use crate::connection::Fin;
-use crate::error::{Misuse, Refused};
-use crate::id_map::IdMap;
-use crate::message::{RequestHead, ResponseHead};
-use crate::multiplex::flow::ConnectionWindows;
-use crate::multiplex::framing::{
-    self, Answered, Framing, Misplaced, Next, OutgoingFrame, PeerLimits, Prioritised, Promise,
-    Rule, Rules, Timed, rule,
+use crate::multiplex::framing;
+use crate::multiplex::{
+    Answered, ConnectionWindows, Endowment, FrameWriter, Framing, Gone, Misplaced, Next, Opener,
+    OutgoingFrame, Over, PeerLimits, Prioritised, Promise, Role, Rule, Rules, Session,
+    SessionSettings, State, Step, StreamStatus, Timed, rule,
 };
-use crate::multiplex::outbox::FrameWriter;
-use crate::multiplex::session::{Endowment, Over, Session, SessionSettings};
-use crate::multiplex::state::{State, Step};
-use crate::multiplex::status::{Gone, Role, StreamStatus};
-use crate::multiplex::stream::Opener;
 use crate::schedule::Priority;
-use wire::Fields;
+use crate::{Fields, Fin, IdMap, Misuse, Refused, RequestHead, ResponseHead};
 use wire::spdy::{
     Decoder, Encoder, FLAG_FIN, Frame, FrameHeader, FrameKind, GoAwayCode, HEADER_LENGTH,
     ResetCode, Setting, Subject,

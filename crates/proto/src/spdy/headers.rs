@@ -3,16 +3,12 @@
 
 use super::framing::{Spdy, broken};
 use super::head::{HeadReader, Kind, Malformed};
-use crate::connection::Fin;
-use crate::message::{Method, ResponseHead, Status};
-use crate::multiplex::framing::{Rule, rule};
-use crate::multiplex::send_order::OpeningPriority;
-use crate::multiplex::session::{Admission, Over, Session};
-use crate::multiplex::state::State;
-use crate::multiplex::status::{Gone, Role, StreamStatus};
-use crate::multiplex::stream::{Opener, Stream};
+use crate::multiplex::{
+    Admission, Gone, Opener, OpeningPriority, Over, Role, Rule, Session, State, Stream,
+    StreamStatus, rule,
+};
 use crate::schedule::Priority;
-use wire::Fields;
+use crate::{Fields, Fin, Method, ResponseHead, Status};
 use wire::spdy::{BlockError, ResetCode};
 
 /// A SYN_STREAM but for its block.

@@ -3,11 +3,8 @@
 
 use super::framing::{Spdy, broken};
 use super::headers::Syn;
-use crate::connection::Fin;
-use crate::multiplex::framing::{Next, rule};
-use crate::multiplex::session::{DataFrame, Over, Session};
-use crate::multiplex::stream::Opener;
-use crate::multiplex::timers::Timer;
+use crate::Fin;
+use crate::multiplex::{DataFrame, Next, Opener, Over, Session, Timer, rule};
 use wire::spdy::{
     FLAG_FIN, Frame, FrameError, FrameHeader, FrameKind, Reach, SettingsList, Subject,
 };

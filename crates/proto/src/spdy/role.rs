@@ -2,8 +2,8 @@
 
 use super::framing::Spdy;
 use super::settings::Settings;
+use crate::multiplex::Session;
 use crate::multiplex::role::impl_roles;
-use crate::multiplex::session::Session;
 use wire::spdy::Setting;
 
 /// A client's session. The level of a stream can be set by `prioritise` until its request is

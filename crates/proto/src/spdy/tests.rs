@@ -6,7 +6,7 @@ mod push;
 mod rules;
 
 use super::{Client, Effort, Server, Settings, Version};
-use crate::connection::Connection;
+use crate::Connection;
 use crate::multiplex::tests::{Owned, events};
 use crate::schedule::RoundRobin;
 use endpoint::SendBuf;

@@ -1,11 +1,9 @@
 //! One request and its answer, from the server's side: how the answer is framed and whether the
 //! connection survives it.
 
-use crate::connection::Fin;
-use crate::error::Misuse;
 use crate::h1::head::{self, Request};
 use crate::h1::outgoing::{Framing, Outgoing};
-use crate::message::{Method, ResponseHead, Status};
+use crate::{Fin, Method, Misuse, ResponseHead, Status};
 use wire::h1::{self, Version};
 
 /// A request that has been taken, and the answer as far as it is given.

@@ -2,9 +2,8 @@
 
 use super::exchange::{Continue, Exchange, Then};
 use super::{Input, Receiving, Server};
-use crate::connection::{ConnectionState, Event};
-use crate::error::Error;
 use crate::h1::body;
+use crate::{ConnectionState, Error, Event};
 use std::time::Duration;
 use unit::Instant;
 

@@ -1,11 +1,10 @@
 //! Whole exchanges between our own two sides: tunnels, promises, heads of all sizes.
 
 use super::*;
-use crate::connection::{ClientConnection, Event, ServerConnection};
-use crate::error::Refused;
-use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
-use crate::{Fin, StreamId};
-use wire::Fields;
+use crate::{
+    ClientConnection, Event, Fields, Fin, Method, Refused, RequestHead, ResponseHead, Scheme,
+    ServerConnection, Status, StreamId,
+};
 
 struct Both {
     near: Client,

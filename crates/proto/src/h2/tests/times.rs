@@ -1,10 +1,11 @@
 //! Time-outs in virtual time, and what the tracer hears.
 
 use super::*;
-use crate::connection::{ClientConnection, ConnectionState, ServerConnection};
 use crate::h2::KeepAlive;
-use crate::message::{RequestHead, ResponseHead, Scheme, Status};
-use crate::{Fin, StreamId};
+use crate::{
+    ClientConnection, ConnectionState, Fin, RequestHead, ResponseHead, Scheme, ServerConnection,
+    Status, StreamId,
+};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;

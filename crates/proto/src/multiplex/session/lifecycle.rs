@@ -1,13 +1,9 @@
 //! The endings, of streams and of the connection, and the times that bring them about.
 
 use super::Session;
-use crate::connection::Event;
-use crate::error::Error;
-use crate::multiplex::framing::{Framing, GoAwayCode};
-use crate::multiplex::state::Step;
-use crate::multiplex::status::Gone;
-use crate::multiplex::timers::Timer;
-use crate::stream_id::StreamId;
+use crate::multiplex::framing::GoAwayCode;
+use crate::multiplex::{Framing, Gone, Step, Timer};
+use crate::{Error, Event, StreamId};
 use unit::Instant;
 
 impl<F: Framing> Session<F> {

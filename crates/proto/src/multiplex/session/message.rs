@@ -3,15 +3,8 @@
 
 use super::receive::Ended;
 use super::{Over, Session};
-use crate::connection::{Event, Fin};
-use crate::message::{RequestHead, ResponseHead};
-use crate::multiplex::framing::Framing;
-use crate::multiplex::send_order::OpeningPriority;
-use crate::multiplex::state::Step;
-use crate::multiplex::status::Gone;
-use crate::multiplex::stream::{BodyLength, Opener, Stream};
-use crate::stream_id::StreamId;
-use wire::Fields;
+use crate::multiplex::{BodyLength, Framing, Gone, Opener, OpeningPriority, Step, Stream};
+use crate::{Event, Fields, Fin, RequestHead, ResponseHead, StreamId};
 
 /// A head, and the length that it announces for its body.
 #[derive(Debug, Clone)]

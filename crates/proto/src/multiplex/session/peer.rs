@@ -2,14 +2,10 @@
 //! GOAWAY.
 
 use super::{Over, Session};
-use crate::connection::Event;
-use crate::error::Error;
-use crate::multiplex::draining::GoAway;
-use crate::multiplex::framing::{ErrorCode, Framing};
-use crate::multiplex::status::{Gone, StreamStatus};
-use crate::multiplex::stream::Opener;
+use crate::multiplex::framing::ErrorCode;
+use crate::multiplex::{Framing, GoAway, Gone, Opener, StreamStatus};
 use crate::schedule::Priority;
-use crate::stream_id::StreamId;
+use crate::{Error, Event, StreamId};
 
 impl<F: Framing> Session<F> {
     /// RST_STREAM.

@@ -1,13 +1,11 @@
 //! A client and a server of one framing in virtual time, with random chunks, windows, bodies and resets.
 //! At the end no byte is lost and every window is whole again.
 
-use crate::connection::{ConnectionState, Event, Fin};
-use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
-use crate::multiplex::framing::Framing;
-use crate::multiplex::session::{Endowment, Session};
-use crate::multiplex::status::Role;
+use crate::multiplex::{Endowment, Framing, Role, Session};
 use crate::schedule::RoundRobin;
-use crate::stream_id::StreamId;
+use crate::{
+    ConnectionState, Event, Fin, Method, RequestHead, ResponseHead, Scheme, Status, StreamId,
+};
 use bytes::Bytes;
 use endpoint::SendBuf;
 use proptest::prelude::*;

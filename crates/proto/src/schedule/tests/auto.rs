@@ -1,7 +1,7 @@
 //! When the default policy switches, and that nothing is lost when it does.
 
+use crate::StreamId;
 use crate::schedule::{Auto, Exclusive, Incremental, Priority, PriorityField, Scheduler};
-use crate::stream_id::StreamId;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! [`SpdyLevels`] and [`Fifo`] against lists that are searched from the front.
 
+use crate::StreamId;
 use crate::schedule::{Exclusive, Fifo, Incremental, Priority, Scheduler, SpdyLevels};
-use crate::stream_id::StreamId;
 use proptest::prelude::*;
 
 #[test]

@@ -1,7 +1,7 @@
 //! [`Rfc9218`] against RFC 9218 §4, §8 and §10 in the plainest way: a list that is searched again each time.
 
+use crate::StreamId;
 use crate::schedule::{Exclusive, Incremental, Priority, PriorityField, Rfc9218, Scheduler};
-use crate::stream_id::StreamId;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 

@@ -1,9 +1,7 @@
 //! Peers that make work for nothing: the session ends, and memory stays bounded.
 
 use super::*;
-use crate::connection::{ConnectionState, ServerConnection};
-use crate::message::{ResponseHead, Status};
-use crate::{Fin, StreamId};
+use crate::{ConnectionState, Fin, ResponseHead, ServerConnection, Status, StreamId};
 use bytes::Bytes;
 use std::time::Duration;
 

@@ -1,10 +1,10 @@
 //! Server push: what a server says, and what a client takes.
 
 use super::*;
-use crate::connection::{ClientConnection, ConnectionState, ServerConnection};
-use crate::error::Refused;
-use crate::message::{RequestHead, ResponseHead, Scheme, Status};
-use crate::{Fin, StreamId};
+use crate::{
+    ClientConnection, ConnectionState, Fin, Refused, RequestHead, ResponseHead, Scheme,
+    ServerConnection, Status, StreamId,
+};
 use bytes::Bytes;
 
 fn taking() -> Settings {

@@ -1,16 +1,14 @@
 //! Single rules of the draft, by hand-made frames.
 
 use super::*;
-use crate::connection::{ClientConnection, ConnectionState, Event, ServerConnection};
-use crate::error::{Error, Misuse, Refused};
-use crate::message::{RequestHead, ResponseHead, Scheme, Status};
-use crate::multiplex::status::Role;
-use crate::multiplex::timers::KeepAlive;
+use crate::multiplex::{KeepAlive, Role};
 use crate::schedule::Priority;
-use crate::{Fin, StreamId};
+use crate::{
+    ClientConnection, ConnectionState, Error, Event, Fields, Fin, Misuse, Refused, RequestHead,
+    ResponseHead, Scheme, ServerConnection, Status, StreamId,
+};
 use bytes::Bytes;
 use std::time::Duration;
-use wire::Fields;
 use wire::spdy::{GoAwayCode, Persistence, Setting, SettingId};
 
 fn v3_1() -> Settings {

@@ -116,7 +116,8 @@ fn referer(referrer: &Url, url: &Url) -> String {
     }
 }
 
-fn same_origin(one: &Url, other: &Url) -> bool {
+/// Whether two URLs have the same scheme, host and port.
+pub(crate) fn same_origin(one: &Url, other: &Url) -> bool {
     (one.scheme, &one.host, one.port()) == (other.scheme, &other.host, other.port())
 }
 

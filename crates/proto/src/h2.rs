@@ -11,7 +11,7 @@
 //! use {trace::Tracer, unit::Instant};
 //!
 //! let now = Instant::ZERO;
-//! let turns = || Box::new(RoundRobin::new());
+//! let turns = || Box::new(RoundRobin::default());
 //! let mut client = Client::new(now, Settings::client(), turns(), Tracer::off());
 //! let mut server = Server::new(now, Settings::server(), turns(), Tracer::off());
 //! let stream = client.request(now, &RequestHead::get(Scheme::Http, "a.test", "/"), Fin::Last)?;

@@ -23,7 +23,7 @@ pub(crate) mod streams;
 pub(crate) mod tests;
 pub(crate) mod timers;
 
-pub(crate) use draining::{Draining, GoAway};
+pub(crate) use draining::Draining;
 pub(crate) use events::Events;
 pub(crate) use flow::{ConnectionWindows, Overflow, ReceiveWindow, SendWindow};
 pub(crate) use framing::{

@@ -293,7 +293,7 @@ impl Server {
         self.log.body_received(now, self.newest(), bytes as u64);
         self.unconsumed += bytes;
         if let Some(newest) = self.exchanges.back_mut() {
-            newest.give(bytes);
+            newest.unconsumed += bytes;
         }
     }
 }

@@ -124,7 +124,7 @@ impl Framing for Http2 {
 
     /// Preface, SETTINGS, and the credit that the connection's window has above its initial size.
     fn greet(session: &mut Session<Self>) {
-        let role = session.role();
+        let role = session.role;
         let (framing, mut out) = session.writer();
         let settings = &framing.settings;
         if role == Role::Client {
@@ -137,8 +137,8 @@ impl Framing for Http2 {
             let increment = settings.connection_window - DEFAULT_WINDOW;
             out.queue(&Frame::WindowUpdate { stream: 0, increment });
         }
-        let acknowledged_by = session.now() + session.framing().settings.settings_timeout;
-        session.timers().set(Timer::SettingsAck, acknowledged_by);
+        let acknowledged_by = session.now() + session.framing.settings.settings_timeout;
+        session.timers.set(Timer::SettingsAck, acknowledged_by);
     }
 
     fn parse_header(raw: &Self::RawHeader) -> FrameHeader {
@@ -184,11 +184,8 @@ impl Framing for Http2 {
             max_concurrent_streams: self.peer.max_concurrent_streams,
             initial_window: self.peer.initial_window,
             max_frame_size: self.peer.max_frame_size,
+            takes_push: self.peer.enable_push,
         }
-    }
-
-    fn peer_takes_push(&self) -> bool {
-        self.peer.enable_push
     }
 
     fn check_request(&mut self, head: &RequestHead) -> Result<(), Refused> {
@@ -339,10 +336,6 @@ impl OutgoingFrame for Frame<'_> {
     }
 }
 
-impl framing::GoAwayCode for ErrorCode {
-    const NO_ERROR: Self = Self::NO_ERROR;
-}
-
 impl framing::ErrorCode for ErrorCode {
     fn number(self) -> u64 {
         u64::from(self.0)
@@ -372,6 +365,7 @@ const RULES: Rules<ErrorCode, ErrorCode> = Rules {
     too_much: ErrorCode::ENHANCE_YOUR_CALM,
     too_slow: ErrorCode::ENHANCE_YOUR_CALM,
     header_wait: "the end of a header block",
+    no_error: ErrorCode::NO_ERROR,
     cancel: ErrorCode::CANCEL,
     refused: ErrorCode::REFUSED_STREAM,
 };

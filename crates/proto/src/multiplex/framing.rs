@@ -17,7 +17,7 @@ pub(crate) trait Framing: Debug + Sized + 'static {
     /// A frame to be sent.
     type Frame<'a>: OutgoingFrame;
     /// Codes of GOAWAY.
-    type ConnectionCode: GoAwayCode;
+    type ConnectionCode: ErrorCode;
     /// Codes of RST_STREAM.
     type StreamCode: ErrorCode;
 
@@ -72,9 +72,6 @@ pub(crate) trait Framing: Debug + Sized + 'static {
 
     /// What the peer takes.
     fn peer(&self) -> PeerLimits;
-
-    /// Whether the peer takes pushes.
-    fn peer_takes_push(&self) -> bool;
 
     /// Checks that a request can be sent. `put_request` or `put_promise` follows for the same head.
     fn check_request(&mut self, head: &RequestHead) -> Result<(), Refused>;
@@ -167,12 +164,6 @@ pub(crate) trait ErrorCode: Copy + Debug + Eq {
     fn name(self) -> &'static str;
 }
 
-/// An error code of GOAWAY.
-pub(crate) trait GoAwayCode: ErrorCode {
-    /// Nothing is wrong.
-    const NO_ERROR: Self;
-}
-
 /// A rule of the protocol, and the code that tells a peer of its breach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rule<C> {
@@ -214,6 +205,8 @@ pub(crate) struct Rules<C, S> {
     pub(crate) too_slow: C,
     /// What it was waited for under `Timer::HeaderBlock`.
     pub(crate) header_wait: &'static str,
+    /// GOAWAY for no fault of anybody.
+    pub(crate) no_error: C,
     /// We end the stream for no fault of the peer's protocol.
     pub(crate) cancel: S,
     /// The request was not processed.
@@ -258,6 +251,8 @@ pub(crate) struct PeerLimits {
     /// Credit of a new stream.
     pub(crate) initial_window: u32,
     pub(crate) max_frame_size: u32,
+    /// Whether it takes pushes.
+    pub(crate) takes_push: bool,
 }
 
 /// A stream that is answered.

@@ -30,8 +30,8 @@ use unit::Instant;
 /// A connection of either role.
 #[derive(Debug)]
 pub(crate) struct Session<F: Framing> {
-    role: Role,
-    framing: F,
+    pub(crate) role: Role,
+    pub(crate) framing: F,
     settings: SessionSettings,
     input: Input<F>,
     streams: Streams,
@@ -45,8 +45,8 @@ pub(crate) struct Session<F: Framing> {
     events: Events,
     draining: Draining<F::ConnectionCode>,
     guard: Guard,
-    timers: Timers,
-    log: Log,
+    pub(crate) timers: Timers,
+    pub(crate) log: Log,
     last_heard: Instant,
 }
 
@@ -240,26 +240,6 @@ impl<F: Framing> Session<F> {
 
     pub(crate) fn now(&self) -> Instant {
         self.log.now()
-    }
-
-    pub(crate) fn role(&self) -> Role {
-        self.role
-    }
-
-    pub(crate) fn log(&mut self) -> &mut Log {
-        &mut self.log
-    }
-
-    pub(crate) fn framing(&self) -> &F {
-        &self.framing
-    }
-
-    pub(crate) fn framing_mut(&mut self) -> &mut F {
-        &mut self.framing
-    }
-
-    pub(crate) fn timers(&mut self) -> &mut Timers {
-        &mut self.timers
     }
 
     pub(crate) fn opener(&self, id: u32) -> Opener {

@@ -59,11 +59,6 @@ enum Dependencies {
 }
 
 impl Auto {
-    /// No streams and no signals yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     fn active(&mut self) -> &mut dyn Scheduler {
         match self.decides {
             Decides::Turns => &mut self.turns,
@@ -110,7 +105,7 @@ impl Auto {
     fn decide_by(&mut self, policy: Decides) {
         let streams = self.streams();
         match self.decides {
-            Decides::Turns => self.turns = RoundRobin::new(),
+            Decides::Turns => self.turns = RoundRobin::default(),
             Decides::Tree => self.tree = DependencyTree::new(),
             Decides::Urgencies => {
                 streams.iter().for_each(|&(stream, _)| self.urgencies.blocked(stream));

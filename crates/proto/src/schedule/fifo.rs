@@ -20,13 +20,6 @@ pub struct Fifo {
     opened: u64,
 }
 
-impl Fifo {
-    /// No streams yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-}
-
 impl Scheduler for Fifo {
     fn insert(&mut self, stream: StreamId, _priority: Priority) {
         if let Entry::Vacant(entry) = self.streams.entry(stream) {

@@ -53,11 +53,6 @@ struct Urgency {
 }
 
 impl Rfc9218 {
-    /// No streams yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// The open streams, and whether each is ready, in order.
     pub(super) fn streams(&self) -> Vec<(StreamId, bool)> {
         let mut streams: Vec<_> = self.streams.iter().map(|(name, s)| (name, s.ready)).collect();

@@ -26,13 +26,6 @@ struct Stream {
     turn: Option<u64>,
 }
 
-impl SpdyLevels {
-    /// No streams yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-}
-
 impl Scheduler for SpdyLevels {
     fn insert(&mut self, stream: StreamId, priority: Priority) {
         if self.streams.contains_key(&stream) {

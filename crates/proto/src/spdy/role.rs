@@ -25,6 +25,6 @@ impl Client {
     /// What the server asked to keep for the next session with it: put it into that session's
     /// [`Settings::persisted`] (SPDY §2.6.4).
     pub fn persisted(&self) -> &[Setting] {
-        &self.session.framing().peer.persisted
+        &self.session.framing.peer.persisted
     }
 }

@@ -8,7 +8,7 @@ use crate::load::tally::Fault;
 use crate::profile;
 use crate::transport_choice::security;
 use crate::web_socket::stream::WebSocketSpec;
-use endpoint::{Accepted, Action, EndPoint, SendBuf, SocketError, SocketId};
+use endpoint::{Action, EndPoint, SendBuf, SocketError, SocketId};
 use proto::RequestHead;
 use proto::ws::Writes;
 use std::cmp::Reverse;
@@ -30,10 +30,6 @@ impl EndPoint for Load {
         self.look = Some(now + look_every(self.plan.timeout));
         self.wanted.extend((0..self.connections.len()).map(|number| Reverse((now, number))));
         self.open_wanted(now);
-    }
-
-    fn handle_accepted(&mut self, _now: Instant, _accepted: Accepted) -> Option<SocketId> {
-        None
     }
 
     fn handle_connected(&mut self, now: Instant, socket: SocketId, _local: SocketAddr) {

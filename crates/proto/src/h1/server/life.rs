@@ -123,11 +123,11 @@ impl Server {
     pub(super) fn end_exchange(&mut self) {
         let Some(mut exchange) = self.exchanges.pop_front() else { return };
         self.first += 1;
-        self.unconsumed -= exchange.unconsumed();
+        self.unconsumed -= exchange.unconsumed;
         if self.exchanges.is_empty() {
-            self.release_body(exchange.expect());
+            self.release_body(exchange.expect);
         }
-        if exchange.then() == Then::Close {
+        if exchange.then == Then::Close {
             self.end_after(self.exchanges.is_empty());
         }
         exchange.out.reset();

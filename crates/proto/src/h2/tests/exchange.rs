@@ -14,7 +14,7 @@ struct Both {
 impl Both {
     /// After the greetings.
     fn new(near: Settings, far: Settings) -> Self {
-        let turns = Box::new(RoundRobin::new());
+        let turns = Box::new(RoundRobin::default());
         let far = Server::new(Instant::ZERO, far, turns, Tracer::off());
         let mut both = Self { near: client(near), far };
         both.up();

@@ -88,7 +88,12 @@ fn splitting_the_bytes_differently_changes_no_event() {
         merged
     };
     let fresh = || {
-        Server::new(Instant::ZERO, Settings::server(), Box::new(RoundRobin::new()), Tracer::off())
+        Server::new(
+            Instant::ZERO,
+            Settings::server(),
+            Box::new(RoundRobin::default()),
+            Tracer::off(),
+        )
     };
     let whole = merge(events(&mut fresh(), Instant::ZERO, &bytes));
     assert_eq!(whole.len(), 3, "{whole:?}");

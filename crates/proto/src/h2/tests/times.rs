@@ -117,7 +117,7 @@ impl trace::Sink for Log {
 fn the_tracer_hears_of_every_frame_in_order() {
     let log = Rc::new(Log::default());
     let tracer = Tracer::to(log.clone()).for_connection(4);
-    let turns = Box::new(RoundRobin::new());
+    let turns = Box::new(RoundRobin::default());
     let mut near = Client::new(Instant::ZERO, Settings::client(), turns, tracer);
     near.request(Instant::ZERO, &RequestHead::get(Scheme::Http, "a", "/"), Fin::Last).unwrap();
     let mut bytes = Vec::new();

@@ -107,7 +107,7 @@ impl<F: Framing> Session<F> {
         let answers =
             |stream: &Stream| stream.opener() == Opener::Peer && stream.state().gives_data();
         let open = number(parent).filter(|&id| self.streams.find(id).is_some_and(answers));
-        let Some(parent) = open.filter(|_| self.framing.peer_takes_push()) else {
+        let Some(parent) = open.filter(|_| self.framing.peer().takes_push) else {
             return Err(Refused::NotAllowed);
         };
         self.check_open()?;

@@ -4,7 +4,7 @@
 use super::receive::Ended;
 use super::{Over, Session};
 use crate::multiplex::{BodyLength, Framing, Gone, Opener, OpeningPriority, Step, Stream};
-use crate::{Event, Fields, Fin, RequestHead, ResponseHead, StreamId};
+use crate::{Event, Fields, Fin, RequestHead, ResponseHead, Status, StreamId};
 
 /// A head, and the length that it announces for its body.
 #[derive(Debug, Clone)]
@@ -117,9 +117,9 @@ impl<F: Framing> Session<F> {
         Ok(Ended::Well)
     }
 
-    /// Answers a request that the application never hears of.
-    pub(crate) fn answer_unheard(&mut self, id: u32, head: &ResponseHead) {
-        self.queue_response(id, Opener::Peer, head, Fin::Last);
+    /// Answers a request that the application never sees.
+    pub(crate) fn answer_unseen(&mut self, id: u32, status: Status) {
+        self.queue_response(id, Opener::Peer, &ResponseHead::new(status), Fin::Last);
     }
 
     /// Remembers a stream that ended without ever being in the table.

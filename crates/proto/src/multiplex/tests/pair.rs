@@ -142,7 +142,7 @@ impl<F: Framing> Pair<F> {
     fn new(random: Random, mut session: impl FnMut(Endowment) -> Session<F>) -> Self {
         let now = Instant::from_nanos(5_000_000_000);
         let mut session = |role| {
-            let (scheduler, tracer) = (Box::new(RoundRobin::new()), Tracer::off());
+            let (scheduler, tracer) = (Box::new(RoundRobin::default()), Tracer::off());
             session(Endowment { role, now, scheduler, tracer })
         };
         Self {

@@ -188,7 +188,7 @@ proptest! {
 
 #[test]
 fn a_response_field_goes_before_the_clients_then_and_later() {
-    let mut scheduler = Rfc9218::new();
+    let mut scheduler = Rfc9218::default();
     for name in [1, 3] {
         scheduler.insert(StreamId(name), Priority::Unset);
         scheduler.ready(StreamId(name));

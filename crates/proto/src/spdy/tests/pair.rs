@@ -36,7 +36,7 @@ proptest! {
             let settings = settings(version, endowment.role, &mut random);
             Spdy::session(endowment, settings)
         })?;
-        prop_assert!(ends.iter().all(|end| end.framing().late.is_empty()));
+        prop_assert!(ends.iter().all(|end| end.framing.late.is_empty()));
     }
 
     #[test]

@@ -7,10 +7,13 @@ mod afterwards;
 #[path = "../commands/bench.rs"]
 mod bench;
 mod disks;
+mod escapes;
 mod faults;
 mod kills;
 mod misuse;
 mod peers;
+mod resumed;
 mod server;
 mod started;
 mod surplus;
+mod trusted;

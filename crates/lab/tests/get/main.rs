@@ -12,6 +12,7 @@ mod faults;
 mod kills;
 mod misuse;
 mod peers;
+mod recorded;
 mod resumed;
 mod server;
 mod started;

@@ -39,12 +39,9 @@ pub(crate) fn certify(bench: &Bench) -> bool {
     self_signed(bench, "localhost", "-addext basicConstraints=critical,CA:FALSE")
 }
 
-/// Makes `cert.pem` and `key.pem` for `name`, signed by itself and, as openssl does it, an authority's.
-pub(crate) fn certify_as_authority(bench: &Bench, name: &str) -> bool {
-    self_signed(bench, name, "")
-}
-
-fn self_signed(bench: &Bench, name: &str, more: &str) -> bool {
+/// Makes `cert.pem` and `key.pem` for `name`, signed by itself, with `more` flags of openssl's. False, and a skip,
+/// without openssl.
+pub(crate) fn self_signed(bench: &Bench, name: &str, more: &str) -> bool {
     let made = bench.shell(&[], &format!(
         "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem \
          -out cert.pem -subj /CN={name} -days 2 -addext subjectAltName=DNS:{name},IP:127.0.0.1 {more}"

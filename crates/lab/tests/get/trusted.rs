@@ -2,8 +2,13 @@
 
 use crate::bench::{Bench, Running};
 use crate::server::{Server, get, is_whole, names, put};
-use crate::started::certify_as_authority;
+use crate::started::self_signed;
 use std::io::{BufRead, BufReader};
+
+/// Makes `cert.pem` for `name`: signed by itself and, as openssl does it, an authority's.
+fn certify_as_authority(bench: &Bench, name: &str) -> bool {
+    self_signed(bench, name, "")
+}
 
 /// Our origin with `cert.pem`, and its https URL.
 fn serving(bench: &Bench) -> (Running, String) {

@@ -291,7 +291,7 @@ fn check_space(file: &File, needed: u64) -> io::Result<()> {
     }
     // SAFETY: the call has succeeded and filled it.
     let space = unsafe { space.assume_init() };
-    let free = (space.f_bavail as u64).saturating_mul(space.f_frsize as u64);
+    let free = space.f_bavail.saturating_mul(space.f_frsize);
     // A file system without a size of its own says 0 blocks.
     match space.f_blocks > 0 && free < needed {
         true => Err(io::Error::from_raw_os_error(libc::ENOSPC)),

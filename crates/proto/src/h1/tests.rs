@@ -8,15 +8,11 @@ mod server;
 mod smuggling;
 
 use super::*;
-use crate::connection::{Connection, Event, Fin};
-use crate::error::Error;
-use crate::message::{RequestHead, ResponseHead, Status};
-use crate::stream_id::StreamId;
+use crate::{Connection, Error, Event, Fields, Fin, RequestHead, ResponseHead, Status, StreamId};
 use endpoint::SendBuf;
 use std::time::Duration;
 use trace::Tracer;
 use unit::Instant;
-use wire::Fields;
 
 const NOW: Instant = Instant::from_nanos(1_000_000_000);
 

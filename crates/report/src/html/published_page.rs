@@ -5,7 +5,7 @@ use super::published::{findings, open_question};
 use super::ratio_chart::ratio_chart;
 use super::{head, table};
 use crate::markup::Markup;
-use crate::number::{Ratio, duration, duration_with_interval};
+use crate::number::{self, Ratio, duration};
 use crate::{Report, command, published_summary, words};
 use study::published::{Published, PublishedRatio, PublishedSide};
 
@@ -103,7 +103,7 @@ fn row(ratio: &PublishedRatio) -> [String; 8] {
         format!("{:.2}", ratio.published),
         ours,
         sides(&|side| side.published_ms.map(duration)),
-        sides(&|side| side.ours_ms.map(|own| duration_with_interval(own.median, own.ci95))),
+        sides(&|side| side.ours_ms.as_ref().map(number::summary)),
         ratio.trials.to_string(),
         if ratio.reconstructs { "gave the link" } else { "judges" }.to_owned(),
     ]

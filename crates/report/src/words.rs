@@ -233,9 +233,10 @@ pub(crate) fn not_measured(report: &Report<'_>, cell: &CellResult) -> Vec<String
 
 /// How often the audit rejected trials of `cell` and their blocks ran again.
 fn ran_again(cell: &CellResult) -> Option<String> {
-    let (refused, heard) = (cell.audited.invalid, cell.audited.trials);
-    (refused > 0 && heard > cell.trials.all())
-        .then(|| format!("{refused} of {heard} attempts were invalid; their blocks were run again"))
+    let (refused, attempts) = (cell.audited.invalid, cell.audited.trials);
+    (refused > 0 && attempts > cell.trials.all()).then(|| {
+        format!("{refused} of {attempts} attempts were invalid; their blocks were run again")
+    })
 }
 
 /// The two groups of the trials of a cell, if they form two.

@@ -49,7 +49,7 @@ fn measurement(m: &mut Markup, report: &Report<'_>, published: &Published) {
     m.element("dl", &[("class", &"host")], |m| {
         for (name, text) in &published.conditions {
             m.element("div", &[], |m| {
-                m.line("dt", &[], format!("source: {name}"));
+                m.line("dt", &[], condition(name));
                 m.line("dd", &[], text);
             });
         }
@@ -69,6 +69,15 @@ fn measurement(m: &mut Markup, report: &Report<'_>, published: &Published) {
     ratio_chart(m, report, published);
     times(m, published);
     open_question(m, published);
+}
+
+/// What a condition is called. What the source says differs from what we remark on it.
+fn condition(name: &str) -> String {
+    match name {
+        "unknown" => "our remark: what the source leaves open".to_owned(),
+        "implied" => "our remark: what its figures imply".to_owned(),
+        name => format!("source: {name}"),
+    }
 }
 
 fn times(m: &mut Markup, published: &Published) {

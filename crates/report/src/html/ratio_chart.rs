@@ -42,10 +42,14 @@ fn title(ratios: &[PublishedRatio]) -> String {
         ratios.iter().filter(|ratio| ratio.ours.is_some() && !ratio.reconstructs).collect();
     let near = ours.iter().filter(|ratio| ratio.error.is_some_and(|error| error.abs() <= 0.25));
     let absent = ratios.iter().filter(|ratio| ratio.ours.is_none()).count();
-    let left = if absent > 0 { format!("; {absent} were not run") } else { String::new() };
     if ours.is_empty() {
-        return format!("None of the ratios that judge was run{left}");
+        return "No ratio that judges was run: the published ones alone are drawn".to_owned();
     }
+    let left = match absent {
+        0 => String::new(),
+        1 => "; 1 was not run".to_owned(),
+        more => format!("; {more} were not run"),
+    };
     format!(
         "{} of {} ratios that judge lie within 25 % of the published ones{left}",
         near.count(),

@@ -251,7 +251,7 @@ impl Ledger {
 
     /// Whether connections that are lost have anything left to do.
     pub(super) fn wants_connections(&self) -> bool {
-        self.phase != Phase::Ending || self.queued > 0
+        self.phase != Phase::Ending && self.left != Some(0) || self.queued > 0
     }
 
     /// Whether one more request that counts may be begun, which is then counted on.

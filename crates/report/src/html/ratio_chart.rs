@@ -274,9 +274,12 @@ impl Panel<'_> {
     }
 }
 
-/// The command that shows every trial behind our ratios.
+/// The command that shows every trial behind our ratios; empty without one.
 fn rows_command(report: &Report<'_>, published: &Published) -> String {
     let ran = || published.ratios.iter().filter(|ratio| ratio.ours.is_some());
+    if ran().next().is_none() {
+        return String::new();
+    }
     let names = |name: &dyn Fn(&PublishedRatio) -> Vec<String>| {
         let mut names: Vec<String> = ran().flat_map(name).collect();
         names.sort();

@@ -36,7 +36,7 @@ pub mod ws;
 
 pub use connection::{
     ClientConnection, Connection, ConnectionState, CountOnly, DirectReceive, Event, Fin, Repeated,
-    ServerConnection,
+    SendCredit, ServerConnection,
 };
 pub use error::{Error, Misuse, Refused, Scope};
 pub use id_map::{IdHasher, IdMap};

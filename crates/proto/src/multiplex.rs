@@ -15,6 +15,7 @@ pub(crate) mod reader;
 pub(crate) mod role;
 pub(crate) mod send_order;
 pub(crate) mod session;
+pub(crate) mod stall;
 pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod stream;

@@ -5,15 +5,21 @@ use crate::access::ExchangeEnd;
 use crate::answer::{Answer, CONTINUE, Plan};
 use crate::body::Body;
 use crate::exchange::State;
-use proto::{Fin, Method, Misuse, RequestHead, ResponseHead, Status};
+use proto::{Fin, Method, Misuse, RequestHead, ResponseHead, Status, StreamId};
 use std::time::Duration;
 
 /// Bytes that are queued on a stream before its body waits, and that are produced at a time, where few streams share
-/// the connection. The body continues after a transmit.
+/// the connection and TLS makes no copy of them. The body continues after a transmit.
 const PIECE_OF_FEW: usize = 64 * 1024;
 
 /// The same where many do: a hundred streams then hold a few megabytes, not tens.
 const PIECE_OF_MANY: usize = 16 * 1024;
+
+/// Bytes of a body that are made for a peer that gives no credit.
+const LEAST_PIECE: usize = 1024;
+
+/// The same where as many wait already.
+const LEAST_MORE: usize = 64;
 
 /// More exchanges than this are many.
 const FEW: usize = 4;
@@ -99,13 +105,28 @@ impl Session {
     }
 
     fn piece(&self) -> usize {
-        if self.exchanges.len() > FEW { PIECE_OF_MANY } else { PIECE_OF_FEW }
+        let is_alone = self.exchanges.len() <= FEW && self.bytes_pass_unchanged;
+        if is_alone { PIECE_OF_FEW } else { PIECE_OF_MANY }
+    }
+
+    /// Bytes of the next piece of a body that takes memory: as many as the peer has credit for, but a few in any case.
+    /// They are asked for again once they are sent, and then by a peer that gave credit.
+    fn piece_of_made(&self, context: &Context<'_>, stream: StreamId) -> usize {
+        let credit = context.machine.send_credit(stream);
+        let of_connection = credit.connection.saturating_sub(self.account.held());
+        let shared =
+            context.shared.config.limits.held.saturating_sub(context.shared.budgets.held());
+        let least =
+            if context.machine.unsent(stream) < LEAST_PIECE { LEAST_PIECE } else { LEAST_MORE };
+        self.piece().min(credit.stream).min(of_connection).min(shared).max(least)
     }
 
     fn send_piece(&mut self, context: &mut Context<'_>, index: usize) -> Sent {
-        let limit = self.piece();
+        let stream = self.exchanges[index].stream;
+        let is_made =
+            matches!(&self.exchanges[index].state, State::Sending(body) if body.is_made());
+        let limit = if is_made { self.piece_of_made(context, stream) } else { self.piece() };
         let exchange = &mut self.exchanges[index];
-        let stream = exchange.stream;
         let body = match &mut exchange.state {
             State::Sending(body) => body,
             State::Echoing(_) => {
@@ -142,12 +163,19 @@ impl Session {
             self.end(context, index, ExchangeEnd::CutOff);
             return Sent::Last;
         }
-        if fin == Fin::More {
-            return Sent::More;
+        if fin == Fin::Last {
+            exchange.state = State::Given;
+            self.given += 1;
         }
-        exchange.state = State::Given;
-        self.given += 1;
-        Sent::Last
+        if is_made {
+            self.hold(context, index, context.machine.unsent(stream));
+        }
+        match fin {
+            // What is in the peer's way is asked for again.
+            Fin::More if limit < self.piece() => Sent::Last,
+            Fin::More => Sent::More,
+            Fin::Last => Sent::Last,
+        }
     }
 
     /// The rest of a body was given to the connection as a part of a file.

@@ -31,7 +31,8 @@ impl Session {
         let exchange = &mut self.exchanges[index];
         let State::Streaming(stream) = &mut exchange.state else { return };
         loop {
-            stream.is_full = context.machine.unsent(exchange.stream) >= QUEUE;
+            stream.is_full = context.machine.unsent(exchange.stream) >= QUEUE
+                || context.machine.send_credit(exchange.stream).stream == 0;
             if stream.is_full {
                 return;
             }

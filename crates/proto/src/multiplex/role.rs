@@ -6,7 +6,8 @@ macro_rules! impl_roles {
     ($framing:ty, $settings:ty) => {
         const _: () = {
             use crate::connection::{
-                ClientConnection, Connection, ConnectionState, Event, Fin, ServerConnection,
+                ClientConnection, Connection, ConnectionState, Event, Fin, SendCredit,
+                ServerConnection,
             };
             use crate::error::{Misuse, Refused};
             use crate::message::{RequestHead, ResponseHead};
@@ -138,6 +139,10 @@ macro_rules! impl_role {
 
             fn unsent(&self, stream: StreamId) -> usize {
                 self.session.unsent(stream)
+            }
+
+            fn send_credit(&self, stream: StreamId) -> SendCredit {
+                self.session.send_credit(stream)
             }
 
             fn reset(&mut self, now: Instant, stream: StreamId) {

@@ -3,6 +3,7 @@
 use super::flow::ReceiveWindow;
 use super::outgoing::{Ending, Outgoing};
 use super::send_order::Readiness;
+use super::stall::{PROGRESS, Stall};
 use super::state::{State, Step};
 use crate::connection::Fin;
 use crate::message::{Method, Status};
@@ -21,8 +22,8 @@ pub(crate) struct Stream {
     outgoing: Outgoing,
     /// What the scheduler was told last.
     readiness: Readiness,
-    /// Since when it has had bytes and no credit.
-    stalled_since: Option<Instant>,
+    /// Whether it has bytes and no credit.
+    stall: Stall,
 }
 
 /// Who opened a stream.
@@ -126,7 +127,7 @@ impl Stream {
             head_sent: HeadSent::No,
             outgoing: Outgoing::new(windows.send),
             readiness: Readiness::Blocked,
-            stalled_since: None,
+            stall: Stall::default(),
         }
     }
 
@@ -258,20 +259,21 @@ impl Stream {
 
     /// Looks again whether it can send.
     pub(crate) fn update_readiness(&mut self, now: Instant) -> Update {
-        if !self.outgoing.is_stalled() {
-            self.stalled_since = None;
-        } else if self.stalled_since.is_none() {
-            self.stalled_since = Some(now);
+        let waiting = self.outgoing.bytes();
+        if waiting == 0 || self.outgoing.credit() >= waiting.min(PROGRESS) {
+            self.stall.end();
+        } else {
+            self.stall.update(now, self.outgoing.sent(), self.outgoing.is_stalled());
         }
         let ready = self.outgoing.is_ready();
         let readiness = if ready { Readiness::Ready } else { Readiness::Blocked };
         let changed = readiness != self.readiness;
         self.readiness = readiness;
-        Update { changed: changed.then_some(readiness), is_stalled: self.stalled_since.is_some() }
+        Update { changed: changed.then_some(readiness), is_stalled: self.stall.since().is_some() }
     }
 
     /// Since when it has had bytes and no credit.
     pub(crate) fn stalled_since(&self) -> Option<Instant> {
-        self.stalled_since
+        self.stall.since()
     }
 }

@@ -1,7 +1,7 @@
 //! Commands of the application.
 
 use super::Session;
-use crate::connection::Fin;
+use crate::connection::{Fin, SendCredit};
 use crate::error::{Misuse, Refused};
 use crate::message::{RequestHead, ResponseHead};
 use crate::multiplex::framing::{Framing, Prioritised, Promise, number};
@@ -201,6 +201,13 @@ impl<F: Framing> Session<F> {
     pub(crate) fn unsent(&self, stream: StreamId) -> usize {
         let stream = number(stream).and_then(|id| self.streams.find(id));
         stream.map_or(0, |stream| stream.outgoing().bytes())
+    }
+
+    pub(crate) fn send_credit(&self, stream: StreamId) -> SendCredit {
+        let of_stream = number(stream).and_then(|id| self.streams.find(id)).map_or(0, |stream| {
+            stream.outgoing().credit().saturating_sub(stream.outgoing().bytes())
+        });
+        SendCredit { stream: of_stream, connection: self.windows.available() }
     }
 
     pub(crate) fn reset(&mut self, now: Instant, stream: StreamId) {

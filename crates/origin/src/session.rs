@@ -271,8 +271,8 @@ impl Session {
         if request.fields.capacity() > LARGE_FIELDS {
             request.fields = Fields::new();
         }
-        if request.path.len() > LARGE_FIELDS {
-            request.path.truncate(request.path.floor_char_boundary(LARGE_FIELDS));
+        if request.path.len() > LARGE_TARGET {
+            request.path.truncate(request.path.floor_char_boundary(LARGE_TARGET));
             request.path.shrink_to_fit();
         }
     }
@@ -305,5 +305,8 @@ impl Session {
     }
 }
 
-/// Bytes of a request's fields or target that are worth their memory until the request is answered.
-const LARGE_FIELDS: usize = 1024;
+/// Bytes of a request's fields that are kept until the request is answered, for the next request's. Browsers send less.
+const LARGE_FIELDS: usize = 4 * 1024;
+
+/// Bytes of a target that are kept for the access log.
+const LARGE_TARGET: usize = 1024;

@@ -69,11 +69,11 @@ impl Site {
 
     /// How to handle a request.
     pub(crate) fn plan(&mut self, now: Instant, request: &RequestHead) -> Plan {
-        if request.path.len() > LONGEST_TARGET || request.authority.len() > LONGEST_AUTHORITY {
-            return Plan::Answer(Answer::text(answer::URI_TOO_LONG, "This target is too long."));
-        }
         if let Some(answer) = self.replayed(request) {
             return Plan::Answer(answer);
+        }
+        if request.path.len() > LONGEST_TARGET || request.authority.len() > LONGEST_AUTHORITY {
+            return Plan::Answer(Answer::text(answer::URI_TOO_LONG, "This target is too long."));
         }
         // The first such request has passed all the checks below.
         if let Some(cached) = self.responses.find(now, request) {

@@ -9,11 +9,17 @@ use proto::{Fin, Method, Misuse, RequestHead, ResponseHead, Status, StreamId};
 use std::time::Duration;
 
 /// Bytes that are queued on a stream before its body waits, and that are produced at a time, where few streams share
-/// the connection and TLS makes no copy of them. The body continues after a transmit.
+/// the connection. The body continues after a transmit.
 const PIECE_OF_FEW: usize = 64 * 1024;
+
+/// The same over TLS, which also holds the record that the socket does not take.
+const PIECE_OVER_TLS: usize = 32 * 1024;
 
 /// The same where many do: a hundred streams then hold a few megabytes, not tens.
 const PIECE_OF_MANY: usize = 16 * 1024;
+
+/// Bytes that many bodies of a connection share before their pieces become small.
+const MADE_FOR_MANY: usize = 128 * 1024;
 
 /// Bytes of a body that are made for a peer that gives no credit.
 const LEAST_PIECE: usize = 1024;
@@ -105,8 +111,11 @@ impl Session {
     }
 
     fn piece(&self) -> usize {
-        let is_alone = self.exchanges.len() <= FEW && self.bytes_pass_unchanged;
-        if is_alone { PIECE_OF_FEW } else { PIECE_OF_MANY }
+        match self.exchanges.len() {
+            0..=FEW if self.bytes_pass_unchanged => PIECE_OF_FEW,
+            0..=FEW => PIECE_OVER_TLS,
+            _ => PIECE_OF_MANY,
+        }
     }
 
     /// Bytes of the next piece of a body that takes memory: as many as the peer has credit for, but a few in any case.
@@ -114,18 +123,28 @@ impl Session {
     fn piece_of_made(&self, context: &Context<'_>, stream: StreamId) -> usize {
         let credit = context.machine.send_credit(stream);
         let of_connection = credit.connection.saturating_sub(self.account.held());
-        let shared =
+        let of_many = match self.exchanges.len() {
+            0..=FEW => usize::MAX,
+            _ => MADE_FOR_MANY.saturating_sub(self.account.held()) / 4,
+        };
+        let of_thread =
             context.shared.config.limits.held.saturating_sub(context.shared.budgets.held());
         let least =
             if context.machine.unsent(stream) < LEAST_PIECE { LEAST_PIECE } else { LEAST_MORE };
-        self.piece().min(credit.stream).min(of_connection).min(shared).max(least)
+        let most = [credit.stream, of_connection, of_many, of_thread].into_iter().min();
+        most.map_or(0, |most| most.min(self.piece())).max(least)
     }
 
     fn send_piece(&mut self, context: &mut Context<'_>, index: usize) -> Sent {
         let stream = self.exchanges[index].stream;
         let is_made =
             matches!(&self.exchanges[index].state, State::Sending(body) if body.is_made());
-        let limit = if is_made { self.piece_of_made(context, stream) } else { self.piece() };
+        let limit = if is_made {
+            self.hold(context, index, context.machine.unsent(stream));
+            self.piece_of_made(context, stream)
+        } else {
+            self.piece()
+        };
         let exchange = &mut self.exchanges[index];
         let body = match &mut exchange.state {
             State::Sending(body) => body,

@@ -20,7 +20,7 @@ impl Session {
         // Half of the stall limit, so that the pong of a live peer comes before it.
         let tracer = context.shared.tracer.for_connection(self.connection);
         let has_memory = context.shared.budgets.held() < limits.held / 2;
-        let deflate = context.shared.config.web_socket.deflate.clone().filter(|_| has_memory);
+        let deflate = context.shared.config.web_socket.deflate.filter(|_| has_memory);
         let setup = Setup {
             settings: &context.shared.config.web_socket,
             deflate,

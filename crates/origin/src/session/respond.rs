@@ -136,32 +136,28 @@ impl Session {
     }
 
     fn send_piece(&mut self, context: &mut Context<'_>, index: usize) -> Sent {
+        match self.exchanges[index].state {
+            State::Sending(_) => return self.send_body(context, index),
+            State::Echoing(_) => self.credit_echo(context, index),
+            State::WebSocket(_) => self.pump_web_socket(context, index),
+            State::Streaming(_) => self.pump_stream(context, index),
+            State::Thinking { .. } | State::Counting | State::Given => {}
+        }
+        Sent::Last
+    }
+
+    /// Sends a piece of a body.
+    fn send_body(&mut self, context: &mut Context<'_>, index: usize) -> Sent {
         let stream = self.exchanges[index].stream;
         let is_made =
             matches!(&self.exchanges[index].state, State::Sending(body) if body.is_made());
-        let limit = if is_made {
+        let mut limit = self.piece();
+        if is_made {
             self.hold(context, index, context.machine.unsent(stream));
-            self.piece_of_made(context, stream)
-        } else {
-            self.piece()
-        };
+            limit = self.piece_of_made(context, stream);
+        }
         let exchange = &mut self.exchanges[index];
-        let body = match &mut exchange.state {
-            State::Sending(body) => body,
-            State::Echoing(_) => {
-                self.credit_echo(context, index);
-                return Sent::Last;
-            }
-            State::WebSocket(_) => {
-                self.pump_web_socket(context, index);
-                return Sent::Last;
-            }
-            State::Streaming(_) => {
-                self.pump_stream(context, index);
-                return Sent::Last;
-            }
-            State::Thinking { .. } | State::Counting | State::Given => return Sent::Last,
-        };
+        let State::Sending(body) = &mut exchange.state else { return Sent::Last };
         if self.bytes_pass_unchanged
             && let Some(part) = body.file_part()
         {
@@ -189,12 +185,8 @@ impl Session {
         if is_made {
             self.hold(context, index, context.machine.unsent(stream));
         }
-        match fin {
-            // What is in the peer's way is asked for again.
-            Fin::More if limit < self.piece() => Sent::Last,
-            Fin::More => Sent::More,
-            Fin::Last => Sent::Last,
-        }
+        // A body of which the peer is in the way is asked for again.
+        if fin == Fin::More && limit == self.piece() { Sent::More } else { Sent::Last }
     }
 
     /// The rest of a body was given to the connection as a part of a file.

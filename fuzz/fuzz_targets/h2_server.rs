@@ -7,7 +7,7 @@ use endpoint::SendBuf;
 use libfuzzer_sys::fuzz_target;
 use proto::h2::{Server, Settings};
 use proto::schedule::RoundRobin;
-use proto::{Connection, ConnectionState, Event, Fin, ResponseHead, ServerConnection, Status};
+use proto::{ByteStreamConnection, Connection, ConnectionState, Event, Fin, ResponseHead, ServerConnection, Status};
 use trace::Tracer;
 use unit::Instant;
 use wire::h2::{FrameHeader, HEADER_LENGTH, PREFACE};

@@ -6,7 +6,7 @@ use endpoint::SendBuf;
 use libfuzzer_sys::fuzz_target;
 use proto::schedule::RoundRobin;
 use proto::spdy::{Client, Settings, Version};
-use proto::{ClientConnection, Connection, ConnectionState, Event, Fin, RequestHead, Scheme};
+use proto::{ClientConnection, ByteStreamConnection, Connection, ConnectionState, Event, Fin, RequestHead, Scheme};
 use trace::Tracer;
 use unit::Instant;
 

@@ -7,7 +7,7 @@ use endpoint::SendBuf;
 use libfuzzer_sys::fuzz_target;
 use proto::schedule::RoundRobin;
 use proto::spdy::{Server, Settings, Version};
-use proto::{Connection, ConnectionState, Event, Fin, ResponseHead, ServerConnection, Status};
+use proto::{ByteStreamConnection, Connection, ConnectionState, Event, Fin, ResponseHead, ServerConnection, Status};
 use trace::Tracer;
 use unit::Instant;
 use wire::spdy::{FrameHeader, HEADER_LENGTH};

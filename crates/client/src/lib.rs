@@ -49,10 +49,10 @@ mod work;
 
 pub use calls::{Calls, Pattern};
 pub use client::Client;
-pub use config::{ClientConfig, KeepAlive, PoolLimits, Priorities, Surplus, Timeouts};
+pub use config::{ClientConfig, Downgrades, KeepAlive, PoolLimits, Priorities, Surplus, Timeouts};
 pub use download::{
-    Beginning, Download, DownloadSettings, FileId, Kept, Note, Refusal, Report, Retry, Sink,
-    Version, Wanted,
+    Beginning, Download, DownloadSettings, FileId, Joins, Kept, Modified, NoValidator, Note,
+    Refusal, Report, Retry, Sink, Strength, Version, Wanted,
 };
 pub use echo::{EchoRequests, EchoSocket, Message};
 pub use failure::Hope;

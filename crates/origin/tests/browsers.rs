@@ -8,7 +8,8 @@ use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::schedule::RoundRobin;
 use proto::{
-    Connection, Event, Fin, RequestHead, ResponseHead, Scheme, ServerConnection, Status, h2,
+    ByteStreamConnection, Connection, Event, Fin, RequestHead, ResponseHead, Scheme,
+    ServerConnection, Status, h2,
 };
 use secure::{Authority, AuthoritySpec, Layer, ServerTls, ServerTlsOptions, Tls};
 use std::io::{Read, Write};

@@ -9,8 +9,8 @@ use origin::{
 use proto::h2::Settings;
 use proto::schedule::RoundRobin;
 use proto::{
-    ClientConnection as _, Connection as _, Event, Fields, Fin, RequestHead, ResponseHead, Scheme,
-    Status,
+    ByteStreamConnection as _, ClientConnection as _, Connection as _, Event, Fields, Fin,
+    RequestHead, ResponseHead, Scheme, Status,
 };
 use sim::{Connections, Host, Path, Script, Scripted, Transcript, World};
 use std::cell::RefCell;

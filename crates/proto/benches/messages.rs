@@ -10,8 +10,8 @@ use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::schedule::RoundRobin;
 use proto::{
-    ClientConnection, Connection, Event, Fin, RequestHead, ResponseHead, Scheme, ServerConnection,
-    Status, h2, spdy, ws,
+    ByteStreamConnection, ClientConnection, Event, Fin, RequestHead, ResponseHead, Scheme,
+    ServerConnection, Status, h2, spdy, ws,
 };
 use std::time::Duration;
 use trace::Tracer;
@@ -53,7 +53,7 @@ fn cpu() -> Duration {
 }
 
 /// Moves what one side has to send to the other.
-fn carry(from: &mut impl Connection, out: &mut SendBuf, mut take: impl FnMut(&[u8])) {
+fn carry(from: &mut impl ByteStreamConnection, out: &mut SendBuf, mut take: impl FnMut(&[u8])) {
     while from.wants_transmit() {
         from.poll_transmit(NOW, out, 64 * 1024);
         for chunk in out.chunks() {
@@ -63,7 +63,10 @@ fn carry(from: &mut impl Connection, out: &mut SendBuf, mut take: impl FnMut(&[u
     }
 }
 
-fn exchange<C: ClientConnection, S: ServerConnection>(
+fn exchange<
+    C: ClientConnection + ByteStreamConnection,
+    S: ServerConnection + ByteStreamConnection,
+>(
     client: &mut C,
     server: &mut S,
     body: &Bytes,

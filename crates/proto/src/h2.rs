@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use endpoint::SendBuf;
-//! use proto::{ClientConnection, Connection, Event, Fin, RequestHead, Scheme};
+//! use proto::{ClientConnection, ByteStreamConnection, Connection, Event, Fin, RequestHead, Scheme};
 //! use proto::{h2::{Client, Server, Settings}, schedule::RoundRobin};
 //! use {trace::Tracer, unit::Instant};
 //!

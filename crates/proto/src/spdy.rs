@@ -7,7 +7,7 @@
 //!
 //! ```
 //! use endpoint::SendBuf;
-//! use proto::{ClientConnection, Connection, Event, Fin, RequestHead, Scheme};
+//! use proto::{ClientConnection, ByteStreamConnection, Connection, Event, Fin, RequestHead, Scheme};
 //! use proto::{schedule::RoundRobin, spdy::{Client, Server, Settings, Version}};
 //! use {trace::Tracer, unit::Instant};
 //!

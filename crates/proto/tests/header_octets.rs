@@ -9,8 +9,8 @@ use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::schedule::RoundRobin;
 use proto::{
-    ClientConnection, Connection, Event, Fin, RequestHead, ResponseHead, Scheme, ServerConnection,
-    Status, h1, h2, spdy,
+    ByteStreamConnection, ClientConnection, Connection, Event, Fin, RequestHead, ResponseHead,
+    Scheme, ServerConnection, Status, h1, h2, spdy,
 };
 use std::net::TcpListener;
 use std::process::Command;
@@ -36,7 +36,7 @@ fn response() -> ResponseHead {
 }
 
 /// Everything that a connection has to say.
-fn say(connection: &mut impl Connection) -> Vec<u8> {
+fn say(connection: &mut impl ByteStreamConnection) -> Vec<u8> {
     let mut out = SendBuf::new();
     while connection.wants_transmit() {
         connection.poll_transmit(NOW, &mut out, 16 * 1024);
@@ -46,8 +46,8 @@ fn say(connection: &mut impl Connection) -> Vec<u8> {
 
 /// Three requests and their answers; gives all bytes that went up and down.
 fn exchange(
-    client: &mut impl ClientConnection,
-    server: &mut impl ServerConnection,
+    client: &mut (impl ClientConnection + ByteStreamConnection),
+    server: &mut (impl ServerConnection + ByteStreamConnection),
 ) -> (Vec<u8>, Vec<u8>) {
     let (mut up, mut down) = (Vec::new(), Vec::new());
     // HTTP/2's and SPDY's greetings, and what is said to them.
@@ -64,7 +64,10 @@ fn exchange(
 }
 
 /// Hands over what the client says; requests are answered.
-fn ask(client: &mut impl Connection, server: &mut impl ServerConnection) -> Vec<u8> {
+fn ask(
+    client: &mut impl ByteStreamConnection,
+    server: &mut (impl ServerConnection + ByteStreamConnection),
+) -> Vec<u8> {
     let said = say(client);
     let mut input = &said[..];
     while let Some(event) = server.handle_bytes(NOW, &mut input) {
@@ -77,7 +80,10 @@ fn ask(client: &mut impl Connection, server: &mut impl ServerConnection) -> Vec<
 }
 
 /// Hands over what the server says.
-fn answer(server: &mut impl Connection, client: &mut impl Connection) -> Vec<u8> {
+fn answer(
+    server: &mut impl ByteStreamConnection,
+    client: &mut impl ByteStreamConnection,
+) -> Vec<u8> {
     let said = say(server);
     let mut input = &said[..];
     while client.handle_bytes(NOW, &mut input).is_some() {}

@@ -45,6 +45,25 @@ pub fn escape_bytes(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
+/// As [`escape`], for JSON text: the same characters in strings become `\u009b`, which leaves the value as it is.
+#[must_use]
+pub fn escape_json(json: &str) -> Cow<'_, str> {
+    let replaced = |c: char| is_unsafe(c) && !matches!(c, '\n' | '\r' | '\t');
+    if !json.contains(replaced) {
+        return Cow::Borrowed(json);
+    }
+    let mut safe = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        match c {
+            c if replaced(c) => {
+                let _ = write!(safe, "\\u{:04x}", u32::from(c));
+            }
+            c => safe.push(c),
+        }
+    }
+    Cow::Owned(safe)
+}
+
 fn escape_if(text: &str, replaced: impl Fn(char) -> bool) -> Cow<'_, str> {
     if !text.contains(&replaced) {
         return Cow::Borrowed(text);
@@ -90,6 +109,11 @@ mod tests {
     fn several_lines_keep_their_breaks() {
         assert_eq!(escape_lines("a\n\tb\r\x1b[2J"), "a\n\tb\\r\\u{1b}[2J");
         assert_eq!(escape("a\nb"), "a\\nb");
+    }
+
+    #[test]
+    fn json_stays_the_same_value() {
+        assert_eq!(escape_json("{\"a\": \"\u{9b}2J\u{7f}\"}\n"), "{\"a\": \"\\u009b2J\\u007f\"}\n");
     }
 
     #[test]

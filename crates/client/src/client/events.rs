@@ -103,7 +103,7 @@ impl<W: Work> Client<W> {
         }
         // The rest of this response is read and dropped, so that the connection stays usable.
         on.exchanges.disown(stream);
-        match fetch.redirect(now, head, limit) {
+        match fetch.redirect(now, head, &self.config) {
             Ok(()) => self.admit(now, id),
             Err(failure) => self.end(now, id, Err(failure)),
         }

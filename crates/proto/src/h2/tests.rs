@@ -10,7 +10,7 @@ mod times;
 use super::{Client, Server, Settings};
 use crate::multiplex::tests::{Owned, events};
 use crate::schedule::RoundRobin;
-use crate::{Connection, Field};
+use crate::{ByteStreamConnection, Connection, Field};
 use endpoint::SendBuf;
 use trace::Tracer;
 use unit::Instant;

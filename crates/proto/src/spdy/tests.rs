@@ -6,9 +6,9 @@ mod push;
 mod rules;
 
 use super::{Client, Effort, Server, Settings, Version};
-use crate::Connection;
 use crate::multiplex::tests::{Owned, events};
 use crate::schedule::RoundRobin;
+use crate::{ByteStreamConnection, Connection};
 use endpoint::SendBuf;
 use trace::Tracer;
 use unit::Instant;
@@ -41,7 +41,7 @@ const REQUEST: [(&str, &str); 5] = [
     (":scheme", "http"),
 ];
 
-impl<C: Connection> ByHand<C> {
+impl<C: ByteStreamConnection> ByHand<C> {
     /// After the greeting.
     fn new(subject: C) -> Self {
         let (now, encoder) = (Instant::from_nanos(1_000_000_000), Encoder::new(Effort::BEST));

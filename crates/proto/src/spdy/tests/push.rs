@@ -36,7 +36,7 @@ fn a_push_goes_from_a_server_to_a_client_that_takes_it() {
     let mut near = Client::new(now, taking(), turns(), Tracer::off());
     let head = RequestHead::get(Scheme::Http, "a.test", "/");
     let parent = near.request(now, &head, Fin::Last).unwrap();
-    let carry = |from: &mut dyn Connection, to: &mut dyn FnMut(&[u8]) -> Vec<Owned>| {
+    let carry = |from: &mut dyn ByteStreamConnection, to: &mut dyn FnMut(&[u8]) -> Vec<Owned>| {
         let mut out = SendBuf::new();
         from.poll_transmit(now, &mut out, 1 << 20);
         to(&out.to_vec())

@@ -1,8 +1,6 @@
 //! The settings of a client.
 
-use crate::hosts::Hosts;
-use crate::profile::Profile;
-use crate::transport_choice::Transport;
+use crate::{Hosts, Profile, Transport};
 use endpoint::SocketSettings;
 use secure::ClientTls;
 use std::time::Duration;

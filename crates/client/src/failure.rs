@@ -1,6 +1,6 @@
 //! Why a fetch failed: messages that name the host and, where there is one, a remedy.
 
-use crate::fetch::ExpectedStatus;
+use crate::ExpectedStatus;
 use endpoint::SocketError;
 use secure::TlsError;
 use std::net::SocketAddr;

@@ -1,11 +1,11 @@
 //! Handles the events of the protocol machines.
 
 use super::Client;
+use crate::Work;
 use crate::connection::{Exchanges, PooledConnection};
 use crate::failure::Failure;
 use crate::fetch::Acted;
 use crate::redirect;
-use crate::work::Work;
 use proto::{Error, Event, Fin, ResponseHead, StreamId};
 use transport::{ClientMachine, Connection, Handler, Negotiated};
 use unit::Instant;

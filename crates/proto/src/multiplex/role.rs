@@ -36,7 +36,7 @@ macro_rules! impl_roles {
                 }
 
                 fn recycle(&mut self, head: ResponseHead) {
-                    self.session.framing_mut().recycle_response(head);
+                    self.session.framing.recycle_response(head);
                 }
             }
 
@@ -63,7 +63,7 @@ macro_rules! impl_roles {
                 }
 
                 fn recycle(&mut self, head: RequestHead) {
-                    self.session.framing_mut().recycle_request(head);
+                    self.session.framing.recycle_request(head);
                 }
             }
         };

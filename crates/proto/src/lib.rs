@@ -26,6 +26,7 @@ mod connection;
 mod error;
 pub mod h1;
 pub mod h2;
+pub mod h3;
 mod id_map;
 mod message;
 mod multiplex;

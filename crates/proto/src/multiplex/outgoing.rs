@@ -103,6 +103,11 @@ impl Outgoing {
         matches!(self.ending, Ending::Open)
     }
 
+    /// Whether the end is queued and has not been sent.
+    pub(crate) fn owes_end(&self) -> bool {
+        matches!(self.ending, Ending::Last | Ending::Trailers(_))
+    }
+
     /// Whether the last byte ends the stream.
     pub(crate) fn ends_with_data(&self) -> bool {
         matches!(self.ending, Ending::Last)

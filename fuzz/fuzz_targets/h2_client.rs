@@ -14,7 +14,7 @@ use unit::Instant;
 fuzz_target!(|input: (u8, bool, &[u8])| {
     let (size, enable_push, bytes) = input;
     let settings = Settings { enable_push, ..Settings::client() };
-    let turns = Box::new(RoundRobin::new());
+    let turns = Box::new(RoundRobin::default());
     let mut client = Client::new(Instant::ZERO, settings, turns, Tracer::off());
     let head = RequestHead::get(Scheme::Http, "fuzz.test", "/");
     for fin in [Fin::Last, Fin::More, Fin::Last] {

@@ -15,7 +15,7 @@ use wire::h2::{FrameHeader, HEADER_LENGTH, PREFACE};
 fuzz_target!(|input: (u8, bool, &[u8])| {
     let (size, answers, bytes) = input;
     let settings = Settings { max_concurrent_streams: 4, ..Settings::server() };
-    let turns = Box::new(RoundRobin::new());
+    let turns = Box::new(RoundRobin::default());
     let mut server = Server::new(Instant::ZERO, settings, turns, Tracer::off());
     let mut out = SendBuf::new();
     let mut hear = |server: &mut Server, mut piece: &[u8]| {

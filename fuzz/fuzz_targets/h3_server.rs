@@ -36,7 +36,7 @@ fn hear(server: &mut Server, stream: StreamId, mut piece: &[u8], fin: Fin) {
 
 fuzz_target!(|parts: Vec<(u8, u8, &[u8])>| {
     let settings = Settings { qpack_blocked_streams: 2, ..Settings::server() };
-    let mut server = Server::new(NOW, settings, Box::new(RoundRobin::new()), Tracer::off());
+    let mut server = Server::new(NOW, settings, Box::new(RoundRobin::default()), Tracer::off());
     let (mut ended, mut over) = (BTreeSet::new(), BTreeSet::new());
     for (stream, what, bytes) in parts {
         // The client's streams alone: QUIC does not let it write on others.

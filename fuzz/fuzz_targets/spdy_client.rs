@@ -14,7 +14,7 @@ fuzz_target!(|input: (u8, &[u8])| {
     let (size, bytes) = input;
     let now = Instant::ZERO;
     let settings = Settings { enable_push: true, ..Settings::client(Version::V3_1) };
-    let mut client = Client::new(now, settings, Box::new(RoundRobin::new()), Tracer::off());
+    let mut client = Client::new(now, settings, Box::new(RoundRobin::default()), Tracer::off());
     let head = RequestHead::get(Scheme::Http, "a.test", "/");
     client.request(now, &head, Fin::More).expect("a stream is free");
     let mut out = SendBuf::new();

@@ -51,7 +51,7 @@ fn open_h1() -> h1::Client {
 }
 
 fn open_h2() -> h2::Client {
-    h2::Client::new(NOW, h2::Settings::client(), Box::new(RoundRobin::new()), Tracer::off())
+    h2::Client::new(NOW, h2::Settings::client(), Box::new(RoundRobin::default()), Tracer::off())
 }
 
 /// The origin with one connection on it.

@@ -1,7 +1,8 @@
 //! The end point: all connections of one thread, their timers, and shutdown.
 
+use crate::budget::{Excess, PeerAddress};
 use crate::config::{ListenerKind, OriginConfig};
-use crate::connection::{Connection, QuicPlace};
+use crate::connection::{Connection, QuicPlace, QuicSpec, Spec};
 use crate::shared::{Parts, Shared};
 use crate::timers::{Key, Timers};
 use endpoint::{
@@ -123,8 +124,8 @@ impl Origin {
                 self.serial += 1;
                 let handle = link.handle();
                 let at = QuicPlace { port, handle };
-                let opened = (at, link);
-                let connection = Connection::accept_quic(now, self.serial, &self.shared, opened);
+                let spec = QuicSpec { serial: self.serial, place: at, link };
+                let connection = Connection::accept_quic(now, spec, &self.shared);
                 let place = self.connections.insert(connection);
                 self.quic[port].places.insert(handle, place);
                 place
@@ -136,12 +137,31 @@ impl Origin {
                 place
             }
         };
+        let peer = self.connections.get(place).map(|connection| connection.peer);
         self.settle(place);
+        if let Some(peer) = peer {
+            self.keep_within_budgets(now, peer);
+        }
     }
 
     fn forget(&mut self, place: usize) {
-        self.connections.try_remove(place);
+        if let Some(mut connection) = self.connections.try_remove(place) {
+            connection.close_account(&mut self.shared);
+        }
         self.finish_when_empty();
+    }
+
+    /// Resets the connections that hold most, while all of them, or those of this peer, hold too much.
+    fn keep_within_budgets(&mut self, now: Instant, peer: PeerAddress) {
+        let limits = self.shared.config.limits.budgets();
+        while let Some(excess) = self.shared.budgets.excess(peer, limits) {
+            let counts =
+                |connection: &Connection| excess == Excess::Thread || connection.peer == peer;
+            let candidates = self.connections.iter().filter(|(_, connection)| counts(connection));
+            let most = candidates.max_by_key(|(_, connection)| connection.held());
+            let Some((place, _)) = most else { return };
+            self.abort(now, place);
+        }
     }
 
     /// Before a new connection is added: forgets what was queued for closed ones.
@@ -182,11 +202,13 @@ impl Origin {
             && connection.quic.is_some()
         {
             connection.cut_off(now, &mut self.shared);
+            connection.close_account(&mut self.shared);
             connection.close();
             return self.settle(place);
         }
         if let Some(mut connection) = self.connections.try_remove(place) {
             connection.cut_off(now, &mut self.shared);
+            connection.close_account(&mut self.shared);
             self.actions.push_back(Action::Abort(socket));
             self.finish_when_empty();
         }
@@ -211,7 +233,8 @@ impl EndPoint for Origin {
             ListenerKind::Tls(settings) => Some(settings),
             ListenerKind::Quic(..) => return None,
         };
-        let connection = Connection::accept(now, self.serial + 1, &self.shared, tls).ok()?;
+        let (serial, peer) = (self.serial + 1, accepted.remote.ip().into());
+        let connection = Connection::accept(now, Spec { serial, peer, tls }, &self.shared).ok()?;
         self.tidy();
         self.serial += 1;
         let place = self.connections.insert(connection);
@@ -278,7 +301,9 @@ impl EndPoint for Origin {
         let Some(place) = self.place_of(socket) else { return };
         if let Some(connection) = self.connections.get_mut(place) {
             connection.handle_bytes(now, &mut self.shared, bytes);
+            let peer = connection.peer;
             self.settle(place);
+            self.keep_within_budgets(now, peer);
         }
     }
 
@@ -294,6 +319,7 @@ impl EndPoint for Origin {
         let Some(place) = self.place_of(socket) else { return };
         if let Some(mut connection) = self.connections.try_remove(place) {
             connection.cut_off(now, &mut self.shared);
+            connection.close_account(&mut self.shared);
             self.finish_when_empty();
         }
     }

@@ -107,14 +107,14 @@ fn exchange<
 }
 
 fn over_h2(body: &Bytes) -> Duration {
-    let turns = || Box::new(RoundRobin::new());
+    let turns = || Box::new(RoundRobin::default());
     let mut client = h2::Client::new(NOW, h2::Settings::client(), turns(), Tracer::off());
     let mut server = h2::Server::new(NOW, h2::Settings::server(), turns(), Tracer::off());
     exchange(&mut client, &mut server, body)
 }
 
 fn over_spdy(body: &Bytes, effort: spdy::Effort) -> Duration {
-    let turns = || Box::new(RoundRobin::new());
+    let turns = || Box::new(RoundRobin::default());
     let version = spdy::Version::V3_1;
     let near = spdy::Settings { effort, ..spdy::Settings::client(version) };
     let far = spdy::Settings { effort, ..spdy::Settings::server(version) };

@@ -12,7 +12,7 @@
 //! use {trace::Tracer, unit::Instant};
 //!
 //! let now = Instant::ZERO;
-//! let mut client = Client::new(now, Settings::client(), Box::new(RoundRobin::new()), Tracer::off());
+//! let mut client = Client::new(now, Settings::client(), Box::new(RoundRobin::default()), Tracer::off());
 //! client.handle_stream_limit(StreamKind::Bidirectional, 100);
 //! let stream = client.request(now, &RequestHead::get(Scheme::Https, "a.test", "/"), Fin::Last)?;
 //! assert_eq!(stream, StreamId(0));

@@ -112,7 +112,7 @@ fn heads_of_http_1_1_cost_what_they_are() {
 
 #[test]
 fn blocks_of_http_2_cost_what_their_frames_hold() {
-    let turns = || Box::new(RoundRobin::new());
+    let turns = || Box::new(RoundRobin::default());
     let mut client = h2::Client::new(NOW, h2::Settings::client(), turns(), Tracer::off());
     let mut server = h2::Server::new(NOW, h2::Settings::server(), turns(), Tracer::off());
     let (up, down) = exchange(&mut client, &mut server);
@@ -136,7 +136,7 @@ fn blocks_of_http_2_cost_what_their_frames_hold() {
 /// RFC 7541 C.4: the same fields in another order cost the same.
 #[test]
 fn the_examples_of_the_rfc_cost_what_the_rfc_says() {
-    let turns = Box::new(RoundRobin::new());
+    let turns = Box::new(RoundRobin::default());
     let mut client = h2::Client::new(NOW, h2::Settings::client(), turns, Tracer::off());
     let mut head = RequestHead::get(Scheme::Http, "www.example.com", "/");
     client.request(NOW, &head, Fin::Last).unwrap();
@@ -162,7 +162,7 @@ fn h2_blocks(mut bytes: &[u8]) -> u64 {
 
 #[test]
 fn blocks_of_spdy_cost_what_their_frames_hold() {
-    let turns = || Box::new(RoundRobin::new());
+    let turns = || Box::new(RoundRobin::default());
     let settings = spdy::Settings::client(spdy::Version::V3_1);
     let mut client = spdy::Client::new(NOW, settings, turns(), Tracer::off());
     let settings = spdy::Settings::server(spdy::Version::V3_1);
@@ -205,7 +205,7 @@ fn nghttp_sees_the_bytes_that_our_server_counts() {
     let base = format!("http://{}", listener.local_addr().unwrap());
     let served = std::thread::spawn(move || {
         let (tcp, _) = listener.accept().ok()?;
-        let turns = Box::new(RoundRobin::new());
+        let turns = Box::new(RoundRobin::default());
         let settings = h2::Settings::server();
         let mut server = h2::Server::new(support::drive::now(), settings, turns, Tracer::off());
         let mut site = Site::default();

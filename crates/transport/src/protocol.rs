@@ -42,7 +42,7 @@ impl Protocol {
                 trace::Protocol::Http2,
                 |now, settings, tracer| {
                     // A client's uploads share by round robin. The order of responses is the server's decision.
-                    let turns = Box::new(RoundRobin::new());
+                    let turns = Box::new(RoundRobin::default());
                     Box::new(h2::Client::new(now, settings.h2.clone(), turns, tracer))
                 },
                 |now, _, settings, tracer| {
@@ -193,7 +193,7 @@ fn spdy_client(
     tracer: Tracer,
 ) -> Box<dyn ClientByteStream> {
     let settings = spdy::Settings { version, ..settings.spdy.clone() };
-    Box::new(spdy::Client::new(now, settings, Box::new(RoundRobin::new()), tracer))
+    Box::new(spdy::Client::new(now, settings, Box::new(RoundRobin::default()), tracer))
 }
 
 fn spdy_server(

@@ -1,8 +1,8 @@
 //! Connections over QUIC: the client's UDP sockets, one for each family of addresses, and what arrives on them.
 
 use super::Client;
+use crate::Work;
 use crate::connection::{PooledConnection, Port};
-use crate::work::Work;
 use endpoint::{
     Action, ConnectionId, DatagramSettings, DatagramTransmit, ReceivedDatagrams, SocketId,
 };

@@ -271,11 +271,12 @@ fn machine(now: Instant, speaks: Speaks) -> Box<dyn ServerByteStream> {
             Box::new(h1::Server::new(now, settings, Tracer::off()))
         }
         Speaks::Http2 => {
-            let (settings, turns) = (h2::Settings::server(), Box::new(RoundRobin::new()));
+            let (settings, turns) = (h2::Settings::server(), Box::new(RoundRobin::default()));
             Box::new(h2::Server::new(now, settings, turns, Tracer::off()))
         }
         Speaks::Spdy(version) => {
-            let (settings, turns) = (spdy::Settings::server(version), Box::new(RoundRobin::new()));
+            let (settings, turns) =
+                (spdy::Settings::server(version), Box::new(RoundRobin::default()));
             Box::new(spdy::Server::new(now, settings, turns, Tracer::off()))
         }
     }

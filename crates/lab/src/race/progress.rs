@@ -30,7 +30,7 @@ impl Progress {
         let mut all = 0;
         for trial in plan {
             leaders.expect(trial);
-            all += 1;
+            all += u64::from(!trial.warmup);
         }
         let bar = ProgressBar::with_draw_target(Some(all), ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template("{pos}/{len} trials {bar:24} {wide_msg}") {
@@ -43,10 +43,10 @@ impl Progress {
     pub(crate) fn again(&mut self, plan: &[TrialPlan]) {
         let Some(first) = plan.first() else { return };
         plan.iter().for_each(|trial| self.estimate.add(trial));
-        self.bar.inc_length(plan.len() as u64);
+        self.bar.set_position(self.bar.position().saturating_sub(counted(plan)));
         if self.verbose {
             let names = (&first.cell.workload.name, &first.cell.link.name);
-            self.bar.println(format!("again {}/{} block {}", names.0, names.1, first.block));
+            self.say(format!("again {}/{} block {}", names.0, names.1, first.block));
         }
     }
 
@@ -56,7 +56,7 @@ impl Progress {
         let count = plan.len();
         if self.verbose && count > 0 {
             let (workload, link) = group;
-            self.bar.println(format!("decided {workload}/{link}: {count} trials need not run"));
+            self.say(format!("decided {workload}/{link}: {count} trials need not run"));
         }
     }
 
@@ -72,10 +72,14 @@ impl Progress {
         self.bar.suspend(|| crate::console::note(&text));
     }
 
+    fn say(&self, text: String) {
+        self.bar.println(unit::escape(&text));
+    }
+
     fn leave_out(&mut self, plan: &[TrialPlan]) {
         plan.iter().for_each(|trial| self.estimate.leave_out(trial));
         let length = self.bar.length().unwrap_or(0);
-        self.bar.set_length(length.saturating_sub(plan.len() as u64));
+        self.bar.set_length(length.saturating_sub(counted(plan)));
     }
 
     /// The time is up: these trials do not run.
@@ -90,7 +94,7 @@ impl Progress {
     /// A trial begins.
     pub(crate) fn begin(&mut self, plan: &TrialPlan) {
         if self.verbose {
-            self.bar.println(format!("begin {}", plan.key));
+            self.say(format!("begin {}", plan.key));
         }
     }
 
@@ -110,9 +114,9 @@ impl Progress {
             let figure = figure.map_or_else(String::new, |ms| format!(" {ms:.1} ms"));
             let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
             let word = word(&record.outcome);
-            self.bar.println(format!("{word} {}{figure}{reason}", record.plan.key));
+            self.say(format!("{word} {}{figure}{reason}", record.plan.key));
         }
-        self.bar.inc(1);
+        self.bar.inc(u64::from(!record.plan.warmup));
         self.tick();
     }
 
@@ -127,13 +131,18 @@ impl Progress {
                 message.push_str(&format!(", {count} {word}"));
             }
         }
-        self.bar.set_message(message);
+        self.bar.set_message(unit::escape(&message).into_owned());
     }
 
     /// Takes the line away.
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// Trials that are no warm-ups: what a result counts.
+fn counted(plan: &[TrialPlan]) -> u64 {
+    plan.iter().filter(|trial| !trial.warmup).count() as u64
 }
 
 fn word(outcome: &Outcome) -> &'static str {

@@ -12,7 +12,7 @@ use report::{Colour, LinkText, Report, Style};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use study::estimate::in_words;
-use study::experiment::{Experiment, WorkloadKind, builtin};
+use study::experiment::{Experiment, Server, WorkloadKind, builtin};
 use study::record::RunHeader;
 use study::result::RunResult;
 
@@ -56,9 +56,9 @@ pub(crate) fn report_results(
         .and_then(|()| folder.write(&folder.report(), &report::html(&report)));
     // What was found is told all the same.
     match format {
-        OutputFormat::Json => crate::console::print(&json),
+        OutputFormat::Json => crate::console::print_json(&json),
         OutputFormat::Csv => crate::console::print(&report::csv(&rows.records)),
-        OutputFormat::Text => crate::console::print(&report::terminal(&report, style())),
+        OutputFormat::Text => crate::console::print_coloured(&report::terminal(&report, style())),
     }?;
     wrote.map(|()| judged.result)
 }
@@ -80,11 +80,11 @@ impl<'r> Judged<'r> {
         let mut assumptions = service::assumptions(&header.experiment);
         assumptions.extend(har::assumptions(&header.experiment, |file| folder.inputs().join(file)));
         Self {
+            assumptions: assumptions.iter().map(|one| unit::escape(one).into_owned()).collect(),
             result: study::analyse(header, &rows.records),
             rows,
-            name: folder.path().display().to_string(),
+            name: unit::escape(&folder.path().display().to_string()).into_owned(),
             links: link_texts(folder, header),
-            assumptions,
             next: next_command(header),
             full_run: full_run(&header.experiment),
         }
@@ -157,6 +157,10 @@ fn full_run(experiment: &Experiment) -> Option<String> {
 }
 
 fn next_command(header: &RunHeader) -> String {
+    // A service that runs already has a race of its own, over other links.
+    if header.experiment.contenders.iter().any(|one| matches!(one.server, Server::Running(_))) {
+        return "wirelap list links".to_owned();
+    }
     let recorded =
         header.experiment.workloads.iter().any(|w| matches!(w.kind, WorkloadKind::Har(_)));
     if recorded {

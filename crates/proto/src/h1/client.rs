@@ -9,21 +9,17 @@ use super::connection::{HeadReader, Log, violation};
 use super::head::{self, CLIENT_CODE};
 use super::outgoing::{Hold, Outgoing};
 use super::settings::{ClientSettings, KeepAlive};
-use crate::connection::{
-    ByteStreamConnection, ClientConnection, Connection, ConnectionState, CountOnly, DirectReceive,
-    Event, Fin,
-};
-use crate::error::{Error, Misuse, Refused};
-use crate::message::{RequestHead, ResponseHead};
 use crate::schedule::Priority;
-use crate::stream_id::StreamId;
+use crate::{
+    ByteStreamConnection, ClientConnection, Connection, ConnectionState, CountOnly, DirectReceive,
+    Error, Event, Fields, Fin, Misuse, Refused, RequestHead, ResponseHead, StreamId,
+};
 use bytes::Bytes;
 use endpoint::SendBuf;
 use plan::{Asked, RequestPlan, WrittenRequest, expects_continue};
 use std::collections::VecDeque;
 use trace::{HeaderBytes, Tracer};
 use unit::Instant;
-use wire::Fields;
 use wire::h1::BodyLength;
 
 /// A client's end of one HTTP/1.1 connection.

@@ -10,13 +10,11 @@ use super::body::{self, Incoming};
 use super::connection::{HeadReader, Log, violation};
 use super::head::{self, Request};
 use super::settings::{Expect, KeepAlive, ServerSettings};
-use crate::connection::{
-    ByteStreamConnection, Connection, ConnectionState, Event, Fin, ServerConnection,
-};
-use crate::error::{Error, Misuse, Refused};
-use crate::message::{RequestHead, ResponseHead};
 use crate::schedule::Priority;
-use crate::stream_id::StreamId;
+use crate::{
+    ByteStreamConnection, Connection, ConnectionState, Error, Event, Fields, Fin, Misuse, Refused,
+    RequestHead, ResponseHead, ServerConnection, StreamId,
+};
 pub use buffers::BufferPool;
 use buffers::Buffers;
 use bytes::Bytes;
@@ -26,7 +24,6 @@ use life::{Phase, Timer};
 use std::collections::VecDeque;
 use trace::{HeaderBytes, Tracer};
 use unit::Instant;
-use wire::Fields;
 
 /// A server's end of one HTTP/1.1 connection.
 #[derive(Debug)]
@@ -296,7 +293,7 @@ impl Server {
         self.log.body_received(now, self.newest(), bytes as u64);
         self.unconsumed += bytes;
         if let Some(newest) = self.exchanges.back_mut() {
-            newest.give(bytes);
+            newest.unconsumed += bytes;
         }
     }
 }

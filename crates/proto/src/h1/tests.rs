@@ -8,15 +8,14 @@ mod server;
 mod smuggling;
 
 use super::*;
-use crate::connection::{ByteStreamConnection, Connection, Event, Fin};
-use crate::error::Error;
-use crate::message::{RequestHead, ResponseHead, Status};
-use crate::stream_id::StreamId;
+use crate::{
+    ByteStreamConnection, Connection, Error, Event, Fields, Fin, RequestHead, ResponseHead, Status,
+    StreamId,
+};
 use endpoint::SendBuf;
 use std::time::Duration;
 use trace::Tracer;
 use unit::Instant;
-use wire::Fields;
 
 const NOW: Instant = Instant::from_nanos(1_000_000_000);
 

@@ -7,7 +7,7 @@ macro_rules! impl_roles {
         const _: () = {
             use crate::connection::{
                 ByteStreamConnection, ClientConnection, Connection, ConnectionState, Event, Fin,
-                ServerConnection,
+                SendCredit, ServerConnection,
             };
             use crate::error::{Misuse, Refused};
             use crate::message::{RequestHead, ResponseHead};
@@ -36,7 +36,7 @@ macro_rules! impl_roles {
                 }
 
                 fn recycle(&mut self, head: ResponseHead) {
-                    self.session.framing_mut().recycle_response(head);
+                    self.session.framing.recycle_response(head);
                 }
             }
 
@@ -63,7 +63,7 @@ macro_rules! impl_roles {
                 }
 
                 fn recycle(&mut self, head: RequestHead) {
-                    self.session.framing_mut().recycle_request(head);
+                    self.session.framing.recycle_request(head);
                 }
             }
         };
@@ -123,6 +123,10 @@ macro_rules! impl_role {
 
             fn unsent(&self, stream: StreamId) -> usize {
                 self.session.unsent(stream)
+            }
+
+            fn send_credit(&self, stream: StreamId) -> SendCredit {
+                self.session.send_credit(stream)
             }
 
             fn reset(&mut self, now: Instant, stream: StreamId) {

@@ -12,22 +12,14 @@ mod peer;
 mod receive;
 mod transmit;
 
-use super::draining::Draining;
-use super::events::Events;
-use super::flow::ConnectionWindows;
-use super::framing::{ErrorCode, Framing, Rule};
-use super::guard::{Guard, Limits, TooMuch};
-use super::log::Log;
-use super::outbox::{FrameWriter, Outbox};
-use super::send_order::SendOrder;
-use super::status::{Gone, Role, StreamStatus};
-use super::stream::{Opener, Stream, Windows};
-use super::streams::Streams;
-use super::timers::{KeepAlive, Timer, Timers};
-use crate::connection::{ConnectionState, Event};
-use crate::error::{Error, Scope};
+use super::framing::ErrorCode;
+use super::{
+    ConnectionWindows, Draining, Events, FrameWriter, Framing, Gone, Guard, KeepAlive, Limits, Log,
+    Opener, Outbox, Role, Rule, SendOrder, Stall, Stream, StreamStatus, Streams, Timer, Timers,
+    TooMuch, Windows,
+};
 use crate::schedule::Scheduler;
-use crate::stream_id::StreamId;
+use crate::{ConnectionState, Error, Event, Scope, StreamId};
 pub(crate) use message::{Admission, Received};
 pub(crate) use receive::DataFrame;
 use receive::{Input, Progress};
@@ -38,8 +30,8 @@ use unit::Instant;
 /// A connection of either role.
 #[derive(Debug)]
 pub(crate) struct Session<F: Framing> {
-    role: Role,
-    framing: F,
+    pub(crate) role: Role,
+    pub(crate) framing: F,
     settings: SessionSettings,
     input: Input<F>,
     streams: Streams,
@@ -47,14 +39,16 @@ pub(crate) struct Session<F: Framing> {
     /// Credit of new streams for the peer.
     stream_window: u32,
     /// Since when streams have waited for the connection's credit alone.
-    stalled_since: Option<Instant>,
+    stall: Stall,
+    /// Bytes of bodies sent.
+    sent: u64,
     order: SendOrder,
     outbox: Outbox,
     events: Events,
     draining: Draining<F::ConnectionCode>,
     guard: Guard,
-    timers: Timers,
-    log: Log,
+    pub(crate) timers: Timers,
+    pub(crate) log: Log,
     last_heard: Instant,
 }
 
@@ -108,7 +102,8 @@ impl<F: Framing> Session<F> {
             streams: Streams::new(role),
             windows,
             stream_window: settings.stream_window,
-            stalled_since: None,
+            stall: Stall::default(),
+            sent: 0,
             order: SendOrder::new(scheduler),
             outbox: Outbox::default(),
             events: Events::default(),
@@ -168,7 +163,7 @@ impl<F: Framing> Session<F> {
     /// Ends a stream for the peer's fault (RFC 9113 §5.4.2, SPDY §2.4.2). The application hears of it
     /// where it knew the stream.
     pub(crate) fn fail_stream(&mut self, id: u32, broken: Rule<F::StreamCode>) -> Result<(), Over> {
-        self.count_reset()?;
+        self.count_reset(id)?;
         self.queue_reset(id, broken.code);
         let known = self.streams.find(id).is_some_and(Stream::is_live);
         self.drop_stream(id, Gone::ResetByUs);
@@ -193,8 +188,9 @@ impl<F: Framing> Session<F> {
     }
 
     /// Counts a stream that is reset for the peer's doing.
-    pub(crate) fn count_reset(&mut self) -> Result<(), Over> {
-        self.guard.reset(self.now()).map_err(|too_much| self.calm(too_much))
+    pub(crate) fn count_reset(&mut self, id: u32) -> Result<(), Over> {
+        let unsent = self.stream(id).map_or(0, |stream| stream.outgoing().bytes());
+        self.guard.reset(self.now(), unsent).map_err(|too_much| self.calm(too_much))
     }
 
     /// Whether more waits for the peer than it may leave unread.
@@ -248,26 +244,6 @@ impl<F: Framing> Session<F> {
 
     pub(crate) fn now(&self) -> Instant {
         self.log.now()
-    }
-
-    pub(crate) fn role(&self) -> Role {
-        self.role
-    }
-
-    pub(crate) fn log(&mut self) -> &mut Log {
-        &mut self.log
-    }
-
-    pub(crate) fn framing(&self) -> &F {
-        &self.framing
-    }
-
-    pub(crate) fn framing_mut(&mut self) -> &mut F {
-        &mut self.framing
-    }
-
-    pub(crate) fn timers(&mut self) -> &mut Timers {
-        &mut self.timers
     }
 
     pub(crate) fn opener(&self, id: u32) -> Opener {

@@ -38,7 +38,7 @@ impl Fetches {
         settings: &Settings,
     ) -> Self {
         Self::run_over(address, asks, || {
-            let turns = Box::new(RoundRobin::new());
+            let turns = Box::new(RoundRobin::default());
             Client::new(now(), settings.clone(), turns, Tracer::off())
         })
     }

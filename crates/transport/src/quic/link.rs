@@ -10,6 +10,7 @@ use endpoint::DatagramTransmit;
 use quinn_proto::{Connection, ConnectionHandle, Dir, Event, StreamId, VarInt, WriteError};
 use secure::QuicHandshake;
 use std::fmt;
+use std::net::SocketAddr;
 use unit::Instant;
 
 /// A QUIC connection.
@@ -53,6 +54,11 @@ impl Link {
     /// Its place at its socket.
     pub fn handle(&self) -> QuicHandle {
         QuicHandle(self.handle.0)
+    }
+
+    /// The peer's address.
+    pub fn remote(&self) -> SocketAddr {
+        self.quic.remote_address()
     }
 
     /// A packet for this connection arrived.

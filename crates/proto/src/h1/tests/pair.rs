@@ -1,8 +1,7 @@
 //! A client and a server that talk over a byte stream in virtual time, and servers under arbitrary bytes.
 
 use super::*;
-use crate::connection::{ClientConnection, ConnectionState, ServerConnection};
-use crate::message::{Method, Scheme};
+use crate::{ClientConnection, ConnectionState, Method, Scheme, ServerConnection};
 use bytes::Bytes;
 use proptest::prelude::*;
 use std::collections::VecDeque;

@@ -2,14 +2,10 @@
 //! GOAWAY.
 
 use super::{Over, Session};
-use crate::connection::Event;
-use crate::error::Error;
-use crate::multiplex::draining::GoAway;
-use crate::multiplex::framing::{ErrorCode, Framing};
-use crate::multiplex::status::{Gone, StreamStatus};
-use crate::multiplex::stream::Opener;
+use crate::multiplex::framing::ErrorCode;
+use crate::multiplex::{Framing, Gone, Opener, StreamStatus};
 use crate::schedule::Priority;
-use crate::stream_id::StreamId;
+use crate::{Error, Event, StreamId};
 
 impl<F: Framing> Session<F> {
     /// RST_STREAM.
@@ -18,7 +14,7 @@ impl<F: Framing> Session<F> {
             (StreamStatus::Idle, Some(rule)) => Err(self.fail(rule)),
             (StreamStatus::Idle | StreamStatus::Gone(_), _) => self.count_chatter(),
             (StreamStatus::Live(_), _) => {
-                self.count_reset()?;
+                self.count_reset(id)?;
                 self.drop_stream(id, Gone::ResetByPeer);
                 self.log.stream_reset(id, code.number());
                 let error = if code == F::RULES.refused {
@@ -53,8 +49,16 @@ impl<F: Framing> Session<F> {
         if stream.outgoing_mut().adjust(i64::from(increment)).is_err() {
             return self.fail_stream(id, F::RULES.stream_window);
         }
-        self.reschedule(id);
+        self.credit_came(id);
         Ok(())
+    }
+
+    /// A stream has another window. An application that queued nothing for want of credit is told to go on.
+    fn credit_came(&mut self, id: u32) {
+        self.reschedule(id);
+        if self.streams.find(id).is_some_and(|stream| stream.outgoing().is_idle()) {
+            self.events.push(Event::Writable { stream: StreamId(u64::from(id)) });
+        }
     }
 
     /// A new initial window of the peer moves the windows of all streams by so many bytes (RFC 9113
@@ -70,7 +74,10 @@ impl<F: Framing> Session<F> {
         if overflow {
             return Err(self.fail(F::RULES.initial_window));
         }
-        for id in self.streams.select(|_, stream| stream.outgoing().bytes() > 0) {
+        for id in self.streams.select(|_, stream| stream.outgoing().is_open()) {
+            self.credit_came(id);
+        }
+        for id in self.streams.select(|_, stream| !stream.outgoing().is_open()) {
             self.reschedule(id);
         }
         Ok(())
@@ -108,8 +115,9 @@ impl<F: Framing> Session<F> {
     /// GOAWAY: what is above `last` was not acted on (RFC 9113 §6.8, SPDY §2.6.6).
     pub(crate) fn on_goaway(&mut self, last: u32, code: F::ConnectionCode) -> Result<(), Over> {
         self.count_chatter()?;
-        let (last, which) = self.draining.handle_goaway(last, code);
-        if which == GoAway::First {
+        let is_first = !self.draining.has_peers_goaway();
+        let last = self.draining.handle_goaway(last, code);
+        if is_first {
             let named = (F::GOAWAY_NAMES_NONE != Some(last)).then_some(StreamId(u64::from(last)));
             self.events.push(Event::Draining { last: named });
         }

@@ -2,14 +2,8 @@
 //! decides at the moment of sending.
 
 use super::Session;
-use crate::connection::{Event, Fin};
-use crate::message::ResponseHead;
-use crate::multiplex::framing::{Answered, Framing};
-use crate::multiplex::outgoing::Ending;
-use crate::multiplex::state::Step;
-use crate::multiplex::stream::{Opener, Update};
-use crate::multiplex::timers::Timer;
-use crate::stream_id::StreamId;
+use crate::multiplex::{Answered, Ending, Framing, Opener, PROGRESS, Step, Timer, Update};
+use crate::{Event, Fin, ResponseHead, StreamId};
 use endpoint::SendBuf;
 use unit::Instant;
 
@@ -62,6 +56,7 @@ impl<F: Framing> Session<F> {
         let sent = outgoing.send(chunk, out, self.settings.send_low_water);
         let update = stream.update_readiness(now);
         self.windows.take(chunk.size);
+        self.sent += chunk.size as u64;
         if sent.drained || chunk.size >= LEAST_USEFUL {
             self.guard.useful();
         }
@@ -111,10 +106,13 @@ impl<F: Framing> Session<F> {
 
     /// Notes since when streams have waited for the connection's credit alone.
     pub(super) fn watch_connection(&mut self) {
-        if !self.order.has_ready() || self.windows.available() > 0 {
-            self.stalled_since = None;
-        } else if self.stalled_since.is_none() {
-            self.stalled_since = Some(self.now());
+        let (available, now) = (self.windows.available(), self.now());
+        let begins = if !self.order.has_ready() || available >= PROGRESS {
+            self.stall.end()
+        } else {
+            self.stall.update(now, self.sent, available == 0)
+        };
+        if begins {
             self.watch_stalls();
         }
     }

@@ -3,7 +3,10 @@
 
 use crate::driver::{self, Bound};
 use crate::http_client;
-use client::{Beginning, Client, ClientConfig, Download, DownloadSettings, FileId, Kept};
+use client::{
+    Beginning, Client, ClientConfig, Download, DownloadSettings, FileId, Joins, Kept, Modified,
+    Strength,
+};
 use client::{Refusal, Sink, Version, Wanted};
 use proto::Fields;
 use std::collections::BTreeMap;
@@ -24,13 +27,17 @@ pub fn download(config: ClientConfig, settings: u8) -> Client<Download<Written>>
         piece: 1024,
         ..DownloadSettings::default()
     };
-    let kept = (settings & 4 != 0).then(|| {
-        let validator = (settings & 8 != 0).then(|| "\"a\"".to_owned());
-        Kept { ranges: once(0..100), version: Version { length: Some(3000), validator } }
+    let has = |bit: u8| settings & bit != 0;
+    let kept = has(4).then(|| {
+        let tag = has(8).then(|| "\"a\"".to_owned());
+        let date = "Sun, 06 Nov 1994 08:49:37 GMT".to_owned();
+        let modified = has(16).then_some(Modified { date, strength: Strength::Weak });
+        Kept { ranges: once(0..100), version: Version { length: Some(3000), tag, modified } }
     });
+    let joins = if has(32) { Joins::DigestChecked } else { Joins::Validated };
     let wanted = ["http://a.test/a", "http://a.test/b"].map(http_client::url);
     let mut wanted: Vec<_> =
-        wanted.map(|url| Wanted { url, fields: Fields::new(), kept: None }).into();
+        wanted.map(|url| Wanted { url, fields: Fields::new(), kept: None, joins }).into();
     wanted[0].kept = kept;
     Client::new(config, Download::new(settings_of, wanted, Written::default()))
 }

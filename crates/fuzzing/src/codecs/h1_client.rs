@@ -3,7 +3,9 @@
 use crate::decode;
 use endpoint::SendBuf;
 use proto::h1::{Client, ClientSettings};
-use proto::{ClientConnection, Connection, ConnectionState, Fin, RequestHead, Scheme};
+use proto::{
+    ByteStreamConnection, ClientConnection, Connection, ConnectionState, Fin, RequestHead, Scheme,
+};
 use trace::Tracer;
 use unit::Instant;
 

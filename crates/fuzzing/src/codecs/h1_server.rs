@@ -3,7 +3,7 @@
 use crate::decode;
 use endpoint::SendBuf;
 use proto::h1::{Server, ServerSettings};
-use proto::{Connection, Event, Fin, ResponseHead, ServerConnection, Status};
+use proto::{ByteStreamConnection, Connection, Event, Fin, ResponseHead, ServerConnection, Status};
 use trace::Tracer;
 use unit::Instant;
 

@@ -6,7 +6,10 @@ use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::h2::{Client, Settings};
 use proto::schedule::RoundRobin;
-use proto::{ClientConnection, Connection, ConnectionState, Event, Fin, RequestHead, Scheme};
+use proto::{
+    ByteStreamConnection, ClientConnection, Connection, ConnectionState, Event, Fin, RequestHead,
+    Scheme,
+};
 use trace::Tracer;
 use unit::Instant;
 
@@ -14,7 +17,7 @@ pub(crate) fn run(input: &[u8]) {
     let Some(input) = decode::<(u8, bool, &[u8])>(input) else { return };
     let (size, enable_push, bytes) = input;
     let settings = Settings { enable_push, ..Settings::client() };
-    let turns = Box::new(RoundRobin::new());
+    let turns = Box::new(RoundRobin::default());
     let mut client = Client::new(Instant::ZERO, settings, turns, Tracer::off());
     let head = RequestHead::get(Scheme::Http, "fuzz.test", "/");
     for fin in [Fin::Last, Fin::More, Fin::Last] {

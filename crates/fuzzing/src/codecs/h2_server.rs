@@ -6,7 +6,10 @@ use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::h2::{Server, Settings};
 use proto::schedule::RoundRobin;
-use proto::{Connection, ConnectionState, Event, Fin, ResponseHead, ServerConnection, Status};
+use proto::{
+    ByteStreamConnection, Connection, ConnectionState, Event, Fin, ResponseHead, ServerConnection,
+    Status,
+};
 use trace::Tracer;
 use unit::Instant;
 use wire::h2::{FrameHeader, HEADER_LENGTH, PREFACE};
@@ -15,7 +18,7 @@ pub(crate) fn run(input: &[u8]) {
     let Some(input) = decode::<(u8, bool, &[u8])>(input) else { return };
     let (size, answers, bytes) = input;
     let settings = Settings { max_concurrent_streams: 4, ..Settings::server() };
-    let turns = Box::new(RoundRobin::new());
+    let turns = Box::new(RoundRobin::default());
     let mut server = Server::new(Instant::ZERO, settings, turns, Tracer::off());
     let mut out = SendBuf::new();
     let mut hear = |server: &mut Server, mut piece: &[u8]| {

@@ -5,7 +5,10 @@ use crate::decode;
 use endpoint::SendBuf;
 use proto::schedule::RoundRobin;
 use proto::spdy::{Client, Settings, Version};
-use proto::{ClientConnection, Connection, ConnectionState, Event, Fin, RequestHead, Scheme};
+use proto::{
+    ByteStreamConnection, ClientConnection, Connection, ConnectionState, Event, Fin, RequestHead,
+    Scheme,
+};
 use trace::Tracer;
 use unit::Instant;
 
@@ -14,7 +17,7 @@ pub(crate) fn run(input: &[u8]) {
     let (size, bytes) = input;
     let now = Instant::ZERO;
     let settings = Settings { enable_push: true, ..Settings::client(Version::V3_1) };
-    let mut client = Client::new(now, settings, Box::new(RoundRobin::new()), Tracer::off());
+    let mut client = Client::new(now, settings, Box::new(RoundRobin::default()), Tracer::off());
     let head = RequestHead::get(Scheme::Http, "a.test", "/");
     client.request(now, &head, Fin::More).expect("a stream is free");
     let mut out = SendBuf::new();

@@ -1,7 +1,8 @@
-// Go's net/http behind the subject contract, version 1 (docs/subjects.md).
+// Go's net/http behind the subject contract, version 2 (docs/subjects.md).
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -19,9 +20,12 @@ import (
 )
 
 type fetch struct {
-	ID   int     `json:"id"`
-	URL  string  `json:"url"`
-	File *string `json:"file"`
+	ID       int               `json:"id"`
+	URL      string            `json:"url"`
+	File     *string           `json:"file"`
+	Method   string            `json:"method"`
+	Headers  map[string]string `json:"headers"`
+	BodyFile string            `json:"body_file"`
 }
 
 type job struct {
@@ -105,6 +109,9 @@ func client(j *job) *http.Client {
 	return &http.Client{
 		Transport: transport(j),
 		Timeout:   time.Duration(j.TimeoutMS) * time.Millisecond,
+		CheckRedirect: func(*http.Request, []*http.Request) error {
+			return http.ErrUseLastResponse
+		},
 	}
 }
 
@@ -215,7 +222,7 @@ func (r *run) ask(one fetch, l line) error {
 		WroteRequest:         func(httptrace.WroteRequestInfo) { note("sent_ms") },
 		GotFirstResponseByte: func() { note("first_byte_ms") },
 	}
-	request, err := http.NewRequestWithContext(httptrace.WithClientTrace(context.Background(), trace), "GET", one.URL, nil)
+	request, err := request(httptrace.WithClientTrace(context.Background(), trace), one)
 	if err != nil {
 		return err
 	}
@@ -236,19 +243,42 @@ func (r *run) ask(one fetch, l line) error {
 		defer file.Close()
 		target = file
 	}
-	bytes, err := io.Copy(target, answer.Body)
+	count, err := io.Copy(target, answer.Body)
 	if err != nil {
 		return err
 	}
 	times.Lock()
 	defer times.Unlock()
-	l["status"], l["bytes"] = answer.StatusCode, bytes
+	l["status"], l["bytes"] = answer.StatusCode, count
 	l["protocol"] = map[int]string{1: "http/1.1", 2: "h2"}[answer.ProtoMajor]
 	if answer.TLS != nil {
 		l["tls"] = map[uint16]string{tls.VersionTLS12: "TLSv1.2", tls.VersionTLS13: "TLSv1.3"}[answer.TLS.Version]
 		l["resumed"] = answer.TLS.DidResume
 	}
 	return nil
+}
+
+func request(ctx context.Context, one fetch) (*http.Request, error) {
+	var body io.Reader
+	if one.BodyFile != "" {
+		content, err := os.ReadFile(one.BodyFile)
+		if err != nil {
+			return nil, err
+		}
+		body = bytes.NewReader(content)
+	}
+	// An empty method is GET.
+	made, err := http.NewRequestWithContext(ctx, one.Method, one.URL, body)
+	if err != nil {
+		return nil, err
+	}
+	for name, value := range one.Headers {
+		made.Header.Set(name, value)
+	}
+	if host := made.Header.Get("Host"); host != "" {
+		made.Host = host
+	}
+	return made, nil
 }
 
 func (r *run) connection(socket string) int {

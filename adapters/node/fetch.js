@@ -1,4 +1,4 @@
-// Node's fetch (undici) behind the subject contract, version 1 (docs/subjects.md).
+// Node's fetch (undici) behind the subject contract, version 2 (docs/subjects.md).
 // Usage: node fetch.js FOLDER-OF-NODE-MODULES < job.json
 'use strict';
 const fs = require('node:fs');
@@ -61,20 +61,23 @@ async function fetchOne(dispatcher, one, now, started) {
   const line = { event: 'fetch', id: one.id, started_ms: started };
   try {
     const signal = AbortSignal.timeout(job.timeout_ms);
-    const answer = await undici.fetch(one.url, { dispatcher, signal, redirect: 'manual' });
+    const body = one.body_file ? fs.readFileSync(one.body_file) : undefined;
+    const method = one.method ?? 'GET';
+    const headers = one.headers ?? {};
+    const answer = await undici.fetch(one.url, { dispatcher, signal, redirect: 'manual', method, headers, body });
     line.first_byte_ms = now();
     let bytes = 0;
-    const counted = async function* (source) {
-      for await (const piece of source) {
+    const counted = async function* (pieces) {
+      for await (const piece of pieces) {
         bytes += piece.length;
         yield piece;
       }
     };
-    const body = answer.body ? Readable.fromWeb(answer.body) : Readable.from([]);
+    const source = answer.body ? Readable.fromWeb(answer.body) : Readable.from([]);
     if (one.file !== null) {
-      await pipeline(body, counted, fs.createWriteStream(path.join(job.output, one.file)));
+      await pipeline(source, counted, fs.createWriteStream(path.join(job.output, one.file)));
     } else {
-      for await (const _ of counted(body));
+      for await (const _ of counted(source));
     }
     return { ...line, status: answer.status, bytes, ended_ms: now() };
   } catch (error) {
@@ -115,8 +118,8 @@ async function work(dispatcher, now, tell) {
   const warmed = job.warmup > 0 ? { warmup_ms: performance.now() - begun } : {};
   const dispatcher = client();
   const { version: undiciVersion } = require(path.join(process.argv[2], 'undici/package.json'));
-  const told = { name: 'undici', version: undiciVersion, runtime: `Node ${process.version}`, key_log: false, ...warmed };
-  say({ event: 'ready', ...told });
+  const self = { name: 'undici', version: undiciVersion, runtime: `Node ${process.version}`, key_log: false, ...warmed };
+  say({ event: 'ready', ...self });
   const zero = performance.now();
   await work(dispatcher, () => performance.now() - zero, say);
   say({ event: 'done', connections: opened });

@@ -1,4 +1,4 @@
-"""Python's httpx behind the subject contract, version 1 (docs/subjects.md).
+"""Python's httpx behind the subject contract, version 2 (docs/subjects.md).
 
 Usage: python3 client.py FOLDER-OF-MODULES < job.json
 """
@@ -64,6 +64,13 @@ def client():
     )
 
 
+def read_body(one):
+    if not one.get("body_file"):
+        return None
+    with open(one["body_file"], "rb") as file:
+        return file.read()
+
+
 class Fetcher:
     """Fetches, and tells apart the connections that carried them."""
 
@@ -83,7 +90,13 @@ class Fetcher:
                 phases["sent_ms"] = self.now()
 
         try:
-            request = self.client.stream("GET", one["url"], extensions={"trace": trace})
+            request = self.client.stream(
+                one.get("method") or "GET",
+                one["url"],
+                headers=one.get("headers"),
+                content=read_body(one),
+                extensions={"trace": trace},
+            )
             async with request as answer:
                 phases["first_byte_ms"] = self.now()
                 socket = answer.extensions["network_stream"].get_extra_info("client_addr")
@@ -141,8 +154,8 @@ async def main():
     async with client() as made:
         runtime = f"{platform.python_implementation()} {platform.python_version()}"
         logs = job["tls"] != "none" and bool(job["key_log"])
-        told = {"name": "httpx", "version": httpx.__version__, "runtime": runtime, "key_log": logs, **warm}
-        say({"event": "ready", **told})
+        made_of = {"name": "httpx", "version": httpx.__version__, "runtime": runtime, "key_log": logs, **warm}
+        say({"event": "ready", **made_of})
         zero = time.monotonic()
         fetcher = Fetcher(made, lambda: (time.monotonic() - zero) * 1000)
         await fetcher.work(say)

@@ -4,7 +4,7 @@
 use endpoint::SendBuf;
 use libfuzzer_sys::fuzz_target;
 use proto::h1::{Client, ClientSettings};
-use proto::{ClientConnection, Connection, ConnectionState, Fin, RequestHead, Scheme};
+use proto::{ClientConnection, ByteStreamConnection, Connection, ConnectionState, Fin, RequestHead, Scheme};
 use trace::Tracer;
 use unit::Instant;
 

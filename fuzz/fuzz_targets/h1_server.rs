@@ -4,7 +4,7 @@
 use endpoint::SendBuf;
 use libfuzzer_sys::fuzz_target;
 use proto::h1::{Server, ServerSettings};
-use proto::{Connection, Event, Fin, ResponseHead, ServerConnection, Status};
+use proto::{ByteStreamConnection, Connection, Event, Fin, ResponseHead, ServerConnection, Status};
 use trace::Tracer;
 use unit::Instant;
 

@@ -7,14 +7,14 @@ use endpoint::SendBuf;
 use libfuzzer_sys::fuzz_target;
 use proto::h2::{Client, Settings};
 use proto::schedule::RoundRobin;
-use proto::{ClientConnection, Connection, ConnectionState, Event, Fin, RequestHead, Scheme};
+use proto::{ClientConnection, ByteStreamConnection, Connection, ConnectionState, Event, Fin, RequestHead, Scheme};
 use trace::Tracer;
 use unit::Instant;
 
 fuzz_target!(|input: (u8, bool, &[u8])| {
     let (size, enable_push, bytes) = input;
     let settings = Settings { enable_push, ..Settings::client() };
-    let turns = Box::new(RoundRobin::new());
+    let turns = Box::new(RoundRobin::default());
     let mut client = Client::new(Instant::ZERO, settings, turns, Tracer::off());
     let head = RequestHead::get(Scheme::Http, "fuzz.test", "/");
     for fin in [Fin::Last, Fin::More, Fin::Last] {

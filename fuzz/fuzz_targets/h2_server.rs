@@ -7,7 +7,7 @@ use endpoint::SendBuf;
 use libfuzzer_sys::fuzz_target;
 use proto::h2::{Server, Settings};
 use proto::schedule::RoundRobin;
-use proto::{Connection, ConnectionState, Event, Fin, ResponseHead, ServerConnection, Status};
+use proto::{ByteStreamConnection, Connection, ConnectionState, Event, Fin, ResponseHead, ServerConnection, Status};
 use trace::Tracer;
 use unit::Instant;
 use wire::h2::{FrameHeader, HEADER_LENGTH, PREFACE};
@@ -15,7 +15,7 @@ use wire::h2::{FrameHeader, HEADER_LENGTH, PREFACE};
 fuzz_target!(|input: (u8, bool, &[u8])| {
     let (size, answers, bytes) = input;
     let settings = Settings { max_concurrent_streams: 4, ..Settings::server() };
-    let turns = Box::new(RoundRobin::new());
+    let turns = Box::new(RoundRobin::default());
     let mut server = Server::new(Instant::ZERO, settings, turns, Tracer::off());
     let mut out = SendBuf::new();
     let mut hear = |server: &mut Server, mut piece: &[u8]| {

@@ -6,7 +6,7 @@ use endpoint::SendBuf;
 use libfuzzer_sys::fuzz_target;
 use proto::schedule::RoundRobin;
 use proto::spdy::{Client, Settings, Version};
-use proto::{ClientConnection, Connection, ConnectionState, Event, Fin, RequestHead, Scheme};
+use proto::{ClientConnection, ByteStreamConnection, Connection, ConnectionState, Event, Fin, RequestHead, Scheme};
 use trace::Tracer;
 use unit::Instant;
 
@@ -14,7 +14,7 @@ fuzz_target!(|input: (u8, &[u8])| {
     let (size, bytes) = input;
     let now = Instant::ZERO;
     let settings = Settings { enable_push: true, ..Settings::client(Version::V3_1) };
-    let mut client = Client::new(now, settings, Box::new(RoundRobin::new()), Tracer::off());
+    let mut client = Client::new(now, settings, Box::new(RoundRobin::default()), Tracer::off());
     let head = RequestHead::get(Scheme::Http, "a.test", "/");
     client.request(now, &head, Fin::More).expect("a stream is free");
     let mut out = SendBuf::new();

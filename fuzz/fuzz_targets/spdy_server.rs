@@ -7,7 +7,7 @@ use endpoint::SendBuf;
 use libfuzzer_sys::fuzz_target;
 use proto::schedule::RoundRobin;
 use proto::spdy::{Server, Settings, Version};
-use proto::{Connection, ConnectionState, Event, Fin, ResponseHead, ServerConnection, Status};
+use proto::{ByteStreamConnection, Connection, ConnectionState, Event, Fin, ResponseHead, ServerConnection, Status};
 use trace::Tracer;
 use unit::Instant;
 use wire::spdy::{FrameHeader, HEADER_LENGTH};
@@ -16,7 +16,7 @@ fuzz_target!(|input: (u8, bool, bool, &[u8])| {
     let (size, answers, older, bytes) = input;
     let version = if older { Version::V3 } else { Version::V3_1 };
     let settings = Settings { max_concurrent_streams: 4, ..Settings::server(version) };
-    let turns = Box::new(RoundRobin::new());
+    let turns = Box::new(RoundRobin::default());
     let mut server = Server::new(Instant::ZERO, settings, turns, Tracer::off());
     let mut out = SendBuf::new();
     let mut hear = |server: &mut Server, mut piece: &[u8]| {

@@ -5,7 +5,7 @@
 
 use client::{
     Bodies, Client, ClientConfig, FetchList, FetchSpec, HostAddress, Offer, PageLoad, Protocol,
-    Security, Transport, Work,
+    Records, Security, Transport, Work,
 };
 use os::reactor::{Reactor, ReactorSettings, Stop};
 use page::{Browser, Load, Url};
@@ -13,7 +13,6 @@ use secure::{ClientTls, ClientTlsOptions, Pem, Trust};
 use std::error::Error;
 use std::net::ToSocketAddrs;
 use std::process::ExitCode;
-use trace::{ConnectionRecord, FetchRecord};
 use unit::{Instant, format_duration};
 
 fn main() -> ExitCode {
@@ -57,12 +56,12 @@ fn run() -> Result<(), Box<dyn Error>> {
         let url = urls.into_iter().next().ok_or("a page needs a URL")?;
         let load = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
         let load = drive(Client::new(config, load))?;
-        print(load.fetches(), load.connections());
+        print(&load.records);
         println!("{:?}", load.milestones());
     } else {
         let list = FetchList::new(urls.into_iter().map(FetchSpec::get), Bodies::Discard);
         let list = drive(Client::new(config, list))?;
-        print(list.fetches(), list.connections());
+        print(&list.records);
     }
     Ok(())
 }
@@ -72,8 +71,8 @@ fn drive<W: Work>(mut client: Client<W>) -> Result<W, Box<dyn Error>> {
     Ok(client.into_work())
 }
 
-fn print(fetches: &[FetchRecord], connections: &[ConnectionRecord]) {
-    for fetch in fetches {
+fn print(records: &Records) {
+    for fetch in &records.fetches {
         let phases = fetch.phases;
         let after = |at: Option<Instant>| {
             at.map_or("-".to_owned(), |at| format_duration(at.since(phases.queued)))
@@ -92,7 +91,7 @@ fn print(fetches: &[FetchRecord], connections: &[ConnectionRecord]) {
             fetch.outcome,
         );
     }
-    for connection in connections {
+    for connection in &records.connections {
         println!("{connection:?}");
     }
 }

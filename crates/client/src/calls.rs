@@ -1,9 +1,7 @@
 //! The workload `calls`: requests to an API in a pattern. The one rule: a call's time counts from when it was
 //! due. An open loop fixes that beforehand, so a client that is late shows it in its times.
 
-use crate::fetch::{FetchId, FetchSpec};
-use crate::work::Work;
-use proto::ResponseHead;
+use crate::{FetchId, FetchSpec, Records, Work};
 use std::collections::VecDeque;
 use std::time::Duration;
 use trace::{ConnectionRecord, FetchRecord};
@@ -33,8 +31,8 @@ pub struct Calls {
     /// The sum of how much later than its time each call was made.
     late: Duration,
     made: u32,
-    fetches: Vec<FetchRecord>,
-    connections: Vec<ConnectionRecord>,
+    /// The records; a call's `queued` is when it was due.
+    pub records: Records,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,8 +54,7 @@ impl Calls {
             next: Next::AtOnce,
             late: Duration::ZERO,
             made: 0,
-            fetches: Vec::new(),
-            connections: Vec::new(),
+            records: Records::default(),
         }
     }
 
@@ -68,16 +65,6 @@ impl Calls {
             Pattern::Staggered { .. } if self.made > 0 => Some(self.late / self.made),
             _ => None,
         }
-    }
-
-    /// The records of the calls, in the order in which they ended; `queued` is when each was due.
-    pub fn fetches(&self) -> &[FetchRecord] {
-        &self.fetches
-    }
-
-    /// The connections that were used, in the order in which they ended.
-    pub fn connections(&self) -> &[ConnectionRecord] {
-        &self.connections
     }
 }
 
@@ -102,24 +89,18 @@ impl Work for Calls {
         Some(FetchSpec { wanted: Some(due), ..spec })
     }
 
-    fn handle_head(&mut self, _now: Instant, _id: FetchId, _head: &ResponseHead) {}
-
-    fn handle_body(&mut self, _now: Instant, _id: FetchId, _bytes: &[u8]) {}
-
     fn handle_end(&mut self, now: Instant, _id: FetchId, record: FetchRecord) {
-        self.fetches.push(record);
+        self.records.fetches.push(record);
         if self.next == Next::AfterTheLast {
             self.next = Next::At(now);
         }
     }
 
     fn handle_connection_end(&mut self, record: ConnectionRecord) {
-        self.connections.push(record);
+        self.records.connections.push(record);
     }
 
     /// `poll_fetch` is called after every input and checks the time itself.
-    fn handle_timeout(&mut self, _now: Instant) {}
-
     fn poll_timeout(&self) -> Option<Instant> {
         match self.next {
             Next::At(due) if !self.pending.is_empty() => Some(due),

@@ -9,15 +9,14 @@ mod drained;
 mod end_point;
 mod events;
 
-use crate::config::{ClientConfig, KeepAlive, Priorities};
 use crate::connection::PooledConnection;
 use crate::failure::Failure;
-use crate::fetch::{Acted, Assignment, Fetch, FetchId, Retried, State};
+use crate::fetch::{Acted, Assignment, Fetch, Retried, State};
 use crate::pool::{Origin, OriginId, Pool, Step};
 use crate::profile;
 use crate::timers::Wake;
 use crate::transport_choice::connection_settings;
-use crate::work::Work;
+use crate::{ClientConfig, FetchId, KeepAlive, Priorities, Work};
 use endpoint::{Action, ConnectionId, SocketId};
 use page::Url;
 use proto::{Fin, Refused, RequestHead, StreamId};

@@ -1,8 +1,6 @@
 //! The settings of a client.
 
-use crate::hosts::Hosts;
-use crate::profile::Profile;
-use crate::transport_choice::Transport;
+use crate::{Hosts, Profile, Transport};
 use endpoint::SocketSettings;
 use secure::ClientTls;
 use std::time::Duration;
@@ -37,6 +35,8 @@ pub struct ClientConfig {
     pub socket: SocketSettings,
     /// Redirects followed for one fetch.
     pub redirects: u32,
+    /// Whether a redirect from https to http is followed.
+    pub downgrades: Downgrades,
     /// The longest body taken; None for any.
     pub longest_body: Option<ByteSize>,
     /// What to do when bytes that belong to no response follow one over HTTP/1.1.
@@ -61,11 +61,22 @@ impl ClientConfig {
             spdy: proto::spdy::Settings::client(proto::spdy::Version::V3_1),
             socket: SocketSettings::default(),
             redirects: 10,
+            downgrades: Downgrades::default(),
             longest_body: None,
             surplus: Surplus::default(),
             tracer: Tracer::off(),
         }
     }
+}
+
+/// Whether a redirect from https to http is followed. Whoever sits on the path can change what comes over http.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Downgrades {
+    /// Followed, as browsers do.
+    #[default]
+    Followed,
+    /// The fetch fails.
+    Refused,
 }
 
 /// Whether a connection is used again after a response.

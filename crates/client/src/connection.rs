@@ -1,8 +1,9 @@
 //! One connection of the pool: its transport, the fetches on it, and its record.
 
 use crate::failure::Destination;
-use crate::fetch::{Acted, FetchId, FetchSpec};
+use crate::fetch::Acted;
 use crate::pool::OriginId;
+use crate::{FetchId, FetchSpec};
 use bytes::Bytes;
 use endpoint::{ConnectionId, SocketId};
 use proto::schedule::{Exclusive, Priority};

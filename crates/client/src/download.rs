@@ -3,9 +3,9 @@
 //! belong to, and at which offset.
 //!
 //! A file begins with one request. Where the server supports ranges, the rest after a broken connection is requested
-//! with If-Range, and several connections fetch a large file in pieces. A transient failure (RFC 9110 §15.5.9, §15.6,
-//! a broken connection) is retried after a pause that doubles each time. A try that brought a mebibyte resets the
-//! count. Body bytes go to a [`Sink`]; nothing here opens files.
+//! on condition that the file is unchanged, and several connections fetch a large file in pieces. A transient failure
+//! (RFC 9110 §15.5.9, §15.6, a broken connection) is retried after a pause that doubles each time. A try that added a
+//! mebibyte resets the count. Bytes that are thrown away do not count. Body bytes go to a [`Sink`]; nothing here opens files.
 
 mod answer;
 mod file;
@@ -16,17 +16,17 @@ mod work;
 
 pub use retry::Retry;
 pub use sink::{Beginning, FileId, Note, Refusal, Sink};
-pub use version::Version;
+pub use version::{Modified, NoValidator, Strength, Version};
 
 use crate::failure::Hope;
 use crate::fetch::FetchId;
-use answer::Answer;
-use file::{Fate, File, Part, PartState};
+use answer::{Answer, Proof};
+use file::{Asking, Fate, File, Part, PartState};
 use page::Url;
 use proto::Fields;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use trace::{ConnectionRecord, FetchOutcome, FetchRecord, SpokenProtocol};
 use unit::{Instant, Ranges, Seed};
 
@@ -39,6 +39,18 @@ pub struct Wanted {
     pub fields: Fields,
     /// What an earlier run has left of it.
     pub kept: Option<Kept>,
+    /// Which responses may be put together.
+    pub joins: Joins,
+}
+
+/// Which responses may be put together into one file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Joins {
+    /// Those that a strong validator shows to be of one version.
+    #[default]
+    Validated,
+    /// All that do not contradict each other, because a digest of the whole file is checked at the end.
+    DigestChecked,
 }
 
 /// What an earlier run has left of a file.
@@ -67,6 +79,8 @@ pub struct DownloadSettings {
     pub max_time: Option<Duration>,
     /// The seed of the pauses' random parts.
     pub seed: Seed,
+    /// The time of day at [`Instant::ZERO`], to date responses without a Date. None leaves them undated.
+    pub epoch: Option<SystemTime>,
 }
 
 impl Default for DownloadSettings {
@@ -78,6 +92,7 @@ impl Default for DownloadSettings {
             retry: Retry::default(),
             max_time: None,
             seed: Seed(0),
+            epoch: None,
         }
     }
 }
@@ -99,6 +114,8 @@ pub struct Report {
     pub received: u64,
     /// Bytes of an earlier run that were used.
     pub resumed: u64,
+    /// Whether parts were put together without a validator: only a digest can tell whether they are of one version.
+    pub unproven: bool,
     /// Its length, once it is complete.
     pub length: Option<u64>,
     /// When the first request was asked for.
@@ -212,28 +229,32 @@ impl<S: Sink> Download<S> {
                 part.state = PartState::Over(Fate::Again { after, why })
             }
             Answer::Refused(why) => part.state = PartState::Over(Fate::Refused(why)),
-            Answer::Anew(why) => self.anew(id, index, why),
-            Answer::End { length } => self.is_all(now, id, length),
-            Answer::Whole(version) => {
+            Answer::Anew(why) => self.over(id, index, Fate::Anew(why)),
+            Answer::Unconditional(why) => self.over(id, index, Fate::Unconditional(why)),
+            Answer::End { length, proof } => {
+                self.files[index].report.unproven |= proof == Proof::None;
+                self.is_all(now, id, length);
+            }
+            Answer::Whole { version, why } => {
                 part.at = 0;
                 part.end = version.length;
                 part.state = PartState::Body;
                 self.cancel_parts(index, Some(id));
                 let file = &mut self.files[index];
                 if !file.kept.is_empty() {
-                    let why = "the server sent all of it (another version, or it serves no ranges)";
                     self.sink.note(FileId(index), &Note::Anew(why));
+                    file.forget();
                 }
-                file.forget();
                 file.whole_only = false;
                 self.begin(now, index, version);
             }
-            Answer::Part { range, version } => {
+            Answer::Part { range, version, proof } => {
                 part.at = range.start;
                 part.end = Some(range.end);
                 part.state = PartState::Body;
                 let file = &mut self.files[index];
                 file.splits = true;
+                file.report.unproven |= proof == Proof::None;
                 if file.begun {
                     return;
                 }
@@ -258,11 +279,11 @@ impl<S: Sink> Download<S> {
         }
     }
 
-    /// The bytes that are there cannot be used: the file is requested again from its beginning.
-    fn anew(&mut self, id: FetchId, index: usize, why: &'static str) {
+    /// The response has no bytes that can be used, and the other requests for the file are of no use either.
+    fn over(&mut self, id: FetchId, index: usize, fate: Fate) {
         self.cancel_parts(index, Some(id));
         if let Some(part) = self.parts.get_mut(&id) {
-            part.state = PartState::Over(Fate::Anew(why));
+            part.state = PartState::Over(fate);
         }
     }
 
@@ -308,34 +329,46 @@ impl<S: Sink> Download<S> {
 
     /// Retries after a transient failure, or gives up.
     fn again(&mut self, now: Instant, index: usize, after: Option<Duration>, why: String) {
+        let retry = self.settings.retry;
+        let Some(rest) = self.next_try(now, index, &why) else { return };
         let file = &mut self.files[index];
-        let seed = self.settings.seed.nth(index as u64);
-        let rest = file.tries.next(&self.settings.retry, seed, file.report.received);
-        let Some(rest) = rest else {
-            let why = file.tries.given_up(why);
+        let longest = retry.longest_asked;
+        if let Some(after) = after.filter(|after| retry.span.is_none() && *after > longest) {
+            let (after, longest) = (unit::format_duration(after), unit::format_duration(longest));
+            let why =
+                format!("{why} and asks for a pause of {after}; at most {longest} are waited");
             return self.fail(now, index, why);
-        };
+        }
         let rest = after.map_or(rest, |after| after.max(rest));
-        if let Some(limit) = self.settings.retry.span
+        if let Some(limit) = retry.span
             && file.report.started.is_some_and(|started| now + rest > started + limit)
         {
             let why = format!("{why}; there is no time left to try again");
             return self.fail(now, index, why);
         }
-        file.report.retries += 1;
         file.rest_until = Some(now + rest);
         self.sink.note(FileId(index), &Note::Retry { after: rest, why: &why });
+        if let Err(lack) = file.may_go_on()
+            && !file.kept.is_empty()
+        {
+            self.sink.note(FileId(index), &Note::Anew(&lack.to_string()));
+            file.forget();
+        }
     }
 
-    /// Requests again without a pause. It counts as a try all the same, because a server could cause this for ever.
-    fn at_once(&mut self, now: Instant, index: usize, why: &str) {
+    /// Counts a try, and returns the pause before it. None where there were too many: the file has failed.
+    fn next_try(&mut self, now: Instant, index: usize, why: &str) -> Option<Duration> {
         let file = &mut self.files[index];
         let seed = self.settings.seed.nth(index as u64);
-        if file.tries.next(&self.settings.retry, seed, file.report.received).is_none() {
+        let kept = if file.may_go_on().is_ok() { file.kept.total() } else { 0 };
+        let rest = file.tries.next(&self.settings.retry, seed, kept);
+        if rest.is_none() {
             let why = file.tries.given_up(why.to_owned());
-            return self.fail(now, index, why);
+            self.fail(now, index, why);
+            return None;
         }
         file.report.retries += 1;
+        rest
     }
 
     fn ended(&mut self, now: Instant, part: Part, record: &FetchRecord, hope: Hope) {
@@ -347,21 +380,24 @@ impl<S: Sink> Download<S> {
             (PartState::Cancelled, _) => {}
             (PartState::Over(Fate::Refused(why)), _) => self.fail(now, index, why),
             (PartState::Over(Fate::Again { after, why }), _) => self.again(now, index, after, why),
+            // Both are requested without a pause. They count as a try all the same, because a server could cause
+            // this for ever.
             (PartState::Over(Fate::Anew(why)), _) => {
-                self.sink.note(FileId(index), &Note::Anew(why));
-                self.files[index].forget();
-                self.at_once(now, index, why);
+                if self.next_try(now, index, why).is_some() {
+                    self.sink.note(FileId(index), &Note::Anew(why));
+                    self.files[index].forget();
+                }
+            }
+            (PartState::Over(Fate::Unconditional(why)), _) => {
+                if self.next_try(now, index, why).is_some() {
+                    self.sink.note(FileId(index), &Note::Unconditional(why));
+                    self.files[index].asking = Asking::Unconditionally;
+                }
             }
             (PartState::Over(Fate::All), _) => self.complete_if_whole(now, index),
             (PartState::Awaiting | PartState::Body, FetchOutcome::Failed(why)) => match hope {
                 Hope::Lasting => self.fail(now, index, why.clone()),
-                Hope::Transient => {
-                    let file = &mut self.files[index];
-                    if !file.may_go_on() {
-                        file.forget();
-                    }
-                    self.again(now, index, None, why.clone());
-                }
+                Hope::Transient => self.again(now, index, None, why.clone()),
             },
             (PartState::Awaiting, FetchOutcome::Done) => {
                 self.fail(now, index, "the server gave no answer".to_owned());

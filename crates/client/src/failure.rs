@@ -1,6 +1,6 @@
 //! Why a fetch failed: messages that name the host and, where there is one, a remedy.
 
-use crate::fetch::ExpectedStatus;
+use crate::ExpectedStatus;
 use endpoint::SocketError;
 use secure::TlsError;
 use std::net::SocketAddr;
@@ -48,6 +48,11 @@ pub(crate) enum Failure {
     TooManyRedirects { limit: u32, to: String },
     #[error("the redirects run in a circle: {to} was asked for before")]
     RedirectLoop { to: String },
+    #[error(
+        "a redirect leads from https to {to}, where anybody on the path could change the answer; \
+         allow it with --redirect-to-http"
+    )]
+    Downgrade { to: String },
     #[error("a redirect leads to `{to}`, which is no URL that can be fetched: {reason}")]
     BadRedirect { to: String, reason: String },
     #[error("the body has {got} bytes where {expected} were expected")]
@@ -147,6 +152,7 @@ impl Failure {
             | Self::TooSlow { .. }
             | Self::TooManyRedirects { .. }
             | Self::RedirectLoop { .. }
+            | Self::Downgrade { .. }
             | Self::BadRedirect { .. }
             | Self::WrongLength { .. }
             | Self::WrongStatus { .. }

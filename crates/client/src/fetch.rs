@@ -1,10 +1,11 @@
 //! One fetch: its request, its state, and its record. The one rule: it knows connections by number only.
 
+use crate::config::{ClientConfig, Downgrades};
 use crate::failure::Failure;
 use crate::redirect;
 use bytes::Bytes;
 use endpoint::ConnectionId;
-use page::{Kind, Priority, Url};
+use page::{Kind, Priority, Scheme, Url};
 use proto::{Fields, Method, ResponseHead, StreamId};
 use std::fmt;
 use trace::{FetchOutcome, FetchRecord, Phases, SpokenProtocol};
@@ -210,10 +211,15 @@ impl Fetch {
         &mut self,
         now: Instant,
         head: &ResponseHead,
-        limit: u32,
+        config: &ClientConfig,
     ) -> Result<(), Failure> {
+        let limit = config.redirects;
         let next = redirect::next(&self.spec, head)?;
         let to = next.url.to_string();
+        let is_downgrade = self.spec.url.scheme == Scheme::Https && next.url.scheme == Scheme::Http;
+        if is_downgrade && config.downgrades == Downgrades::Refused {
+            return Err(Failure::Downgrade { to });
+        }
         if self.record.redirects >= limit {
             return Err(Failure::TooManyRedirects { limit, to });
         }

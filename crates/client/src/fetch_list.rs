@@ -1,7 +1,6 @@
 //! The simplest workload: a list of fetches, all wanted at once.
 
-use crate::fetch::{FetchId, FetchSpec};
-use crate::work::Work;
+use crate::{FetchId, FetchSpec, Records, Work};
 use proto::ResponseHead;
 use std::collections::{BTreeMap, VecDeque};
 use trace::{ConnectionRecord, FetchRecord};
@@ -23,8 +22,8 @@ pub struct FetchList {
     pending: VecDeque<FetchSpec>,
     bodies: Bodies,
     answers: BTreeMap<FetchId, Answer>,
-    fetches: Vec<FetchRecord>,
-    connections: Vec<ConnectionRecord>,
+    /// The records of the fetches and of their connections.
+    pub records: Records,
 }
 
 /// A response's head, and its body where bodies are kept.
@@ -40,16 +39,6 @@ impl FetchList {
     /// All of `specs`, in this order where they are of one priority.
     pub fn new(specs: impl IntoIterator<Item = FetchSpec>, bodies: Bodies) -> Self {
         Self { pending: specs.into_iter().collect(), bodies, ..Self::default() }
-    }
-
-    /// The records of the fetches, in the order in which they ended.
-    pub fn fetches(&self) -> &[FetchRecord] {
-        &self.fetches
-    }
-
-    /// The connections that were used, in the order in which they ended.
-    pub fn connections(&self) -> &[ConnectionRecord] {
-        &self.connections
     }
 
     /// The response to the `id`th fetch.
@@ -74,17 +63,11 @@ impl Work for FetchList {
     }
 
     fn handle_end(&mut self, _now: Instant, _id: FetchId, record: FetchRecord) {
-        self.fetches.push(record);
+        self.records.fetches.push(record);
     }
 
     fn handle_connection_end(&mut self, record: ConnectionRecord) {
-        self.connections.push(record);
-    }
-
-    fn handle_timeout(&mut self, _now: Instant) {}
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
+        self.records.connections.push(record);
     }
 
     fn is_finished(&self) -> bool {

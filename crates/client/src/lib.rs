@@ -39,6 +39,7 @@ pub mod load;
 mod page_load;
 mod pool;
 mod profile;
+mod records;
 mod redirect;
 mod stream;
 mod timers;
@@ -48,10 +49,10 @@ mod work;
 
 pub use calls::{Calls, Pattern};
 pub use client::Client;
-pub use config::{ClientConfig, KeepAlive, PoolLimits, Priorities, Surplus, Timeouts};
+pub use config::{ClientConfig, Downgrades, KeepAlive, PoolLimits, Priorities, Surplus, Timeouts};
 pub use download::{
-    Beginning, Download, DownloadSettings, FileId, Kept, Note, Refusal, Report, Retry, Sink,
-    Version, Wanted,
+    Beginning, Download, DownloadSettings, FileId, Joins, Kept, Modified, NoValidator, Note,
+    Refusal, Report, Retry, Sink, Strength, Version, Wanted,
 };
 pub use echo::{EchoRequests, EchoSocket, Message};
 pub use failure::Hope;
@@ -60,6 +61,7 @@ pub use fetch_list::{Answer, Bodies, FetchList};
 pub use hosts::{HostAddress, Hosts, Resolver};
 pub use page_load::PageLoad;
 pub use profile::Profile;
+pub use records::Records;
 pub use stream::{Delivery, EventStream, ServerEvent, StreamRequests, StreamSocket};
 pub use transport::{Offer, Protocol};
 pub use transport_choice::{Security, Transport};

@@ -1,7 +1,6 @@
 //! The workload `page`: fetches what the page model asks for, and gives it the responses.
 
-use crate::fetch::{ExpectedStatus, FetchId, FetchSpec};
-use crate::work::Work;
+use crate::{ExpectedStatus, FetchId, FetchSpec, Records, Work};
 use page::{FetchStart, Kind, Load, Milestones, ResourceId, Url};
 use proto::{Method, ResponseHead};
 use std::collections::HashMap;
@@ -15,8 +14,8 @@ pub struct PageLoad {
     resources: HashMap<FetchId, ResourceId>,
     /// The document: the referrer of the other fetches.
     document: Option<Url>,
-    fetches: Vec<FetchRecord>,
-    connections: Vec<ConnectionRecord>,
+    /// The records of the fetches and of their connections.
+    pub records: Records,
 }
 
 /// The load begins when the client starts, which is later than when it is made.
@@ -34,8 +33,7 @@ impl PageLoad {
             source: Source::Planned(Box::new(begin)),
             resources: HashMap::new(),
             document: None,
-            fetches: Vec::new(),
-            connections: Vec::new(),
+            records: Records::default(),
         }
     }
 
@@ -55,16 +53,6 @@ impl PageLoad {
     /// The resource that a fetch was for.
     pub fn resource(&self, id: FetchId) -> Option<ResourceId> {
         self.resources.get(&id).copied()
-    }
-
-    /// The records of the fetches, in the order in which they ended.
-    pub fn fetches(&self) -> &[FetchRecord] {
-        &self.fetches
-    }
-
-    /// The connections that were used, in the order in which they ended.
-    pub fn connections(&self) -> &[ConnectionRecord] {
-        &self.connections
     }
 
     fn begun(&mut self, now: Instant) -> Option<&mut Load> {
@@ -136,11 +124,11 @@ impl Work for PageLoad {
                 FetchOutcome::Failed(reason) => load.handle_failed(resource, reason, now),
             }
         }
-        self.fetches.push(record);
+        self.records.fetches.push(record);
     }
 
     fn handle_connection_end(&mut self, record: ConnectionRecord) {
-        self.connections.push(record);
+        self.records.connections.push(record);
     }
 
     fn handle_timeout(&mut self, now: Instant) {

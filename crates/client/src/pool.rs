@@ -13,8 +13,7 @@
 //! Connections are never shared between origins (no coalescing, RFC 9110 §4.3.3). The one rule: the pool decides; the
 //! client opens, sends and reports the result.
 
-use crate::config::PoolLimits;
-use crate::fetch::FetchId;
+use crate::{FetchId, PoolLimits};
 use endpoint::ConnectionId;
 use page::Scheme;
 use std::collections::{BTreeSet, HashMap};

@@ -2,7 +2,7 @@
 //! are those of Chromium on Linux. The same set is sent in the clear and over TLS (a browser omits `sec-*` on http),
 //! so that contenders differ in their transport alone.
 
-use crate::fetch::FetchSpec;
+use crate::FetchSpec;
 use page::{Kind, Scheme, Url};
 use proto::Fields;
 
@@ -116,7 +116,8 @@ fn referer(referrer: &Url, url: &Url) -> String {
     }
 }
 
-fn same_origin(one: &Url, other: &Url) -> bool {
+/// Whether two URLs have the same scheme, host and port.
+pub(crate) fn same_origin(one: &Url, other: &Url) -> bool {
     (one.scheme, &one.host, one.port()) == (other.scheme, &other.host, other.port())
 }
 

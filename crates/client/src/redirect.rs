@@ -1,9 +1,9 @@
 //! Where a redirect leads, and with which request (RFC 9110 §15.4). The one rule: pure functions.
 
+use crate::FetchSpec;
 use crate::failure::Failure;
-use crate::fetch::FetchSpec;
+use crate::profile::same_origin;
 use bytes::Bytes;
-use page::Url;
 use proto::{Fields, Method, ResponseHead};
 
 /// Whether the response is a redirect.
@@ -41,10 +41,6 @@ fn becomes_get(status: u16, method: &Method) -> bool {
         303 => !matches!(method, Method::Get | Method::Head),
         _ => false,
     }
-}
-
-fn same_origin(one: &Url, other: &Url) -> bool {
-    (one.scheme, &one.host, one.port()) == (other.scheme, &other.host, other.port())
 }
 
 fn is_about_body(name: &[u8]) -> bool {

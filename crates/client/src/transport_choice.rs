@@ -1,10 +1,10 @@
 //! The protocol of a contender, and whether its connections use TLS.
 
-use crate::config::{ClientConfig, KeepAlive, Priorities};
+use crate::{ClientConfig, KeepAlive, Priorities};
 use page::Scheme;
 use proto::{h1, h2};
 use std::rc::Rc;
-use transport::{ClientSettings, Offer, Protocol};
+use transport::{ClientSecurity, ClientSettings, Offer, Protocol};
 
 /// A protocol and its security.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -84,6 +84,18 @@ pub(crate) fn connection_settings(config: &ClientConfig, offer: Offer) -> Rc<Cli
         h2: h2::Settings { priority_signal, ..config.h2.clone() },
         spdy: config.spdy.clone(),
     })
+}
+
+/// The security of a connection to a host under `scheme`.
+pub(crate) fn security<'c>(
+    config: &'c ClientConfig,
+    scheme: Scheme,
+    host: &'c str,
+) -> ClientSecurity<'c> {
+    match scheme {
+        Scheme::Http => ClientSecurity::Clear,
+        Scheme::Https => ClientSecurity::Tls { settings: &config.tls, server_name: host },
+    }
 }
 
 #[cfg(test)]

@@ -4,21 +4,20 @@
 mod end_point;
 pub(crate) mod stream;
 
-use crate::config::ClientConfig;
 use crate::failure::{Destination, Failure};
-use crate::fetch::FetchSpec;
 use crate::profile;
-use crate::transport_choice::connection_settings;
+use crate::transport_choice::{connection_settings, security};
+use crate::{ClientConfig, FetchSpec};
 use bytes::Bytes;
 use endpoint::{Action, SocketId};
-use page::{Scheme, Url};
+use page::Url;
 use proto::RequestHead;
 use proto::ws::{DeflateOffer, MessageKind, Writes};
 use std::collections::VecDeque;
 use std::rc::Rc;
 use stream::{StreamEvents, WebSocketEvent, WebSocketSpec, WebSocketStream};
 use trace::{ConnectionRecord, FetchOutcome, FetchRecord, Protocol, SpokenProtocol};
-use transport::{Client, ClientSecurity, ClientSettings, ClientSpec, Connection, Offer};
+use transport::{Client, ClientSettings, ClientSpec, Connection, Offer};
 use unit::{Instant, Seed};
 
 /// The messages of a WebSocket: what to send, and what to do with what is received.
@@ -45,7 +44,9 @@ pub trait Conversation {
     fn handle_connection_end(&mut self, record: ConnectionRecord);
 
     /// When a message becomes due without another event.
-    fn poll_timeout(&self) -> Option<Instant>;
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
 
     /// Whether there is nothing left to send or to receive.
     fn is_finished(&self) -> bool;
@@ -142,7 +143,12 @@ impl<C: Conversation> WebSocketClient<C> {
             return self.never_opened(now, opening, &failure);
         };
         let destination = Destination { authority: format!("{}:{}", url.host, url.port()), remote };
-        let transport = match self.transport_to(now, &url) {
+        let spec = ClientSpec {
+            security: security(&self.config, url.scheme, &url.host),
+            settings: self.settings.clone(),
+            tracer: self.config.tracer.for_connection(0),
+        };
+        let transport = match Connection::open(now, spec) {
             Ok(transport) => transport,
             Err(failure) => {
                 let failure = Failure::of_transport(&destination, failure, &self.settings);
@@ -164,22 +170,6 @@ impl<C: Conversation> WebSocketClient<C> {
         let mut settings = self.config.socket.clone();
         settings.connect_timeout = self.config.timeouts.connect;
         self.actions.push_back(Action::Connect { socket: SOCKET, remote, settings });
-    }
-
-    fn transport_to(
-        &self,
-        now: Instant,
-        url: &Url,
-    ) -> Result<Connection<Client>, transport::Failure> {
-        let security = match url.scheme {
-            Scheme::Http => ClientSecurity::Clear,
-            Scheme::Https => {
-                ClientSecurity::Tls { settings: &self.config.tls, server_name: &url.host }
-            }
-        };
-        let settings = self.settings.clone();
-        let tracer = self.config.tracer.for_connection(0);
-        Connection::open(now, ClientSpec { security, settings, tracer })
     }
 
     fn spec(&self, url: &Url) -> WebSocketSpec {

@@ -1,8 +1,7 @@
 //! [`Work`]: the interface of a workload to the client that fetches for it. A new workload implements it and changes
 //! nothing else.
 
-use crate::failure::Hope;
-use crate::fetch::{FetchId, FetchSpec};
+use crate::{FetchId, FetchSpec, Hope};
 use proto::ResponseHead;
 use trace::{ConnectionRecord, FetchRecord};
 use unit::Instant;
@@ -18,10 +17,10 @@ pub trait Work {
     }
 
     /// The head of a final response arrived. The head of a followed redirect is not reported.
-    fn handle_head(&mut self, now: Instant, id: FetchId, head: &ResponseHead);
+    fn handle_head(&mut self, _now: Instant, _id: FetchId, _head: &ResponseHead) {}
 
     /// Bytes of its body arrived. They are already counted. Bytes that are not copied here are lost.
-    fn handle_body(&mut self, now: Instant, id: FetchId, bytes: &[u8]);
+    fn handle_body(&mut self, _now: Instant, _id: FetchId, _bytes: &[u8]) {}
 
     /// Direct receive: a buffer of at most `at_most` bytes for the next body bytes of a fetch. None to get them by
     /// `handle_body`.
@@ -42,10 +41,12 @@ pub trait Work {
     fn handle_connection_end(&mut self, record: ConnectionRecord);
 
     /// The time that `poll_timeout` returned has come.
-    fn handle_timeout(&mut self, now: Instant);
+    fn handle_timeout(&mut self, _now: Instant) {}
 
     /// When a fetch may have to begin although no other event happens.
-    fn poll_timeout(&self) -> Option<Instant>;
+    fn poll_timeout(&self) -> Option<Instant> {
+        None
+    }
 
     /// Whether nothing is left to do once the fetches in flight have ended.
     fn is_finished(&self) -> bool;

@@ -29,7 +29,7 @@ fn one_connection(transport: Transport) -> ClientConfig {
 
 /// When each call was to be made and when it was over, in milliseconds, in the order of making.
 fn times(calls: &Calls) -> Vec<(u128, u128)> {
-    let mut records: Vec<&FetchRecord> = calls.fetches().iter().collect();
+    let mut records: Vec<&FetchRecord> = calls.records.fetches.iter().collect();
     records.sort_by_key(|record| record.id);
     assert!(records.iter().all(|record| record.outcome == FetchOutcome::Done), "{records:?}");
     let time = |record: &&FetchRecord| {
@@ -98,7 +98,7 @@ fn a_serial_call_follows_one_that_failed_too() {
     let mut world = World::new(Listener::Clear(Speaks::Http1), script);
     let calls = run(&mut world, config(Transport::H1), 2, Pattern::Serial);
     let outcomes: Vec<bool> =
-        calls.fetches().iter().map(|fetch| fetch.outcome == FetchOutcome::Done).collect();
+        calls.records.fetches.iter().map(|fetch| fetch.outcome == FetchOutcome::Done).collect();
     assert_eq!(outcomes, [false, true]);
 }
 
@@ -112,7 +112,7 @@ fn without_keep_alive_each_serial_call_has_a_new_connection_over_either_protocol
         let calls = run(&mut world, settings, 3, Pattern::Serial);
         assert_eq!(times(&calls), [(0, 500), (500, 1000), (1000, 1500)], "{transport:?}");
         assert_eq!((world.opened(), world.still_open()), (3, 0));
-        assert!(calls.connections().iter().all(|connection| connection.requests == 1));
+        assert!(calls.records.connections.iter().all(|connection| connection.requests == 1));
     }
 }
 

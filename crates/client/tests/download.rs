@@ -5,8 +5,8 @@
 mod world;
 
 use client::{
-    Beginning, Client, ClientConfig, Download, DownloadSettings, FileId, Kept, Note, Refusal,
-    Report, Retry, Sink, Transport, Version, Wanted,
+    Beginning, Client, ClientConfig, Download, DownloadSettings, FileId, Joins, Kept, Note,
+    Refusal, Report, Retry, Sink, Transport, Version, Wanted,
 };
 use proto::{Fields, Status};
 use std::time::Duration;
@@ -122,7 +122,9 @@ fn status(code: u16) -> Reply {
 
 fn wanted(count: usize) -> Vec<Wanted> {
     let url = |n| format!("http://a.test/{n}").parse().unwrap();
-    (0..count).map(|n| Wanted { url: url(n), fields: Fields::new(), kept: None }).collect()
+    (0..count)
+        .map(|n| Wanted { url: url(n), fields: Fields::new(), kept: None, joins: Joins::Validated })
+        .collect()
 }
 
 struct Ran {
@@ -399,7 +401,7 @@ fn pieces_without_a_name_of_their_version_are_not_put_together() {
 
 fn kept(text: &str, tag: Option<&str>, length: Option<u64>) -> Vec<Wanted> {
     let ranges: Ranges = text.parse().unwrap();
-    let version = Version { length, validator: tag.map(str::to_owned) };
+    let version = Version { length, tag: tag.map(str::to_owned), modified: None };
     vec![Wanted { kept: Some(Kept { ranges, version }), ..wanted(1).remove(0) }]
 }
 

@@ -21,7 +21,7 @@ fn run(script: fn(&world::Seen) -> world::Reply) -> Vec<String> {
         FetchOutcome::Done => String::new(),
         FetchOutcome::Failed(reason) => reason.clone(),
     };
-    client.into_work().fetches().iter().map(|fetch| reason(&fetch.outcome)).collect()
+    client.into_work().records().fetches.iter().map(|fetch| reason(&fetch.outcome)).collect()
 }
 
 /// The number that a request's path names.

@@ -15,7 +15,7 @@ use world::{
 
 fn run(world: &mut World, config: ClientConfig, specs: Vec<FetchSpec>) -> Vec<FetchRecord> {
     let client = world.run(Client::new(config, FetchList::new(specs, Bodies::Discard)));
-    client.work().fetches().to_vec()
+    client.work().records.fetches.to_vec()
 }
 
 fn why(record: &FetchRecord) -> &str {
@@ -167,9 +167,9 @@ fn a_stopped_client_ends_its_fetches_and_finishes() {
     world.stop_at = Some(world::START);
     let list = FetchList::new(fetches(9), Bodies::Discard);
     let client = world.run(Client::new(config(Transport::H1), list));
-    assert_eq!(client.work().fetches().len(), 9);
-    assert!(client.work().fetches().iter().all(|r| why(r) == "the client was stopped"));
-    assert_eq!(client.work().connections().len(), 6);
+    assert_eq!(client.work().records.fetches.len(), 9);
+    assert!(client.work().records.fetches.iter().all(|r| why(r) == "the client was stopped"));
+    assert_eq!(client.work().records.connections.len(), 6);
 }
 
 #[test]
@@ -196,10 +196,10 @@ fn whatever_the_servers_do_every_fetch_ends_and_every_socket_is_closed() {
             let list = FetchList::new(fetches(30), Bodies::Discard);
             let client = world.run(Client::new(settings, list));
             let list = client.into_work();
-            assert_eq!(list.fetches().len(), 30, "seed {seed}");
-            assert_eq!((world.still_open(), list.connections().len()), (0, world.opened()));
+            assert_eq!(list.records.fetches.len(), 30, "seed {seed}");
+            assert_eq!((world.still_open(), list.records.connections.len()), (0, world.opened()));
             assert!(world.most_open <= if h2 { 30 } else { 6 }, "seed {seed}: {}", world.most_open);
-            for record in list.fetches() {
+            for record in &list.records.fetches {
                 let phases = record.phases;
                 let order = [phases.sent, phases.first_byte, phases.last_byte];
                 let times: Vec<_> = order.into_iter().flatten().collect();

@@ -149,16 +149,16 @@ fn load(config: ClientConfig, url: String) -> PageLoad {
 
 /// The whole page came, each image with its bytes, over so many connections.
 fn is_whole(page: &PageLoad, protocol: &str, connections: usize) {
-    for fetch in page.fetches() {
+    for fetch in &page.records.fetches {
         assert_eq!(fetch.outcome, FetchOutcome::Done, "{fetch:?}");
         assert_eq!((fetch.status, fetch.protocol.name()), (Some(200), protocol), "{fetch:?}");
         let image = fetch.url.ends_with(".png");
         assert!(!image || fetch.body_bytes == IMAGE as u64, "{fetch:?}");
     }
-    assert_eq!(page.fetches().len(), IMAGES + 1);
-    assert_eq!(page.connections().len(), connections);
+    assert_eq!(page.records.fetches.len(), IMAGES + 1);
+    assert_eq!(page.records.connections.len(), connections);
     assert!(page.milestones().load.is_some());
-    let received: u64 = page.connections().iter().map(|c| c.bytes_received).sum();
+    let received: u64 = page.records.connections.iter().map(|c| c.bytes_received).sum();
     assert!(received > (IMAGES * IMAGE) as u64, "{received}");
 }
 
@@ -177,7 +177,7 @@ fn nginx_serves_the_page_in_the_clear_and_over_tls() {
     is_whole(&page, "http/1.1", IMAGES + 1);
     let page = load(site.config(Transport::H1), format!("http://localhost:{port}/moved"));
     is_whole(&page, "http/1.1", 6);
-    assert_eq!(page.fetches()[0].redirects, 1);
+    assert_eq!(page.records.fetches[0].redirects, 1);
 
     let mut site = Site::new("nginx-tls");
     let port = site.nginx("ssl");
@@ -188,7 +188,7 @@ fn nginx_serves_the_page_in_the_clear_and_over_tls() {
         let config = site.config_with(Transport::H1_TLS, tls);
         let page = load(config, format!("https://localhost:{port}/"));
         is_whole(&page, "http/1.1", 6);
-        let tls: Vec<_> = page.connections().iter().filter_map(|c| c.tls.clone()).collect();
+        let tls: Vec<_> = page.records.connections.iter().filter_map(|c| c.tls.clone()).collect();
         assert!(tls.iter().all(|tls| tls.version.name() == expected), "{tls:?}");
         // The first handshake of six gave tickets to those that came after it.
         assert!(tls.iter().any(|tls| !tls.resumed), "{tls:?}");
@@ -207,7 +207,7 @@ fn nginx_serves_the_page_over_http2_by_alpn_and_by_prior_knowledge() {
         let port = site.nginx(listen);
         let page = load(site.config(transport), format!("{scheme}://localhost:{port}/"));
         is_whole(&page, "h2", 1);
-        assert_eq!(page.connections()[0].rounds, 2);
+        assert_eq!(page.records.connections[0].rounds, 2);
     }
 }
 
@@ -225,7 +225,7 @@ fn h2o_serves_the_page_over_http2() {
         config.priorities = priorities;
         let page = load(config, format!("https://localhost:{port}/"));
         is_whole(&page, "h2", 1);
-        let tls = page.connections()[0].tls.as_ref().unwrap();
+        let tls = page.records.connections[0].tls.as_ref().unwrap();
         assert_eq!((tls.version.name(), &*tls.alpn), ("TLSv1.3", "h2"));
     }
 }
@@ -264,7 +264,7 @@ fn a_wrong_certificate_is_told_and_k_lets_it_pass() {
     let mut config = other.config(Transport::H2);
     config.hosts.insert("elsewhere.example", HostAddress::Address([127, 0, 0, 1].into()));
     let page = load(config, format!("https://localhost:{port}/"));
-    let why = |page: &PageLoad| match &page.fetches()[0].outcome {
+    let why = |page: &PageLoad| match &page.records.fetches[0].outcome {
         FetchOutcome::Failed(why) => why.clone(),
         FetchOutcome::Done => panic!("{page:?}"),
     };

@@ -42,8 +42,8 @@ fn a_page_is_loaded_in_the_order_of_its_urgencies_over_http1() {
     assert_eq!(millis(milestones.first_byte), 200);
     assert_eq!(millis(milestones.document), 200);
     assert_eq!(millis(milestones.load), 600);
-    assert_eq!(page.connections()[0].rounds, 5);
-    for fetch in page.fetches() {
+    assert_eq!(page.records.connections[0].rounds, 5);
+    for fetch in &page.records.fetches {
         let resource = page.resource(FetchId(fetch.id)).unwrap();
         assert_eq!(page.load().unwrap().url(resource).unwrap().to_string(), fetch.url);
     }
@@ -56,7 +56,7 @@ fn http2_is_told_the_priorities_and_needs_two_rounds() {
     let page = load(&mut world, trusted.config(Transport::BROWSER), "https://a.test/");
     // Connect, TLS, document, the rest.
     assert_eq!(millis(page.milestones().load), 400);
-    assert_eq!(page.connections()[0].rounds, 2);
+    assert_eq!(page.records.connections[0].rounds, 2);
     assert_eq!(page.load().unwrap().critical_path().len(), 2);
     let told: Vec<_> = world.seen.iter().map(|s| s.head.fields.find_str("priority")).collect();
     let (document, style, script, image) = (Some("u=0, i"), Some("u=0"), Some("u=1"), Some("i"));
@@ -72,7 +72,7 @@ fn a_page_whose_image_fails_is_never_loaded() {
         if seen.head.path == "/b.png" { Reply::Close } else { site(seen) }
     });
     let page = load(&mut world, config(Transport::H1), "http://a.test/");
-    let failed = page.fetches().iter().filter(|f| f.outcome != FetchOutcome::Done);
+    let failed = page.records.fetches.iter().filter(|f| f.outcome != FetchOutcome::Done);
     assert_eq!(failed.map(|fetch| &*fetch.url).collect::<Vec<_>>(), ["http://a.test/b.png"]);
     assert!(page.milestones().document.is_some());
     assert_eq!(page.milestones().load, None);

@@ -21,8 +21,8 @@ fn run(world: &mut World, config: ClientConfig, specs: Vec<FetchSpec>) -> FetchL
 }
 
 fn all_done(list: &FetchList, count: usize) {
-    assert_eq!(list.fetches().len(), count);
-    for record in list.fetches() {
+    assert_eq!(list.records.fetches.len(), count);
+    for record in &list.records.fetches {
         assert_eq!(record.outcome, FetchOutcome::Done, "{record:?}");
     }
 }
@@ -36,7 +36,7 @@ fn http1_uses_six_connections_and_no_more() {
     for n in 0..20 {
         assert_eq!(list.answer(FetchId(n)).unwrap().body, format!("/{n}").into_bytes());
     }
-    let connections = list.connections();
+    let connections = list.records.connections;
     assert_eq!(connections.iter().map(|c| c.requests).sum::<u32>(), 20);
     // 20 requests on 6 connections: two connections carry 4, four carry 3, each a round of its own.
     assert!(connections.iter().all(|c| c.rounds == c.requests && (3..=4).contains(&c.rounds)));
@@ -66,7 +66,7 @@ fn http2_carries_everything_on_one_connection_in_one_round() {
         let list = run(&mut world, settings, fetches(50));
         all_done(&list, 50);
         assert_eq!(world.opened(), 1);
-        let connection = &list.connections()[0];
+        let connection = &list.records.connections[0];
         assert_eq!(
             (connection.requests, connection.rounds, connection.protocol.name()),
             (50, 1, "h2")
@@ -96,8 +96,8 @@ fn without_keep_alive_each_request_has_a_connection_of_its_own() {
     let list = run(&mut world, settings, fetches(10));
     all_done(&list, 10);
     assert_eq!((world.opened(), world.most_open), (10, 6));
-    assert!(list.connections().iter().all(|connection| connection.requests == 1));
-    assert!(list.fetches().iter().all(|fetch| fetch.phases.connected.is_some()));
+    assert!(list.records.connections.iter().all(|connection| connection.requests == 1));
+    assert!(list.records.fetches.iter().all(|fetch| fetch.phases.connected.is_some()));
 }
 
 #[test]
@@ -130,7 +130,7 @@ fn a_kept_connection_that_dies_before_the_answer_is_replaced_once() {
     specs[1].body = "a=1".into();
     let mut world = clear(script);
     let list = run(&mut world, settings.clone(), specs);
-    let outcome = &list.fetches()[1].outcome;
+    let outcome = &list.records.fetches[1].outcome;
     assert!(
         matches!(outcome, FetchOutcome::Failed(why) if why.contains("a.test:80")),
         "{outcome:?}"
@@ -139,7 +139,7 @@ fn a_kept_connection_that_dies_before_the_answer_is_replaced_once() {
     // A fresh connection that dies is the server's answer.
     let mut world = clear(|_| Reply::Close);
     let list = run(&mut world, settings, fetches(1));
-    assert!(matches!(list.fetches()[0].outcome, FetchOutcome::Failed(_)));
+    assert!(matches!(list.records.fetches[0].outcome, FetchOutcome::Failed(_)));
     assert_eq!(world.opened(), 1);
 }
 
@@ -170,7 +170,7 @@ fn a_refused_stream_is_tried_once_more() {
             _ => ok(b"x"),
         });
     let list = run(&mut world, config(Transport::H2_CLEAR), fetches(3));
-    let outcome = |id| &list.fetches().iter().find(|record| record.id == id).unwrap().outcome;
+    let outcome = |id| &list.records.fetches.iter().find(|record| record.id == id).unwrap().outcome;
     assert_eq!((outcome(0), outcome(1)), (&FetchOutcome::Done, &FetchOutcome::Done));
     let FetchOutcome::Failed(why) = outcome(2) else { panic!("{:?}", outcome(2)) };
     assert_eq!(why, "a.test:80 (10.0.0.2:80): the peer did not process the request");
@@ -180,7 +180,7 @@ fn a_refused_stream_is_tried_once_more() {
 #[test]
 fn the_phases_are_those_of_the_round_trips() {
     let phases = |list: &FetchList, id: usize| {
-        let phases = list.fetches()[id].phases;
+        let phases = list.records.fetches[id].phases;
         [phases.connected, phases.secured, phases.sent, phases.first_byte, phases.last_byte]
             .map(|at| at.map(|at| millis(Some(at))))
     };
@@ -193,10 +193,10 @@ fn the_phases_are_those_of_the_round_trips() {
     let mut world = World::new(Listener::Tls(trusted.server.clone()), |_| ok(b"x"));
     let list = run(&mut world, trusted.config(Transport::H1_TLS), fetches(1));
     assert_eq!(phases(&list, 0), [Some(100), Some(200), Some(200), Some(300), Some(300)]);
-    let tls = list.connections()[0].tls.as_ref().unwrap();
+    let tls = list.records.connections[0].tls.as_ref().unwrap();
     assert_eq!((tls.version.name(), &*tls.alpn), ("TLSv1.3", "http/1.1"));
     // An http URL was asked for; the transport decides on TLS and on the port that goes with it.
-    assert_eq!(list.connections()[0].remote, "10.0.0.2:443");
+    assert_eq!(list.records.connections[0].remote, "10.0.0.2:443");
 }
 
 #[test]
@@ -212,14 +212,14 @@ fn redirects_are_followed_across_origins_up_to_the_limit() {
         other => panic!("{other:?}"),
     };
     let list = run(&mut clear(chain), config(Transport::H1), fetches(2));
-    let record = list.fetches().iter().find(|record| record.id == 0).unwrap();
+    let record = list.records.fetches.iter().find(|record| record.id == 0).unwrap();
     assert_eq!((record.outcome.clone(), record.redirects), (FetchOutcome::Done, 2));
     assert_eq!(
         (&*record.url, record.status, record.body_bytes),
         ("http://b.test/end", Some(200), 4)
     );
     assert_eq!(list.answer(FetchId(0)).unwrap().body, b"here");
-    let record = list.fetches().iter().find(|record| record.id == 1).unwrap();
+    let record = list.records.fetches.iter().find(|record| record.id == 1).unwrap();
     let FetchOutcome::Failed(why) = &record.outcome else { panic!("{record:?}") };
     assert_eq!(why, "more than 10 redirects, the last one to http://a.test/12");
 }
@@ -230,7 +230,7 @@ fn redirects_in_a_circle_are_told() {
         |seen: &world::Seen| redirect(302, if seen.head.path == "/0" { "/b" } else { "/0" });
     let mut world = clear(circle);
     let list = run(&mut world, config(Transport::H1), fetches(1));
-    let FetchOutcome::Failed(why) = &list.fetches()[0].outcome else { panic!() };
+    let FetchOutcome::Failed(why) = &list.records.fetches[0].outcome else { panic!() };
     assert!(why.starts_with("the redirects run in a circle: http://a.test/0"), "{why}");
     assert_eq!(world.seen.len(), 2);
 }
@@ -241,7 +241,7 @@ fn a_redirect_limit_of_zero_hands_the_redirect_over() {
     settings.redirects = 0;
     let list = run(&mut clear(|_| redirect(302, "/x")), settings, fetches(1));
     all_done(&list, 1);
-    assert_eq!(list.fetches()[0].status, Some(302));
+    assert_eq!(list.records.fetches[0].status, Some(302));
     assert_eq!(list.answer(FetchId(0)).unwrap().body, b"moved");
 }
 
@@ -257,7 +257,7 @@ fn a_request_body_of_any_size_is_sent_whole() {
         let mut world = World::new(listener, |_| Reply::Late(world::DELAY * 1_000, b"x".to_vec()));
         let list = run(&mut world, config(transport), specs);
         all_done(&list, 1);
-        let sent = list.connections()[0].bytes_sent;
+        let sent = list.records.connections[0].bytes_sent;
         assert!((1_000_000..1_010_000).contains(&sent), "{sent}");
     }
 }

@@ -84,7 +84,7 @@ fn load_page(config: ClientConfig, kind: ListenerKind, [down, up]: [Pieces; 2]) 
 
 fn all_arrived(page_load: &PageLoad) {
     let mut lengths: Vec<u64> = Vec::new();
-    for fetch in page_load.fetches() {
+    for fetch in &page_load.records.fetches {
         assert_eq!(fetch.outcome, FetchOutcome::Done, "{fetch:?}");
         lengths.push(fetch.body_bytes);
     }
@@ -129,7 +129,7 @@ fn a_page_over_3g_and_tls_arrives_whole_whatever_the_splits() {
             let kind = ListenerKind::Tls(trusted.server.clone());
             let load = load_page(trusted.config(transport), kind, [pieces; 2]);
             all_arrived(&load);
-            let [connection, ..] = load.connections() else { panic!("no connection") };
+            let [connection, ..] = &load.records.connections[..] else { panic!("no connection") };
             assert_eq!(connection.protocol.name(), alpn);
         }
     }
@@ -145,13 +145,13 @@ fn a_small_request_is_answered_beside_an_h2_download_of_a_megabyte() {
     };
     let both = run_list(Policy::RoundRobin, FetchList::new(specs.clone(), Bodies::Keep));
     let ended = |list: &FetchList, id: u32| {
-        let record = list.fetches().iter().find(|record| record.id == id).unwrap();
+        let record = list.records.fetches.iter().find(|record| record.id == id).unwrap();
         assert_eq!(record.outcome, FetchOutcome::Done);
         record.phases.last_byte.unwrap()
     };
     assert_eq!(both.answer(FetchId(0)).unwrap().body.len(), 1_000_000);
     assert_eq!(both.answer(FetchId(1)).unwrap().body, alone.answer(FetchId(0)).unwrap().body);
-    assert_eq!(both.connections().len(), 1);
+    assert_eq!(both.records.connections.len(), 1);
     // Two round trips of 300 ms and the serialisation of 1.2 kB.
     let alone = ended(&alone, 0).since(START);
     assert!((ms(610)..ms(616)).contains(&alone), "{alone:?}");
@@ -274,7 +274,7 @@ fn a_request_takes_a_connect_and_a_round_trip_exactly() {
     let client = Client::new(config(Transport::H1), list);
     let (mut world, near, _) = joined(Path::delay(ms(50)), client, ListenerKind::Clear);
     assert_eq!(world.run_until_finished(near), Ended::Finished);
-    let phases = world.end_point(near).work().fetches()[0].phases;
+    let phases = world.end_point(near).work().records.fetches[0].phases;
     let since = |at: Option<Instant>| at.unwrap().since(START);
     assert_eq!(
         [phases.connected, phases.sent, phases.first_byte, phases.last_byte].map(since),

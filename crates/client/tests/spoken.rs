@@ -19,7 +19,7 @@ fn run(speaks: Speaks, config: ClientConfig, reply: fn() -> Reply) -> (World, Fe
     let mut world = World::new(Listener::Clear(speaks), move |_| reply());
     let client = world.run(Client::new(config, FetchList::new(fetches(20), Bodies::Discard)));
     let list = client.into_work();
-    assert!(list.fetches().iter().all(|fetch| fetch.outcome == FetchOutcome::Done));
+    assert!(list.records.fetches.iter().all(|fetch| fetch.outcome == FetchOutcome::Done));
     (world, list)
 }
 
@@ -33,8 +33,8 @@ fn the_client_counts_of_heads_what_the_server_counts() {
     ] {
         let (world, list) = run(speaks, config(transport), || ok(b"body"));
         let far = world.header_bytes();
-        assert_eq!(list.connections().len(), far.len());
-        for connection in list.connections() {
+        assert_eq!(list.records.connections.len(), far.len());
+        for connection in &list.records.connections {
             let (near, far) = (connection.headers.unwrap(), far[connection.id as usize]);
             assert_eq!((near.sent, near.received), (far.received, far.sent));
             assert_eq!(
@@ -51,11 +51,17 @@ fn a_push_is_counted_where_the_client_lets_the_server_make_it() {
     let mut settings = config(Transport::H2_CLEAR);
     settings.h2.enable_push = true;
     let (_, list) = run(Speaks::Http2, settings, push);
-    assert_eq!((list.connections()[0].requests, list.connections()[0].pushed), (20, 20));
+    assert_eq!(
+        (list.records.connections[0].requests, list.records.connections[0].pushed),
+        (20, 20)
+    );
     let mut settings = config(SPDY);
     settings.spdy.enable_push = true;
     let (_, list) = run(Speaks::Spdy(Version::V3_1), settings, push);
-    assert_eq!((list.connections()[0].requests, list.connections()[0].pushed), (20, 20));
+    assert_eq!(
+        (list.records.connections[0].requests, list.records.connections[0].pushed),
+        (20, 20)
+    );
     let (_, list) = run(Speaks::Http2, config(Transport::H2_CLEAR), push);
-    assert_eq!(list.connections()[0].pushed, 0);
+    assert_eq!(list.records.connections[0].pushed, 0);
 }

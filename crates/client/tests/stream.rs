@@ -62,7 +62,7 @@ fn run(way: Way, streams: &[SyntheticStream]) -> Run {
             world.connect(near, far, Path::delay(DELAY));
             assert_eq!(world.run_until_finished(near), Ended::Finished);
             let work = world.take(near).into_work();
-            Run { fetches: work.fetches().to_vec(), tokens: work.tokens().collect() }
+            Run { fetches: work.records.fetches.to_vec(), tokens: work.tokens().collect() }
         }
         Way::WebSocket => {
             let url = "http://a.test/ws/stream".parse().unwrap();
@@ -79,7 +79,7 @@ fn run(way: Way, streams: &[SyntheticStream]) -> Run {
             world.connect(near, far, Path::delay(DELAY));
             assert_eq!(world.run_until_finished(near), Ended::Finished);
             let talk = world.take(near).into_conversation();
-            Run { fetches: talk.fetches().to_vec(), tokens: talk.tokens().collect() }
+            Run { fetches: talk.records.fetches.to_vec(), tokens: talk.tokens().collect() }
         }
     }
 }

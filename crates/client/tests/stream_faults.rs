@@ -16,7 +16,7 @@ fn reason(delivery: Delivery, body: fn() -> String) -> String {
     let root = "http://a.test/".parse().unwrap();
     let work = StreamRequests::new(root, [stream], delivery);
     let done = world.run(Client::new(config(Transport::H1), work)).into_work();
-    match &done.fetches()[0].outcome {
+    match &done.records.fetches[0].outcome {
         FetchOutcome::Failed(reason) => reason.clone(),
         FetchOutcome::Done => String::new(),
     }

@@ -81,12 +81,12 @@ fn broken(record: &FetchRecord) -> &str {
 fn opening_takes_two_round_trips_and_each_serial_message_one() {
     let echo = speak(numbers(3), Pattern::Serial);
     // TCP 100 ms, the handshake 100 ms; the first message was to be sent when all began.
-    let all: Vec<_> = echo.fetches().iter().map(times).collect();
+    let all: Vec<_> = echo.records.fetches.iter().map(times).collect();
     assert_eq!(all, [(0, 200), (0, 300), (300, 400), (400, 500)]);
-    assert!(echo.fetches().iter().all(|record| record.outcome == FetchOutcome::Done));
-    assert_eq!(echo.fetches()[0].status, Some(101));
-    assert_eq!(echo.fetches()[0].url, "ws://a.test/ws/double");
-    let [connection] = echo.connections() else { panic!("one connection") };
+    assert!(echo.records.fetches.iter().all(|record| record.outcome == FetchOutcome::Done));
+    assert_eq!(echo.records.fetches[0].status, Some(101));
+    assert_eq!(echo.records.fetches[0].url, "ws://a.test/ws/double");
+    let [connection] = &echo.records.connections[..] else { panic!("one connection") };
     assert_eq!((connection.requests, connection.rounds, connection.protocol.name()), (4, 4, "ws"));
     // The server's Close comes a round trip after the last answer.
     assert_eq!(millis(connection.closed), 600);
@@ -95,9 +95,9 @@ fn opening_takes_two_round_trips_and_each_serial_message_one() {
 #[test]
 fn parallel_messages_are_all_answered_a_round_trip_after_the_opening() {
     let echo = speak(numbers(1000), Pattern::Parallel);
-    assert_eq!(echo.fetches().len(), 1001);
-    assert!(echo.fetches()[1..].iter().all(|record| times(record) == (0, 300)));
-    assert_eq!(echo.connections()[0].rounds, 2);
+    assert_eq!(echo.records.fetches.len(), 1001);
+    assert!(echo.records.fetches[1..].iter().all(|record| times(record) == (0, 300)));
+    assert_eq!(echo.records.connections[0].rounds, 2);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn a_wrong_answer_fails_its_message_by_rule_and_no_other() {
     let mut messages = numbers(3);
     messages[1].answer = "5".into();
     let echo = speak(messages, Pattern::Serial);
-    let reasons: Vec<_> = echo.fetches().iter().map(broken).collect();
+    let reasons: Vec<_> = echo.records.fetches.iter().map(broken).collect();
     let rule = "an answer is its message's echo: `4` came back where `5` belongs";
     assert_eq!(reasons, ["", "", rule, ""]);
 }
@@ -115,7 +115,7 @@ fn a_server_that_closes_fails_all_messages_that_are_left_with_its_reason() {
     let mut messages = numbers(3);
     messages[1].text = "four".into();
     let echo = speak(messages, Pattern::Serial);
-    let reasons: Vec<_> = echo.fetches().iter().map(broken).collect();
+    let reasons: Vec<_> = echo.records.fetches.iter().map(broken).collect();
     assert_eq!(reasons[..2], ["", ""]);
     assert_eq!(reasons.len(), 4);
     for reason in &reasons[2..] {
@@ -132,8 +132,8 @@ fn a_place_without_a_websocket_fails_the_opening_and_every_message() {
     let talk = EchoSocket::new(numbers(2), Pattern::Parallel);
     let client = WebSocketClient::new(clear(), own, talk);
     let echo = run(client, ListenerKind::Clear, WebSocketSettings::default()).echo;
-    assert_eq!(echo.fetches().len(), 3);
-    for record in echo.fetches() {
+    assert_eq!(echo.records.fetches.len(), 3);
+    for record in &echo.records.fetches {
         assert!(broken(record).contains("the server opens no WebSocket there"), "{record:?}");
     }
 }
@@ -154,7 +154,7 @@ fn either_side_writes_header_and_payload_apart_where_it_is_set_to_clear_and_secu
             let client = WebSocketClient::new(config, own(client, None), talk);
             let ws = WebSocketSettings { writes: server, ..WebSocketSettings::default() };
             let Ran { echo, up, down } = run(client, kind, ws);
-            assert!(echo.fetches().iter().all(|record| record.outcome == FetchOutcome::Done));
+            assert!(echo.records.fetches.iter().all(|record| record.outcome == FetchOutcome::Done));
             (up, down)
         };
         let whole = writes(Writes::One, Writes::One);
@@ -184,8 +184,8 @@ fn messages_are_compressed_where_both_sides_want_it_and_else_not() {
         let client = WebSocketClient::new(clear(), own, EchoSocket::new(messages, Pattern::Serial));
         let ws = WebSocketSettings { deflate: server, ..WebSocketSettings::default() };
         let echo = run(client, ListenerKind::Clear, ws).echo;
-        assert!(echo.fetches().iter().all(|record| record.outcome == FetchOutcome::Done));
-        echo.connections()[0].bytes_received
+        assert!(echo.records.fetches.iter().all(|record| record.outcome == FetchOutcome::Done));
+        echo.records.connections[0].bytes_received
     };
     let offer = Some(DeflateOffer::default());
     assert!(bytes(offer, offer) < 500);
@@ -201,7 +201,7 @@ fn patience_ends_with_the_whole_and_names_the_time() {
     let talk = EchoSocket::new(numbers(3), Pattern::Serial);
     let client = WebSocketClient::new(config, own(Writes::One, None), talk);
     let echo = run(client, ListenerKind::Clear, WebSocketSettings::default()).echo;
-    let reasons: Vec<_> = echo.fetches().iter().map(broken).collect();
+    let reasons: Vec<_> = echo.records.fetches.iter().map(broken).collect();
     let late = "the fetch was not done within 350 ms";
     assert_eq!(reasons, ["", "", late, late]);
 }

@@ -82,9 +82,9 @@ impl Server {
         let mut reactor = Reactor::new(ReactorSettings::default(), Stop::new().unwrap()).unwrap();
         reactor.run(&mut client).unwrap();
         let done = client.into_conversation();
-        assert_eq!(done.fetches().len(), numbers.len() + 1);
-        assert_eq!(done.connections().len(), 1);
-        let broken = done.fetches().iter().find_map(|record| match &record.outcome {
+        assert_eq!(done.records.fetches.len(), numbers.len() + 1);
+        assert_eq!(done.records.connections.len(), 1);
+        let broken = done.records.fetches.iter().find_map(|record| match &record.outcome {
             FetchOutcome::Failed(reason) => Some(reason.clone()),
             FetchOutcome::Done => None,
         });

@@ -97,7 +97,9 @@ pub trait EndPoint {
     fn handle_start(&mut self, _now: Instant) {}
 
     /// A listener accepted a connection: give it an id, or None to have it closed.
-    fn handle_accepted(&mut self, now: Instant, accepted: Accepted) -> Option<SocketId>;
+    fn handle_accepted(&mut self, _now: Instant, _accepted: Accepted) -> Option<SocketId> {
+        None
+    }
 
     /// A connect has succeeded, from this local address.
     fn handle_connected(&mut self, now: Instant, socket: SocketId, local: SocketAddr);

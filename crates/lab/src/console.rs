@@ -1,15 +1,67 @@
-//! The one home of printing.
+//! The one home of printing. The one rule: no character that a terminal obeys leaves this program, whoever wrote it
+//! ([`unit::escape_lines`]), but for the colours of our own reports.
 #![allow(clippy::print_stdout, clippy::print_stderr)]
 
 use crate::error::CliError;
 use os::reactor::Stop;
 use os::signal::Interrupts;
+use std::borrow::Cow;
 use std::io::{IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-/// Prints `text` as it is to standard output. A reader that has gone away (`| head`) is not an error.
+/// Prints `text` to standard output. A reader that has gone away (`| head`) is not an error.
 pub(crate) fn print(text: &str) -> Result<(), CliError> {
+    put(&unit::escape_lines(text))
+}
+
+/// Prints JSON to standard output: what a terminal obeys stands escaped in its texts.
+pub(crate) fn print_json(json: &str) -> Result<(), CliError> {
+    put(&escaped_json(json))
+}
+
+/// Prints a report that may set colours. The texts in it are clean already ([`crate::foreign`]).
+pub(crate) fn print_coloured(text: &str) -> Result<(), CliError> {
+    if !colour() {
+        return print(text);
+    }
+    put(&keep_colours(text))
+}
+
+/// Escapes all but the sequences that set colours: ESC, `[`, digits and semicolons, `m` (ECMA-48 §8.3.117).
+fn keep_colours(text: &str) -> String {
+    let mut parts = text.split('\x1b');
+    let mut kept = unit::escape_lines(parts.next().unwrap_or_default()).into_owned();
+    for part in parts {
+        let figures = part.strip_prefix('[').and_then(|rest| rest.split_once('m'));
+        let is_figure = |c: char| c.is_ascii_digit() || c == ';';
+        match figures.filter(|(figures, _)| figures.chars().all(is_figure)) {
+            Some((figures, rest)) => {
+                kept.push_str(&format!("\x1b[{figures}m{}", unit::escape_lines(rest)));
+            }
+            None => kept.push_str(&format!("\\u{{1b}}{}", unit::escape_lines(part))),
+        }
+    }
+    kept
+}
+
+/// JSON has control characters and the like in its texts alone, where `\u` and four figures stand for each.
+fn escaped_json(json: &str) -> Cow<'_, str> {
+    if unit::escape_lines(json) == json {
+        return Cow::Borrowed(json);
+    }
+    let mut safe = String::with_capacity(json.len() + 16);
+    for c in json.chars() {
+        if unit::escape_lines(c.encode_utf8(&mut [0; 4])).len() > c.len_utf8() {
+            safe.push_str(&format!("\\u{:04x}", u32::from(c)));
+        } else {
+            safe.push(c);
+        }
+    }
+    Cow::Owned(safe)
+}
+
+fn put(text: &str) -> Result<(), CliError> {
     let mut out = std::io::stdout().lock();
     match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -21,12 +73,12 @@ pub(crate) fn print(text: &str) -> Result<(), CliError> {
 
 /// Prints a note to standard error.
 pub(crate) fn note(text: &str) {
-    eprintln!("{text}");
+    eprintln!("{}", unit::escape_lines(text));
 }
 
 /// Prints why a command ended early.
 pub(crate) fn print_error(error: &CliError) {
-    eprintln!("{error}");
+    note(&error.to_string());
 }
 
 /// Whether standard output shows colours.
@@ -51,7 +103,7 @@ pub(crate) fn read_job<J: serde::de::DeserializeOwned>() -> Result<Option<J>, Cl
 pub(crate) fn print_job<J: serde::Serialize>(job: &J) -> Result<(), CliError> {
     let mut text = serde_json::to_string(job).map_err(CliError::failed)?;
     text.push('\n');
-    print(&text)
+    put(&text)
 }
 
 /// Takes over Ctrl-C, which makes `stop` stop from now on.
@@ -72,4 +124,29 @@ pub(crate) fn stop_on_interrupt(stop: &Stop) -> Result<Arc<Interrupts>, CliError
 /// Columns of the terminal; 100 where there is none.
 pub(crate) fn width() -> usize {
     console::Term::stdout().size_checked().map_or(100, |(_, columns)| usize::from(columns))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn colours_stay_and_nothing_else_that_a_terminal_obeys() {
+        let text = "\x1b[1;32mgreen\x1b[0m \x1b]0;title\x07 \x1b[2J \u{9b}m\n";
+        assert_eq!(
+            keep_colours(text),
+            "\x1b[1;32mgreen\x1b[0m \\u{1b}]0;title\\u{7} \\u{1b}[2J \\u{9b}m\n"
+        );
+    }
+
+    #[test]
+    fn json_stays_json() {
+        let json = serde_json::to_string("\u{1b}[\u{9b}\u{202e}\u{7f}\n\u{fc}").unwrap();
+        let safe = escaped_json(&json);
+        assert_eq!(safe, "\"\\u001b[\\u009b\\u202e\\u007f\\n\u{fc}\"");
+        assert_eq!(
+            serde_json::from_str::<String>(&safe).unwrap(),
+            "\u{1b}[\u{9b}\u{202e}\u{7f}\n\u{fc}"
+        );
+    }
 }

@@ -24,12 +24,14 @@ mod console;
 mod environment;
 mod error;
 mod files_adapter;
+mod foreign;
 mod get;
 mod inputs;
 mod key_log;
 mod link;
 mod load;
 mod machine;
+mod named_file;
 mod race;
 mod trial;
 

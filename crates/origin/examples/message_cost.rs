@@ -11,7 +11,10 @@ use proto::schedule::RoundRobin;
 use proto::ws::{
     Agreed, ClientHandshake, DeflateOffer, Event as WsEvent, Key, MessageKind, Offer, Role, Via,
 };
-use proto::{ClientConnection, Event, Fin, Method, RequestHead, Scheme, StreamId, h1, h2, ws};
+use proto::{
+    ByteStreamConnection as _, ClientConnection as _, Event, Fin, Method, RequestHead, Scheme,
+    StreamId, h1, h2, ws,
+};
 use std::error::Error;
 use std::time::Duration;
 use trace::Tracer;
@@ -48,7 +51,7 @@ fn open_h1() -> h1::Client {
 }
 
 fn open_h2() -> h2::Client {
-    h2::Client::new(NOW, h2::Settings::client(), Box::new(RoundRobin::new()), Tracer::off())
+    h2::Client::new(NOW, h2::Settings::client(), Box::new(RoundRobin::default()), Tracer::off())
 }
 
 /// The origin with one connection on it.
@@ -86,7 +89,7 @@ impl Far {
 }
 
 /// Posts one after another.
-fn requests(messages: u32, mut client: Box<dyn ClientConnection>) -> Outcome<Duration> {
+fn requests(messages: u32, mut client: Box<dyn transport::ClientByteStream>) -> Outcome<Duration> {
     let mut far = Far::open()?;
     let mut bytes = SendBuf::new();
     let mut head = RequestHead::get(Scheme::Http, "localhost", "/echo");

@@ -8,7 +8,8 @@ use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::schedule::RoundRobin;
 use proto::{
-    Connection, Event, Fin, RequestHead, ResponseHead, Scheme, ServerConnection, Status, h2,
+    ByteStreamConnection, Connection, Event, Fin, RequestHead, ResponseHead, Scheme,
+    ServerConnection, Status, h2,
 };
 use secure::{Authority, AuthoritySpec, Layer, ServerTls, ServerTlsOptions, Tls};
 use std::io::{Read, Write};
@@ -195,7 +196,7 @@ fn serve_pushing() -> (SocketAddr, Receiver<String>) {
 
 /// Serves a connection until the browser is through with it.
 fn push_on(mut tcp: TcpStream, mut layer: Layer, asked: &Sender<String>) {
-    let (settings, turns) = (h2::Settings::server(), Box::new(RoundRobin::new()));
+    let (settings, turns) = (h2::Settings::server(), Box::new(RoundRobin::default()));
     let mut server = h2::Server::new(os::clock::now(), settings, turns, Tracer::off());
     let mut buffer = vec![0; 64 * 1024];
     loop {

@@ -9,8 +9,8 @@ use origin::{
 use proto::h2::Settings;
 use proto::schedule::RoundRobin;
 use proto::{
-    ClientConnection as _, Connection as _, Event, Fields, Fin, RequestHead, ResponseHead, Scheme,
-    Status,
+    ByteStreamConnection as _, ClientConnection as _, Connection as _, Event, Fields, Fin,
+    RequestHead, ResponseHead, Scheme, Status,
 };
 use sim::{Connections, Host, Path, Script, Scripted, Transcript, World};
 use std::cell::RefCell;
@@ -326,7 +326,7 @@ impl Script for Bodies {
 #[test]
 fn many_bodies_at_once_come_whole_through_small_limits() {
     let settings = Settings { stream_window: 70_000, ..Settings::client() };
-    let turns = Box::new(RoundRobin::new());
+    let turns = Box::new(RoundRobin::default());
     let mut client = proto::h2::Client::new(START, settings, turns, trace::Tracer::off());
     for index in 0..20 {
         let path = format!("/image/{index}?bytes=300000");

@@ -89,7 +89,18 @@ fn arguments() -> Result<(PairSpec, Option<OsString>), Box<dyn std::error::Error
     }
     let near = arguments.collect();
     let topology = TopologySpec::default();
-    Ok((PairSpec { topology, forward, far, near, cpus: Vec::new(), ready, timeout: None }, packets))
+    Ok((
+        PairSpec {
+            topology,
+            forward,
+            far,
+            near,
+            cpus: os::process::CpuSet::any(),
+            ready,
+            timeout: None,
+        },
+        packets,
+    ))
 }
 
 fn tell(spec: &PairSpec, report: &PairReport) {

@@ -14,6 +14,7 @@ pub mod net;
 pub mod process;
 pub mod process_tree;
 pub mod reactor;
+pub mod replace;
 pub mod signal;
 pub mod tcp;
 pub mod udp;

@@ -3,11 +3,11 @@
 #![allow(unsafe_code)]
 
 mod before_exec;
-mod cores;
+mod cpus;
 mod init;
 mod usage;
 
-pub use cores::{allowed_cpus, pin};
+pub use cpus::{Cpu, CpuSet};
 pub(crate) use init::Init;
 pub use usage::{Counter, Usage, children_usage, own_usage, thread_waited};
 
@@ -17,7 +17,6 @@ use crate::cgroup;
 use crate::error::Os;
 use crate::process_tree;
 use before_exec::{Maps, prepare, tie_to_parent};
-use cores::cpu_set;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -49,8 +48,8 @@ pub enum User {
 pub struct Setup<'a> {
     /// Its process group.
     pub group: Group,
-    /// The CPUs that it may run on; empty: any.
-    pub cpus: Vec<usize>,
+    /// The CPUs that it may run on.
+    pub cpus: CpuSet,
     /// The network namespace that it enters.
     pub network: Option<BorrowedFd<'a>>,
     /// Whether it needs a /proc of its own, because it is in another PID namespace than we are. Where the system
@@ -114,7 +113,7 @@ pub fn spawn(mut command: Command, setup: Setup<'_>) -> Result<Child, Os> {
     let program = command.get_program().to_string_lossy().into_owned();
     let group = setup.group;
     let network = setup.network.map(|fd| fd.as_raw_fd());
-    let cpus = cpu_set(&setup.cpus);
+    let cpus = setup.cpus.to_kernel();
     let own_proc = setup.own_proc;
     let maps = (setup.user == User::Ordinary).then(Maps::to_ordinary);
     let entry = setup.account.as_ref().and_then(|account| account.entry().ok()).map(Arc::new);
@@ -175,6 +174,11 @@ impl Child {
             Some((time, _)) => Some(time.user + time.system),
             None => process_tree::cpu_time(self.id()),
         }
+    }
+
+    /// See [`was_stopped`].
+    pub fn was_stopped(&self) -> bool {
+        self.exit.is_none() && was_stopped(self.id())
     }
 
     /// Waits until it has ended; None when `timeout` came first.
@@ -280,6 +284,18 @@ impl Drop for Child {
             let _ = self.wait(Some(Duration::from_secs(5)));
         }
     }
+}
+
+/// Whether somebody has stopped our child of this number (SIGSTOP), even if it was continued since. The kernel forgets it
+/// when the child ends.
+pub fn was_stopped(child: u32) -> bool {
+    let events = libc::WSTOPPED | libc::WCONTINUED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: plain data, zero is a valid value of each field.
+    let mut info: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    // SAFETY: a valid structure to write to.
+    let result = unsafe { libc::waitid(libc::P_PID, child, &raw mut info, events) };
+    // SAFETY: waitid fills this field, or leaves it zero where nothing has happened.
+    result == 0 && unsafe { info.si_pid() } != 0
 }
 
 /// Arranges that this process is killed when its parent ends.

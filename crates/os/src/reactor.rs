@@ -42,7 +42,7 @@ pub use stop::Stop;
 use crate::buffer_pool::BufferPool;
 use crate::clock;
 use crate::error::Os;
-use crate::process;
+use crate::process::CpuSet;
 use crate::tcp::{Listener, TcpFacts};
 use crate::udp::{DatagramCounters, DatagramSocket, ReceiveArena};
 use endpoint::{EndPoint, SendBuf, SocketError, SocketId};
@@ -163,8 +163,8 @@ impl Reactor {
 
     /// Drives `end_point` until it gives `Action::Finish` and what is pending is sent.
     pub fn run<E: EndPoint + ?Sized>(&mut self, end_point: &mut E) -> Result<(), Os> {
-        if let Some(core) = self.settings.core {
-            process::pin(&[core])?;
+        if let Some(cpu) = self.settings.cpu {
+            CpuSet::from(cpu).pin()?;
         }
         self.finishing = false;
         self.lag = (self.settings.timing == Timing::On).then(LagWatch::begin);

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::schedule::RoundRobin;
 use proto::{
-    ClientConnection, Connection, Event, Fin, RequestHead, ResponseHead, Scheme, ServerConnection,
-    Status, h2, spdy, ws,
+    ByteStreamConnection, ClientConnection, Event, Fin, RequestHead, ResponseHead, Scheme,
+    ServerConnection, Status, h2, spdy, ws,
 };
 use std::time::Duration;
 use trace::Tracer;
@@ -53,7 +53,7 @@ fn cpu() -> Duration {
 }
 
 /// Moves what one side has to send to the other.
-fn carry(from: &mut impl Connection, out: &mut SendBuf, mut take: impl FnMut(&[u8])) {
+fn carry(from: &mut impl ByteStreamConnection, out: &mut SendBuf, mut take: impl FnMut(&[u8])) {
     while from.wants_transmit() {
         from.poll_transmit(NOW, out, 64 * 1024);
         for chunk in out.chunks() {
@@ -63,7 +63,10 @@ fn carry(from: &mut impl Connection, out: &mut SendBuf, mut take: impl FnMut(&[u
     }
 }
 
-fn exchange<C: ClientConnection, S: ServerConnection>(
+fn exchange<
+    C: ClientConnection + ByteStreamConnection,
+    S: ServerConnection + ByteStreamConnection,
+>(
     client: &mut C,
     server: &mut S,
     body: &Bytes,
@@ -104,14 +107,14 @@ fn exchange<C: ClientConnection, S: ServerConnection>(
 }
 
 fn over_h2(body: &Bytes) -> Duration {
-    let turns = || Box::new(RoundRobin::new());
+    let turns = || Box::new(RoundRobin::default());
     let mut client = h2::Client::new(NOW, h2::Settings::client(), turns(), Tracer::off());
     let mut server = h2::Server::new(NOW, h2::Settings::server(), turns(), Tracer::off());
     exchange(&mut client, &mut server, body)
 }
 
 fn over_spdy(body: &Bytes, effort: spdy::Effort) -> Duration {
-    let turns = || Box::new(RoundRobin::new());
+    let turns = || Box::new(RoundRobin::default());
     let version = spdy::Version::V3_1;
     let near = spdy::Settings { effort, ..spdy::Settings::client(version) };
     let far = spdy::Settings { effort, ..spdy::Settings::server(version) };

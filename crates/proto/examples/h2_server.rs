@@ -14,7 +14,7 @@ fn main() -> std::io::Result<()> {
     loop {
         let (tcp, _) = listener.accept()?;
         std::thread::spawn(move || {
-            let turns = Box::new(RoundRobin::new());
+            let turns = Box::new(RoundRobin::default());
             let now = support::drive::now();
             let server = Server::new(now, Settings::server(), turns, Tracer::off());
             support::site::serve(&tcp, server)

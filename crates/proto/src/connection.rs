@@ -1,12 +1,16 @@
 //! What every connection can do, whatever it speaks. The one rule: a connection is driven, it never
 //! acts by itself.
 //!
-//! The driver's loop:
-//! 1. bytes arrive: call [`Connection::handle_bytes`] until it returns None; it takes bytes off the
-//!    front of `input` and gives at most one event a call. Body bytes are borrowed from `input`.
+//! An application sees a [`Connection`]: commands, queries and [`Event`]s. Its driver sees one of two
+//! extensions: [`ByteStreamConnection`] over TCP or TLS, and
+//! [`MultiplexedConnection`](crate::MultiplexedConnection) over QUIC.
+//!
+//! The driver's loop over a byte stream:
+//! 1. bytes arrive: call [`ByteStreamConnection::handle_bytes`] until it returns None; it takes bytes off
+//!    the front of `input` and gives at most one event a call. Body bytes are borrowed from `input`.
 //! 2. commands are given (`request`, `respond`, `send`, `reset`, …).
-//! 3. [`Connection::poll_transmit`] is called when the layer below can take bytes, and not before:
-//!    the scheduler decides there which stream goes next, as late as it can.
+//! 3. [`ByteStreamConnection::poll_transmit`] is called when the layer below can take bytes, and not
+//!    before: the scheduler decides there which stream goes next, as late as it can.
 //! 4. [`Connection::poll_timeout`] tells when to call [`Connection::handle_timeout`].
 //!
 //! Commands and time-outs may leave events behind: call `handle_bytes` with an empty input to get them.
@@ -130,25 +134,15 @@ pub enum Event<'i> {
     },
 }
 
-/// What clients and servers share.
+/// What clients and servers share, and all that an application sees: commands, queries and time.
 pub trait Connection {
-    /// Takes received bytes off the front of `input`; gives at most one event. Call until None.
-    fn handle_bytes<'i>(&mut self, now: Instant, input: &mut &'i [u8]) -> Option<Event<'i>>;
-
-    /// The peer will send nothing more. Follow with `handle_bytes` on an empty input for its events.
-    fn handle_eof(&mut self, now: Instant);
-
-    /// The time that `poll_timeout` told has come. Follow with `handle_bytes` on an empty input.
+    /// The time that `poll_timeout` told has come. Events may follow.
     fn handle_timeout(&mut self, now: Instant);
 
     /// When to call `handle_timeout`; None for never.
     fn poll_timeout(&self) -> Option<Instant>;
 
-    /// Appends about `limit` bytes to send to `out`; a frame is never cut for the limit. The scheduler
-    /// chooses body bytes frame by frame.
-    fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, limit: usize);
-
-    /// Whether `poll_transmit` would give something now.
+    /// Whether the connection has something for the layer below to send now.
     fn wants_transmit(&self) -> bool;
 
     /// Gives back credit for `bytes` of body that the application has dealt with.
@@ -160,7 +154,7 @@ pub trait Connection {
     /// Queues trailer fields and ends this side of the stream.
     fn send_trailers(&mut self, stream: StreamId, fields: &Fields) -> Result<(), Misuse>;
 
-    /// Body bytes queued and not yet given to `poll_transmit`'s caller.
+    /// Body bytes queued and not yet given to the layer below.
     fn unsent(&self, stream: StreamId) -> usize;
 
     /// Credit of the peer that bytes queued now would meet. Without flow control it has no bound.
@@ -183,6 +177,19 @@ pub trait Connection {
 
     /// Where the connection stands.
     fn state(&self) -> ConnectionState;
+}
+
+/// A connection over one ordered stream of bytes: TCP, with TLS or without.
+pub trait ByteStreamConnection: Connection {
+    /// Takes received bytes off the front of `input`; gives at most one event. Call until None.
+    fn handle_bytes<'i>(&mut self, now: Instant, input: &mut &'i [u8]) -> Option<Event<'i>>;
+
+    /// The peer will send nothing more. Follow with `handle_bytes` on an empty input for its events.
+    fn handle_eof(&mut self, now: Instant);
+
+    /// Appends about `limit` bytes to send to `out`; a frame is never cut for the limit. The scheduler
+    /// chooses body bytes frame by frame.
+    fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, limit: usize);
 }
 
 /// A whole response whose head equals the previous one.

@@ -1,6 +1,6 @@
 //! Errors name blame and blast radius.
 
-use crate::stream_id::StreamId;
+use crate::StreamId;
 use thiserror::Error as ThisError;
 
 /// How far an error reaches.

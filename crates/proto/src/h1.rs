@@ -13,7 +13,7 @@
 //! ```
 //! use proto::h1::{Server, ServerSettings};
 //! use endpoint::SendBuf;
-//! use proto::{Connection, Event, Fin, ResponseHead, ServerConnection, Status};
+//! use proto::{ByteStreamConnection, Connection, Event, Fin, ResponseHead, ServerConnection, Status};
 //! use unit::Instant;
 //!
 //! let now = Instant::ZERO;

@@ -6,12 +6,12 @@
 //!
 //! ```
 //! use endpoint::SendBuf;
-//! use proto::{ClientConnection, Connection, Event, Fin, RequestHead, Scheme};
+//! use proto::{ClientConnection, ByteStreamConnection, Connection, Event, Fin, RequestHead, Scheme};
 //! use proto::{h2::{Client, Server, Settings}, schedule::RoundRobin};
 //! use {trace::Tracer, unit::Instant};
 //!
 //! let now = Instant::ZERO;
-//! let turns = || Box::new(RoundRobin::new());
+//! let turns = || Box::new(RoundRobin::default());
 //! let mut client = Client::new(now, Settings::client(), turns(), Tracer::off());
 //! let mut server = Server::new(now, Settings::server(), turns(), Tracer::off());
 //! let stream = client.request(now, &RequestHead::get(Scheme::Http, "a.test", "/"), Fin::Last)?;
@@ -36,7 +36,6 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub use crate::multiplex::guard::{Allowance, Limits};
-pub use crate::multiplex::timers::KeepAlive;
+pub use crate::multiplex::{Allowance, KeepAlive, Limits};
 pub use role::{Client, Server};
 pub use settings::{PrioritySignal, Settings};

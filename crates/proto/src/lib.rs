@@ -5,7 +5,7 @@
 //! behind a reactor, in a test without sleeps, under a fuzzer and in virtual time.
 //!
 //! ```
-//! use proto::{ClientConnection, Connection, Event, Fin, RequestHead, Scheme, h1};
+//! use proto::{ByteStreamConnection, ClientConnection, Event, Fin, RequestHead, Scheme, h1};
 //! use trace::Tracer;
 //! use unit::Instant;
 //!
@@ -29,17 +29,22 @@ pub mod h2;
 mod id_map;
 mod message;
 mod multiplex;
+mod multiplexed_connection;
 pub mod schedule;
 pub mod spdy;
 mod stream_id;
 pub mod ws;
 
 pub use connection::{
-    ClientConnection, Connection, ConnectionState, CountOnly, DirectReceive, Event, Fin, Repeated,
-    SendCredit, ServerConnection,
+    ByteStreamConnection, ClientConnection, Connection, ConnectionState, CountOnly, DirectReceive,
+    Event, Fin, Repeated, SendCredit, ServerConnection,
 };
 pub use error::{Error, Misuse, Refused, Scope};
 pub use id_map::{IdHasher, IdMap};
 pub use message::{Method, RequestHead, ResponseHead, Scheme, Status};
+pub use multiplexed_connection::{
+    Backlog, EarlyData, MultiplexedConnection, StreamAction, StreamKind, StreamTransmit,
+    TransportFacts,
+};
 pub use stream_id::StreamId;
 pub use wire::{Field, Fields};

@@ -1,7 +1,7 @@
 //! Heads of requests and responses, in the terms of RFC 9110, the same for every protocol.
 
+use crate::Fields;
 use std::fmt;
-use wire::Fields;
 
 /// A request method (RFC 9110 §9).
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Default)]

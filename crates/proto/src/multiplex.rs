@@ -23,3 +23,27 @@ pub(crate) mod streams;
 #[cfg(test)]
 pub(crate) mod tests;
 pub(crate) mod timers;
+
+pub(crate) use draining::Draining;
+pub(crate) use events::Events;
+pub(crate) use flow::{ConnectionWindows, Overflow, ReceiveWindow, SendWindow};
+pub(crate) use framing::{
+    Announcement, Answered, Framing, Misplaced, Next, OutgoingFrame, PeerLimits, Prioritised,
+    Promise, Rule, Rules, Timed, rule,
+};
+pub use guard::{Allowance, Limits};
+pub(crate) use guard::{Guard, TooMuch};
+pub(crate) use log::Log;
+pub(crate) use outbox::{FrameWriter, Outbox};
+pub(crate) use outgoing::{Ending, Outgoing};
+pub(crate) use reader::{Payload, Reader};
+pub(crate) use send_order::{OpeningPriority, Readiness, SendOrder};
+pub(crate) use session::{
+    Admission, DataFrame, Endowment, Over, Received, Session, SessionSettings,
+};
+pub(crate) use state::{State, Step};
+pub(crate) use status::{Gone, Role, StreamStatus};
+pub(crate) use stream::{BadData, BodyLength, Opener, Stream, Update, Windows};
+pub(crate) use streams::Streams;
+pub use timers::KeepAlive;
+pub(crate) use timers::{Timer, Timers};

@@ -33,7 +33,7 @@ mod spdy_levels;
 #[cfg(test)]
 mod tests;
 
-use crate::stream_id::StreamId;
+use crate::StreamId;
 pub use auto::Auto;
 pub use dependency_tree::DependencyTree;
 pub use fifo::Fifo;

@@ -7,12 +7,12 @@
 //!
 //! ```
 //! use endpoint::SendBuf;
-//! use proto::{ClientConnection, Connection, Event, Fin, RequestHead, Scheme};
+//! use proto::{ClientConnection, ByteStreamConnection, Connection, Event, Fin, RequestHead, Scheme};
 //! use proto::{schedule::RoundRobin, spdy::{Client, Server, Settings, Version}};
 //! use {trace::Tracer, unit::Instant};
 //!
 //! let now = Instant::ZERO;
-//! let turns = || Box::new(RoundRobin::new());
+//! let turns = || Box::new(RoundRobin::default());
 //! let mut client = Client::new(now, Settings::client(Version::V3_1), turns(), Tracer::off());
 //! let mut server = Server::new(now, Settings::server(Version::V3_1), turns(), Tracer::off());
 //! let stream = client.request(now, &RequestHead::get(Scheme::Http, "a.test", "/"), Fin::Last)?;
@@ -35,8 +35,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub use crate::multiplex::guard::{Allowance, Limits};
-pub use crate::multiplex::timers::KeepAlive;
+pub use crate::multiplex::{Allowance, KeepAlive, Limits};
 pub use role::{Client, Server};
 pub use settings::{Settings, Version};
 pub use wire::spdy::{Effort, Persistence, Setting, SettingId};

@@ -24,7 +24,7 @@ fn serve(settings: Settings) -> SocketAddr {
         for tcp in listener.incoming().flatten() {
             let settings = settings.clone();
             std::thread::spawn(move || {
-                let turns = Box::new(RoundRobin::new());
+                let turns = Box::new(RoundRobin::default());
                 let now = support::drive::now();
                 let server = Server::new(now, settings, turns, Tracer::off());
                 // A peer that goes away is nothing to a server.

@@ -9,8 +9,8 @@ use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::schedule::RoundRobin;
 use proto::{
-    ClientConnection, Connection, Event, Fin, RequestHead, ResponseHead, Scheme, ServerConnection,
-    Status, h1, h2, spdy,
+    ByteStreamConnection, ClientConnection, Connection, Event, Fin, RequestHead, ResponseHead,
+    Scheme, ServerConnection, Status, h1, h2, spdy,
 };
 use std::net::TcpListener;
 use std::process::Command;
@@ -36,7 +36,7 @@ fn response() -> ResponseHead {
 }
 
 /// Everything that a connection has to say.
-fn say(connection: &mut impl Connection) -> Vec<u8> {
+fn say(connection: &mut impl ByteStreamConnection) -> Vec<u8> {
     let mut out = SendBuf::new();
     while connection.wants_transmit() {
         connection.poll_transmit(NOW, &mut out, 16 * 1024);
@@ -46,8 +46,8 @@ fn say(connection: &mut impl Connection) -> Vec<u8> {
 
 /// Three requests and their answers; gives all bytes that went up and down.
 fn exchange(
-    client: &mut impl ClientConnection,
-    server: &mut impl ServerConnection,
+    client: &mut (impl ClientConnection + ByteStreamConnection),
+    server: &mut (impl ServerConnection + ByteStreamConnection),
 ) -> (Vec<u8>, Vec<u8>) {
     let (mut up, mut down) = (Vec::new(), Vec::new());
     // HTTP/2's and SPDY's greetings, and what is said to them.
@@ -64,7 +64,10 @@ fn exchange(
 }
 
 /// Hands over what the client says; requests are answered.
-fn ask(client: &mut impl Connection, server: &mut impl ServerConnection) -> Vec<u8> {
+fn ask(
+    client: &mut impl ByteStreamConnection,
+    server: &mut (impl ServerConnection + ByteStreamConnection),
+) -> Vec<u8> {
     let said = say(client);
     let mut input = &said[..];
     while let Some(event) = server.handle_bytes(NOW, &mut input) {
@@ -77,7 +80,10 @@ fn ask(client: &mut impl Connection, server: &mut impl ServerConnection) -> Vec<
 }
 
 /// Hands over what the server says.
-fn answer(server: &mut impl Connection, client: &mut impl Connection) -> Vec<u8> {
+fn answer(
+    server: &mut impl ByteStreamConnection,
+    client: &mut impl ByteStreamConnection,
+) -> Vec<u8> {
     let said = say(server);
     let mut input = &said[..];
     while client.handle_bytes(NOW, &mut input).is_some() {}
@@ -106,7 +112,7 @@ fn heads_of_http_1_1_cost_what_they_are() {
 
 #[test]
 fn blocks_of_http_2_cost_what_their_frames_hold() {
-    let turns = || Box::new(RoundRobin::new());
+    let turns = || Box::new(RoundRobin::default());
     let mut client = h2::Client::new(NOW, h2::Settings::client(), turns(), Tracer::off());
     let mut server = h2::Server::new(NOW, h2::Settings::server(), turns(), Tracer::off());
     let (up, down) = exchange(&mut client, &mut server);
@@ -130,7 +136,7 @@ fn blocks_of_http_2_cost_what_their_frames_hold() {
 /// RFC 7541 C.4: the same fields in another order cost the same.
 #[test]
 fn the_examples_of_the_rfc_cost_what_the_rfc_says() {
-    let turns = Box::new(RoundRobin::new());
+    let turns = Box::new(RoundRobin::default());
     let mut client = h2::Client::new(NOW, h2::Settings::client(), turns, Tracer::off());
     let mut head = RequestHead::get(Scheme::Http, "www.example.com", "/");
     client.request(NOW, &head, Fin::Last).unwrap();
@@ -156,7 +162,7 @@ fn h2_blocks(mut bytes: &[u8]) -> u64 {
 
 #[test]
 fn blocks_of_spdy_cost_what_their_frames_hold() {
-    let turns = || Box::new(RoundRobin::new());
+    let turns = || Box::new(RoundRobin::default());
     let settings = spdy::Settings::client(spdy::Version::V3_1);
     let mut client = spdy::Client::new(NOW, settings, turns(), Tracer::off());
     let settings = spdy::Settings::server(spdy::Version::V3_1);
@@ -199,7 +205,7 @@ fn nghttp_sees_the_bytes_that_our_server_counts() {
     let base = format!("http://{}", listener.local_addr().unwrap());
     let served = std::thread::spawn(move || {
         let (tcp, _) = listener.accept().ok()?;
-        let turns = Box::new(RoundRobin::new());
+        let turns = Box::new(RoundRobin::default());
         let settings = h2::Settings::server();
         let mut server = h2::Server::new(support::drive::now(), settings, turns, Tracer::off());
         let mut site = Site::default();

@@ -40,7 +40,7 @@ fn node_server() -> Option<(Peer, SocketAddr)> {
 }
 
 fn client(settings: &Settings) -> Client {
-    Client::new(now(), settings.clone(), Box::new(RoundRobin::new()), Tracer::off())
+    Client::new(now(), settings.clone(), Box::new(RoundRobin::default()), Tracer::off())
 }
 
 /// Our server on a port of its own, a thread a connection, as long as the test runs.
@@ -51,7 +51,7 @@ fn serve(settings: Settings) -> SocketAddr {
         for tcp in listener.incoming().flatten() {
             let settings = settings.clone();
             std::thread::spawn(move || {
-                let turns = Box::new(RoundRobin::new());
+                let turns = Box::new(RoundRobin::default());
                 let server = Server::new(now(), settings, turns, Tracer::off());
                 // A peer that goes away is nothing to a server.
                 let _ = support::site::serve(&tcp, server);

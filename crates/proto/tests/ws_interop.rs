@@ -10,8 +10,8 @@ use proto::ws::{
     Offer, Role, Settings, Via,
 };
 use proto::{
-    ClientConnection, Connection as _, ConnectionState, Event as Http, Fin, RequestHead, Scheme,
-    StreamId,
+    ByteStreamConnection as _, ClientConnection, Connection as _, ConnectionState, Event as Http,
+    Fin, RequestHead, Scheme, StreamId,
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

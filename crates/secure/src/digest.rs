@@ -1,4 +1,4 @@
-//! SHA-256 (FIPS 180-4), by which a file is told from a damaged or a forged one.
+//! SHA-256 (FIPS 180-4), which tells a file from a damaged or forged one.
 
 use ring::digest::{Context, SHA256};
 use std::fmt;

@@ -1,5 +1,6 @@
 //! TLS errors, with messages that name the peer and a remedy.
 
+use crate::trust::is_authority_of_its_own;
 use rustls::CertificateError;
 use std::fmt;
 use thiserror::Error as ThisError;
@@ -57,6 +58,8 @@ pub enum Distrust {
     },
     /// The authority that it names has not signed it, or its key has not signed the handshake.
     Forged,
+    /// It is an authority's own certificate, and no root of the client's.
+    OwnAuthority,
     /// Anything else, in rustls's words.
     Other(String),
 }
@@ -64,7 +67,7 @@ pub enum Distrust {
 impl Distrust {
     fn remedy(&self) -> &'static str {
         match self {
-            Self::UnknownAuthority | Self::Forged => {
+            Self::UnknownAuthority | Self::Forged | Self::OwnAuthority => {
                 "give its authority with --cacert FILE, or skip the check with -k"
             }
             Self::OutsideValidity(_) => {
@@ -84,6 +87,9 @@ impl fmt::Display for Distrust {
                 "a signature does not fit (an old root of an authority that has a new key?)",
             ),
             Self::OutsideValidity(what) => f.write_str(what),
+            Self::OwnAuthority => {
+                f.write_str("it is an authority's own certificate, and that authority is unknown")
+            }
             Self::WrongName { presented } if presented.is_empty() => {
                 f.write_str("it is for another name")
             }
@@ -160,9 +166,8 @@ fn distrust(reason: CertificateError) -> Distrust {
         }
         // Two authorities of one seed have one name, so this is what an old root leads to.
         CertificateError::BadSignature => Distrust::Forged,
-        // What `openssl req -x509` makes by default.
-        CertificateError::Other(other) if format!("{other:?}").contains("CaUsedAsEndEntity") => {
-            Distrust::Other("it is an authority's own certificate, not a server's".to_owned())
+        CertificateError::Other(ref other) if is_authority_of_its_own(other) => {
+            Distrust::OwnAuthority
         }
         other => Distrust::Other(other.to_string()),
     }

@@ -151,7 +151,7 @@ impl Tls {
         let taken = {
             let mut slices = [IoSlice::new(&[]); SLICES];
             let filled = one_record(plain, &mut slices);
-            // The error is one that handle_bytes has told.
+            // handle_bytes has returned this error already.
             self.connection.writer().write_vectored(&slices[..filled]).unwrap_or(0)
         };
         plain.advance(taken);

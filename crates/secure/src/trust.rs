@@ -2,10 +2,11 @@
 
 use crate::error::ConfigError;
 use crate::identity::Pem;
-use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::{WebPkiServerVerifier, verify_server_name};
 use rustls::crypto::{CryptoProvider, verify_tls12_signature, verify_tls13_signature};
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::server::ParsedCertificate;
 use rustls::time_provider::TimeProvider;
 use rustls::{
     CertificateError, DigitallySignedStruct, Error, OtherError, RootCertStore, SignatureScheme,
@@ -69,12 +70,68 @@ pub(crate) fn verifier(
             store(roots)?;
             judge(Chains::Any)
         }
-        (Trust::Roots, [], Some(read)) => judge(Chains::Later { read, judge: OnceLock::new() }),
-        (Trust::Roots, ..) => match store(roots)? {
-            store if store.is_empty() => judge(Chains::None),
-            store => Ok(webpki(store, provider)?),
+        (Trust::Roots, [], Some(read)) => judge(Chains::Later { read, anchors: OnceLock::new() }),
+        (Trust::Roots, ..) => match Anchors::new(roots, provider)? {
+            None => judge(Chains::None),
+            Some(anchors) => judge(Chains::To(anchors)),
         },
     }
+}
+
+/// Roots, and the judge of chains that lead to them.
+#[derive(Debug)]
+struct Anchors {
+    roots: Vec<CertificateDer<'static>>,
+    judge: Arc<WebPkiServerVerifier>,
+}
+
+impl Anchors {
+    /// None where there are no roots.
+    fn new(roots: &[Pem], provider: &Arc<CryptoProvider>) -> Result<Option<Self>, ConfigError> {
+        let store = store(roots)?;
+        if store.is_empty() {
+            return Ok(None);
+        }
+        let mut all = Vec::new();
+        for pem in roots {
+            all.extend(pem.certificates()?);
+        }
+        Ok(Some(Self { roots: all, judge: webpki(store, provider)? }))
+    }
+
+    fn verify(
+        &self,
+        end_entity: &CertificateDer<'_>,
+        intermediates: &[CertificateDer<'_>],
+        server_name: &ServerName<'_>,
+        ocsp_response: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, Error> {
+        let judged = self.judge.verify_server_cert(
+            end_entity,
+            intermediates,
+            server_name,
+            ocsp_response,
+            now,
+        );
+        match judged {
+            // `openssl req -x509` marks a server's certificate as an authority's, and webpki refuses to see it from a
+            // server. Here it is a root itself, so no chain is left to judge, and webpki has checked its time before
+            // it looked at the mark. As in curl, the name still counts.
+            Err(Error::InvalidCertificate(CertificateError::Other(why)))
+                if is_authority_of_its_own(&why) && self.roots.contains(end_entity) =>
+            {
+                verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
+                Ok(ServerCertVerified::assertion())
+            }
+            judged => judged,
+        }
+    }
+}
+
+/// Whether webpki refused a server's certificate for being an authority's. rustls hides webpki's type.
+pub(crate) fn is_authority_of_its_own(why: &OtherError) -> bool {
+    format!("{why:?}").contains("CaUsedAsEndEntity")
 }
 
 fn webpki(
@@ -114,8 +171,10 @@ enum Chains {
     /// There are no roots. WebPkiServerVerifier cannot be built without, but a client without roots that meets no
     /// TLS server is no mistake.
     None,
-    /// It is judged as usual, by roots that are read for the first one.
-    Later { read: RootsLater, judge: OnceLock<Result<Arc<WebPkiServerVerifier>, String>> },
+    /// It must lead to these roots.
+    To(Anchors),
+    /// It must lead to roots that are read for the first one.
+    Later { read: RootsLater, anchors: OnceLock<Result<Option<Anchors>, String>> },
 }
 
 impl ServerCertVerifier for Judge {
@@ -127,23 +186,24 @@ impl ServerCertVerifier for Judge {
         ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        let (read, judge) = match &self.chains {
+        let unknown = || Error::InvalidCertificate(CertificateError::UnknownIssuer);
+        let anchors = match &self.chains {
             Chains::Any => return Ok(ServerCertVerified::assertion()),
-            Chains::None => {
-                return Err(Error::InvalidCertificate(CertificateError::UnknownIssuer));
+            Chains::None => return Err(unknown()),
+            Chains::To(anchors) => anchors,
+            Chains::Later { read, anchors } => {
+                let anchors = anchors.get_or_init(|| {
+                    let anchors = Anchors::new(&read.0()?, &self.provider);
+                    anchors.map_err(|error| error.to_string())
+                });
+                let anchors = anchors.as_ref().map_err(|why| {
+                    let why = OtherError(Arc::new(std::io::Error::other(why.clone())));
+                    Error::InvalidCertificate(CertificateError::Other(why))
+                })?;
+                anchors.as_ref().ok_or_else(unknown)?
             }
-            Chains::Later { read, judge } => (read, judge),
         };
-        let judge = judge.get_or_init(|| {
-            let roots = read.0()?;
-            let judge = store(&roots).and_then(|store| webpki(store, &self.provider));
-            judge.map_err(|error| error.to_string())
-        });
-        let judge = judge.as_deref().map_err(|why| {
-            let why = OtherError(Arc::new(std::io::Error::other(why.clone())));
-            Error::InvalidCertificate(CertificateError::Other(why))
-        })?;
-        judge.verify_server_cert(end_entity, intermediates, server_name, ocsp_response, now)
+        anchors.verify(end_entity, intermediates, server_name, ocsp_response, now)
     }
 
     fn verify_tls12_signature(

@@ -82,9 +82,9 @@ pub fn planned(records: &[TrialRecord]) -> Cow<'_, [TrialRecord]> {
 pub fn audited(records: &[TrialRecord]) -> BTreeMap<CellId, Audited> {
     let mut cells: BTreeMap<CellId, Audited> = BTreeMap::new();
     for record in latest(records).into_values().filter(|record| !record.plan.warmup) {
-        let heard = !matches!(record.outcome, Outcome::Unsupported { .. });
+        let judged = !matches!(record.outcome, Outcome::Unsupported { .. });
         let cell = cells.entry(record.plan.cell.id()).or_default();
-        cell.trials += u32::from(heard);
+        cell.trials += u32::from(judged);
         cell.invalid += u32::from(is_invalid(record));
     }
     cells

@@ -103,7 +103,8 @@ pub struct CellId {
     pub contender: String,
 }
 
-/// Which core each part runs on.
+/// Which core each part runs on, as an index among the CPUs that the run may use. The kernel's numbers are in the row's
+/// setting `cores`: CPU 0 may not be among them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Placement {
     /// The link's forwarding thread.

@@ -349,14 +349,14 @@ mod tests {
 
     #[test]
     fn a_slip_in_a_declaration_is_told_with_its_place() {
-        for (from, to, told) in [
+        for (from, to, expected) in [
             ("transports", "transport", "unknown field `transport`"),
             ("\"h2\"", "\"h7\"", "unknown variant `h7`"),
             ("\"mine\"", "\"my own\"", "`name`"),
             ("[\"sh\", \"{here}/mine.sh\", \"{jar}\"]", "[]", "needs a program"),
         ] {
             let error = added(&EXAMPLE.replacen(from, to, 1)).unwrap_err().to_string();
-            assert!(error.contains(told) && error.starts_with("mine.toml: "), "{error}");
+            assert!(error.contains(expected) && error.starts_with("mine.toml: "), "{error}");
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The version that a program prints, asked the same way of clients, servers and peers. The one rule: nothing waits for
 //! a program that hangs, or for a child of it that keeps its output open.
 
-use os::process::{Group, Setup, User, spawn};
+use os::process::{CpuSet, Group, Setup, User, spawn};
 use std::io::Read;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
@@ -27,7 +27,7 @@ pub(crate) fn first_line<S: AsRef<str>>(
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let setup = Setup {
         group: Group::Own,
-        cpus: Vec::new(),
+        cpus: CpuSet::any(),
         network: None,
         own_proc: false,
         user: User::Ours,

@@ -5,7 +5,9 @@ use crate::failure::Failure;
 use crate::offer::Offer;
 use crate::protocol::Protocol;
 use crate::role::Role;
-use proto::{ClientConnection, Fin, Repeated, Scheme, StreamId, h1, h2, spdy};
+use proto::{
+    ByteStreamConnection, ClientConnection, Fin, Repeated, Scheme, StreamId, h1, h2, spdy,
+};
 use secure::{ClientTls, Layer, Tls};
 use std::rc::Rc;
 use std::time::Duration;
@@ -68,6 +70,11 @@ pub struct ClientSpec<'a> {
 /// The machine of a client's connection.
 pub type ClientMachine = dyn ClientConnection;
 
+/// The machine of a client's connection over a byte stream.
+pub trait ClientByteStream: ClientConnection + ByteStreamConnection {}
+
+impl<M: ClientConnection + ByteStreamConnection> ClientByteStream for M {}
+
 /// The client's role.
 #[derive(Debug)]
 pub struct Client {
@@ -77,6 +84,7 @@ pub struct Client {
 
 impl Role for Client {
     type Machine = ClientMachine;
+    type ByteStream = dyn ClientByteStream;
     type Protocol = Protocol;
 
     fn choose(
@@ -95,8 +103,16 @@ impl Role for Client {
         }
     }
 
-    fn machine(&self, now: Instant, protocol: Protocol, _scheme: Scheme) -> Box<Self::Machine> {
+    fn machine(&self, now: Instant, protocol: Protocol, _scheme: Scheme) -> Box<Self::ByteStream> {
         protocol.client(now, &self.settings, self.tracer.clone())
+    }
+
+    fn application(machine: &Self::ByteStream) -> &Self::Machine {
+        machine
+    }
+
+    fn application_mut(machine: &mut Self::ByteStream) -> &mut Self::Machine {
+        machine
     }
 
     fn handshake_timeout(&self) -> Option<Duration> {

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 use crate::role::{Handler, Role};
 use crate::status::{Negotiated, Phase, Timings, Traffic, Truncation};
 use endpoint::SendBuf;
-use proto::{Connection as _, Scheme};
+use proto::{ByteStreamConnection as _, Connection as _, Scheme};
 use secure::{Layer, TlsError};
 use std::fmt;
 use trace::{ConnectionRecord, TlsRecord};
@@ -25,7 +25,7 @@ use unit::Instant;
 pub struct Connection<R: Role> {
     role: R,
     layer: Layer,
-    stage: Stage<R::Protocol, R::Machine>,
+    stage: Stage<R::Protocol, R::ByteStream>,
     end: End,
     timings: Timings,
     traffic: Traffic,
@@ -238,7 +238,7 @@ impl<R: Role> Connection<R> {
     #[inline]
     pub fn machine(&mut self) -> Option<&mut R::Machine> {
         match &mut self.stage {
-            Stage::Ready(_, machine) => Some(&mut **machine),
+            Stage::Ready(_, machine) => Some(R::application_mut(machine)),
             Stage::Connecting | Stage::Opening(_) => None,
         }
     }
@@ -247,7 +247,7 @@ impl<R: Role> Connection<R> {
     #[inline]
     pub fn ready_machine(&self) -> Option<&R::Machine> {
         match &self.stage {
-            Stage::Ready(_, machine) => Some(&**machine),
+            Stage::Ready(_, machine) => Some(R::application(machine)),
             Stage::Connecting | Stage::Opening(_) => None,
         }
     }
@@ -380,7 +380,7 @@ impl<R: Role> Connection<R> {
         };
         let seen = std::mem::take(seen);
         let mut machine = self.role.machine(now, protocol, scheme);
-        handler.handle_ready(&mut machine, Negotiated { protocol, tls });
+        handler.handle_ready(R::application_mut(&mut machine), Negotiated { protocol, tls });
         if !seen.is_empty() {
             hand_over::<R>(now, &mut machine, &seen, handler);
         }
@@ -405,13 +405,13 @@ impl<R: Role> Connection<R> {
 #[inline]
 fn hand_over<R: Role>(
     now: Instant,
-    machine: &mut R::Machine,
+    machine: &mut R::ByteStream,
     plain: &[u8],
     handler: &mut impl Handler<R>,
 ) {
     let mut input = plain;
     if handler.takes_repeated()
-        && let Some(response) = R::take_repeated(machine, now, &mut input)
+        && let Some(response) = R::take_repeated(R::application_mut(machine), now, &mut input)
     {
         handler.handle_repeated(response);
         if input.is_empty() {
@@ -420,21 +420,21 @@ fn hand_over<R: Role>(
     }
     loop {
         if !input.is_empty() {
-            handler.handle_input(machine);
+            handler.handle_input(R::application_mut(machine));
         }
         let Some(event) = machine.handle_bytes(now, &mut input) else { break };
-        handler.handle_event(machine, event);
+        handler.handle_event(R::application_mut(machine), event);
     }
     debug_assert!(input.is_empty(), "a machine takes all bytes");
 }
 
 fn hand_over_backlog<R: Role>(
     now: Instant,
-    machine: &mut R::Machine,
+    machine: &mut R::ByteStream,
     handler: &mut impl Handler<R>,
 ) {
     loop {
-        let backlog = R::take_backlog(machine);
+        let backlog = R::take_backlog(R::application_mut(machine));
         if backlog.is_empty() {
             return;
         }

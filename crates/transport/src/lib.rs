@@ -52,13 +52,17 @@ mod role;
 mod server;
 mod status;
 
-pub use client::{Client, ClientMachine, ClientSecurity, ClientSettings, ClientSpec};
+pub use client::{
+    Client, ClientByteStream, ClientMachine, ClientSecurity, ClientSettings, ClientSpec,
+};
 pub use connection::Connection;
 pub use failure::Failure;
 pub use offer::Offer;
 pub use protocol::{NoMachine, Protocol};
 pub use role::{Handler, Role};
-pub use server::{Server, ServerMachine, ServerProtocol, ServerSettings, ServerSpec};
+pub use server::{
+    Server, ServerByteStream, ServerMachine, ServerProtocol, ServerSettings, ServerSpec,
+};
 pub use status::{Negotiated, Phase, Timings, Traffic, Truncation};
 
 #[cfg(test)]

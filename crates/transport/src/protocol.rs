@@ -1,7 +1,7 @@
 //! All protocols. To add one, add a variant, its entry in [`Protocol::ALL`] and its arm in `Protocol::definition`.
 
-use crate::client::{ClientMachine, ClientSettings};
-use crate::server::{ServerMachine, ServerSettings};
+use crate::client::{ClientByteStream, ClientSettings};
+use crate::server::{ServerByteStream, ServerSettings};
 use proto::schedule::RoundRobin;
 use proto::{Scheme, h1, h2, spdy};
 use thiserror::Error;
@@ -42,7 +42,7 @@ impl Protocol {
                 protocol: trace::Protocol::Http2,
                 client: |now, settings, tracer| {
                     // A client's uploads share by round robin. The order of responses is the server's decision.
-                    let turns = Box::new(RoundRobin::new());
+                    let turns = Box::new(RoundRobin::default());
                     Box::new(h2::Client::new(now, settings.h2.clone(), turns, tracer))
                 },
                 server: |now, _, settings, tracer| {
@@ -99,7 +99,7 @@ impl Protocol {
         now: Instant,
         settings: &ClientSettings,
         tracer: Tracer,
-    ) -> Box<ClientMachine> {
+    ) -> Box<dyn ClientByteStream> {
         (self.definition().client)(now, settings, tracer)
     }
 
@@ -110,7 +110,7 @@ impl Protocol {
         scheme: Scheme,
         settings: &ServerSettings,
         tracer: Tracer,
-    ) -> Box<ServerMachine> {
+    ) -> Box<dyn ServerByteStream> {
         (self.definition().server)(now, scheme, settings, tracer)
     }
 }
@@ -118,8 +118,8 @@ impl Protocol {
 /// The name and the machines of a protocol.
 struct Definition {
     protocol: trace::Protocol,
-    client: fn(Instant, &ClientSettings, Tracer) -> Box<ClientMachine>,
-    server: fn(Instant, Scheme, &ServerSettings, Tracer) -> Box<ServerMachine>,
+    client: fn(Instant, &ClientSettings, Tracer) -> Box<dyn ClientByteStream>,
+    server: fn(Instant, Scheme, &ServerSettings, Tracer) -> Box<dyn ServerByteStream>,
 }
 
 fn spdy_client(
@@ -127,9 +127,9 @@ fn spdy_client(
     now: Instant,
     settings: &ClientSettings,
     tracer: Tracer,
-) -> Box<ClientMachine> {
+) -> Box<dyn ClientByteStream> {
     let settings = spdy::Settings { version, ..settings.spdy.clone() };
-    Box::new(spdy::Client::new(now, settings, Box::new(RoundRobin::new()), tracer))
+    Box::new(spdy::Client::new(now, settings, Box::new(RoundRobin::default()), tracer))
 }
 
 fn spdy_server(
@@ -137,7 +137,7 @@ fn spdy_server(
     now: Instant,
     settings: &ServerSettings,
     tracer: Tracer,
-) -> Box<ServerMachine> {
+) -> Box<dyn ServerByteStream> {
     let scheduler = settings.priorities.scheduler();
     let settings = spdy::Settings { version, ..settings.spdy.clone() };
     Box::new(spdy::Server::new(now, settings, scheduler, tracer))

@@ -2,7 +2,7 @@
 
 use crate::failure::Failure;
 use crate::status::Negotiated;
-use proto::{Event, Repeated, Scheme};
+use proto::{ByteStreamConnection, Event, Repeated, Scheme};
 use std::fmt;
 use std::time::Duration;
 use trace::SpokenProtocol;
@@ -33,8 +33,11 @@ pub trait Handler<R: Role> {
 /// speaks others runs by [`Connection::connecting`](crate::Connection::connecting) and
 /// [`Connection::accepted`](crate::Connection::accepted).
 pub trait Role {
-    /// The machine.
+    /// The machine as the application sees it.
     type Machine: proto::Connection + ?Sized + 'static;
+
+    /// The same machine as its driver sees it over a byte stream.
+    type ByteStream: ByteStreamConnection + ?Sized + 'static;
 
     /// A protocol that the role has a machine for.
     type Protocol: Copy + fmt::Debug + Into<SpokenProtocol>;
@@ -48,8 +51,18 @@ pub trait Role {
     ) -> Result<Option<Self::Protocol>, Failure>;
 
     /// Makes the machine of a protocol.
-    fn machine(&self, now: Instant, protocol: Self::Protocol, scheme: Scheme)
-    -> Box<Self::Machine>;
+    fn machine(
+        &self,
+        now: Instant,
+        protocol: Self::Protocol,
+        scheme: Scheme,
+    ) -> Box<Self::ByteStream>;
+
+    /// What the application sees of a machine.
+    fn application(machine: &Self::ByteStream) -> &Self::Machine;
+
+    /// What the application may command.
+    fn application_mut(machine: &mut Self::ByteStream) -> &mut Self::Machine;
 
     /// How long it may take until the connection is ready; None for ever.
     fn handshake_timeout(&self) -> Option<Duration> {

@@ -7,7 +7,7 @@ use crate::recognise::{Recognised, recognise};
 use crate::role::Role;
 use endpoint::FilePart;
 use proto::schedule::Policy;
-use proto::{Fin, Misuse, Scheme, ServerConnection, StreamId, h1, h2, spdy};
+use proto::{ByteStreamConnection, Fin, Misuse, Scheme, ServerConnection, StreamId, h1, h2, spdy};
 use secure::{Layer, ServerTls, Tls};
 use std::rc::Rc;
 use trace::Tracer;
@@ -55,6 +55,11 @@ pub struct ServerSpec<'a> {
 
 /// The machine of a server's connection.
 pub type ServerMachine = dyn ServerProtocol;
+
+/// The machine of a server's connection over a byte stream.
+pub trait ServerByteStream: ServerProtocol + ByteStreamConnection {}
+
+impl<M: ServerProtocol + ByteStreamConnection> ServerByteStream for M {}
 
 /// A server's machine, with the back-pressure of a protocol without flow control.
 pub trait ServerProtocol: ServerConnection {
@@ -134,6 +139,7 @@ pub struct Server {
 
 impl Role for Server {
     type Machine = ServerMachine;
+    type ByteStream = dyn ServerByteStream;
     type Protocol = Protocol;
 
     fn choose(
@@ -156,8 +162,16 @@ impl Role for Server {
         chosen.map(Some).ok_or(Failure::UnknownProtocol)
     }
 
-    fn machine(&self, now: Instant, protocol: Protocol, scheme: Scheme) -> Box<Self::Machine> {
+    fn machine(&self, now: Instant, protocol: Protocol, scheme: Scheme) -> Box<Self::ByteStream> {
         protocol.server(now, scheme, &self.settings, self.tracer.clone())
+    }
+
+    fn application(machine: &Self::ByteStream) -> &Self::Machine {
+        machine
+    }
+
+    fn application_mut(machine: &mut Self::ByteStream) -> &mut Self::Machine {
+        machine
     }
 
     fn take_backlog(machine: &mut Self::Machine) -> Vec<u8> {

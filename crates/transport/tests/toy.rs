@@ -28,7 +28,8 @@ use secure::{
 use std::collections::{BTreeMap, VecDeque};
 use trace::{ConnectionRecord, HeaderBytes, SpokenProtocol};
 use transport::{
-    ClientMachine, Connection, Failure, Handler, Negotiated, Role, ServerMachine, ServerProtocol,
+    ClientByteStream, ClientMachine, Connection, Failure, Handler, Negotiated, Role,
+    ServerByteStream, ServerMachine, ServerProtocol,
 };
 use unit::Instant;
 
@@ -229,48 +230,10 @@ impl Machine {
 }
 
 impl proto::Connection for Machine {
-    fn handle_bytes<'i>(&mut self, _now: Instant, input: &mut &'i [u8]) -> Option<Event<'i>> {
-        loop {
-            if let Some(event) = self.events.pop_front() {
-                return Some(event);
-            }
-            if self.state == ConnectionState::Closed {
-                *input = &[];
-                return None;
-            }
-            if self.body.is_some() {
-                return self.body(input);
-            }
-            let line = self.line(input)?;
-            let Some(frame) = Frame::read(&line) else {
-                let rule = "a line that is none of toy/1's";
-                let error = Error::PeerViolation { scope: Scope::Connection, code: 0, rule };
-                self.close(Some(error));
-                continue;
-            };
-            if let Some(event) = self.frame(frame) {
-                return Some(event);
-            }
-        }
-    }
-
-    fn handle_eof(&mut self, _now: Instant) {
-        let is_cut = self.body.is_some() || !self.partial.is_empty() || !self.streams.is_empty();
-        self.close(is_cut.then_some(Error::Truncated { within: "a message" }));
-    }
-
     fn handle_timeout(&mut self, _now: Instant) {}
 
     fn poll_timeout(&self) -> Option<Instant> {
         None
-    }
-
-    fn poll_transmit(&mut self, _now: Instant, out: &mut SendBuf, limit: usize) {
-        let end = out.len() + limit;
-        out.put(&std::mem::take(&mut self.lines));
-        while out.len() < end && !self.turns.is_empty() {
-            self.send_piece(out);
-        }
     }
 
     fn wants_transmit(&self) -> bool {
@@ -324,6 +287,46 @@ impl proto::Connection for Machine {
 
     fn state(&self) -> ConnectionState {
         self.state
+    }
+}
+
+impl proto::ByteStreamConnection for Machine {
+    fn handle_bytes<'i>(&mut self, _now: Instant, input: &mut &'i [u8]) -> Option<Event<'i>> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Some(event);
+            }
+            if self.state == ConnectionState::Closed {
+                *input = &[];
+                return None;
+            }
+            if self.body.is_some() {
+                return self.body(input);
+            }
+            let line = self.line(input)?;
+            let Some(frame) = Frame::read(&line) else {
+                let rule = "a line that is none of toy/1's";
+                let error = Error::PeerViolation { scope: Scope::Connection, code: 0, rule };
+                self.close(Some(error));
+                continue;
+            };
+            if let Some(event) = self.frame(frame) {
+                return Some(event);
+            }
+        }
+    }
+
+    fn handle_eof(&mut self, _now: Instant) {
+        let is_cut = self.body.is_some() || !self.partial.is_empty() || !self.streams.is_empty();
+        self.close(is_cut.then_some(Error::Truncated { within: "a message" }));
+    }
+
+    fn poll_transmit(&mut self, _now: Instant, out: &mut SendBuf, limit: usize) {
+        let end = out.len() + limit;
+        out.put(&std::mem::take(&mut self.lines));
+        while out.len() < end && !self.turns.is_empty() {
+            self.send_piece(out);
+        }
     }
 }
 
@@ -399,6 +402,7 @@ struct ToyClient;
 
 impl Role for ToyClient {
     type Machine = ClientMachine;
+    type ByteStream = dyn ClientByteStream;
     type Protocol = Toy;
 
     fn choose(&self, alpn: Option<Option<&[u8]>>, _: &[u8]) -> Result<Option<Toy>, Failure> {
@@ -406,8 +410,16 @@ impl Role for ToyClient {
         choose(alpn).map(Some).ok_or(Failure::NoAgreement { chosen })
     }
 
-    fn machine(&self, _: Instant, _: Toy, scheme: Scheme) -> Box<ClientMachine> {
+    fn machine(&self, _: Instant, _: Toy, scheme: Scheme) -> Box<dyn ClientByteStream> {
         Box::new(Machine::new(scheme))
+    }
+
+    fn application(machine: &Self::ByteStream) -> &ClientMachine {
+        machine
+    }
+
+    fn application_mut(machine: &mut Self::ByteStream) -> &mut ClientMachine {
+        machine
     }
 }
 
@@ -415,14 +427,23 @@ struct ToyServer;
 
 impl Role for ToyServer {
     type Machine = ServerMachine;
+    type ByteStream = dyn ServerByteStream;
     type Protocol = Toy;
 
     fn choose(&self, alpn: Option<Option<&[u8]>>, _: &[u8]) -> Result<Option<Toy>, Failure> {
         choose(alpn).map(Some).ok_or(Failure::UnknownProtocol)
     }
 
-    fn machine(&self, _: Instant, _: Toy, scheme: Scheme) -> Box<ServerMachine> {
+    fn machine(&self, _: Instant, _: Toy, scheme: Scheme) -> Box<dyn ServerByteStream> {
         Box::new(Machine::new(scheme))
+    }
+
+    fn application(machine: &Self::ByteStream) -> &ServerMachine {
+        machine
+    }
+
+    fn application_mut(machine: &mut Self::ByteStream) -> &mut ServerMachine {
+        machine
     }
 }
 
@@ -590,7 +611,7 @@ fn a_peer_that_speaks_another_protocol_is_refused_in_the_handshake() {
 fn a_line_that_is_no_frame_is_the_peers_violation() {
     let mut machine = Machine::new(Scheme::Http);
     let mut input = &b"hello\n"[..];
-    let event = proto::Connection::handle_bytes(&mut machine, NOW, &mut input);
+    let event = proto::ByteStreamConnection::handle_bytes(&mut machine, NOW, &mut input);
     assert!(
         matches!(event, Some(Event::Closed { error: Some(Error::PeerViolation { .. }) })),
         "{event:?}"

@@ -1,7 +1,7 @@
 //! Quantities, time and seeds: the values that every other crate counts in.
 //!
 //! A rate is not a size and a probability is not a percentage; each is a type of its own that parses
-//! what people write (`1.6mbit`, `64kB`, `0.5%`, `60ms`) and says what it expected when it cannot.
+//! what people write (`1.6mbit`, `64kB`, `0.5%`, `60ms`) and says what it expected when it cannot. [`escape`] makes text of other people's safe to print.
 //!
 //! ```
 //! use unit::{BitRate, ByteSize, Instant, Seed};
@@ -17,6 +17,7 @@
 
 mod bit_rate;
 mod byte_size;
+mod escape;
 mod parse;
 mod probability;
 mod ranges;
@@ -25,6 +26,7 @@ mod time;
 
 pub use bit_rate::BitRate;
 pub use byte_size::ByteSize;
+pub use escape::{escape, escape_bytes, escape_json, escape_lines};
 pub use parse::ParseError;
 pub use probability::Probability;
 pub use ranges::{NoRanges, Ranges};

@@ -16,10 +16,10 @@
 //! ```
 
 mod decoder;
-mod dynamic_table;
+pub(crate) mod dynamic_table;
 mod encoder;
-mod huffman;
-mod integer;
+pub(crate) mod huffman;
+pub(crate) mod integer;
 mod static_table;
 
 pub use decoder::Decoder;

@@ -14,9 +14,11 @@
 mod fields;
 pub mod h1;
 pub mod h2;
+pub mod h3;
 pub mod hpack;
 pub mod ip;
 pub mod pcapng;
+pub mod qpack;
 pub mod quic;
 pub mod spdy;
 mod validate;

@@ -28,7 +28,7 @@ pub struct Interface<'a> {
 /// Which way a packet went, as the interface saw it (§4.3.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Way {
-    /// Not told.
+    /// Unknown.
     #[default]
     Unknown,
     /// It was received.

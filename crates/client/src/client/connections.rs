@@ -3,15 +3,13 @@
 use super::{Client, LAST_WORDS, Phase, socket_of};
 use crate::connection::{Exchanges, PooledConnection};
 use crate::failure::{Destination, Failure};
-use crate::fetch::FetchId;
 use crate::pool::{Load, MemberState, OriginId};
-use crate::work::Work;
+use crate::transport_choice::security;
+use crate::{FetchId, Work};
 use endpoint::{Action, ConnectionId};
-use page::Scheme;
 use proto::ConnectionState;
 use transport::{
-    ClientMachine, ClientSecurity, ClientSpec, Connection, Phase as ConnectionPhase, Protocol,
-    Truncation,
+    ClientMachine, ClientSpec, Connection, Phase as ConnectionPhase, Protocol, Truncation,
 };
 use unit::Instant;
 
@@ -37,7 +35,12 @@ impl<W: Work> Client<W> {
         };
         let destination = Destination { authority, remote };
         let number = self.next_connection;
-        let transport = match self.transport_to(now, &origin.host, origin.scheme) {
+        let spec = ClientSpec {
+            security: security(&self.config, origin.scheme, &origin.host),
+            settings: self.settings.clone(),
+            tracer: self.config.tracer.for_connection(u64::from(number)),
+        };
+        let transport = match Connection::open(now, spec) {
             Ok(transport) => transport,
             Err(failure) => {
                 let failure = Failure::of_transport(&destination, failure, &self.settings);
@@ -63,20 +66,6 @@ impl<W: Work> Client<W> {
         let left = remotes.len().saturating_sub(tried).max(1) as u32;
         settings.connect_timeout = within / left;
         self.actions.push_back(Action::Connect { socket, remote, settings });
-    }
-
-    fn transport_to(
-        &self,
-        now: Instant,
-        host: &str,
-        scheme: Scheme,
-    ) -> Result<Connection<transport::Client>, transport::Failure> {
-        let security = match scheme {
-            Scheme::Http => ClientSecurity::Clear,
-            Scheme::Https => ClientSecurity::Tls { settings: &self.config.tls, server_name: host },
-        };
-        let tracer = self.config.tracer.for_connection(u64::from(self.next_connection));
-        Connection::open(now, ClientSpec { security, settings: self.settings.clone(), tracer })
     }
 
     /// The server will send nothing more.

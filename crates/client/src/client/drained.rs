@@ -6,10 +6,9 @@
 
 use super::Client;
 use super::events::Ready;
-use crate::config::Surplus;
 use crate::connection::{Exchange, Exchanges, PooledConnection};
 use crate::failure::Failure;
-use crate::work::Work;
+use crate::{Surplus, Work};
 use endpoint::Action;
 use proto::StreamId;
 use std::collections::BTreeMap;

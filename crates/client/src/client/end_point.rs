@@ -1,9 +1,9 @@
 //! The client as an end point: inputs from the driver, and actions for it.
 
 use super::{Client, Phase, connection_of};
+use crate::Work;
 use crate::failure::Failure;
-use crate::work::Work;
-use endpoint::{Accepted, Action, ConnectionId, EndPoint, SendBuf, SocketError, SocketId};
+use endpoint::{Action, ConnectionId, EndPoint, SendBuf, SocketError, SocketId};
 use std::net::SocketAddr;
 use transport::Phase as ConnectionPhase;
 use unit::Instant;
@@ -11,10 +11,6 @@ use unit::Instant;
 impl<W: Work> EndPoint for Client<W> {
     fn handle_start(&mut self, now: Instant) {
         self.pump(now);
-    }
-
-    fn handle_accepted(&mut self, _now: Instant, _accepted: Accepted) -> Option<SocketId> {
-        None
     }
 
     fn handle_connected(&mut self, now: Instant, socket: SocketId, _local: SocketAddr) {

@@ -1,11 +1,11 @@
 //! Handles the events of the protocol machines.
 
 use super::Client;
+use crate::Work;
 use crate::connection::{Exchanges, PooledConnection};
 use crate::failure::Failure;
 use crate::fetch::Acted;
 use crate::redirect;
-use crate::work::Work;
 use proto::{Error, Event, Fin, ResponseHead, StreamId};
 use transport::{ClientMachine, Connection, Handler, Negotiated};
 use unit::Instant;
@@ -103,7 +103,7 @@ impl<W: Work> Client<W> {
         }
         // The rest of this response is read and dropped, so that the connection stays usable.
         on.exchanges.disown(stream);
-        match fetch.redirect(now, head, limit) {
+        match fetch.redirect(now, head, &self.config) {
             Ok(()) => self.admit(now, id),
             Err(failure) => self.end(now, id, Err(failure)),
         }

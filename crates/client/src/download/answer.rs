@@ -1,39 +1,65 @@
 //! What a response means for a download (RFC 9110 §14, §15). The one rule: pure functions of the head and the request.
 
-use super::version::{Version, validator};
+use super::Joins;
+use super::version::{Comparison, Condition, Version};
 use proto::ResponseHead;
 use std::ops::Range;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// The meaning of a response's head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// The body is the whole file.
-    Whole(Version),
+    /// The body is the whole file. `why`: why it is that and not the range that was requested.
+    Whole { version: Version, why: &'static str },
     /// The body is this range, of the same version as the bytes that are there.
-    Part { range: Range<u64>, version: Version },
+    Part { range: Range<u64>, version: Version, proof: Proof },
     /// The file ends where the bytes that are there end.
-    End { length: u64 },
+    End { length: u64, proof: Proof },
     /// The bytes that are there cannot be used, for this reason.
     Anew(&'static str),
+    /// The server has the same version but does not understand the condition: request without one.
+    Unconditional(&'static str),
     /// A transient failure: try again later.
     Again { after: Option<Duration>, why: String },
     /// A permanent failure.
     Refused(String),
 }
 
-/// Judges the response to a request for the range `asked` (None: the whole file) of the version `known`.
-pub(super) fn judge(
-    head: &ResponseHead,
-    asked: Option<&Range<u64>>,
-    known: Option<&Version>,
-) -> Answer {
+/// How certain it is that a part belongs to the bytes that are there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Proof {
+    /// A strong validator says so.
+    Validator,
+    /// Nothing but a digest can tell.
+    None,
+}
+
+/// What a response is the answer to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Question<'a> {
+    /// The range requested; None for the whole file.
+    pub(super) range: Option<&'a Range<u64>>,
+    /// The condition of the request.
+    pub(super) condition: Option<Condition<'a>>,
+    /// The version of the bytes that are there.
+    pub(super) known: Option<&'a Version>,
+    /// Which responses may be put together.
+    pub(super) joins: Joins,
+    /// The client's own clock when the response arrived.
+    pub(super) received: Option<SystemTime>,
+}
+
+/// Judges the response to `question`.
+pub(super) fn judge(head: &ResponseHead, question: &Question<'_>) -> Answer {
     match head.status.code() {
         // 203: a proxy has changed the file (RFC 9110 §15.3.4). Its version is the only one available.
-        200 | 203 => Answer::Whole(Version { length: length(head), validator: validator(head) }),
-        206 => part(head, asked, known),
-        416 => match asked {
-            Some(asked) => beyond(head, asked),
+        200 | 203 => whole(head, question),
+        206 => part(head, question),
+        412 if matches!(question.condition, Some(Condition::UnmodifiedSince(_))) => {
+            Answer::Unconditional("it answered 412 to If-Unmodified-Since")
+        }
+        416 => match question.range {
+            Some(asked) => beyond(head, asked, question),
             None => Answer::Refused(told(head)),
         },
         // RFC 9110 §15.5.9, §15.6; RFC 6585 §4; RFC 8470 §5.2.
@@ -44,14 +70,38 @@ pub(super) fn judge(
     }
 }
 
+/// The whole file, where perhaps a range was requested.
+fn whole(head: &ResponseHead, question: &Question<'_>) -> Answer {
+    let version = Version::of(head, length(head), question.received);
+    let comparison = question.known.map(|known| known.compare(&version));
+    let takes_ranges = head
+        .fields
+        .find_str("accept-ranges")
+        .is_some_and(|units| units.trim().eq_ignore_ascii_case("bytes"));
+    let why = match comparison {
+        // Undertow compares If-Range with its tag without the quotes: for it every version is another one.
+        Some(Comparison::Same) if takes_ranges && question.condition.is_some() => {
+            return Answer::Unconditional("it sent all of the same version instead of the range");
+        }
+        Some(Comparison::Same) => "the server serves no ranges of it",
+        Some(Comparison::Different) => CHANGED,
+        Some(Comparison::Unknown) | None => {
+            "the server sent all of it (it serves no ranges, or has another version)"
+        }
+    };
+    Answer::Whole { version, why }
+}
+
+const CHANGED: &str = "it has changed on the server";
+
 /// The content coding of the body, if it has one although none was asked for.
 pub(super) fn coding(head: &ResponseHead) -> Option<&str> {
     let coding = head.fields.find_str("content-encoding")?;
     (!coding.eq_ignore_ascii_case("identity") && !coding.is_empty()).then_some(coding)
 }
 
-fn part(head: &ResponseHead, asked: Option<&Range<u64>>, known: Option<&Version>) -> Answer {
-    let Some(asked) = asked else {
+fn part(head: &ResponseHead, question: &Question<'_>) -> Answer {
+    let Some(asked) = question.range else {
         return Answer::Refused("it answered 206 to a request without a range".to_owned());
     };
     let range = head.fields.find_str("content-range").and_then(content_range);
@@ -73,30 +123,49 @@ fn part(head: &ResponseHead, asked: Option<&Range<u64>>, known: Option<&Version>
             asked.start
         ));
     }
-    let version = Version { length: whole, validator: validator(head) };
-    match known {
-        Some(known) if !known.is_of(&version) => Answer::Anew("it has changed on the server"),
+    let version = Version::of(head, whole, question.received);
+    let Some(known) = question.known else {
         // Without a validator nobody could tell whether later pieces are of the same version.
-        None if version.validator.is_none() && whole.is_none_or(|whole| range.end < whole) => {
-            Answer::Anew("the server names no version by which its parts could be told to fit")
-        }
-        Some(known) => {
-            let length = whole.or(known.length);
-            let validator = version.validator.or_else(|| known.validator.clone());
-            Answer::Part { range, version: Version { length, validator } }
-        }
-        None => Answer::Part { range, version },
+        let is_all = whole.is_some_and(|whole| range.end >= whole);
+        return match (version.condition(), question.joins) {
+            (Ok(_), _) => Answer::Part { range, version, proof: Proof::Validator },
+            (Err(_), _) if is_all => Answer::Part { range, version, proof: Proof::Validator },
+            (Err(_), Joins::DigestChecked) => Answer::Part { range, version, proof: Proof::None },
+            (Err(_), Joins::Validated) => Answer::Anew(UNNAMED),
+        };
+    };
+    match fit(known, &version, question) {
+        Err(why) => Answer::Anew(why),
+        // The first response's strength counts: this one only repeats the names.
+        Ok(proof) => Answer::Part { range, version: known.clone().completed_by(&version), proof },
     }
 }
 
-/// A 416 response (RFC 9110 §15.5.17): the file ends where the bytes that are there end, or before. If-Range has
-/// ensured that it is the same version.
-fn beyond(head: &ResponseHead, asked: &Range<u64>) -> Answer {
+const UNNAMED: &str = "the server names no version by which its parts could be told to fit";
+
+/// Whether bytes of `version` may be added to those of `known`.
+fn fit(known: &Version, version: &Version, question: &Question<'_>) -> Result<Proof, &'static str> {
+    match (known.compare(version), question.condition, question.joins) {
+        (Comparison::Different, ..) => Err(CHANGED),
+        (Comparison::Same, ..) => Ok(Proof::Validator),
+        // A 206 need not repeat the validator that If-Range named (RFC 9110 §15.3.7).
+        (Comparison::Unknown, Some(Condition::IfRange(_)), _) => Ok(Proof::Validator),
+        (Comparison::Unknown, _, Joins::DigestChecked) => Ok(Proof::None),
+        // The user said that these bytes are of the present version (`-C -`).
+        (Comparison::Unknown, ..) if known.is_unnamed() => Ok(Proof::None),
+        (Comparison::Unknown, ..) => Err(UNNAMED),
+    }
+}
+
+/// A 416 response (RFC 9110 §15.5.17): the file ends where the bytes that are there end, or before.
+fn beyond(head: &ResponseHead, asked: &Range<u64>, question: &Question<'_>) -> Answer {
     let whole = head.fields.find_str("content-range").and_then(|value| {
         number(value.trim().strip_prefix("bytes")?.trim_start().strip_prefix("*/")?)
     });
-    match whole {
-        Some(length) if length == asked.start => Answer::End { length },
+    let version = Version::of(head, whole, question.received);
+    let fit = question.known.map_or(Ok(Proof::Validator), |known| fit(known, &version, question));
+    match (whole, fit) {
+        (Some(length), Ok(proof)) if length == asked.start => Answer::End { length, proof },
         _ => Answer::Anew("the server has no such range of it"),
     }
 }
@@ -179,7 +248,13 @@ mod tests {
     }
 
     fn known() -> Version {
-        Version { length: Some(1000), validator: Some("\"a\"".to_owned()) }
+        Version { length: Some(1000), tag: Some("\"a\"".to_owned()), modified: None }
+    }
+
+    fn judged(head: &ResponseHead, range: Option<&Range<u64>>, known: Option<&Version>) -> Answer {
+        let condition = known.and_then(|known| known.condition().ok());
+        let joins = Joins::Validated;
+        judge(head, &Question { range, condition, known, joins, received: None })
     }
 
     #[test]
@@ -195,11 +270,11 @@ mod tests {
             ("octets 100-199/1000", false),
         ] {
             let head = head(206, &[("content-range", range), ("etag", "\"a\"")]);
-            let answer = judge(&head, Some(&(100..200)), Some(&known()));
+            let answer = judged(&head, Some(&(100..200)), Some(&known()));
             assert_eq!(matches!(answer, Answer::Part { .. }), fits, "{range}: {answer:?}");
         }
         let head = head(206, &[("content-range", "bytes 900-999/1000"), ("content-length", "99")]);
-        assert!(matches!(judge(&head, Some(&(900..u64::MAX)), None), Answer::Refused(_)));
+        assert!(matches!(judged(&head, Some(&(900..u64::MAX)), None), Answer::Refused(_)));
     }
 
     #[test]
@@ -208,20 +283,20 @@ mod tests {
             [("content-range", "bytes 100-199/1000"), ("etag", "\"b\"")],
             [("content-range", "bytes 100-199/1001"), ("etag", "\"a\"")],
         ] {
-            let answer = judge(&head(206, &fields), Some(&(100..200)), Some(&known()));
+            let answer = judged(&head(206, &fields), Some(&(100..200)), Some(&known()));
             assert!(matches!(answer, Answer::Anew(_)), "{answer:?}");
         }
         let unnamed = head(206, &[("content-range", "bytes 0-99/1000")]);
-        assert!(matches!(judge(&unnamed, Some(&(0..100)), None), Answer::Anew(_)));
+        assert!(matches!(judged(&unnamed, Some(&(0..100)), None), Answer::Anew(_)));
         // The whole file in one part needs no validator.
         let whole = head(206, &[("content-range", "bytes 0-99/100")]);
-        assert!(matches!(judge(&whole, Some(&(0..1000)), None), Answer::Part { .. }));
+        assert!(matches!(judged(&whole, Some(&(0..1000)), None), Answer::Part { .. }));
     }
 
     #[test]
     fn a_range_after_the_end_tells_that_all_is_there() {
-        let at_end = |value| judge(&head(416, &[("content-range", value)]), Some(&(10..20)), None);
-        assert_eq!(at_end("bytes */10"), Answer::End { length: 10 });
+        let at_end = |value| judged(&head(416, &[("content-range", value)]), Some(&(10..20)), None);
+        assert_eq!(at_end("bytes */10"), Answer::End { length: 10, proof: Proof::Validator });
         assert!(matches!(at_end("bytes */9"), Answer::Anew(_)));
         assert!(matches!(at_end("bytes 0-9/10"), Answer::Anew(_)));
     }
@@ -233,7 +308,7 @@ mod tests {
                 .into_iter()
                 .chain([408, 429, 500, 502, 503, 504].map(|status| (status, true)))
         {
-            let answer = judge(&head(status, &[]), None, None);
+            let answer = judged(&head(status, &[]), None, None);
             assert_eq!(matches!(answer, Answer::Again { .. }), again, "{status}");
         }
     }

@@ -1,7 +1,8 @@
 //! One file in progress, and the requests for it.
 
 use super::retry::Tries;
-use super::{Kept, Report, Version, Wanted};
+use super::version::{Condition, NoValidator, Version};
+use super::{Joins, Kept, Report, Wanted};
 use crate::fetch::{FetchId, FetchSpec};
 use page::Url;
 use proto::Fields;
@@ -19,6 +20,10 @@ pub(super) struct File {
     pub(super) kept: Ranges,
     /// The version of these bytes; None before it is known.
     pub(super) version: Option<Version>,
+    /// Which responses may be put together.
+    pub(super) joins: Joins,
+    /// Whether ranges are requested with a condition.
+    pub(super) asking: Asking,
     /// Whether the sink knows this version.
     pub(super) begun: bool,
     /// Whether the server has answered with a range.
@@ -28,6 +33,15 @@ pub(super) struct File {
     pub(super) rest_until: Option<Instant>,
     pub(super) tries: Tries,
     pub(super) report: Report,
+}
+
+/// Whether ranges are requested with a condition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Asking {
+    /// Where the version has a strong validator.
+    Conditionally,
+    /// The server does not understand conditions. Its 206 itself must name the version.
+    Unconditionally,
 }
 
 /// One request for a file.
@@ -66,6 +80,8 @@ pub(super) enum Fate {
         why: String,
     },
     Anew(&'static str),
+    /// The same is requested without a condition.
+    Unconditional(&'static str),
     /// The file ends where the bytes that are there end.
     All,
     Refused(String),
@@ -73,7 +89,7 @@ pub(super) enum Fate {
 
 impl File {
     pub(super) fn new(wanted: Wanted) -> Self {
-        let Wanted { url, fields, kept } = wanted;
+        let Wanted { url, fields, kept, joins } = wanted;
         let (kept, version) = match kept {
             Some(Kept { ranges, version }) => (ranges, Some(version)),
             None => (Ranges::new(), None),
@@ -82,13 +98,15 @@ impl File {
         Self {
             url,
             fields,
+            tries: Tries::of(kept.total()),
             kept,
             version,
+            joins,
+            asking: Asking::Conditionally,
             begun: false,
             splits: false,
             whole_only: false,
             rest_until: None,
-            tries: Tries::default(),
             report,
         }
     }
@@ -139,23 +157,43 @@ impl File {
                 end => format!("bytes={}-{}", range.start, end - 1),
             };
             fields.push(b"range", value.as_bytes());
-            // RFC 9110 §13.1.5: the part if the file is unchanged, else the whole file.
-            let validator = self.version.as_ref().and_then(|version| version.validator.as_ref());
-            if let Some(validator) = validator {
-                fields.push(b"if-range", validator.as_bytes());
+            match self.condition() {
+                Some(Condition::IfRange(validator)) => {
+                    fields.push(b"if-range", validator.as_bytes());
+                }
+                Some(Condition::UnmodifiedSince(date)) => {
+                    fields.push(b"if-unmodified-since", date.as_bytes());
+                }
+                None => {}
             }
         }
         FetchSpec { fields, ..FetchSpec::get(self.url.clone()) }
     }
 
-    /// Whether a further response can be checked against the version of the bytes that are there.
-    pub(super) fn may_go_on(&self) -> bool {
-        !self.begun || self.version.as_ref().is_some_and(|version| version.validator.is_some())
+    /// The condition of requests for ranges.
+    pub(super) fn condition(&self) -> Option<Condition<'_>> {
+        match self.asking {
+            Asking::Conditionally => self.version.as_ref()?.condition().ok(),
+            Asking::Unconditionally => None,
+        }
+    }
+
+    /// Whether a further response can be checked against the version of the bytes that are there; if not, why.
+    pub(super) fn may_go_on(&self) -> Result<(), NoValidator> {
+        match &self.version {
+            Some(version) if self.begun && self.joins == Joins::Validated => version.validator(),
+            _ => Ok(()),
+        }
     }
 
     /// Forgets all bytes that are there.
     pub(super) fn forget(&mut self) {
+        match self.begun {
+            true => self.tries.begin_anew(),
+            false => self.tries.forget_earlier(),
+        }
         self.whole_only = true;
+        self.report.unproven = false;
         self.kept = Ranges::new();
         self.version = None;
         self.begun = false;

@@ -14,6 +14,8 @@ pub struct Retry {
     pub longest: Duration,
     /// How long after the file's beginning a try may begin; None for no limit.
     pub span: Option<Duration>,
+    /// The longest pause that a server may ask for (Retry-After) where there is no `span`. A longer one ends the file.
+    pub longest_asked: Duration,
 }
 
 impl Default for Retry {
@@ -23,11 +25,12 @@ impl Default for Retry {
             rest: Duration::from_millis(500),
             longest: Duration::from_secs(30),
             span: None,
+            longest_asked: Duration::from_secs(600),
         }
     }
 }
 
-/// Bytes that a try must bring to reset the count. On a bad line a large file needs more tries than a small one.
+/// Bytes that tries must add to those that are there to reset the count. On a bad line a large file needs more tries than a small one.
 const PROGRESS: u64 = 1 << 20;
 
 /// The tries for one file.
@@ -35,18 +38,25 @@ const PROGRESS: u64 = 1 << 20;
 pub(super) struct Tries {
     /// Failures since the last progress.
     failed: u32,
+    /// How often all bytes were thrown away. Progress does not reset it: a server could cause both for ever.
+    anew: u32,
     /// All failures: the index of the next pause's random part.
     drawn: u64,
-    /// Bytes received at the last failure that counted as progress.
-    received: u64,
+    /// Bytes kept at the last failure that counted as progress.
+    kept: u64,
 }
 
 impl Tries {
-    /// Notes a failure after `received` bytes in all. Returns the pause before the next try, or None to give up.
-    pub(super) fn next(&mut self, retry: &Retry, seed: Seed, received: u64) -> Option<Duration> {
-        if received.saturating_sub(self.received) >= PROGRESS {
+    /// Notes a failure after which `kept` bytes of the file stay. Returns the pause before the next try, or None to
+    /// give up.
+    pub(super) fn next(&mut self, retry: &Retry, seed: Seed, kept: u64) -> Option<Duration> {
+        if kept.saturating_sub(self.kept) >= PROGRESS {
             self.failed = 0;
-            self.received = received;
+            self.kept = kept;
+        }
+        if self.anew >= retry.times {
+            self.failed = self.failed.max(self.anew);
+            return None;
         }
         if self.failed >= retry.times {
             return None;
@@ -57,6 +67,22 @@ impl Tries {
         self.failed += 1;
         self.drawn += 1;
         Some(rest.mul_f64(share))
+    }
+
+    /// The tries for a file of which `kept` bytes are there.
+    pub(super) fn of(kept: u64) -> Self {
+        Self { kept, ..Self::default() }
+    }
+
+    /// Notes that bytes of this run are thrown away.
+    pub(super) fn begin_anew(&mut self) {
+        self.anew += 1;
+        self.kept = 0;
+    }
+
+    /// Notes that bytes of an earlier run are thrown away.
+    pub(super) fn forget_earlier(&mut self) {
+        self.kept = 0;
     }
 
     /// The message `why`, with the number of tries.
@@ -77,7 +103,7 @@ mod tests {
     fn rests_double_and_end_and_progress_begins_anew() {
         let retry = Retry { times: 4, ..Retry::default() };
         let mut tries = Tries::default();
-        let mut next = |received| tries.next(&retry, Seed(1), received);
+        let mut next = |kept| tries.next(&retry, Seed(1), kept);
         for (index, base) in [500_u64, 1000, 2000, 4000].into_iter().enumerate() {
             let rest = next(index as u64).unwrap();
             let base = Duration::from_millis(base);
@@ -85,5 +111,17 @@ mod tests {
         }
         assert_eq!(next(1000), None);
         assert!(next(PROGRESS).unwrap() <= Duration::from_millis(500));
+    }
+
+    #[test]
+    fn progress_that_is_thrown_away_again_and_again_ends() {
+        let retry = Retry { times: 5, ..Retry::default() };
+        let mut tries = Tries::default();
+        let mut count = 0;
+        while tries.next(&retry, Seed(1), 70 * PROGRESS).is_some() {
+            tries.begin_anew();
+            count += 1;
+        }
+        assert_eq!(count, 5);
     }
 }

@@ -32,7 +32,9 @@ pub enum Note<'a> {
         why: &'a str,
     },
     /// The download starts again from the first byte, for this reason.
-    Anew(&'static str),
+    Anew(&'a str),
+    /// The rest is requested without the condition that the server did not understand.
+    Unconditional(&'a str),
     /// The server applied this content coding although it was asked for none; the file holds the coded bytes.
     Coded(&'a str),
 }

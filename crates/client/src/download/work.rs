@@ -1,6 +1,6 @@
 //! The download as a workload of the client: requests out, responses in.
 
-use super::answer;
+use super::answer::{self, Question};
 use super::file::{Part, PartState};
 use super::{Download, FileId, Note, Refusal, Sink};
 use crate::failure::Hope;
@@ -43,7 +43,14 @@ impl<S: Sink> Work for Download<S> {
         let file = &mut self.files[index];
         file.report.status = Some(head.status.code());
         file.report.answered.get_or_insert(now);
-        let answer = answer::judge(head, part.asked.as_ref(), file.version.as_ref());
+        let question = Question {
+            range: part.asked.as_ref(),
+            condition: file.condition(),
+            known: file.version.as_ref(),
+            joins: file.joins,
+            received: self.settings.epoch.map(|epoch| epoch + now.since(Instant::ZERO)),
+        };
+        let answer = answer::judge(head, &question);
         if let Some(coding) = answer::coding(head) {
             self.sink.note(FileId(index), &Note::Coded(coding));
         }

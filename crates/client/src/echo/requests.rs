@@ -1,9 +1,7 @@
 //! Messages as requests: one each, over whatever HTTP the client speaks.
 
 use super::Message;
-use crate::calls::{Calls, Pattern};
-use crate::fetch::{FetchId, FetchSpec};
-use crate::work::Work;
+use crate::{Calls, FetchId, FetchSpec, Pattern, Records, Work};
 use proto::ResponseHead;
 use std::collections::BTreeMap;
 use trace::{ConnectionRecord, FetchOutcome, FetchRecord};
@@ -25,14 +23,9 @@ impl EchoRequests {
         Self { calls: Calls::new(specs, pattern), messages, bodies: BTreeMap::new() }
     }
 
-    /// The records of the requests, in the order in which they ended.
-    pub fn fetches(&self) -> &[FetchRecord] {
-        self.calls.fetches()
-    }
-
-    /// The connections that were used, in the order in which they ended.
-    pub fn connections(&self) -> &[ConnectionRecord] {
-        self.calls.connections()
+    /// The records of the requests and of their connections.
+    pub fn records(&self) -> &Records {
+        &self.calls.records
     }
 }
 
@@ -67,10 +60,6 @@ impl Work for EchoRequests {
 
     fn handle_connection_end(&mut self, record: ConnectionRecord) {
         self.calls.handle_connection_end(record);
-    }
-
-    fn handle_timeout(&mut self, now: Instant) {
-        self.calls.handle_timeout(now);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

@@ -2,8 +2,7 @@
 //! requests wait for their connection.
 
 use super::Message;
-use crate::calls::Pattern;
-use crate::web_socket::Conversation;
+use crate::{Conversation, Pattern, Records};
 use bytes::Bytes;
 use proto::ws::MessageKind;
 use std::collections::VecDeque;
@@ -19,10 +18,8 @@ pub struct EchoSocket {
     under_way: VecDeque<(Message, FetchRecord)>,
     /// When the next message is due; None where it depends on the end of another.
     next: Option<Instant>,
-    /// The fields that every message's record begins with.
-    opening: Option<FetchRecord>,
-    fetches: Vec<FetchRecord>,
-    connections: Vec<ConnectionRecord>,
+    /// The opening handshake, then the messages in the order in which they ended.
+    pub records: Records,
     messages: u32,
 }
 
@@ -34,21 +31,9 @@ impl EchoSocket {
             pending: messages.into_iter().collect(),
             under_way: VecDeque::new(),
             next: None,
-            opening: None,
-            fetches: Vec::new(),
-            connections: Vec::new(),
+            records: Records::default(),
             messages: 0,
         }
-    }
-
-    /// The opening handshake, then the messages in the order in which they ended.
-    pub fn fetches(&self) -> &[FetchRecord] {
-        &self.fetches
-    }
-
-    /// The connection, once it has ended.
-    pub fn connections(&self) -> &[ConnectionRecord] {
-        &self.connections
     }
 
     /// The record of a message that was due at `queued` and is sent now.
@@ -67,20 +52,19 @@ impl EchoSocket {
     fn end(&mut self, now: Instant, mut record: FetchRecord, broken: Option<String>) {
         record.phases.last_byte = Some(now);
         record.outcome = broken.map_or(FetchOutcome::Done, FetchOutcome::Failed);
-        self.fetches.push(record);
+        self.records.fetches.push(record);
     }
 }
 
 impl Conversation for EchoSocket {
     fn handle_opening(&mut self, record: FetchRecord) {
         self.next = Some(record.phases.queued);
-        self.opening = Some(record.clone());
-        self.fetches.push(record);
+        self.records.fetches.push(record);
     }
 
     fn poll_message(&mut self, now: Instant) -> Option<(MessageKind, Bytes)> {
         let due = self.next.filter(|due| *due <= now)?;
-        let opening = self.opening.clone()?;
+        let opening = self.records.fetches.first().cloned()?;
         let message = self.pending.pop_front()?;
         self.next = match self.pattern {
             Pattern::Serial => None,
@@ -112,7 +96,7 @@ impl Conversation for EchoSocket {
     }
 
     fn handle_failure(&mut self, now: Instant, reason: &str) {
-        let Some(opening) = self.opening.clone() else { return };
+        let Some(opening) = self.records.fetches.first().cloned() else { return };
         for (_, record) in std::mem::take(&mut self.under_way) {
             self.end(now, record, Some(reason.to_owned()));
         }
@@ -123,7 +107,7 @@ impl Conversation for EchoSocket {
     }
 
     fn handle_connection_end(&mut self, record: ConnectionRecord) {
-        self.connections.push(record);
+        self.records.connections.push(record);
     }
 
     fn poll_timeout(&self) -> Option<Instant> {
@@ -131,6 +115,6 @@ impl Conversation for EchoSocket {
     }
 
     fn is_finished(&self) -> bool {
-        self.opening.is_some() && self.pending.is_empty() && self.under_way.is_empty()
+        !self.records.fetches.is_empty() && self.pending.is_empty() && self.under_way.is_empty()
     }
 }

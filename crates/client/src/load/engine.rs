@@ -8,14 +8,14 @@
 mod connections;
 
 use super::connection::{LoadConnection, Loss, Outcome, PreparedRequest, Reporting, Stage};
-use super::ledger::{Ledger, Taken};
+use super::ledger::Ledger;
 use super::pace::Arrivals;
 use super::plan::{Exchange, LoadPlan, Pace};
 use super::server::Server;
 use super::tally::{Fault, Interval, Tally};
-use crate::config::{ClientConfig, KeepAlive};
 use crate::profile;
 use crate::transport_choice::connection_settings;
+use crate::{ClientConfig, KeepAlive};
 use bytes::Bytes;
 use endpoint::Action;
 use proto::{Fin, RequestHead};
@@ -201,7 +201,7 @@ impl Load {
         let streams = self.streams();
         while let Some(arrivals) = &mut self.arrivals
             && let Some(due) = arrivals.next()
-            && let Taken::Due(mut request) = self.ledger.arrive(now, due)
+            && let Some(mut request) = self.ledger.arrive(now, due)
         {
             arrivals.advance();
             request.target = self.turns[(due.number % self.turns.len() as u64) as usize];
@@ -265,7 +265,7 @@ impl Load {
 
     /// Tells the watcher what it has not been told.
     fn tell_watch(&mut self, now: Instant) {
-        let (began, ended) = self.ledger.take_news();
+        let (began, ended) = (self.ledger.take_beginning(now), self.ledger.take_end());
         let Some(watch) = &mut self.watch else { return };
         if began {
             watch.handle_began(now);

@@ -23,7 +23,8 @@ pub(super) struct Ledger {
     under_way: u64,
     /// Requests that are due, or to be made again, and wait for a connection.
     queued: u64,
-    news: News,
+    /// What the watcher knows.
+    announced: Announced,
     sockets: u64,
     absence: Absence,
 }
@@ -75,26 +76,11 @@ enum Phase {
     Finished,
 }
 
-/// What a watcher is told once.
+/// What the watcher knows: it is told once that the run began and that it ended.
 #[derive(Debug, Default)]
-struct News {
-    began: Telling,
-    ended: Telling,
-}
-
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Telling {
-    #[default]
-    NotYet,
-    Due,
-    Done,
-}
-
-/// Whether a request that the schedule names is to be made.
-pub(super) enum Taken {
-    Due(PendingRequest),
-    /// Its time has not come, or the plan is over before it.
-    Not,
+struct Announced {
+    began: bool,
+    ended: bool,
 }
 
 /// How long an interval is that watchers are told of.
@@ -119,7 +105,7 @@ impl Ledger {
             clock: None,
             under_way: 0,
             queued: 0,
-            news: News::default(),
+            announced: Announced::default(),
             sockets: 0,
             absence: Absence::NONE,
         }
@@ -177,11 +163,12 @@ impl Ledger {
         Some(request(target, stage, now))
     }
 
-    /// The request that the schedule says is `due`. Its target is the caller's to choose.
-    pub(super) fn arrive(&mut self, now: Instant, due: Due) -> Taken {
-        let Some(time) = self.time_of(due.at) else { return Taken::Not };
+    /// The request that the schedule says is `due`; None where its time has not come, or the plan is over before it.
+    /// Its target is the caller's to choose.
+    pub(super) fn arrive(&mut self, now: Instant, due: Due) -> Option<PendingRequest> {
+        let time = self.time_of(due.at)?;
         if time > now || self.phase != Phase::Running {
-            return Taken::Not;
+            return None;
         }
         let stage = match self.warm_up.is_zero() {
             true => Some(due.stage),
@@ -189,13 +176,13 @@ impl Ledger {
         };
         if stage.is_some() {
             if !self.may_begin(time) {
-                return Taken::Not;
+                return None;
             }
             self.tally.lateness.record(now.since(time));
         }
         self.absence.note(time, now);
         self.queued += 1;
-        Taken::Due(PendingRequest { seen: now, ..request(0, stage, time) })
+        Some(PendingRequest { seen: now, ..request(0, stage, time) })
     }
 
     /// Before answers are read: where a request is overdue, they are read late too.
@@ -323,13 +310,8 @@ impl Ledger {
         self.tally.targets.get_mut(request.target)
     }
 
-    /// Time goes on: what counts begins, and ends.
+    /// Time goes on: what counts ends.
     pub(super) fn pass(&mut self, now: Instant) {
-        let counts_from = self.clock.as_ref().map(|clock| clock.counts_from);
-        let counts = counts_from.is_some_and(|from| from <= now);
-        if counts && self.news.began == Telling::NotYet {
-            self.news.began = Telling::Due;
-        }
         if self.phase == Phase::Running && self.ends_at().is_some_and(|end| end <= now) {
             self.close_window(now);
             self.phase = Phase::Ending;
@@ -344,7 +326,6 @@ impl Ledger {
             let end = clock.ends_at.map_or(now, |end| end.min(now));
             self.tally.ended = Some(end.max(clock.counts_from.min(now)));
             self.tally.in_time = self.tally.stages.iter().map(|part| part.answers).sum();
-            self.news.ended = Telling::Due;
         }
     }
 
@@ -363,7 +344,7 @@ impl Ledger {
     /// The next time at which something is to be done whatever comes from outside.
     pub(super) fn next_time(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Running if self.news.began == Telling::NotYet => {
+            Phase::Running if !self.announced.began => {
                 self.clock.as_ref().map(|clock| clock.counts_from)
             }
             Phase::Running => self.ends_at(),
@@ -371,16 +352,15 @@ impl Ledger {
         }
     }
 
-    /// Whether what counts has just begun, and just ended: each is told once.
-    pub(super) fn take_news(&mut self) -> (bool, bool) {
-        let take = |told: &mut Telling| {
-            let is_due = *told == Telling::Due;
-            if is_due {
-                *told = Telling::Done;
-            }
-            is_due
-        };
-        (take(&mut self.news.began), take(&mut self.news.ended))
+    /// Whether what counts has begun and the watcher does not know it: it is told once.
+    pub(super) fn take_beginning(&mut self, now: Instant) -> bool {
+        let counts = self.clock.as_ref().is_some_and(|clock| clock.counts_from <= now);
+        counts && !std::mem::replace(&mut self.announced.began, true)
+    }
+
+    /// The same of its end.
+    pub(super) fn take_end(&mut self) -> bool {
+        self.tally.ended.is_some() && !std::mem::replace(&mut self.announced.ended, true)
     }
 
     /// The interval that is to be told, where it has lasted long enough: what has happened since the one before it.

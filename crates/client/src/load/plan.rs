@@ -1,10 +1,7 @@
 //! The plan of a load run: targets, rates and durations. Plain values; the caller has checked them.
 
 use super::pace::{Share, Spacing, Stage};
-use crate::config::{ClientConfig, KeepAlive, Priorities};
-use crate::hosts::Hosts;
-use crate::profile::Profile;
-use crate::transport_choice::Transport;
+use crate::{ClientConfig, Hosts, KeepAlive, Priorities, Profile, Transport};
 use bytes::Bytes;
 use page::Url;
 use proto::{Fields, Method};

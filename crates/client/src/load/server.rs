@@ -2,6 +2,7 @@
 
 use super::connection::{LoadConnection, PendingRequest};
 use super::plan::{Exchange, LoadPlan, turns};
+use crate::profile::same_origin;
 use page::{Scheme, Url};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -37,11 +38,8 @@ impl Server {
             let url = &target.url;
             let web_socket = matches!(target.exchange, Exchange::Echo { .. }).then_some(number);
             // A WebSocket is one URL's; requests share the connections of their origin.
-            let origin = |url: &Url| (url.scheme, url.host.clone(), url.port());
             let is_same = |server: &Self| {
-                web_socket.is_none()
-                    && server.web_socket.is_none()
-                    && origin(&server.url) == origin(url)
+                web_socket.is_none() && server.web_socket.is_none() && same_origin(&server.url, url)
             };
             let home = servers.iter().position(is_same).unwrap_or_else(|| {
                 servers.push(Self {

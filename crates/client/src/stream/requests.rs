@@ -1,8 +1,7 @@
 //! Streams as HTTP responses: each as one response, or by long polling as a response for each token.
 
 use super::{Arrivals, EventStream};
-use crate::fetch::{FetchId, FetchSpec};
-use crate::work::Work;
+use crate::{FetchId, FetchSpec, Records, Work};
 use page::{Kind, SyntheticStream, Url};
 use proto::ResponseHead;
 use std::collections::BTreeMap;
@@ -32,8 +31,8 @@ pub struct StreamRequests {
     /// When the work began.
     begun: Option<Instant>,
     responses: BTreeMap<FetchId, Response>,
-    fetches: Vec<FetchRecord>,
-    connections: Vec<ConnectionRecord>,
+    /// The records of the requests and of their connections.
+    pub records: Records,
 }
 
 /// A response under way.
@@ -62,19 +61,8 @@ impl StreamRequests {
             streams,
             begun: None,
             responses: BTreeMap::new(),
-            fetches: Vec::new(),
-            connections: Vec::new(),
+            records: Records::default(),
         }
-    }
-
-    /// The records of the requests, in the order in which they ended.
-    pub fn fetches(&self) -> &[FetchRecord] {
-        &self.fetches
-    }
-
-    /// The connections that were used, in the order in which they ended.
-    pub fn connections(&self) -> &[ConnectionRecord] {
-        &self.connections
     }
 
     /// The tokens, stream by stream.
@@ -152,17 +140,11 @@ impl Work for StreamRequests {
                 self.wanted.push(response.stream);
             }
         }
-        self.fetches.push(record);
+        self.records.fetches.push(record);
     }
 
     fn handle_connection_end(&mut self, record: ConnectionRecord) {
-        self.connections.push(record);
-    }
-
-    fn handle_timeout(&mut self, _now: Instant) {}
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
+        self.records.connections.push(record);
     }
 
     fn is_finished(&self) -> bool {

@@ -1,7 +1,7 @@
 //! Streams over one WebSocket: a message asks for each, and its tokens come as messages.
 
 use super::Arrivals;
-use crate::web_socket::Conversation;
+use crate::{Conversation, Records};
 use bytes::Bytes;
 use page::{SyntheticStream, Token};
 use proto::ws::MessageKind;
@@ -14,9 +14,8 @@ pub struct StreamSocket {
     streams: Vec<OpenStream>,
     /// Streams asked for so far.
     asked: usize,
-    opening: Option<FetchRecord>,
-    fetches: Vec<FetchRecord>,
-    connections: Vec<ConnectionRecord>,
+    /// The opening handshake, then the streams in the order in which they ended.
+    pub records: Records,
 }
 
 /// A stream and the phases of its record.
@@ -35,20 +34,8 @@ impl StreamSocket {
         Self {
             streams: streams.into_iter().map(stream).collect(),
             asked: 0,
-            opening: None,
-            fetches: Vec::new(),
-            connections: Vec::new(),
+            records: Records::default(),
         }
-    }
-
-    /// The opening handshake, then the streams in the order in which they ended.
-    pub fn fetches(&self) -> &[FetchRecord] {
-        &self.fetches
-    }
-
-    /// The connection, once it has ended.
-    pub fn connections(&self) -> &[ConnectionRecord] {
-        &self.connections
     }
 
     /// The tokens, stream by stream.
@@ -59,7 +46,7 @@ impl StreamSocket {
     /// Records the end of a stream.
     fn end(&mut self, now: Instant, index: usize, outcome: FetchOutcome) {
         let (Some(opening), OpenStream { arrivals, sent, body_bytes }) =
-            (&self.opening, &self.streams[index])
+            (self.records.fetches.first(), &self.streams[index])
         else {
             return;
         };
@@ -72,14 +59,13 @@ impl StreamSocket {
         let (id, body_bytes) = (opening.id + 1 + index as u32, *body_bytes);
         let record =
             FetchRecord { id, status: None, body_bytes, phases, outcome, ..opening.clone() };
-        self.fetches.push(record);
+        self.records.fetches.push(record);
     }
 }
 
 impl Conversation for StreamSocket {
     fn handle_opening(&mut self, record: FetchRecord) {
-        self.opening = Some(record.clone());
-        self.fetches.push(record);
+        self.records.fetches.push(record);
     }
 
     fn poll_message(&mut self, now: Instant) -> Option<(MessageKind, Bytes)> {
@@ -120,14 +106,11 @@ impl Conversation for StreamSocket {
     }
 
     fn handle_connection_end(&mut self, record: ConnectionRecord) {
-        self.connections.push(record);
-    }
-
-    fn poll_timeout(&self) -> Option<Instant> {
-        None
+        self.records.connections.push(record);
     }
 
     fn is_finished(&self) -> bool {
-        self.opening.is_some() && self.streams.iter().all(|stream| stream.arrivals.is_complete())
+        !self.records.fetches.is_empty()
+            && self.streams.iter().all(|stream| stream.arrivals.is_complete())
     }
 }

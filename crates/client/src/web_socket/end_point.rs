@@ -2,7 +2,7 @@
 
 use super::{Conversation, Phase, Stage, WebSocketClient};
 use crate::failure::Failure;
-use endpoint::{Accepted, Action, EndPoint, SendBuf, SocketError, SocketId};
+use endpoint::{Action, EndPoint, SendBuf, SocketError, SocketId};
 use std::net::SocketAddr;
 use transport::Truncation;
 use unit::Instant;
@@ -10,10 +10,6 @@ use unit::Instant;
 impl<C: Conversation> EndPoint for WebSocketClient<C> {
     fn handle_start(&mut self, now: Instant) {
         self.begin(now);
-    }
-
-    fn handle_accepted(&mut self, _now: Instant, _accepted: Accepted) -> Option<SocketId> {
-        None
     }
 
     fn handle_connected(&mut self, now: Instant, _socket: SocketId, _local: SocketAddr) {

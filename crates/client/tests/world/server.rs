@@ -5,8 +5,8 @@ use bytes::Bytes;
 use endpoint::{SendBuf, SocketError, SocketId};
 use proto::schedule::RoundRobin;
 use proto::{
-    ConnectionState, Event, Fields, Fin, RequestHead, ResponseHead, Scheme, ServerConnection,
-    Status, StreamId, h1, h2, spdy,
+    ConnectionState, Event, Fields, Fin, RequestHead, ResponseHead, Scheme, Status, StreamId, h1,
+    h2, spdy,
 };
 use secure::{Layer, Tls};
 use sim::{Connections, Script};
@@ -14,6 +14,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use trace::{HeaderBytes, Tracer};
+use transport::ServerByteStream;
 use unit::Instant;
 
 pub type Replies = Box<dyn FnMut(&Seen) -> Reply>;
@@ -30,7 +31,7 @@ pub struct HttpServer {
 
 struct Connection {
     layer: Layer,
-    machine: Option<Box<dyn ServerConnection>>,
+    machine: Option<Box<dyn ServerByteStream>>,
     turns: usize,
     is_closed: bool,
 }
@@ -258,7 +259,7 @@ impl Connection {
     }
 }
 
-fn machine(now: Instant, speaks: Speaks) -> Box<dyn ServerConnection> {
+fn machine(now: Instant, speaks: Speaks) -> Box<dyn ServerByteStream> {
     match speaks {
         Speaks::Http1 | Speaks::Http1Once => {
             let keep_alive = match speaks {
@@ -270,11 +271,12 @@ fn machine(now: Instant, speaks: Speaks) -> Box<dyn ServerConnection> {
             Box::new(h1::Server::new(now, settings, Tracer::off()))
         }
         Speaks::Http2 => {
-            let (settings, turns) = (h2::Settings::server(), Box::new(RoundRobin::new()));
+            let (settings, turns) = (h2::Settings::server(), Box::new(RoundRobin::default()));
             Box::new(h2::Server::new(now, settings, turns, Tracer::off()))
         }
         Speaks::Spdy(version) => {
-            let (settings, turns) = (spdy::Settings::server(version), Box::new(RoundRobin::new()));
+            let (settings, turns) =
+                (spdy::Settings::server(version), Box::new(RoundRobin::default()));
             Box::new(spdy::Server::new(now, settings, turns, Tracer::off()))
         }
     }

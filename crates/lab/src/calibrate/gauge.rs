@@ -3,11 +3,12 @@
 
 use super::probe::{ProbeJob, ProbeReport};
 use crate::error::CliError;
+use crate::link::path::TrialCpus;
 use os::net::{
-    ForwardSpec, Forwarder, Observers, Placement, Reception, Segmentation, Side, Stop,
+    Core, ForwardSpec, Forwarder, Observers, Placement, Reception, Segmentation, Side, Stop,
     SuperPackets, Topology, TopologySpec, Wiring,
 };
-use os::process::Child;
+use os::process::{Child, CpuSet};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
@@ -48,13 +49,14 @@ impl Path {
     /// The link's spec, and where its ends receive, as in a trial that runs alone; None without a link.
     fn forward(
         &self,
-        cores: &study::plan::Placement,
+        cpus: Option<TrialCpus>,
     ) -> Result<Option<(ForwardSpec, Option<Reception>)>, CliError> {
         let Self::Link { text, split } = self else { return Ok(None) };
         let link = link::LinkSpec::parse(text, link::no_traces).map_err(CliError::failed)?;
         let segmentation =
             if *split { Segmentation::Split } else { Segmentation::KeepWhereUnlimited };
-        let (core, reception) = crate::link::path::cores(cores, &link, segmentation);
+        let (core, reception) =
+            cpus.map_or((Core::Shared, None), |cpus| cpus.reception(&link, segmentation));
         Ok(Some((ForwardSpec { link, seed: Seed(SEED), segmentation, core }, reception)))
     }
 }
@@ -90,14 +92,16 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
         Path::Link { .. } => Wiring::Link,
     };
     // CPUs as in trials: the link has a core of its own if there are two.
-    let cores = study::plan::Placement::on(crate::machine::cores());
-    os::process::pin(&[cores.link as usize])?;
-    let forward = job.path.forward(&cores)?;
+    let placement = study::plan::Placement::on(crate::machine::cores());
+    let cpus = TrialCpus::choose(&placement, &CpuSet::allowed());
+    cpus.map_or(CpuSet::any(), |cpus| cpus.link.into()).pin()?;
+    let forward = job.path.forward(cpus)?;
     let reception = forward.as_ref().and_then(|(_, reception)| *reception);
     let spec = TopologySpec { wiring, reception, ..TopologySpec::default() };
     let topology = Topology::build(&spec)?;
     let mut forwarding = Forwarding::new(&topology, forward.map(|(spec, _)| spec))?;
-    let ends = Ends { topology: &topology, core: cores.client as usize };
+    let ends =
+        Ends { topology: &topology, cpus: cpus.map_or(CpuSet::any(), |cpus| cpus.client.into()) };
     let far = match &job.far {
         Some(probe) => Some(ends.start(Side::Far, probe, &mut forwarding)?),
         None => None,
@@ -141,7 +145,7 @@ impl Forwarding {
 
 struct Ends<'a> {
     topology: &'a Topology,
-    core: usize,
+    cpus: CpuSet,
 }
 
 /// A probe at work.
@@ -161,7 +165,7 @@ impl Ends<'_> {
         let program = std::env::current_exe().map_err(CliError::failed)?;
         let mut command = Command::new(program);
         command.arg("probe").stdin(Stdio::piped()).stdout(Stdio::piped());
-        let placement = Placement { cpus: vec![self.core], ..Placement::at(side) };
+        let placement = Placement { cpus: self.cpus.clone(), ..Placement::at(side) };
         let mut child = self.topology.spawn(command, placement)?;
         if let Some(mut stdin) = child.stdin.take() {
             stdin

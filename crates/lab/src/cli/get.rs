@@ -18,7 +18,7 @@ use std::time::Duration;
 Bytes go to .NAME.wirelap-part beside the file. When all are there, checked and on the disk, the part gets the
 file's name. What an earlier run has left of the same version is gone on from (--no-resume begins anew).
 HTTP/2 fetches all files of a server over one connection; HTTP/1.1 over as many as --connections says.
-Redirects are followed and an HTTP error is an error, always. Times are seconds, or have a unit (500ms, 2min).
+Redirects are followed (from https to http with --redirect-to-http only) and an HTTP error is an error, always. Times are seconds, or have a unit (500ms, 2min).
 Exit codes: 0 all is there, 1 a download failed, 2 misuse, 3 the machine lacks something, 130 interrupted.")]
 pub(crate) struct GetArgs {
     /// What to download; http:// where no scheme is given
@@ -84,6 +84,9 @@ pub(crate) struct GetArgs {
     /// Redirects followed
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) max_redirs: u32,
+    /// Follow a redirect from https to http too
+    #[arg(long)]
+    pub(crate) redirect_to_http: bool,
     /// A field of the requests, as `Name: value` (repeatable)
     #[arg(short = 'H', long, value_name = "FIELD", value_parser = parse_field)]
     pub(crate) header: Vec<(String, String)>,
@@ -132,8 +135,15 @@ pub(super) fn parse_time(text: &str) -> Result<Duration, String> {
 const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 fn parse_field(text: &str) -> Result<(String, String), String> {
-    const OURS: [&str; 6] =
-        ["host", "range", "if-range", "content-length", "transfer-encoding", "connection"];
+    const OURS: [&str; 7] = [
+        "host",
+        "range",
+        "if-range",
+        "if-unmodified-since",
+        "content-length",
+        "transfer-encoding",
+        "connection",
+    ];
     field(text, &OURS)
 }
 

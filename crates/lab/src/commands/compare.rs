@@ -3,6 +3,7 @@
 use crate::cli::CompareArgs;
 use crate::console;
 use crate::error::{self, CliError};
+use crate::named_file;
 use crate::race::run_folder::RunFolder;
 use crate::race::store::{Rows, Store};
 use report::{Colour, Style};
@@ -32,25 +33,33 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, CliError> {
 }
 
 fn write(args: &CompareArgs, b: &Folder, comparison: &RunComparison) -> Result<(), CliError> {
-    let page = args.html.clone().unwrap_or_else(|| b.folder.path().join("compare.html"));
     let html = report::comparison_html(comparison, env!("CARGO_PKG_VERSION"));
-    b.folder.write(&page, &html).map_err(|error| match args.html {
-        Some(_) => error,
-        None => error.and("or name another place for the page by --html"),
-    })?;
+    let page = match &args.html {
+        Some(page) => {
+            named_file::write(page, html)?;
+            page.clone()
+        }
+        None => {
+            let page = b.folder.path().join("compare.html");
+            b.folder
+                .write(&page, &html)
+                .map_err(|error| error.and("or name another place for the page by --html"))?;
+            page
+        }
+    };
     if let Some(path) = &args.gates.junit {
-        b.folder.write(path, &report::comparison_junit(comparison))?;
+        named_file::write(path, report::comparison_junit(comparison))?;
     }
     if let Some(path) = &args.gates.markdown {
-        b.folder.write(path, &report::comparison_markdown(comparison))?;
+        named_file::write(path, report::comparison_markdown(comparison))?;
     }
     if args.json {
         let text = serde_json::to_string_pretty(comparison).map_err(CliError::failed)?;
-        return console::print(&(text + "\n"));
+        return console::print_json(&(text + "\n"));
     }
     let colour = if console::colour() { Colour::On } else { Colour::Off };
     let text = report::comparison_terminal(comparison, Style { colour, width: console::width() });
-    console::print(&format!("{text}page  {}\n", error::quoted(&page)))
+    console::print_coloured(&format!("{text}page  {}\n", error::quoted(&page)))
 }
 
 /// A run as it was read.

@@ -22,13 +22,13 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, CliError> {
         true => Some(calibrate(CalibrationKind::Full)?),
         false => None,
     };
-    let text = match args.json {
-        true => as_json(&findings, calibration.as_ref()),
+    match args.json {
+        true => console::print_json(&as_json(&findings, calibration.as_ref())),
         false => {
-            as_text(&findings) + &calibration.as_ref().map_or_else(String::new, report::calibration)
+            let measured = calibration.as_ref().map_or_else(String::new, report::calibration);
+            console::print(&(as_text(&findings) + &measured))
         }
-    };
-    console::print(&text)?;
+    }?;
     Ok(if lacking { ExitCode::from(3) } else { ExitCode::SUCCESS })
 }
 

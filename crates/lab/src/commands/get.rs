@@ -4,15 +4,16 @@ use crate::cli::GetArgs;
 use crate::console;
 use crate::error::CliError;
 use crate::get::checksums::Checksums;
+use crate::get::leftover::{self, Leftover};
 use crate::get::names::{self, Target};
 use crate::get::outcome::Outcome;
 use crate::get::progress::Meter;
 use crate::get::sink::{Outputs, Voice, Wish};
 use crate::get::trust::Trusted;
-use crate::get::{leftover, resolve, trust};
+use crate::get::{resolve, trust};
 use client::{
-    Client, ClientConfig, Download, DownloadSettings, Offer, Priorities, Profile, Protocol, Report,
-    Retry, Security, Surplus, Timeouts, Transport, Wanted,
+    Client, ClientConfig, Downgrades, Download, DownloadSettings, Joins, Offer, Priorities,
+    Profile, Protocol, Report, Retry, Security, Surplus, Timeouts, Transport, Wanted,
 };
 use os::files::writer::{Cache, DigestPolicy, UnfinishedPart, WriterSettings};
 use os::reactor::{Reactor, ReactorSettings, Stop};
@@ -20,28 +21,26 @@ use proto::Fields;
 use secure::Resumption;
 use std::io::IsTerminal;
 use std::process::ExitCode;
-use std::time::Duration;
-use unit::Seed;
+use std::time::{Duration, SystemTime};
+use unit::{Instant, Seed};
 
 /// Downloads all that is asked for.
 pub(crate) fn run(args: &GetArgs) -> Result<ExitCode, CliError> {
     let targets = names::targets(args)?;
-    let wishes = wishes(args, &targets)?;
-    let wanted: Vec<Wanted> =
-        args.urls.iter().zip(&targets).map(|(url, target)| wanted(args, url, target)).collect();
-    let outputs = Outputs::new(writer_settings(args), wishes, meter(args), voice(args));
-    let download = Download::new(download_settings(args), wanted, outputs);
-    let (download, interrupts) = drive(Client::new(config(args)?, download))?;
-    if args.verbose {
-        tell_connections(&download);
+    let jobs: Vec<Job> = args
+        .urls
+        .iter()
+        .zip(wishes(args, &targets)?)
+        .map(|(url, wish)| Job { url: url.clone(), wish, start: Start::Resumed })
+        .collect();
+    let stop = Stop::new()?;
+    let interrupts = console::stop_on_interrupt(&stop)?;
+    let mut outcomes = download(args, jobs, &stop)?;
+    if interrupts.count() == 0 {
+        replace_wrong_joins(args, &mut outcomes, &stop)?;
     }
-    let reports: Vec<Report> = download.reports().cloned().collect();
-    let closed = download.into_sink().close();
-    let outcomes = closed.into_iter().zip(reports);
-    let outcomes =
-        outcomes.map(|((wish, written), report)| Outcome::new(wish, report, written)).collect();
     let failed = tell(args, outcomes)?;
-    if failed > 0 && interrupts > 0 {
+    if failed > 0 && interrupts.count() > 0 {
         return Err(CliError::interrupted("the download is not complete").remedy(
             match args.no_resume {
                 true => "incomplete files are not kept",
@@ -50,6 +49,68 @@ pub(crate) fn run(args: &GetArgs) -> Result<ExitCode, CliError> {
         ));
     }
     Ok(if failed > 0 { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+}
+
+/// A file to download.
+struct Job {
+    url: page::Url,
+    wish: Wish,
+    start: Start,
+}
+
+/// Where a download begins.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    /// At what an earlier run has left.
+    Resumed,
+    /// At the first byte.
+    Anew,
+}
+
+/// Downloads `jobs`, and returns an outcome for each.
+fn download(args: &GetArgs, jobs: Vec<Job>, stop: &Stop) -> Result<Vec<Outcome>, CliError> {
+    let wanted: Vec<Wanted> = jobs.iter().map(|job| wanted(args, job)).collect();
+    let wishes = jobs.into_iter().map(|job| job.wish).collect();
+    let outputs = Outputs::new(writer_settings(args), wishes, meter(args), voice(args));
+    let download = Download::new(download_settings(args), wanted, outputs);
+    let download = drive(Client::new(config(args)?, download), stop)?;
+    if args.verbose {
+        tell_connections(&download);
+    }
+    let reports: Vec<Report> = download.reports().cloned().collect();
+    let closed = download.into_sink().close();
+    let outcomes = closed.into_iter().zip(reports);
+    Ok(outcomes.map(|((wish, written), report)| Outcome::new(wish, report, written)).collect())
+}
+
+/// Downloads those files once more that were put together without a validator and turned out to be wrong.
+fn replace_wrong_joins(
+    args: &GetArgs,
+    outcomes: &mut [Outcome],
+    stop: &Stop,
+) -> Result<(), CliError> {
+    let wrong: Vec<usize> =
+        (0..outcomes.len()).filter(|index| outcomes[*index].is_wrong_join()).collect();
+    let jobs: Vec<Job> = wrong
+        .iter()
+        .map(|&index| {
+            let wish = outcomes[index].wish.clone();
+            if voice(args) > Voice::Silent {
+                let name = wish.target.name();
+                console::note(&unit::escape(&format!(
+                    "{name}: its parts are not of one version, the SHA-256 says; beginning anew"
+                )));
+            }
+            Job { url: args.urls[index].clone(), wish, start: Start::Anew }
+        })
+        .collect();
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    for (index, outcome) in wrong.into_iter().zip(download(args, jobs, stop)?) {
+        outcomes[index].replaced_by(outcome);
+    }
+    Ok(())
 }
 
 /// Tells what became of the files, and how many failed.
@@ -78,7 +139,7 @@ fn tell_connections(download: &Download<Outputs>) {
     for connection in download.connections() {
         let tls = connection.tls.as_ref();
         let tls = tls.map_or_else(String::new, |tls| format!(", {} {}", tls.version, tls.cipher));
-        console::note(&format!(
+        console::note(&unit::escape(&format!(
             "* connection {} to {} ({}): {}{tls}, {} requests, {} bytes received",
             connection.id,
             connection.authority,
@@ -86,7 +147,7 @@ fn tell_connections(download: &Download<Outputs>) {
             connection.protocol,
             connection.requests,
             connection.bytes_received,
-        ));
+        )));
     }
 }
 
@@ -128,7 +189,7 @@ fn wishes(args: &GetArgs, targets: &[Target]) -> Result<Vec<Wish>, CliError> {
     args.urls.iter().zip(targets).map(wish).collect()
 }
 
-fn wanted(args: &GetArgs, url: &page::Url, target: &Target) -> Wanted {
+fn wanted(args: &GetArgs, job: &Job) -> Wanted {
     let mut fields = Fields::new();
     for (name, value) in &args.header {
         fields.push(name.as_bytes(), value.as_bytes());
@@ -141,11 +202,27 @@ fn wanted(args: &GetArgs, url: &page::Url, target: &Target) -> Wanted {
             fields.push(name.as_bytes(), value.as_bytes());
         }
     }
-    let kept = match (args.no_resume, args.continue_at.is_some()) {
-        (true, _) => None,
-        (false, half) => leftover::find(url, target, half),
+    let joins = match job.wish.digest {
+        DigestPolicy::Expect(_) => Joins::DigestChecked,
+        DigestPolicy::None | DigestPolicy::Report => Joins::Validated,
     };
-    Wanted { url: url.clone(), fields, kept }
+    let (url, half) = (&job.url, args.continue_at.is_some());
+    let left = match (args.no_resume, job.start) {
+        (false, Start::Resumed) => leftover::find(url, &job.wish.target, joins, half),
+        (true, _) | (_, Start::Anew) => Leftover::None,
+    };
+    let kept = match left {
+        Leftover::None => None,
+        Leftover::Usable(kept) => Some(kept),
+        Leftover::Unusable(why) => {
+            if voice(args) > Voice::Silent {
+                let name = job.wish.target.name();
+                console::note(&unit::escape(&format!("{name}: {why}; beginning anew")));
+            }
+            None
+        }
+    };
+    Wanted { url: url.clone(), fields, kept, joins }
 }
 
 fn writer_settings(args: &GetArgs) -> WriterSettings {
@@ -170,6 +247,8 @@ fn download_settings(args: &GetArgs) -> DownloadSettings {
         // The seed of the pauses between retries. Clients that failed together have different process numbers, so they
         // pause for different times.
         seed: Seed(u64::from(std::process::id())),
+        epoch: (SystemTime::UNIX_EPOCH + os::clock::realtime())
+            .checked_sub(os::clock::now().since(Instant::ZERO)),
         ..DownloadSettings::default()
     }
 }
@@ -193,17 +272,20 @@ fn config(args: &GetArgs) -> Result<ClientConfig, CliError> {
     config.profile = Profile::Bare;
     config.priorities = Priorities::Silent;
     config.redirects = args.max_redirs;
+    config.downgrades =
+        if args.redirect_to_http { Downgrades::Followed } else { Downgrades::Refused };
     config.surplus = Surplus::Blamed;
     Ok(config)
 }
 
-/// Does the work to its end, or to an interrupt. Returns how many files arrived.
-fn drive(mut client: Client<Download<Outputs>>) -> Result<(Download<Outputs>, u32), CliError> {
-    let stop = Stop::new()?;
-    let interrupts = console::stop_on_interrupt(&stop)?;
+/// Does the work to its end, or until `stop` stops it.
+fn drive(
+    mut client: Client<Download<Outputs>>,
+    stop: &Stop,
+) -> Result<Download<Outputs>, CliError> {
     // Sockets are closed at once: what the server still sends is of no use, and the process should end.
     let settings = ReactorSettings { linger: Duration::ZERO, ..ReactorSettings::default() };
-    let mut reactor = Reactor::new(settings, stop)?;
+    let mut reactor = Reactor::new(settings, stop.clone())?;
     reactor.run(&mut client)?;
-    Ok((client.into_work(), interrupts.count()))
+    Ok(client.into_work())
 }

@@ -6,13 +6,14 @@ use crate::console;
 use crate::environment;
 use crate::error::{self, CliError};
 use crate::inputs::links;
-use crate::link::capture::{self, Capture};
+use crate::link::capture::Capture;
 use crate::link::ports::Ports;
 use ::link::LinkSpec;
 use os::net::{
     Core, ForwardSpec, Frame, Frames, LinkCounters, Observers, PairEnd, PairSpec, Reception,
     Segmentation, Topology, TopologySpec, WaitFor, run_pair,
 };
+use os::process::CpuSet;
 use std::fmt::Write as _;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
@@ -39,7 +40,7 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, CliError> {
     if has_near {
         os::process::die_with_parent();
     }
-    let cpus = os::process::allowed_cpus();
+    let cpus = CpuSet::allowed();
     ports.start_host_relay(&cpus)?;
     let spec = pair_spec(args, link, cpus)?;
     let mut kept = args.capture.as_deref().map(Kept::begin).transpose()?;
@@ -105,7 +106,7 @@ fn calibrate_for(args: &LinkArgs, link: &LinkSpec) -> Result<(), CliError> {
     Ok(())
 }
 
-fn pair_spec(args: &LinkArgs, link: LinkSpec, cpus: Vec<usize>) -> Result<PairSpec, CliError> {
+fn pair_spec(args: &LinkArgs, link: LinkSpec, cpus: CpuSet) -> Result<PairSpec, CliError> {
     // Whole frames are copied to us in any case.
     let segmentation = match args.capture {
         Some(_) => Segmentation::CopyWhereUnlimited,
@@ -141,12 +142,12 @@ fn tell_places(places: &str, has_near: bool) {
 /// Puts the link on the first of `cpus` where there are several. The programs may use all of them: the scheduler
 /// keeps them off one that is busy.
 fn take_core(
-    cpus: &[usize],
+    cpus: &CpuSet,
     link: &LinkSpec,
     segmentation: Segmentation,
 ) -> Result<(Core, Option<Reception>), CliError> {
-    let [first, second, ..] = *cpus else { return Ok((Core::Shared, None)) };
-    os::process::pin(&[first])?;
+    let [first, second, ..] = *cpus.as_slice() else { return Ok((Core::Shared, None)) };
+    CpuSet::from(first).pin()?;
     Ok((Core::Own, Reception::over(link, segmentation, Reception { near: second, far: second })))
 }
 
@@ -160,7 +161,7 @@ struct Kept<'a> {
 
 impl<'a> Kept<'a> {
     fn begin(to: &'a Path) -> Result<Self, CliError> {
-        let capture = Capture::begin(capture::sibling(to, ".packets"))
+        let capture = Capture::begin(to)
             .map_err(|error| error::file(format!("writing {}", to.display()), &error))?;
         let keys = environment::ssl_key_log_file().map(|path| {
             let before = std::fs::metadata(&path).map_or(0, |data| data.len());

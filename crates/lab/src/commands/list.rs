@@ -21,8 +21,10 @@ use subject::{Catalogue, PEERS};
 /// Prints the list.
 pub(crate) fn run(args: &ListArgs) -> Result<ExitCode, CliError> {
     let listed = Listed::new();
-    let text = if args.json { listed.json() } else { listed.text() };
-    console::print(&text)?;
+    match args.json {
+        true => console::print_json(&listed.json()),
+        false => console::print(&listed.text()),
+    }?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::cli::{Inconclusive, LoadArgs};
 use crate::console;
-use crate::error::{self, CliError};
+use crate::error::CliError;
 use crate::get::resolve;
 use crate::get::trust::{self, Trusted};
 use crate::load::live::Live;
@@ -11,6 +11,7 @@ use crate::load::run::{LoadRun, Threads, run as run_plan};
 use crate::load::slo_search::SloSearch;
 use crate::load::targets::{is_echo, targets};
 use crate::load::{hdr, outcome};
+use crate::named_file;
 use crate::race::report::OutputFormat;
 use client::load::{Access, LoadPlan, Pace, Spacing, Stage};
 use client::{KeepAlive, Offer, Protocol, Security, Transport};
@@ -18,8 +19,7 @@ use os::reactor::{Backend, Stop};
 use page::Url;
 use report::{Colour, Style};
 use secure::Resumption;
-use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 use study::load::{LoadResult, Slo, SloAnswer};
@@ -52,13 +52,10 @@ pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
     if let Some(file) = &args.hdr {
         let span = Duration::from_secs_f64(result.seconds);
         let started = os::clock::realtime().saturating_sub(span);
-        let name = file.display();
-        let file =
-            File::create(file).map_err(|error| error::file(format!("writing {name}"), &error))?;
-        let mut out = BufWriter::new(file);
+        let mut out = Vec::new();
         hdr::write(&mut out, &ran.tally, started, span)
-            .and_then(|()| Ok(out.flush()?))
-            .map_err(|error| CliError::failed(format!("writing {name}: {error}")))?;
+            .map_err(|error| CliError::failed(format!("writing {}: {error}", file.display())))?;
+        named_file::write(file, out)?;
     }
     let answer = result.slo.as_ref().map(|slo| slo.answer);
     Ok(match result.connects.opened {
@@ -142,11 +139,12 @@ fn spacing(args: &LoadArgs) -> Spacing {
 fn tell(args: &LoadArgs, result: &LoadResult) -> Result<(), CliError> {
     let colour = if console::colour() { Colour::On } else { Colour::Off };
     match OutputFormat::of(args.json, args.csv) {
-        OutputFormat::Json => console::print(&report::load_json(result)),
+        OutputFormat::Json => console::print_json(&report::load_json(result)),
         OutputFormat::Csv => console::print(&report::load_csv(result)),
-        OutputFormat::Text => {
-            console::print(&report::load(result, Style { colour, width: console::width() }))
-        }
+        OutputFormat::Text => console::print_coloured(&report::load(
+            result,
+            Style { colour, width: console::width() },
+        )),
     }
 }
 

@@ -10,6 +10,7 @@ use crate::inputs::links;
 use crate::inputs::servers;
 use crate::inputs::subjects;
 use crate::machine;
+use crate::named_file;
 use crate::race::again;
 use crate::race::experiments::{self, Selected};
 use crate::race::planned::{Planned, plan};
@@ -40,6 +41,7 @@ use unit::Instant;
 pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
     if let Some(dir) = &args.resume {
         let folder = RunFolder::open(dir);
+        folder.check_links()?;
         let store = Store::open_whole(&folder.rows())?;
         let _lock = folder.lock()?;
         let mut header = store.header()?;
@@ -86,7 +88,7 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
         let summary = published_page::write(&published)?;
         // What a program reads stays as it is.
         if !args.json && !args.csv {
-            crate::console::print(&summary)?;
+            crate::console::print_coloured(&summary)?;
         }
     }
     exit_code(args, &ends)
@@ -161,7 +163,11 @@ fn start(args: &RaceArgs, chosen: Selected, interrupts: &Interrupts) -> Result<R
     quiet::wait(patience(args), interrupts)?;
     let calibration = match args.no_calibration {
         true => None,
-        false => Some(calibrated(&chosen)?),
+        // The terminal sends Ctrl-C to what calibrates, too.
+        false => Some(calibrated(&chosen).map_err(|error| match interrupts.count() {
+            0 => error,
+            _ => CliError::interrupted("Ctrl-C came before the first trial; nothing was made"),
+        })?),
     };
     let folder = RunFolder::create(args.out.as_deref(), &chosen.experiment.name)?;
     let _lock = folder.lock()?;
@@ -226,7 +232,7 @@ fn race(
     header: &mut RunHeader,
     interrupts: &Interrupts,
 ) -> Result<RaceEnd, CliError> {
-    let ended = |error: CliError| error.and(how_to_go_on(folder));
+    let ended = |error| tell_how_to_go_on(error, folder);
     let began = os::clock::now();
     let mut deadline = None;
     if let Some(limit) = header.experiment.time_limit {
@@ -249,10 +255,10 @@ fn race(
     let format = OutputFormat::of(args.json, args.csv);
     let result = report_results(folder, header, &store.records()?, format).map_err(ended)?;
     if let Some(path) = &args.gates.junit {
-        folder.write(path, &::report::race_junit(&result))?;
+        named_file::write(path, ::report::race_junit(&result))?;
     }
     if let Some(path) = &args.gates.markdown {
-        folder.write(path, &::report::race_markdown(&result))?;
+        named_file::write(path, ::report::race_markdown(&result))?;
     }
     Ok(RaceEnd {
         gates: outcome_of(&result.gates),
@@ -312,7 +318,7 @@ fn run_trials(
     progress.clear();
     // A trial that was killed removed nothing.
     os::cgroup::sweep();
-    let ended = |error: CliError| error.and(how_to_go_on(folder));
+    let ended = |error| tell_how_to_go_on(error, folder);
     if whole.map_err(ended)? {
         return Ok(());
     }
@@ -334,9 +340,15 @@ fn check_key(experiment: &Experiment, plan: &[TrialPlan], key: &str) -> Result<(
     }
 }
 
-fn how_to_go_on(folder: &RunFolder) -> String {
+/// Adds the commands that go on with the run, where its rows are still there.
+fn tell_how_to_go_on(error: CliError, folder: &RunFolder) -> CliError {
+    if !folder.rows().exists() {
+        return error;
+    }
     let dir = error::quoted(folder.path());
-    format!("go on with: wirelap race --resume {dir}\njudge what is there: wirelap report {dir}")
+    error.and(format!(
+        "go on with: wirelap race --resume {dir}\njudge what is there: wirelap report {dir}"
+    ))
 }
 
 /// The trials of an experiment that has no folder yet.

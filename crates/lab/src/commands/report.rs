@@ -31,15 +31,14 @@ fn published(args: &ReportArgs) -> Result<ExitCode, CliError> {
             .remedy("name one folder at a time"));
     }
     let folders: Vec<RunFolder> = args.dirs.iter().map(|dir| RunFolder::open(dir)).collect();
-    crate::console::print(&published_page::write(&folders)?)?;
+    crate::console::print_coloured(&published_page::write(&folders)?)?;
     Ok(ExitCode::SUCCESS)
 }
 
 #[cfg(feature = "parquet")]
 fn write_parquet(rows: &Rows, file: &Path) -> Result<(), CliError> {
     let bytes = report::parquet(&rows.records).map_err(CliError::failed)?;
-    std::fs::write(file, bytes)
-        .map_err(|error| crate::error::file(format!("writing {}", file.display()), &error))
+    crate::named_file::write(file, bytes)
 }
 
 #[cfg(not(feature = "parquet"))]

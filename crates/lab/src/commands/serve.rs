@@ -8,10 +8,12 @@ use crate::files_adapter::FilesAdapter;
 use crate::inputs::policy::PolicyFile;
 use crate::key_log;
 use crate::machine;
+use crate::named_file;
 use endpoint::{CongestionControl, SocketSettings};
 use origin::{AccessLog, AccessRecord, ListenerKind, Origin, OriginConfig, Parts, WallClock};
 use os::error::Os;
 use os::files::{CacheSettings, Root};
+use os::process::{Cpu, CpuSet};
 use os::reactor::{AdaptiveSendBuffer, Backend, Reactor, ReactorSettings, Stop};
 use os::signal::Interrupts;
 use os::tcp::{Listener, probe_congestion_control};
@@ -54,16 +56,16 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     // Clients of SPDY's time have HTTP/2 without the setting that offers it.
     config.web_socket_over_h2 = !(args.no_websocket_over_h2 || args.spdy);
     config.limits = args.patience.limits(threads);
-    let stop = Stop::new()?;
+    let (stop, cpus) = (Stop::new()?, CpuSet::allowed());
     let workers: Vec<_> = shares
         .into_iter()
         .enumerate()
-        .map(|(core, listeners)| {
+        .map(|(index, listeners)| {
             let worker = Worker {
                 config: config.clone(),
                 stop: stop.clone(),
                 dir: args.dir.clone(),
-                core,
+                cpu: cpus.nth(index),
                 backend,
                 listeners,
                 verbose: args.verbose,
@@ -144,7 +146,7 @@ struct Worker {
     config: OriginConfig,
     stop: Stop,
     dir: PathBuf,
-    core: usize,
+    cpu: Option<Cpu>,
     backend: Backend,
     listeners: Vec<Listener>,
     verbose: bool,
@@ -153,11 +155,10 @@ struct Worker {
 impl Worker {
     fn run(self) -> Result<(), Os> {
         let root = Root::open(&self.dir, CacheSettings::default())?;
-        let core = self.core % machine::cores() as usize;
-        let (core, backend) = (Some(core), self.backend);
+        let (cpu, backend) = (self.cpu, self.backend);
         let adaptive_send_buffer = AdaptiveSendBuffer::On;
         let settings =
-            ReactorSettings { core, backend, adaptive_send_buffer, ..ReactorSettings::default() };
+            ReactorSettings { cpu, backend, adaptive_send_buffer, ..ReactorSettings::default() };
         let mut reactor = Reactor::new(settings, self.stop)?;
         for listener in self.listeners {
             reactor.listen(listener)?;
@@ -210,8 +211,7 @@ fn identity(args: &ServeArgs) -> Result<Option<Identity>, CliError> {
     names.dedup();
     let names: Vec<&str> = names.iter().map(String::as_str).collect();
     if let Some(path) = &args.ca_out {
-        fs::write(path, &authority.root_pem().text)
-            .map_err(|error| error::file(format!("writing {}", path.display()), &error))?;
+        named_file::write(path, &authority.root_pem().text)?;
     }
     authority.issue(&names).map(Some).map_err(CliError::failed)
 }

@@ -13,7 +13,7 @@ pub(crate) fn run(args: &SubjectArgs) -> Result<ExitCode, CliError> {
     let Some(job) = console::read_job::<Job>()? else { return Ok(ExitCode::FAILURE) };
     let mut emit = |line: OutputLine| {
         let text = serde_json::to_string(&line)?;
-        console::print(&format!("{text}\n"))
+        console::print_json(&format!("{text}\n"))
             .map_err(|error| std::io::Error::other(error.to_string()))
     };
     match tools::run(&args.tool, &job, &mut emit) {

@@ -75,11 +75,22 @@ fn remote_name(url: &Url) -> Result<String, CliError> {
     Ok(safe)
 }
 
+/// NAME_MAX of Linux's file systems.
+const LONGEST_NAME: usize = 255;
+
 /// What stands at `path` now decides how it is written.
 fn placed(path: &Path) -> Result<Target, CliError> {
     if path.file_name().is_none() {
         return Err(CliError::misuse(format!("`{}` is no file name", path.display()))
             .remedy("name a file, or choose the folder with --output-dir"));
+    }
+    let length = path.file_name().map_or(0, |name| name.len());
+    if length > LONGEST_NAME {
+        return Err(CliError::misuse(format!(
+            "a file name has {LONGEST_NAME} bytes at most, and this one has {length}: {}",
+            unit::escape(&path.display().to_string())
+        ))
+        .remedy("name a file with -o FILE"));
     }
     // A link stays, and what it leads to is replaced.
     let path = match fs::canonicalize(path) {

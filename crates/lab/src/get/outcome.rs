@@ -1,8 +1,9 @@
 //! The report on each finished file: a line for people, or a line of JSON for programs.
 
+use super::names::Target;
 use super::sink::Wish;
 use client::Report;
-use os::files::writer::WrittenFile;
+use os::files::writer::{WriteError, WrittenFile};
 use serde::Serialize;
 use unit::{Instant, format_duration};
 
@@ -13,6 +14,8 @@ pub(crate) struct Outcome {
     pub(crate) report: Report,
     /// The file, or why it is not there.
     pub(crate) result: Result<WrittenFile, String>,
+    /// Whether it is not there because its digest was another one than expected.
+    has_wrong_digest: bool,
 }
 
 /// The line of JSON. Names are added, never changed.
@@ -41,19 +44,37 @@ impl Outcome {
     pub(crate) fn new(
         wish: Wish,
         report: Report,
-        written: Option<Result<WrittenFile, String>>,
+        written: Option<Result<WrittenFile, WriteError>>,
     ) -> Self {
+        let has_wrong_digest = matches!(written, Some(Err(WriteError::WrongDigest { .. })));
         let result = match (&report.failure, written) {
             // The disk's own words are nearer to the cause.
-            (_, Some(Err(why))) => Err(why),
+            (_, Some(Err(why))) => Err(why.to_string()),
             (Some(why), _) => Err(why.clone()),
             (None, Some(Ok(whole))) => Ok(whole),
             (None, None) => Err("it was stopped".to_owned()),
         };
-        Self { wish, report, result }
+        Self { wish, report, result, has_wrong_digest }
     }
 
-    /// A line of JSON.
+    /// Whether parts were put together without a validator, and the digest says that they do not fit.
+    pub(crate) fn is_wrong_join(&self) -> bool {
+        self.report.unproven && matches!(self.wish.target, Target::File(_)) && self.has_wrong_digest
+    }
+
+    /// Takes the outcome of the same file's second download, with what the first one cost.
+    pub(crate) fn replaced_by(&mut self, later: Self) {
+        let first = std::mem::replace(self, later);
+        let report = &mut self.report;
+        report.received += first.report.received;
+        report.retries += first.report.retries + 1;
+        let numbered = report.connections.last().map_or(0, |last| last + 1);
+        report.connections.extend(first.report.connections.iter().map(|id| id + numbered));
+        report.started = first.report.started;
+        report.answered = first.report.answered;
+    }
+
+    /// A line of JSON, safe to print.
     pub(crate) fn json(&self) -> Result<String, serde_json::Error> {
         let whole = self.result.as_ref().ok();
         let line = Line {
@@ -73,11 +94,15 @@ impl Outcome {
             first_byte_ms: self.millis(self.report.answered),
             total_ms: self.millis(self.report.ended),
         };
-        serde_json::to_string(&line)
+        Ok(unit::escape_json(&serde_json::to_string(&line)?).into_owned())
     }
 
-    /// A line for people.
+    /// A line for people, safe to print.
     pub(crate) fn sentence(&self) -> String {
+        unit::escape(&self.raw_sentence()).into_owned()
+    }
+
+    fn raw_sentence(&self) -> String {
         match &self.result {
             Err(why) => format!("{}: {why}", self.wish.url),
             Ok(whole) => {

@@ -52,11 +52,12 @@ impl Meter {
         self.tell();
     }
 
-    /// A line above the bar.
+    /// A line above the bar. What a server sent in it is made safe to print.
     pub(crate) fn say(&self, line: &str) {
+        let line = unit::escape(line);
         match &self.bar {
-            Some(bar) => bar.suspend(|| crate::console::note(line)),
-            None => crate::console::note(line),
+            Some(bar) => bar.suspend(|| crate::console::note(&line)),
+            None => crate::console::note(&line),
         }
     }
 

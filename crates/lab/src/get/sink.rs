@@ -23,7 +23,7 @@ pub(crate) enum Voice {
 }
 
 /// A file as it is wanted.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Wish {
     pub(crate) url: String,
     pub(crate) target: Target,
@@ -45,7 +45,8 @@ struct Entry {
     wish: Wish,
     part: Option<PartId>,
     stream: Option<Stream>,
-    outcome: Option<Result<WrittenFile, String>>,
+    /// A stream that is written.
+    outcome: Option<WrittenFile>,
 }
 
 /// Something that takes bytes in their order, once.
@@ -70,7 +71,7 @@ impl Outputs {
     }
 
     /// Waits for the disk and returns what became of each file: None for one that was never whole.
-    pub(crate) fn close(self) -> Vec<(Wish, Option<Result<WrittenFile, String>>)> {
+    pub(crate) fn close(self) -> Vec<(Wish, Option<Result<WrittenFile, WriteError>>)> {
         self.meter.clear();
         let closed = self.writer.map(Writer::close).unwrap_or_default();
         let mut written: BTreeMap<PartId, Result<WrittenFile, WriteError>> =
@@ -79,8 +80,8 @@ impl Outputs {
             let of_part = entry.part.and_then(|part| written.remove(&part));
             let outcome = match of_part {
                 Some(Err(WriteError::Unfinished(_))) => None,
-                Some(outcome) => Some(outcome.map_err(|error| error.to_string())),
-                None => entry.outcome,
+                Some(outcome) => Some(outcome),
+                None => entry.outcome.map(Ok),
             };
             (entry.wish, outcome)
         };
@@ -115,7 +116,7 @@ impl Sink for Outputs {
         }
         if let Target::File(path) = &entry.wish.target {
             // The kept bytes are in the file itself, not in our partial file. The server has the same version.
-            if kept > 0 && inspect(path).is_none() {
+            if kept > 0 && inspect(path).is_err() {
                 take_over(path).map_err(|error| {
                     Refusal(format!("cannot rename {}: {error}", path.display()))
                 })?;
@@ -179,7 +180,7 @@ impl Sink for Outputs {
         }
         let Some(stream) = entry.stream.take() else { return Ok(()) };
         let digest = stream.hash.map(Sha256::finish);
-        entry.outcome = Some(Ok(WrittenFile { length, digest }));
+        entry.outcome = Some(WrittenFile { length, digest });
         judge(&entry.wish, digest)
     }
 
@@ -209,6 +210,9 @@ impl Sink for Outputs {
                 format!("{name}: {why}; trying again in {}", format_duration(*after))
             }
             Note::Anew(why) => format!("{name}: {why}; beginning anew"),
+            Note::Unconditional(why) => {
+                format!("{name}: {why}; asking for the rest without a condition")
+            }
             Note::Coded(coding) => {
                 format!("{name}: the server coded it ({coding}) unasked; it is kept as it comes")
             }

@@ -7,10 +7,10 @@
 //! packets that need them, which is why the packets have a file of their own until then.
 
 use os::net::{Frame, FrameEvent};
+use os::replace::NewFile;
 use std::collections::VecDeque;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
-use std::path::{Path, PathBuf};
+use std::io::{self, BufWriter, Seek, Write};
+use std::path::Path;
 use trace::{Direction, Fate};
 use wire::pcapng::{Block, Captured, Interface, Section, Way};
 
@@ -22,8 +22,8 @@ const FAR: u32 = 1;
 
 /// A capture under way.
 pub(crate) struct Capture {
-    packets: PathBuf,
-    out: BufWriter<File>,
+    /// The packets so far.
+    out: BufWriter<NewFile>,
     /// What went wrong first; nothing is written from then on.
     error: Option<io::Error>,
     /// Realtime less our clock, in nanoseconds.
@@ -42,12 +42,12 @@ enum PendingPacket {
 }
 
 impl Capture {
-    /// Begins one whose packets wait in the file `packets`.
-    pub(crate) fn begin(packets: PathBuf) -> io::Result<Self> {
-        let out = BufWriter::with_capacity(PIECE, File::create(&packets)?);
+    /// Begins one that will become the file `to`. Until then its packets wait in a file beside that.
+    pub(crate) fn begin(to: &Path) -> io::Result<Self> {
+        let out = BufWriter::with_capacity(PIECE, NewFile::beside(to)?);
         let (realtime, now) = (os::clock::realtime().as_nanos() as u64, os::clock::now().nanos());
         let shift = realtime.wrapping_sub(now);
-        Ok(Self { packets, out, error: None, shift, frame: Vec::new(), pending: VecDeque::new() })
+        Ok(Self { out, error: None, shift, frame: Vec::new(), pending: VecDeque::new() })
     }
 
     /// Takes a frame where near saw it, or should have.
@@ -104,15 +104,6 @@ impl Capture {
 
     /// Writes the whole file: what it is, the secrets, the packets. It is there whole or not at all.
     pub(crate) fn finish(mut self, to: &Path, about: &str, keys: &str) -> io::Result<()> {
-        let part = sibling(to, ".part");
-        let written = self.write(&part, about, keys).and_then(|()| fs::rename(&part, to));
-        let _ = fs::remove_file(&self.packets);
-        written.inspect_err(|_| {
-            let _ = fs::remove_file(&part);
-        })
-    }
-
-    fn write(&mut self, to: &Path, about: &str, keys: &str) -> io::Result<()> {
         for pending in std::mem::take(&mut self.pending) {
             if let PendingPacket::Never(block) = pending {
                 self.put(&block);
@@ -122,18 +113,13 @@ impl Capture {
             return Err(error);
         }
         self.out.flush()?;
-        let mut file = File::create(to)?;
-        file.write_all(&before_packets(about, keys))?;
-        io::copy(&mut File::open(&self.packets)?, &mut file)?;
-        Ok(())
+        let mut whole = NewFile::beside(to)?;
+        whole.file().write_all(&before_packets(about, keys))?;
+        let packets = self.out.get_mut().file();
+        packets.rewind()?;
+        io::copy(packets, whole.file())?;
+        whole.replace(to)
     }
-}
-
-/// A file's name with `mark` behind it.
-pub(crate) fn sibling(path: &Path, mark: &str) -> PathBuf {
-    let mut name = path.as_os_str().to_owned();
-    name.push(mark);
-    PathBuf::from(name)
 }
 
 /// What stands before the packets.

@@ -8,23 +8,43 @@ use os::net::{
     Core, ForwardSpec, Forwarder, Frames, LinkCounters, Observers, Reception, Segmentation,
     Settings, Stop, Stopped, Topology, TopologySpec, Watch,
 };
+use os::process::{Cpu, CpuSet};
 use std::collections::BTreeSet;
 use study::experiment::LinkChoice;
 use study::plan::Placement;
 use trace::PacketRecord;
 
-/// Whose the link's core is, and where the kernel receives for the ends, where everybody has the place that `places`
-/// gives.
-pub(crate) fn cores(
-    places: &Placement,
-    link: &LinkSpec,
-    segmentation: Segmentation,
-) -> (Core, Option<Reception>) {
-    if places.link == places.client || places.link == places.origin {
-        return (Core::Shared, None);
+/// The CPU of each part of a trial that runs alone.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TrialCpus {
+    pub(crate) link: Cpu,
+    pub(crate) client: Cpu,
+    pub(crate) origin: Cpu,
+}
+
+impl TrialCpus {
+    /// What `placement` means among the CPUs that are `allowed`; None where the kernel does not say which they are.
+    pub(crate) fn choose(placement: &Placement, allowed: &CpuSet) -> Option<Self> {
+        let cpu = |index: u32| allowed.nth(index as usize);
+        Some(Self {
+            link: cpu(placement.link)?,
+            client: cpu(placement.client)?,
+            origin: cpu(placement.origin)?,
+        })
     }
-    let ends = Reception { near: places.client as usize, far: places.origin as usize };
-    (Core::Own, Reception::over(link, segmentation, ends))
+
+    /// Whether the link has its CPU for itself, and where the kernel receives for the ends.
+    pub(crate) fn reception(
+        &self,
+        link: &LinkSpec,
+        segmentation: Segmentation,
+    ) -> (Core, Option<Reception>) {
+        if self.link == self.client || self.link == self.origin {
+            return (Core::Shared, None);
+        }
+        let ends = Reception { near: self.client, far: self.origin };
+        (Core::Own, Reception::over(link, segmentation, ends))
+    }
 }
 
 /// What carries the packets of a trial, or looks on while they pass.

@@ -14,7 +14,7 @@ use crate::link::relay::{Route, socket_settings};
 use os::error::Os;
 use os::handover;
 use os::net::{Placement, Side, Topology, is_listened_on};
-use os::process::{Child, Group, Setup, User};
+use os::process::{Child, CpuSet, Group, Setup, User};
 use os::tcp::{Listener, Sharing};
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind};
@@ -35,7 +35,7 @@ pub(crate) struct Ports {
     forwarded: Vec<(u16, Route)>,
     /// The program that relays: wirelap itself.
     program: PathBuf,
-    cpus: Vec<usize>,
+    cpus: CpuSet,
     /// Stays in this machine's network when this process leaves it. None where it has nothing to do.
     host_relay: Option<RelayProcess>,
     /// The relays' sockets: a relay ends when its own closes.
@@ -80,7 +80,7 @@ impl Ports {
             exposed,
             forwarded,
             program,
-            cpus: Vec::new(),
+            cpus: CpuSet::any(),
             host_relay: None,
             lifelines: Vec::new(),
         })
@@ -88,15 +88,15 @@ impl Ports {
 
     /// Starts what connects to this machine's services, on `cpus`. To be called before this process leaves this
     /// machine's network.
-    pub(crate) fn start_host_relay(&mut self, cpus: &[usize]) -> Result<(), Os> {
-        self.cpus = cpus.to_vec();
+    pub(crate) fn start_host_relay(&mut self, cpus: &CpuSet) -> Result<(), Os> {
+        self.cpus = cpus.clone();
         if self.routes().next().is_none() {
             return Ok(());
         }
         self.routes().for_each(note_missing_service);
         let setup = Setup {
             group: Group::Own,
-            cpus: cpus.to_vec(),
+            cpus: cpus.clone(),
             network: None,
             own_proc: false,
             user: User::Ours,

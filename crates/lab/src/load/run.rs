@@ -3,9 +3,9 @@
 use super::live::Live;
 use super::outcome;
 use crate::error::CliError;
-use crate::machine;
 use client::load::{Interval, Load, LoadPlan, Part, Share, Tally, Watch};
 use os::error::Os;
+use os::process::{Cpu, CpuSet};
 use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -59,11 +59,12 @@ pub(crate) fn run(
 ) -> Result<LoadRun, CliError> {
     let Threads { count: threads, backend, stop } = threads;
     let (sender, reports) = channel();
+    let cpus = CpuSet::allowed();
     let workers: Vec<_> = (0..threads)
         .map(|index| {
             let worker = Worker {
                 plan: share(plan, index, threads),
-                core: (threads > 1).then(|| index % machine::cores() as usize),
+                cpu: cpus.nth(index).filter(|_| threads > 1),
                 backend,
                 stop: stop.clone(),
                 reports: sender.clone(),
@@ -140,7 +141,7 @@ fn snapshot(began: Instant, intervals: &[Interval]) -> Option<Snapshot> {
 
 struct Worker {
     plan: LoadPlan,
-    core: Option<usize>,
+    cpu: Option<Cpu>,
     backend: Backend,
     stop: Stop,
     reports: Sender<ThreadReport>,
@@ -152,9 +153,9 @@ impl Worker {
         let mut load = Load::new(self.plan);
         load.observe(Box::new(Observer { reports: self.reports, began: None, intervals: 0 }));
         // What a server still says when all is counted is of no use.
-        let (core, backend, linger) = (self.core, self.backend, Duration::ZERO);
+        let (cpu, backend, linger) = (self.cpu, self.backend, Duration::ZERO);
         let settings =
-            ReactorSettings { core, backend, flush: FLUSH, linger, ..ReactorSettings::default() };
+            ReactorSettings { cpu, backend, flush: FLUSH, linger, ..ReactorSettings::default() };
         Reactor::new(settings, self.stop)?.run(&mut load)?;
         Ok(load.into_tally())
     }

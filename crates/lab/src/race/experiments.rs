@@ -3,6 +3,7 @@
 
 use crate::cli::RaceArgs;
 use crate::error::{self, CliError};
+use crate::foreign;
 use crate::inputs::files;
 use crate::inputs::links::link_spec;
 use crate::inputs::regular::{self, LONGEST_TEXT};
@@ -50,6 +51,7 @@ pub(crate) fn select(name: &str, args: &RaceArgs) -> Result<Selected, CliError> 
     let files = files::gather(&mut experiment)?;
     let subjects = subjects::known(beside, &args.subjects)?;
     subjects::check(&experiment, &subjects)?;
+    let experiment = foreign::cleaned(&experiment).map_err(CliError::failed)?;
     Ok(Selected { experiment, files, subjects, servers })
 }
 

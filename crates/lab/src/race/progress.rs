@@ -46,7 +46,7 @@ impl Progress {
         self.bar.inc_length(plan.len() as u64);
         if self.verbose {
             let names = (&first.cell.workload.name, &first.cell.link.name);
-            self.bar.println(format!("again {}/{} block {}", names.0, names.1, first.block));
+            self.say(format!("again {}/{} block {}", names.0, names.1, first.block));
         }
     }
 
@@ -56,7 +56,7 @@ impl Progress {
         let count = plan.len();
         if self.verbose && count > 0 {
             let (workload, link) = group;
-            self.bar.println(format!("decided {workload}/{link}: {count} trials need not run"));
+            self.say(format!("decided {workload}/{link}: {count} trials need not run"));
         }
     }
 
@@ -70,6 +70,10 @@ impl Progress {
         );
         // A bar that is not drawn swallows its lines.
         self.bar.suspend(|| crate::console::note(&text));
+    }
+
+    fn say(&self, text: String) {
+        self.bar.println(unit::escape(&text));
     }
 
     fn leave_out(&mut self, plan: &[TrialPlan]) {
@@ -90,7 +94,7 @@ impl Progress {
     /// A trial begins.
     pub(crate) fn begin(&mut self, plan: &TrialPlan) {
         if self.verbose {
-            self.bar.println(format!("begin {}", plan.key));
+            self.say(format!("begin {}", plan.key));
         }
     }
 
@@ -110,7 +114,7 @@ impl Progress {
             let figure = figure.map_or_else(String::new, |ms| format!(" {ms:.1} ms"));
             let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
             let word = word(&record.outcome);
-            self.bar.println(format!("{word} {}{figure}{reason}", record.plan.key));
+            self.say(format!("{word} {}{figure}{reason}", record.plan.key));
         }
         self.bar.inc(1);
         self.tick();
@@ -127,7 +131,7 @@ impl Progress {
                 message.push_str(&format!(", {count} {word}"));
             }
         }
-        self.bar.set_message(message);
+        self.bar.set_message(unit::escape(&message).into_owned());
     }
 
     /// Takes the line away.

@@ -56,9 +56,9 @@ pub(crate) fn report_results(
         .and_then(|()| folder.write(&folder.report(), &report::html(&report)));
     // What was found is told all the same.
     match format {
-        OutputFormat::Json => crate::console::print(&json),
+        OutputFormat::Json => crate::console::print_json(&json),
         OutputFormat::Csv => crate::console::print(&report::csv(&rows.records)),
-        OutputFormat::Text => crate::console::print(&report::terminal(&report, style())),
+        OutputFormat::Text => crate::console::print_coloured(&report::terminal(&report, style())),
     }?;
     wrote.map(|()| judged.result)
 }
@@ -80,11 +80,11 @@ impl<'r> Judged<'r> {
         let mut assumptions = service::assumptions(&header.experiment);
         assumptions.extend(har::assumptions(&header.experiment, |file| folder.inputs().join(file)));
         Self {
+            assumptions: assumptions.iter().map(|one| unit::escape(one).into_owned()).collect(),
             result: study::analyse(header, &rows.records),
             rows,
-            name: folder.path().display().to_string(),
+            name: unit::escape(&folder.path().display().to_string()).into_owned(),
             links: link_texts(folder, header),
-            assumptions,
             next: next_command(header),
             full_run: full_run(&header.experiment),
         }

@@ -90,13 +90,23 @@ impl RunFolder {
         self.path.join("report.html")
     }
 
-    /// Writes a file whole or not at all: beside its place first, then in one step into it.
+    /// Writes one of the folder's own files whole or not at all, and never through a symbolic link.
     pub(crate) fn write(&self, path: &Path, text: &str) -> Result<(), CliError> {
-        let part = path.with_extension("part");
-        fs::write(&part, text).and_then(|()| fs::rename(&part, path)).map_err(|error| {
-            let _ = fs::remove_file(&part);
-            error::file(format!("writing {}", path.display()), &error)
-        })
+        os::replace::replace(path, text.as_bytes())
+            .map_err(|error| error::file(format!("writing {}", path.display()), &error))
+    }
+
+    /// Refuses folders in which trials would run outside of it, through a symbolic link that somebody else left.
+    pub(crate) fn check_links(&self) -> Result<(), CliError> {
+        let folders = [self.inputs(), self.scratch(), self.captures()];
+        match folders.into_iter().find(|folder| folder.is_symlink()) {
+            Some(folder) => Err(CliError::misuse(format!(
+                "{} is a symbolic link, and files are written there",
+                folder.display()
+            ))
+            .remedy("replace the link by the folder that it leads to, if you trust it")),
+            None => Ok(()),
+        }
     }
 
     fn create_at(path: &Path) -> Result<Self, CliError> {

@@ -2,6 +2,7 @@
 //! as it comes. Nothing of a trial is kept here that a resumed run would miss.
 
 use crate::error::CliError;
+use crate::foreign;
 use crate::race::progress::Progress;
 use crate::race::schedule::{Concurrency, Schedule};
 use crate::race::store::Store;
@@ -81,6 +82,8 @@ struct RunningTrial {
     started_unix_ms: u64,
     deadline: Instant,
     overdue: bool,
+    /// Whether somebody stopped the worker for a while.
+    was_stopped: bool,
 }
 
 /// What a worker's reader thread hands over: the trial's number and all that the worker printed.
@@ -127,6 +130,7 @@ impl<'a> Runner<'a> {
             if self.running.is_empty() {
                 return Ok(true);
             }
+            self.notice_stopped();
             match printed.recv_timeout(POLL_INTERVAL) {
                 Ok(done) => self.finish(done)?,
                 Err(RecvTimeoutError::Timeout) => self.end_overdue(),
@@ -215,6 +219,7 @@ impl<'a> Runner<'a> {
             started_unix_ms: os::clock::realtime().as_millis() as u64,
             deadline,
             overdue: false,
+            was_stopped: false,
         };
         self.running.insert(number, running);
         Ok(())
@@ -225,16 +230,25 @@ impl<'a> Runner<'a> {
         let status = running.child.wait();
         // Most trials have put nothing there.
         let _ = std::fs::remove_dir_all(self.scratch(printed.number));
-        let record = serde_json::from_slice::<TrialRecord>(&printed.output).unwrap_or_else(|_| {
+        let output = String::from_utf8_lossy(&printed.output);
+        let mut record = foreign::from_json::<TrialRecord>(&output).unwrap_or_else(|_| {
             let reason = match (running.overdue, status) {
                 (true, _) => "the worker hung and was ended".to_owned(),
                 (false, Ok(status)) => format!("the worker ended without a row ({status})"),
                 (false, Err(error)) => format!("the worker was lost: {error}"),
             };
-            without_figures(running.plan, Outcome::Failed { reason }, running.started_unix_ms)
+            // The worker is the instrument, and no contender's.
+            without_figures(running.plan, Outcome::Invalid { reason }, running.started_unix_ms)
         });
+        if running.was_stopped
+            && matches!(record.outcome, Outcome::Measured | Outcome::Failed { .. })
+        {
+            let reason = "the trial's own process was stopped for a while, and its link with it";
+            record.outcome = Outcome::Invalid { reason: reason.to_owned() };
+        }
         self.outputs.progress.done(&record);
         self.outputs.store.put(&record)?;
+        self.outputs.store.check_place()?;
         let again = self.schedule.finished(&record, self.context.concurrency);
         self.outputs.progress.again(&again);
         while let Some(group) = self.schedule.refused_throughout() {
@@ -248,6 +262,13 @@ impl<'a> Runner<'a> {
 
     fn scratch(&self, number: u64) -> PathBuf {
         self.context.scratch.join(number.to_string())
+    }
+
+    /// The kernel tells of it only while the worker lives.
+    fn notice_stopped(&mut self) {
+        for running in self.running.values_mut() {
+            running.was_stopped |= os::process::was_stopped(running.child.id());
+        }
     }
 
     fn end_overdue(&mut self) {

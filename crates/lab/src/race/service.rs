@@ -149,7 +149,7 @@ fn ask(
         specs.iter_mut().for_each(|spec| spec.status = ExpectedStatus::Any);
     }
     let (done, _) = near::drive(config, Calls::new(specs, Pattern::Serial))?;
-    match done.fetches().first().map(|fetch| &fetch.outcome) {
+    match done.records.fetches.first().map(|fetch| &fetch.outcome) {
         Some(FetchOutcome::Done) => Ok(()),
         Some(FetchOutcome::Failed(reason)) => {
             let (name, place) = (&contender.name, service.place());

@@ -2,9 +2,16 @@
 //! that lay its metrics, fetches and connections out for `sqlite3`. One fact, one home: the views
 //! read the record. One writer; what is committed survives whatever happens next.
 
+mod open;
+
 use crate::error::{self, CliError};
-use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, params};
+use crate::foreign;
+use open::Opened;
+use os::replace::NewFile;
+use rusqlite::{Connection, ErrorCode, OptionalExtension, params};
 use std::collections::BTreeSet;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use study::outcome::Outcome;
 use study::record::{ROWS_SCHEMA, RunHeader, TrialRecord};
@@ -15,14 +22,14 @@ pub(crate) struct Store {
     path: PathBuf,
     /// Whether it is damaged so that it can be read in parts, and not be written to.
     truncated: bool,
-    /// Whether it, or the folder that it is in, takes no writing.
-    read_only: bool,
+    /// The file's device and number.
+    identity: Option<(u64, u64)>,
 }
 
 impl Store {
     /// Makes the file new.
     pub(crate) fn create(path: &Path, header: &RunHeader) -> Result<Self, CliError> {
-        let store = Self::open_file(path)?;
+        let store = Self::to_write(path)?;
         store
             .connection
             .execute_batch(SCHEMA)
@@ -36,21 +43,28 @@ impl Store {
 
     /// Opens the file of an earlier run, to go on with it.
     pub(crate) fn open_whole(path: &Path) -> Result<Self, CliError> {
+        // What is wrong with it is found while nothing is written to it.
         let store = Self::open(path)?;
-        match (store.truncated, store.read_only) {
-            (true, _) => Err(store.damaged("it is truncated and takes no more rows")),
-            (false, true) => Err(unwritable(format!("opening {}", path.display()))),
-            (false, false) => Ok(store),
+        if store.truncated {
+            return Err(store.damaged("it is truncated and takes no more rows"));
         }
+        drop(store);
+        Self::to_write(path)
     }
 
-    /// Opens the file of an earlier run, to read what it holds.
+    /// Opens the file of an earlier run, to read what it holds. The file may be somebody else's: see [`open`].
     pub(crate) fn open(path: &Path) -> Result<Self, CliError> {
-        if !path.is_file() {
-            return Err(CliError::misuse(format!("{} is not there", path.display()))
-                .remedy("give the folder of a run, as `wirelap race` made it"));
+        check_files(path)?;
+        let Opened { connection, truncated } =
+            open::to_read(path).map_err(|error| file_error(path, "opening", &error))?;
+        let store = Self::of(connection, path, truncated);
+        match open::check_tables(&store.connection) {
+            Ok(Ok(())) => Ok(store),
+            Ok(Err(what)) => Err(store.damaged(&what)),
+            // What can be read of it is told from its rows.
+            Err(_) if store.truncated => Ok(store),
+            Err(error) => Err(store.error("reading", &error)),
         }
-        Self::open_file(path)
     }
 
     /// What the run is.
@@ -65,7 +79,7 @@ impl Store {
             })?;
         let text = text.ok_or_else(|| self.damaged("it has no header"))?;
         let broken = |error| self.damaged(&format!("its header: {error}"));
-        let header: serde_json::Value = serde_json::from_str(&text).map_err(broken)?;
+        let header: serde_json::Value = foreign::from_json(&text).map_err(broken)?;
         match header["schema"].as_str() {
             None | Some(ROWS_SCHEMA) => serde_json::from_value(header).map_err(broken),
             Some(other) => Err(self.of_another_version(&format!("`{other}`"), &header)),
@@ -113,6 +127,16 @@ impl Store {
             )
             .map(|_| ())
             .map_err(|error| self.error("writing to", &error))
+    }
+
+    /// Whether the file is still what the run's folder has under its name. SQLite notices nothing: it goes on writing to a
+    /// file that nobody can open any more.
+    pub(crate) fn check_place(&self) -> Result<(), CliError> {
+        if identity(&self.path) == self.identity {
+            return Ok(());
+        }
+        let what = format!("{} was deleted or replaced while the race ran", self.path.display());
+        Err(CliError::failed(what).remedy("race again, and leave the run's folder alone meanwhile"))
     }
 
     /// Every row, in the order of running. What cannot be read is named, and the rest is given: rows before a
@@ -175,7 +199,7 @@ impl Store {
             if !seen.insert(key.clone()) {
                 continue;
             }
-            match serde_json::from_str(&record) {
+            match foreign::from_json(&record) {
                 Ok(record) => rows.records.push(record),
                 Err(error) => rows.damaged.push(format!("{key}: {error}")),
             }
@@ -188,42 +212,14 @@ impl Store {
         self.truncated || is_damage(error)
     }
 
-    fn open_file(path: &Path) -> Result<Self, CliError> {
-        let open = || -> rusqlite::Result<Connection> {
-            let connection = Connection::open(path)?;
-            connection.pragma_update(None, "journal_mode", "WAL")?;
-            // With WAL this loses nothing that a crash of the process could lose.
-            connection.pragma_update(None, "synchronous", "NORMAL")?;
-            Ok(connection)
-        };
-        // One that is cut short is refused as a whole, unless its first page's word on its size is let pass
-        // (https://www.sqlite.org/pragma.html#pragma_writable_schema).
-        let open_truncated = || -> rusqlite::Result<Connection> {
-            let connection = Connection::open(path)?;
-            connection.pragma_update(None, "writable_schema", "ON")?;
-            connection.pragma_update(None, "query_only", "ON")?;
-            connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
-            Ok(connection)
-        };
-        let opened = match open() {
-            Err(error) if error.sqlite_error_code() == Some(ErrorCode::DatabaseCorrupt) => {
-                open_truncated().map(|connection| (connection, true))
-            }
-            opened => opened.map(|connection| (connection, false)),
-        };
-        let whole = |(connection, truncated)| Self {
-            connection,
-            path: path.to_owned(),
-            truncated,
-            read_only: false,
-        };
-        match opened {
-            Err(error) if is_read_only(&error) => match open_read_only(path) {
-                Some(connection) => Ok(Self { read_only: true, ..whole((connection, false)) }),
-                None => Err(file_error(path, "opening", &error)),
-            },
-            opened => opened.map(whole).map_err(|error| file_error(path, "opening", &error)),
-        }
+    fn to_write(path: &Path) -> Result<Self, CliError> {
+        let connection =
+            open::to_write(path).map_err(|error| file_error(path, "opening", &error))?;
+        Ok(Self::of(connection, path, false))
+    }
+
+    fn of(connection: Connection, path: &Path, truncated: bool) -> Self {
+        Self { connection, path: path.to_owned(), truncated, identity: identity(path) }
     }
 
     /// Why a query of ours brought nothing.
@@ -316,6 +312,37 @@ fn json<T: serde::Serialize>(value: &T) -> Result<String, CliError> {
         .map_err(|error| CliError::failed(format!("writing a row: {error}")))
 }
 
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|facts| (facts.dev(), facts.ino()))
+}
+
+/// The file of rows and what SQLite keeps beside it are regular files, or are not there. A symbolic link could lead to
+/// any file of the user's.
+fn check_files(path: &Path) -> Result<(), CliError> {
+    let Ok(facts) = std::fs::symlink_metadata(path) else {
+        return Err(CliError::misuse(format!("{} is not there", path.display()))
+            .remedy("give the folder of a run, as `wirelap race` made it"));
+    };
+    let side = |mark: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(mark);
+        PathBuf::from(name)
+    };
+    let sides = ["-wal", "-shm", "-journal"].map(side);
+    let is_wrong = |file: &&PathBuf| {
+        std::fs::symlink_metadata(file).is_ok_and(|facts| !facts.file_type().is_file())
+    };
+    let wrong = match facts.file_type().is_file() {
+        true => sides.iter().find(is_wrong).map(PathBuf::as_path),
+        false => Some(path),
+    };
+    match wrong {
+        None => Ok(()),
+        Some(wrong) => Err(CliError::misuse(format!("{} is no regular file", wrong.display()))
+            .remedy("give the folder of a run, as `wirelap race` made it")),
+    }
+}
+
 fn file_error(path: &Path, attempted: &str, error: &rusqlite::Error) -> CliError {
     use std::io::ErrorKind;
     let attempted = format!("{attempted} {}", path.display());
@@ -330,22 +357,12 @@ fn file_error(path: &Path, attempted: &str, error: &rusqlite::Error) -> CliError
         Some(ErrorCode::SystemIoFailure) if is_full(path) => {
             error::file(attempted, &ErrorKind::StorageFull.into())
         }
+        Some(ErrorCode::OperationInterrupted) => {
+            CliError::failed(format!("{attempted}: it takes too long"))
+                .remedy("is it the file of a run? `wirelap race` makes none that takes so long")
+        }
         _ => CliError::failed(format!("{attempted}: {error}")),
     }
-}
-
-/// Opens a file of which the system allows reading alone, in a folder that may take no file beside it; None where it
-/// cannot be read either. Where a log of rows stands beside it that were not folded into it, SQLite needs that folder.
-fn open_read_only(path: &Path) -> Option<Connection> {
-    let log = std::fs::metadata(format!("{}-wal", path.to_str()?));
-    let immutable = if log.is_ok_and(|log| log.len() > 0) { "" } else { "&immutable=1" };
-    // https://www.sqlite.org/uri.html, "URI Path"
-    let place = path.to_str()?.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
-    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-    let name = format!("file:{place}?mode=ro{immutable}");
-    let connection = Connection::open_with_flags(name, flags).ok()?;
-    connection.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(())).ok()?;
-    Some(connection)
 }
 
 /// Whether the system, or whoever set the file's rights, forbids what was tried.
@@ -365,8 +382,7 @@ fn is_damage(error: &rusqlite::Error) -> bool {
 
 /// Whether the disk below `path` takes no more.
 fn is_full(path: &Path) -> bool {
-    let probe = path.with_extension("probe");
-    let written = std::fs::write(&probe, [0; 64 * 1024]);
-    let _ = std::fs::remove_file(&probe);
+    let probe = NewFile::beside(path);
+    let written = probe.and_then(|mut probe| probe.file().write_all(&[0; 64 * 1024]));
     written.is_err_and(|error| error.kind() == std::io::ErrorKind::StorageFull)
 }

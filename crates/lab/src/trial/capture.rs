@@ -16,7 +16,7 @@ pub(crate) fn begin(order: &TrialOrder) -> io::Result<Option<Capture>> {
         return Ok(None);
     }
     fs::create_dir_all(&order.scratch)?;
-    Capture::begin(order.scratch.join("packets")).map(Some)
+    Capture::begin(&order.scratch.join("packets")).map(Some)
 }
 
 /// Keeps a trial's capture with the secrets that both ends told.

@@ -41,8 +41,10 @@ pub(crate) mod task;
 mod tcp_settings;
 pub(crate) mod worker;
 
+use crate::link::path::TrialCpus;
 use job::TrialOrder;
-use os::net::{Core, ForwardSpec, TopologySpec};
+use os::net::{Core, ForwardSpec, Side, TopologySpec};
+use os::process::CpuSet;
 use secure::Authority;
 use setup::Setup;
 use subject_client::SubjectClient;
@@ -63,12 +65,28 @@ struct Network {
     topology: TopologySpec,
     /// The link, and how it is run.
     forward: ForwardSpec,
+    /// The CPU of each part; None where they may run on any.
+    cpus: Option<TrialCpus>,
     /// Whether a link limits the work. It does not over loopback, nor in a download over a link without a rate: how fast
     /// that goes is what its ends can do.
     limits: bool,
 }
 
 impl Network {
+    /// Where the link runs.
+    fn link_cpus(&self) -> CpuSet {
+        self.cpus.map_or(CpuSet::any(), |cpus| cpus.link.into())
+    }
+
+    /// Where a side runs.
+    fn cpus_of(&self, side: Side) -> CpuSet {
+        match (self.cpus, side) {
+            (None, _) => CpuSet::any(),
+            (Some(cpus), Side::Near) => cpus.client.into(),
+            (Some(cpus), Side::Far) => cpus.origin.into(),
+        }
+    }
+
     /// Whether the link has a core to itself.
     fn has_own_core(&self) -> bool {
         self.forward.core == Core::Own

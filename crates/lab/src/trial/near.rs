@@ -11,8 +11,8 @@ use crate::trial::stream::StreamTask;
 use crate::trial::task::{Call, Task};
 use crate::trial::tcp_settings;
 use client::{
-    Calls, Client, ClientConfig, EchoRequests, EchoSocket, PageLoad, StreamRequests, StreamSocket,
-    WebSocketClient, Work,
+    Calls, Client, ClientConfig, EchoRequests, EchoSocket, PageLoad, Records, StreamRequests,
+    StreamSocket, WebSocketClient, Work,
 };
 use endpoint::EndPoint;
 use os::reactor::{LoopTimes, Reactor, ReactorSettings, SocketStage, Stop, Timing};
@@ -24,7 +24,6 @@ use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 use std::rc::Rc;
 use study::experiment::{Contender, Tls, Transport as Asked};
-use trace::{ConnectionRecord, FetchRecord};
 
 /// Does the job.
 pub(crate) fn run() -> Result<ExitCode, CliError> {
@@ -84,11 +83,11 @@ fn echo(
         let mut client = WebSocketClient::new(config, own, talk);
         let said = run_client(&mut client)?;
         let done = client.into_conversation();
-        return Ok(report(done.fetches(), done.connections(), said));
+        return Ok(report(&done.records, said));
     }
     let work = EchoRequests::new(task.requests(), task.pattern());
     let (done, said) = drive(config, work)?;
-    Ok(report(done.fetches(), done.connections(), said))
+    Ok(report(done.records(), said))
 }
 
 /// Receives the streams as the contender delivers them.
@@ -102,12 +101,12 @@ fn stream(
         let mut client = WebSocketClient::new(config, own, StreamSocket::new(task.streams()));
         let said = run_client(&mut client)?;
         let done = client.into_conversation();
-        let report = report(done.fetches(), done.connections(), said);
+        let report = report(&done.records, said);
         return Ok(NearReport { tokens: done.tokens().collect(), ..report });
     };
     let work = StreamRequests::new(task.root.clone(), task.streams(), delivery);
     let (done, said) = drive(config, work)?;
-    let report = report(done.fetches(), done.connections(), said);
+    let report = report(&done.records, said);
     Ok(NearReport { tokens: done.tokens().collect(), ..report })
 }
 
@@ -162,7 +161,7 @@ fn page_report(page: &Page, load: &PageLoad, said: Said) -> NearReport {
         let id: ResourceId = load.resource(client::FetchId(id))?;
         page.resource(id)
     };
-    let mut report = report(load.fetches(), load.connections(), said);
+    let mut report = report(&load.records, said);
     for fetch in &report.fetches {
         let Some(resource) = resource(fetch.id) else { continue };
         if resource.counts == Counts::AfterLoad {
@@ -176,18 +175,17 @@ fn page_report(page: &Page, load: &PageLoad, said: Said) -> NearReport {
 }
 
 fn calls_report(calls: &[Call], done: &Calls, said: Said) -> NearReport {
-    let mut report = report(done.fetches(), done.connections(), said);
+    let mut report = report(&done.records, said);
     report.schedule_lag = done.mean_lateness();
     // A call's number is its place in the list.
     report.server_time = (0..).zip(calls).map(|(id, call)| (id, call.server_time)).collect();
     report
 }
 
-fn report(fetches: &[FetchRecord], connections: &[ConnectionRecord], said: Said) -> NearReport {
+fn report(records: &Records, said: Said) -> NearReport {
     let Said { mut settings, times } = said;
-    let mut fetches = fetches.to_vec();
+    let Records { mut fetches, mut connections } = records.clone();
     fetches.sort_by_key(|fetch| fetch.id);
-    let mut connections = connections.to_vec();
     connections.sort_by_key(|connection| connection.id);
     let carried = fetches.iter().filter(|fetch| fetch.phases.sent.is_some());
     if let Some(last) = carried.max_by_key(|fetch| fetch.phases.sent) {

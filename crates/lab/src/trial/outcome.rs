@@ -10,6 +10,11 @@ pub(crate) fn failed(reason: impl std::fmt::Display) -> Outcome {
     Outcome::Failed { reason: reason.to_string() }
 }
 
+/// The trial's own machinery broke, and not the contender: the trial is run again.
+pub(crate) fn broken_instrument(reason: impl std::fmt::Display) -> Outcome {
+    Outcome::Invalid { reason: reason.to_string() }
+}
+
 /// The system refuses what it needs.
 pub(crate) fn unsupported(error: Os) -> Outcome {
     let remedy = error.remedy().unwrap_or("see wirelap doctor").to_owned();

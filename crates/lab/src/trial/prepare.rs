@@ -9,9 +9,10 @@ use super::subject_client::SubjectClient;
 use super::task::Task;
 use super::{Network, Trial, run};
 use crate::inputs::links;
-use crate::link::path;
+use crate::link::path::TrialCpus;
 use crate::trial::job::TrialOrder;
 use os::net::{Core, ForwardSpec, Segmentation, TopologySpec};
+use os::process::CpuSet;
 use secure::{Authority, AuthoritySpec};
 use study::experiment::{Contender, RunningService, Tls};
 use study::outcome::Outcome;
@@ -78,13 +79,16 @@ impl Network {
             Some(_) => Segmentation::CopyWhereUnlimited,
             None => Segmentation::KeepWhereUnlimited,
         };
-        let (core, reception) = match run::is_pinned(&order.plan) {
-            true => path::cores(&order.plan.placement, &link, segmentation),
-            false => (Core::Shared, None),
+        let cpus = match run::is_pinned(&order.plan) {
+            true => TrialCpus::choose(&order.plan.placement, &CpuSet::allowed()),
+            false => None,
         };
+        let (core, reception) =
+            cpus.map_or((Core::Shared, None), |cpus| cpus.reception(&link, segmentation));
         let topology = TopologySpec { reception, ..setup.topology(&cell.contender) };
         let seed = Seed(order.plan.seed);
-        Ok(Self { topology, forward: ForwardSpec { link, seed, segmentation, core }, limits })
+        let forward = ForwardSpec { link, seed, segmentation, core };
+        Ok(Self { topology, forward, cpus, limits })
     }
 }
 

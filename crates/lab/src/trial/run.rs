@@ -4,7 +4,7 @@
 use super::audit::MachineWatch;
 use super::job::{FarJob, FarReady, IdentityPem, NearJob, NearReport, ServerTrust};
 use super::observed::{ClientReport, Ends, Observed, ServerCpu, end_use};
-use super::outcome::{failed, unsaved_capture, unsupported};
+use super::outcome::{broken_instrument, failed, unsaved_capture, unsupported};
 use super::recorded_site::RecordedSite;
 use super::server_process::{ServedHost, ServerProcess, ServerReport, ServerSpec, Upstream};
 use super::service::{self, ServiceBridge};
@@ -15,7 +15,7 @@ use super::{Trial, capture};
 use crate::inputs::links;
 use crate::link::path::{NetworkPath, PathObservers, PathSpec};
 use os::net::{Frame, Frames, Placement, Side, Stop, Topology};
-use os::process::Child;
+use os::process::{Child, CpuSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
 use std::process::{ChildStdout, Command, Stdio};
@@ -40,14 +40,10 @@ impl Trial<'_> {
     /// Runs both ends over the link. An error is how the trial ends where it could not even begin.
     pub(super) fn run(&self) -> Result<Observed, Outcome> {
         let plan = &self.order.plan;
-        if is_pinned(plan) {
-            os::process::pin(&[plan.placement.link as usize]).map_err(failed)?;
-        }
+        self.network.link_cpus().pin().map_err(failed)?;
         let link = &plan.cell.link;
-        let bridge = self.service().map(|service| {
-            let cpus = cpus(plan, Side::Far);
-            ServiceBridge::start(service, cpus)
-        });
+        let far_cpus = || self.network.cpus_of(Side::Far);
+        let bridge = self.service().map(|service| ServiceBridge::start(service, far_cpus()));
         let bridge = bridge.transpose()?;
         let topology = NetworkPath::topology(link, &self.network.topology).map_err(unsupported)?;
         let mut packets = Vec::new();
@@ -61,6 +57,10 @@ impl Trial<'_> {
         let mut path = NetworkPath::open(spec, &topology, observers).map_err(unsupported)?;
         let machine = MachineWatch::begin(self.order, &topology).map_err(unsupported)?;
         let ends = BothEnds { trial: self, topology: &topology }.run(bridge, &mut path);
+        let ends = ends.map_err(|outcome| match topology.has_processes() {
+            true => outcome,
+            false => broken_instrument("the first process of the trial's namespaces was killed"),
+        });
         let machine = machine.end(&topology).map_err(failed)?;
         let (counters, missed, link_settings) = (path.counters(), path.missed(), path.settings());
         drop(path);
@@ -86,13 +86,9 @@ impl Trial<'_> {
 
     /// Which cores each has, for the row.
     pub(super) fn cores(&self) -> String {
-        let places = &self.order.plan.placement;
-        match is_pinned(&self.order.plan) {
-            true => {
-                format!("link {}, client {}, origin {}", places.link, places.client, places.origin)
-            }
-            false => "any".to_owned(),
-        }
+        self.network.cpus.map_or("any".to_owned(), |cpus| {
+            format!("link {}, client {}, origin {}", cpus.link, cpus.client, cpus.origin)
+        })
     }
 }
 
@@ -100,15 +96,6 @@ impl Trial<'_> {
 /// beforehand. Without a link there is nobody who needs a core of his own.
 pub(super) fn is_pinned(plan: &TrialPlan) -> bool {
     !plan.is_light() && !links::is_loopback(&plan.cell.link)
-}
-
-/// The cores of a side; none: any.
-fn cpus(plan: &TrialPlan, side: Side) -> Vec<usize> {
-    let core = match side {
-        Side::Near => plan.placement.client,
-        Side::Far => plan.placement.origin,
-    };
-    if is_pinned(plan) { vec![core as usize] } else { Vec::new() }
 }
 
 /// The client and the server of a trial while they run.
@@ -148,14 +135,11 @@ impl BothEnds<'_> {
             Some(bridge) => self.start_bridge(bridge)?,
             None => self.start_server(path)?,
         };
-        let client = match &self.trial.subject {
-            None => self.run_own_client(&mut server, path)?,
-            Some(subject) => {
-                let cpus = self.cpus(Side::Near);
-                let processes = subject.run(path, self.topology, server.as_fd(), &cpus)?;
-                FinishedClient::Subject(subject, processes)
-            }
-        };
+        let client = self.run_client(&mut server, path);
+        if let Some(fault) = server.instrument_fault() {
+            return Err(broken_instrument(fault));
+        }
+        let client = client?;
         if let Some(end) = server.died() {
             return Err(failed(end));
         }
@@ -177,6 +161,17 @@ impl BothEnds<'_> {
             None => ServerCpu::Counted,
         };
         Ok(Ends { client, server, far_times, far_settings, cpu, resources, server_cpu })
+    }
+
+    fn run_client(
+        &self,
+        server: &mut ServerProcess<'_>,
+        path: &mut NetworkPath<'_>,
+    ) -> Result<FinishedClient<'_>, Outcome> {
+        let Some(subject) = &self.trial.subject else { return self.run_own_client(server, path) };
+        let cpus = self.cpus(Side::Near);
+        let processes = subject.run(path, self.topology, server.as_fd(), cpus)?;
+        Ok(FinishedClient::Subject(subject, processes))
     }
 
     fn run_own_client(
@@ -269,8 +264,8 @@ impl BothEnds<'_> {
         Ok(ServerProcess::Service(bridge))
     }
 
-    fn cpus(&self, side: Side) -> Vec<usize> {
-        cpus(&self.trial.order.plan, side)
+    fn cpus(&self, side: Side) -> CpuSet {
+        self.trial.network.cpus_of(side)
     }
 
     fn identity(&self, host: &str) -> Result<IdentityPem, Outcome> {

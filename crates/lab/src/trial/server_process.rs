@@ -7,7 +7,7 @@ use crate::trial::recorded_site::RecordedSite;
 use crate::trial::service::ServiceBridge;
 use crate::trial::static_files::{self, StaticFile, StaticFiles};
 use os::net::{Stop, Topology};
-use os::process::{Child, Usage};
+use os::process::{Child, CpuSet, Usage};
 use os::reactor::LoopTimes;
 use std::collections::BTreeMap;
 use std::fs;
@@ -94,7 +94,7 @@ pub(crate) struct ServerSpec<'a> {
     pub(crate) hosts: Vec<ServedHost<'a>>,
     /// Who answers what is no file.
     pub(crate) upstream: Option<Upstream>,
-    pub(crate) cpus: Vec<usize>,
+    pub(crate) cpus: CpuSet,
     /// The run's inputs, beside which large files are kept.
     pub(crate) inputs: &'a Path,
 }
@@ -130,11 +130,21 @@ impl<'d> ServerProcess<'d> {
                 let exit = child.wait(Some(Duration::ZERO)).ok()??;
                 Some(format!("the far side died ({})", exit.status))
             }
-            Self::Server(running, upstream) => running.ended_early().or_else(|| {
-                let exit = upstream.as_mut()?.child.wait(Some(Duration::ZERO)).ok()??;
-                Some(format!("the upstream behind the server died ({})", exit.status))
-            }),
-            Self::Service(bridge) => bridge.died(),
+            Self::Server(running, _) => running.ended_early(),
+            Self::Service(_) => None,
+        }
+        .or_else(|| self.instrument_fault())
+    }
+
+    /// What became of a process of ours that stands between the contender's client and its server: it ended, or somebody
+    /// stopped it for a while. None where nothing did. That is no fault of the contender.
+    pub(crate) fn instrument_fault(&mut self) -> Option<String> {
+        match self {
+            Self::Origin { .. } | Self::Server(_, None) => None,
+            Self::Server(_, Some(Upstream { child, .. })) => {
+                fault_of("our server behind the contender's", child)
+            }
+            Self::Service(bridge) => bridge.fault(),
         }
     }
 
@@ -165,6 +175,14 @@ impl<'d> ServerProcess<'d> {
                 Ok(ServerReport { usage: stopped.usage, settings, log, times: None })
             }
         }
+    }
+}
+
+/// How `child`, called `name`, broke off its work; None where it did not.
+pub(crate) fn fault_of(name: &str, child: &mut Child) -> Option<String> {
+    match child.wait(Some(Duration::ZERO)) {
+        Ok(Some(exit)) => Some(format!("{name} died ({})", exit.status)),
+        _ => child.was_stopped().then(|| format!("{name} was stopped for a while")),
     }
 }
 

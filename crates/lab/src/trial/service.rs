@@ -4,12 +4,13 @@
 
 use super::job::{NearJob, ServerTrust};
 use super::outcome::{failed, unsupported};
+use super::server_process::fault_of;
 use crate::link::ports::RelayJob;
 use crate::link::relay::{Route, socket_settings};
 use os::error::Os;
 use os::handover;
 use os::net::{Side, Topology};
-use os::process::{Child, Group, Setup, User};
+use os::process::{Child, CpuSet, Group, Setup, User};
 use os::tcp::{Listener, Sharing};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -34,7 +35,7 @@ pub(crate) struct ServiceBridge {
 
 impl ServiceBridge {
     /// Starts the relay on `cpus`. To be called before this process leaves this machine's network.
-    pub(super) fn start(service: &RunningService, cpus: Vec<usize>) -> Result<Self, Outcome> {
+    pub(super) fn start(service: &RunningService, cpus: CpuSet) -> Result<Self, Outcome> {
         let (socket, theirs) = handover::pair().map_err(failed)?;
         let mut command = Command::new(std::env::current_exe().map_err(failed)?);
         command.arg("relay").stdin(Stdio::from(theirs)).stdout(Stdio::null());
@@ -60,10 +61,9 @@ impl ServiceBridge {
         handover::send(self.socket.as_fd(), &job, &[listener.as_fd()]).map_err(failed)
     }
 
-    /// What became of it, where it has ended too early.
-    pub(super) fn died(&mut self) -> Option<String> {
-        let exit = self.relay.wait(Some(Duration::ZERO)).ok()??;
-        Some(format!("the relay to {} died ({})", self.route.service, exit.status))
+    /// How the relay broke off its work; None where it did not.
+    pub(super) fn fault(&mut self) -> Option<String> {
+        fault_of(&format!("the relay to {}", self.route.service), &mut self.relay)
     }
 
     /// Ends the relay.

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// Trials without a row of a failure, where one was to fail and the run to go on.
+/// One of the trials failed, and the run went on. Gives the reason.
 fn one_failed(bench: &Bench, folder: &str, trials: usize) -> String {
     let rows = outcomes(&bench.path(folder));
     let failed: Vec<_> = rows.iter().filter(|(_, outcome, _)| outcome == "failed").collect();
@@ -16,8 +16,79 @@ fn one_failed(bench: &Bench, folder: &str, trials: usize) -> String {
     failed[0].2.clone().unwrap()
 }
 
+/// A trial's own machinery broke: the trial is invalid, no contender failed, and the block ran again. Gives the reason.
+fn ran_again(bench: &Bench, folder: &str, trials: usize) -> String {
+    let rows = all_outcomes(&bench.path(folder));
+    assert!(rows.iter().all(|(_, outcome, _)| outcome != "failed"), "{rows:?}");
+    assert!(rows.iter().any(|(key, ..)| key.contains('~')), "{rows:?}");
+    assert_eq!(outcomes(&bench.path(folder)).len(), trials);
+    assert_eq!(bench.alive(), [], "processes are left");
+    let is_spoilt = |(_, outcome, why): &&(String, String, Option<String>)| {
+        outcome == "invalid" && !crate::bench::is_spoilt(outcome, why.as_deref())
+    };
+    rows.iter().find(is_spoilt).unwrap().2.clone().unwrap()
+}
+
 #[test]
-fn a_killed_namespace_fails_its_trial_and_the_run_goes_on() {
+fn a_killed_or_stopped_link_is_charged_to_no_contender_and_the_block_runs_again() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("slow.toml", experiment(SLOW, 2));
+    let mut running =
+        bench.start(bench.wirelap(&["race", "slow.toml", "--serial", "--out", "killed"]));
+    running.await_role("near");
+    signal(running.await_role("trial"), "KILL");
+    running.end().raced();
+    let why = ran_again(&bench, "killed", 4);
+    assert!(why.contains("without a row") && why.contains("SIGKILL"), "{why}");
+    // Continued after the client's time is up, and the client reports that nothing came.
+    bench.write("slow.toml", format!("timeout = \"2s\"\n{}", experiment(SLOW, 2)));
+    let mut running =
+        bench.start(bench.wirelap(&["race", "slow.toml", "--serial", "--out", "stopped"]));
+    running.await_role("near");
+    let link = running.await_role("trial");
+    signal(link, "STOP");
+    std::thread::sleep(std::time::Duration::from_secs(6));
+    signal(link, "CONT");
+    running.end().raced();
+    ran_again(&bench, "stopped", 4);
+}
+
+#[test]
+fn a_relay_to_a_service_is_charged_to_no_contender() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("file", "what stands in it".repeat(3000));
+    let (mut server, url) = crate::serving::started(&bench);
+    for (name, folder) in [("KILL", "killed"), ("STOP", "stopped")] {
+        let link = "rtt=20ms,down=5mbit,up=5mbit";
+        let race = ["race", &url, "--links", link, "--contenders", "h1,h2"];
+        let race = [&race[..], &["--trials", "1", "--serial", "--out", folder]].concat();
+        let mut running = bench.start(bench.wirelap(&race));
+        running.await_role("near");
+        let relay = running.await_role("relay");
+        signal(relay, name);
+        if name == "STOP" {
+            std::thread::sleep(std::time::Duration::from_millis(1500));
+            signal(relay, "CONT");
+        }
+        running.end().raced();
+        let rows = all_outcomes(&bench.path(folder));
+        let why = rows.iter().filter_map(|(_, outcome, why)| (outcome == "invalid").then_some(why));
+        let why: Vec<_> = why.flatten().filter(|why| why.contains("the relay to")).collect();
+        assert!(!why.is_empty() && rows.iter().any(|(key, ..)| key.contains('~')), "{rows:?}");
+        assert!(rows.iter().all(|(_, outcome, _)| outcome != "failed"), "{rows:?}");
+    }
+    signal(server.child.id(), "INT");
+    server.child.wait().unwrap();
+}
+
+#[test]
+fn a_killed_namespace_is_charged_to_no_contender_and_the_block_runs_again() {
     if !trials_run_here() {
         return;
     }
@@ -31,30 +102,59 @@ fn a_killed_namespace_fails_its_trial_and_the_run_goes_on() {
     let first = bench.alive().into_iter().find(|(pid, _)| name(*pid).trim() == "wirelap-init");
     signal(first.unwrap().0, "KILL");
     running.end().raced();
-    let told = one_failed(&bench, "run", 4);
-    assert!(told.contains("side died") && told.contains("SIGKILL"), "{told}");
-    // What the link and the machine told is kept of the failed one too.
+    let why = ran_again(&bench, "run", 4);
+    assert!(why.contains("the first process of the trial's namespaces was killed"), "{why}");
+    // What the link and the machine told is kept of that one too.
     let rows = rusqlite::Connection::open(bench.path("run/rows.sqlite")).unwrap();
-    let sql = "SELECT record ->> '$.audit.clock_steps' FROM trials WHERE outcome = 'failed'";
+    let sql =
+        "SELECT record ->> '$.audit.clock_steps' FROM trials WHERE reason LIKE '%namespaces%'";
     assert_eq!(rows.query_row(sql, [], |row| row.get::<_, f64>(0)).unwrap(), 0.0);
 }
 
 #[test]
-fn a_process_that_never_wakes_up_again_fails_its_trial_in_time_and_the_run_goes_on() {
+fn a_process_that_never_wakes_up_again_ends_its_trial_in_time_and_the_run_goes_on() {
     if !trials_run_here() {
         return;
     }
     let bench = Bench::new();
     bench.write("slow.toml", format!("timeout = \"5s\"\n{}", experiment(SLOW, 2)));
-    for (role, reason) in [("near", "did not end in time"), ("trial", "hung and was ended")] {
+    for role in ["near", "trial"] {
         let folder = format!("without-{role}");
         let mut running =
             bench.start(bench.wirelap(&["race", "slow.toml", "--serial", "--out", &folder]));
         running.await_role("near");
         signal(running.await_role(role), "STOP");
         running.end().raced();
-        let told = one_failed(&bench, &folder, 4);
-        assert!(told.contains(reason), "{told}");
+        let (why, expected) = match role {
+            "near" => (one_failed(&bench, &folder, 4), "did not end in time"),
+            // The link is in it: no contender is at fault.
+            _ => (ran_again(&bench, &folder, 4), "hung and was ended"),
+        };
+        assert!(why.contains(expected), "{why}");
+    }
+}
+
+#[test]
+fn a_folder_or_its_rows_that_go_away_in_the_middle_end_the_race_at_once() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("slow.toml", experiment(SLOW, 40));
+    for gone in ["run-1", "run-2/rows.sqlite"] {
+        let out = gone.split('/').next().unwrap();
+        let mut running =
+            bench.start(bench.wirelap(&["race", "slow.toml", "--serial", "--out", out]));
+        running.await_role("near");
+        let path = bench.path(gone);
+        match path.is_dir() {
+            true => fs::remove_dir_all(path).unwrap(),
+            false => fs::remove_file(path).unwrap(),
+        }
+        let ran = running.end();
+        ran.said(1, &["rows.sqlite was deleted or replaced", "leave the run's folder alone"]);
+        assert!(!ran.err.contains("--resume"), "{ran:?}");
+        assert_eq!(bench.alive(), []);
     }
 }
 
@@ -98,7 +198,7 @@ fn a_disk_that_captures_fill_fails_no_contender_and_the_run_can_be_gone_on_with(
 }
 
 /// A finished run of sixteen trials, its log folded into the file of rows.
-fn finished() -> Option<Bench> {
+pub(crate) fn finished() -> Option<Bench> {
     if !trials_run_here() {
         return None;
     }

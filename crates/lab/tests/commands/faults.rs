@@ -13,9 +13,7 @@ fn a_killed_process_fails_its_trial_and_the_run_goes_on() {
     }
     let bench = Bench::new();
     bench.write("slow.toml", experiment(SLOW, 2));
-    for (role, reason) in
-        [("far", "the far side died"), ("near", "the near side died"), ("trial", "without a row")]
-    {
+    for (role, reason) in [("far", "the far side died"), ("near", "the near side died")] {
         let folder = format!("without-{role}");
         let mut running = bench.start(bench.wirelap(&["race", "slow.toml", "--out", &folder]));
         // A trial's far is told from the others by its near: with both, it is under way.

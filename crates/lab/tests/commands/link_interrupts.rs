@@ -1,27 +1,16 @@
 //! Ctrl-C at a terminal in each phase of `wirelap link`: while far is waited for, while near runs, while what near has
 //! sent is on its way, and where there is no near program.
 
-use crate::bench::{Bench, Running, trials_run_here, wirelap};
-use std::io::{Read, Write};
+use crate::bench::{Bench, Running, trials_run_here};
+use crate::terminal::{self, press_ctrl_c};
+use std::io::Read;
 use std::net::TcpListener;
-use std::process::Stdio;
 use std::thread;
 use std::time::Duration;
 
 /// `wirelap link` in the foreground of a terminal of its own.
 fn on_a_terminal(bench: &Bench, words: &str) -> Option<Running> {
-    if !trials_run_here() {
-        return None;
-    }
-    let mut command = bench.command("script");
-    let line = format!("exec {} link {words}", wirelap().display());
-    command.args(["-qefc", &line, "/dev/null"]).stdin(Stdio::piped());
-    Some(bench.start(command))
-}
-
-/// What the terminal's driver makes SIGINT of.
-fn press_ctrl_c(running: &mut Running) {
-    running.child.stdin.as_mut().unwrap().write_all(b"\x03").unwrap();
+    trials_run_here().then(|| terminal::on_a_terminal(bench, &format!("link {words}")))
 }
 
 fn await_file(bench: &Bench, name: &str) {

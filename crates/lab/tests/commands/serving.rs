@@ -185,6 +185,12 @@ fn listeners_on_loopback_have_reno_unless_another_congestion_control_was_asked_f
     }
 }
 
+/// A server of the bench's folder, and the URL of its `file`.
+pub(crate) fn started(bench: &Bench) -> (Running, String) {
+    let (running, address) = serving(bench, &["--listen", "127.0.0.1:0"]).unwrap();
+    (running, format!("http://{address}/file"))
+}
+
 /// A server of the folder and the first address that it tells, or None where the kernel lacks its reactor.
 fn serving(bench: &Bench, flags: &[&str]) -> Option<(Running, String)> {
     let mut running = bench.start(bench.wirelap(&[&["serve", "."], flags].concat()));

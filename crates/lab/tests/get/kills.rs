@@ -27,10 +27,14 @@ fn slow_server(body: Vec<u8>) -> (Server, Arc<AtomicBool>) {
     (server, free)
 }
 
-/// Waits until a note stands there: from then on there is something to go on from.
+/// Waits until a note with text stands there: from then on there is something to go on from.
 fn await_note(bench: &Bench) {
     for _ in 0..12_000 {
-        if names(bench).iter().any(|name| name.ends_with("wirelap-note")) {
+        let is_note = |name: &String| name.ends_with("wirelap-note");
+        if let Some(note) = names(bench).into_iter().find(is_note)
+            // It is made before it is written.
+            && std::fs::metadata(bench.path(&note)).is_ok_and(|note| note.len() > 0)
+        {
             return;
         }
         std::thread::sleep(Duration::from_millis(5));

@@ -7,10 +7,14 @@ mod afterwards;
 #[path = "../commands/bench.rs"]
 mod bench;
 mod disks;
+mod escapes;
 mod faults;
 mod kills;
 mod misuse;
 mod peers;
+mod recorded;
+mod resumed;
 mod server;
 mod started;
 mod surplus;
+mod trusted;

@@ -14,6 +14,7 @@ pub(crate) struct Request {
     /// The byte after the last asked for, where it named one.
     pub(crate) to: Option<usize>,
     pub(crate) if_range: Option<String>,
+    pub(crate) if_unmodified_since: Option<String>,
     /// Its number, from 0, over all connections.
     pub(crate) number: usize,
 }
@@ -86,6 +87,7 @@ fn serve(
                     range.split('-').nth(1)?.parse::<usize>().ok().map(|last| last + 1)
                 }),
                 if_range: field("if-range"),
+                if_unmodified_since: field("if-unmodified-since"),
                 number: all.len(),
             };
             all.push(request.clone());

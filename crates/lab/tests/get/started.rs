@@ -36,10 +36,15 @@ pub(crate) fn started(bench: &Bench, (program, args): (&str, &[&str]), port: u16
 
 /// Makes `cert.pem` and `key.pem` for localhost. False, and a skip, without openssl.
 pub(crate) fn certify(bench: &Bench) -> bool {
-    let made = bench.shell(&[], concat!(
-        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem ",
-        "-out cert.pem -subj /CN=localhost -days 2 -addext subjectAltName=DNS:localhost,IP:127.0.0.1 ",
-        "-addext basicConstraints=critical,CA:FALSE"
+    self_signed(bench, "localhost", "-addext basicConstraints=critical,CA:FALSE")
+}
+
+/// Makes `cert.pem` and `key.pem` for `name`, signed by itself, with `more` flags of openssl's. False, and a skip,
+/// without openssl.
+pub(crate) fn self_signed(bench: &Bench, name: &str, more: &str) -> bool {
+    let made = bench.shell(&[], &format!(
+        "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem \
+         -out cert.pem -subj /CN={name} -days 2 -addext subjectAltName=DNS:{name},IP:127.0.0.1 {more}"
     ));
     if made.code != 0 {
         testing::skip("openssl makes no certificate: ./peers install");

@@ -1,7 +1,9 @@
-//! HTTP/3 between other people's clients and servers: carried, seen on the link and vouched for where a curl is at
-//! hand that has it, and unsupported with the way out where none is, or where an end is wirelap's own.
+//! HTTP/3 between other people's clients and servers: carried, seen on the link and vouched for. It is unsupported, with
+//! the way out, where an end is wirelap's own or a curl built without it.
 use crate::bench::{Bench, outcomes, records, trials_run_here};
 use serde_json::Value;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 const RACE: &str = "name = \"http3\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"h3\"\ntrials = 1\nwarmup = 0\n\
@@ -11,10 +13,22 @@ const RACE: &str = "name = \"http3\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline 
     [[contenders]]\nname = \"own-server\"\ntransport = \"h3\"\nclient = \"curl\"\n\
     [[contenders]]\nname = \"own-client\"\ntransport = \"h3\"\nserver = \"caddy\"\n";
 
-/// What the program says of itself; None where it is not there.
-fn told(program: &str, argument: &str) -> Option<String> {
-    let output = Command::new(program).arg(argument).output().ok()?;
-    Some(String::from_utf8_lossy(&output.stdout).into_owned())
+/// The search path with the current releases of curl and Caddy first; None where they are not installed.
+fn path_of_current_releases() -> Option<OsString> {
+    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers");
+    let output = Command::new(peers).arg("current").output().unwrap();
+    let current = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    if !current.join("curl").exists() {
+        return None;
+    }
+    Some(path_after(current))
+}
+
+/// The search path behind that folder.
+fn path_after(folder: PathBuf) -> OsString {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let folders = std::iter::once(folder).chain(std::env::split_paths(&path));
+    std::env::join_paths(folders).unwrap()
 }
 
 #[test]
@@ -22,22 +36,15 @@ fn http3_is_carried_and_vouched_for_where_both_ends_have_it() {
     if !trials_run_here() {
         return;
     }
-    let Some(curl) = told("curl", "--version") else {
-        return testing::skip("curl is not installed: ./peers install");
+    let Some(path) = path_of_current_releases() else {
+        return testing::skip("curl with HTTP/3 is not installed: ./peers install");
     };
-    if told("caddy", "version").is_none() {
-        return testing::skip("caddy is not installed: ./peers install");
-    }
     let bench = Bench::new();
     bench.write("http3.toml", RACE);
-    bench.run(&["race", "http3.toml", "--out", "out"]).raced();
-    let of = |contender: &str| {
-        let rows = outcomes(&bench.path("out")).into_iter();
-        let mark = format!("/{contender}/");
-        let rows: Vec<_> = rows.filter(|(key, ..)| key.contains(&mark)).collect();
-        assert!(!rows.is_empty(), "{contender}");
-        rows
-    };
+    let mut race = bench.wirelap(&["race", "http3.toml", "--out", "out"]);
+    race.env("PATH", path);
+    bench.start(race).end().raced();
+    let of = |contender: &str| rows_of(&bench, contender);
     for (contender, words) in
         [("own-server", "own server does not speak h3"), ("own-client", "not declared to speak h3")]
     {
@@ -45,13 +52,6 @@ fn http3_is_carried_and_vouched_for_where_both_ends_have_it() {
             assert_eq!(outcome, "unsupported", "{key}");
             assert!(reason.unwrap_or_default().contains(words), "{key}");
         }
-    }
-    if !curl.contains(" HTTP3") {
-        for (key, outcome, reason) in of("h3") {
-            assert_eq!(outcome, "unsupported", "{key}");
-            assert!(reason.unwrap_or_default().contains("is built without HTTP/3"), "{key}");
-        }
-        return testing::skip("this curl has no HTTP/3");
     }
     // A busy machine may spoil a trial; it never makes one fail.
     for (key, outcome, reason) in of("h3") {
@@ -73,4 +73,31 @@ fn http3_is_carried_and_vouched_for_where_both_ends_have_it() {
         assert_eq!(graded("connections"), ("1".to_owned(), "wire".to_owned()));
         assert_eq!(graded("bytes"), ("200000".to_owned(), "wire".to_owned()));
     }
+}
+
+#[test]
+fn http3_is_unsupported_where_curl_is_built_without_it() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("http3.toml", RACE);
+    std::fs::create_dir(bench.path("bin")).unwrap();
+    bench.write("bin/curl", "#!/bin/sh\necho 'curl 7.88.1 (x86_64-pc-linux-gnu) libcurl/7.88.1'\n");
+    bench.command("chmod").args(["+x", "bin/curl"]).status().unwrap();
+    let mut race = bench.wirelap(&["race", "http3.toml", "--out", "out"]);
+    race.env("PATH", path_after(bench.path("bin")));
+    bench.start(race).end().raced();
+    for (key, outcome, reason) in rows_of(&bench, "h3") {
+        assert_eq!(outcome, "unsupported", "{key}");
+        assert!(reason.unwrap_or_default().contains("is built without HTTP/3"), "{key}");
+    }
+}
+
+fn rows_of(bench: &Bench, contender: &str) -> Vec<(String, String, Option<String>)> {
+    let mark = format!("/{contender}/");
+    let rows = outcomes(&bench.path("out")).into_iter();
+    let rows: Vec<_> = rows.filter(|(key, ..)| key.contains(&mark)).collect();
+    assert!(!rows.is_empty(), "{contender}");
+    rows
 }

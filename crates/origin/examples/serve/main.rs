@@ -9,6 +9,7 @@ use endpoint::SocketSettings;
 use files_adapter::FilesAdapter;
 use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
 use os::files::{CacheSettings, Root};
+use os::process::{Cpu, CpuSet};
 use os::reactor::{AdaptiveSendBuffer, Reactor, ReactorSettings, Stop};
 use os::tcp::Listener;
 use secure::{Authority, AuthoritySpec, Ciphers, ServerTls, ServerTlsOptions};
@@ -26,10 +27,12 @@ fn main() -> Outcome<()> {
     let threads: Vec<_> = shares
         .into_iter()
         .enumerate()
-        .map(|(core, listeners)| {
+        .map(|(index, listeners)| {
             let (config, stop, folder) = (config.clone(), stop.clone(), arguments.folder.clone());
-            let depth = arguments.depth;
-            thread::spawn(move || serve(config, stop, (folder, depth), (core, listeners)))
+            let (depth, cpus) = (arguments.depth, CpuSet::allowed());
+            thread::spawn(move || {
+                serve(config, stop, (folder, depth), (cpus.nth(index), listeners))
+            })
         })
         .collect();
     std::io::copy(&mut std::io::stdin(), &mut std::io::sink())?;
@@ -73,13 +76,11 @@ fn serve(
     config: OriginConfig,
     stop: Stop,
     (folder, depth): (PathBuf, AdaptiveSendBuffer),
-    (core, listeners): (usize, Vec<Listener>),
+    (cpu, listeners): (Option<Cpu>, Vec<Listener>),
 ) -> Outcome<()> {
     let root = Root::open(&folder, CacheSettings::default())?;
-    let cores = thread::available_parallelism()?.get();
-    let core = Some(core % cores);
     let settings =
-        ReactorSettings { core, adaptive_send_buffer: depth, ..ReactorSettings::default() };
+        ReactorSettings { cpu, adaptive_send_buffer: depth, ..ReactorSettings::default() };
     let mut reactor = Reactor::new(settings, stop)?;
     for listener in listeners {
         reactor.listen(listener)?;

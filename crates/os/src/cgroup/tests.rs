@@ -165,7 +165,7 @@ fn group() -> Option<Group> {
 fn setup(account: Option<Group>) -> Setup<'static> {
     Setup {
         group: ProcessGroup::Own,
-        cpus: Vec::new(),
+        cpus: crate::process::CpuSet::any(),
         network: None,
         own_proc: false,
         user: User::Ours,

@@ -7,7 +7,7 @@ use crate::net::forwarder::{ForwardSpec, Forwarder, Observers, Stop, Stopped};
 use crate::net::readiness::WaitFor;
 use crate::net::settings::Settings;
 use crate::net::topology::{Placement, Side, Topology, TopologySpec};
-use crate::process::{Child, EndSignal, Exit, Group};
+use crate::process::{Child, CpuSet, EndSignal, Exit, Group};
 use crate::signal::Interrupts;
 use std::ffi::OsString;
 use std::io;
@@ -27,8 +27,8 @@ pub struct PairSpec {
     pub far: Option<String>,
     /// The near program and its arguments. Where empty, the link stays until it is interrupted.
     pub near: Vec<OsString>,
-    /// The CPUs that the two programs run on; empty: those that we run on.
-    pub cpus: Vec<usize>,
+    /// The CPUs that the two programs run on; any: those that we run on.
+    pub cpus: CpuSet,
     /// What to wait for between the two.
     pub ready: WaitFor,
     /// When to give up; None for never.
@@ -240,10 +240,10 @@ fn helper_ended() -> Os {
     Os::new("keep the link's relays running", io::Error::other("one ended by itself"))
 }
 
-fn start_far(topology: &Topology, line: &str, cpus: &[usize]) -> Result<Child, Os> {
+fn start_far(topology: &Topology, line: &str, cpus: &CpuSet) -> Result<Child, Os> {
     let mut command = Command::new("sh");
     command.arg("-c").arg(line).stdin(Stdio::null()).stdout(io::stderr());
-    topology.spawn(command, Placement { cpus: cpus.to_vec(), ..Placement::at(Side::Far) })
+    topology.spawn(command, Placement { cpus: cpus.clone(), ..Placement::at(Side::Far) })
 }
 
 fn start_near(topology: &Topology, spec: &PairSpec) -> Result<Child, Os> {

@@ -322,7 +322,9 @@ mod tests {
     fn a_stream_arrives_with_its_numbers_and_stamps_in_order() {
         let _stamping = await_stamps();
         // As in a calibration: one that wakes up on another core may overtake its own packets.
-        crate::process::pin(&crate::process::allowed_cpus()[..1]).unwrap();
+        crate::process::CpuSet::from(crate::process::CpuSet::allowed().as_slice()[0])
+            .pin()
+            .unwrap();
         let receiver = Receiver::bind(0).unwrap();
         let to = address(&receiver);
         let spacing = Duration::from_micros(50);

@@ -1,5 +1,6 @@
 //! Kernel settings of a namespace. Each is set and read back, because a write can succeed without effect.
 
+use crate::process::Cpu;
 use std::collections::BTreeMap;
 use std::fs;
 
@@ -89,9 +90,9 @@ pub(crate) fn rule_bridged() -> bool {
 
 /// Makes `cpu` do the receiving for devices created in this thread's namespace from now on (Linux 6.3). An older kernel
 /// reports an unknown setting.
-pub(crate) fn receive_on(place: &str, cpu: usize, settings: &mut Settings) {
+pub(crate) fn receive_on(place: &str, cpu: Cpu, settings: &mut Settings) {
     const NAME: &str = "net.core.rps_default_mask";
-    settings.insert(format!("{place} {NAME}"), set(NAME, &cpu_mask(cpu)));
+    settings.insert(format!("{place} {NAME}"), set(NAME, &cpu_mask(cpu.number())));
 }
 
 /// One CPU in the kernel's notation for sets: groups of 32 bits, the highest first.

@@ -47,7 +47,7 @@ pub struct Topology {
     /// Where children are counted.
     parents: ParentGroups,
     /// The last field, so that the children's PID namespace ends when nothing else needs it.
-    _init: Init,
+    init: Init,
 }
 
 /// One for each address of [`Topology::host`].
@@ -95,7 +95,7 @@ impl Topology {
         devices.iter().try_for_each(|&device| netlink.await_up(device))?;
         let hosts = spec.hosts.len();
         let parents = ParentGroups::of_this_process();
-        Ok(Self { near, far, home, devices, settings, hosts, parents, _init: init })
+        Ok(Self { near, far, home, devices, settings, hosts, parents, init })
     }
 
     /// Builds a topology without a link: both ends are in one namespace, and all addresses are on its loopback device.
@@ -122,7 +122,7 @@ impl Topology {
         })?;
         let hosts = spec.hosts.len();
         let (devices, parents) = (vec![device; 2], ParentGroups::of_this_process());
-        Ok(Self { near, far, home, devices, settings, hosts, parents, _init: init })
+        Ok(Self { near, far, home, devices, settings, hosts, parents, init })
     }
 
     /// A socket that sees what passes over the loopback device of the near side.
@@ -208,6 +208,11 @@ impl Topology {
         bind(folder, place).map_err(|source| {
             Os::new(format!("show {} at {}", folder.display(), place.display()), source)
         })
+    }
+
+    /// Whether processes can run in it: the first one of its PID namespace lives.
+    pub fn has_processes(&self) -> bool {
+        !self.init.has_ended()
     }
 
     /// Frames that the devices of both ends and of the link have dropped so far, besides the drops of the link's model.

@@ -3,7 +3,7 @@
 #![allow(unsafe_code)]
 
 use super::Group;
-use super::cores::apply_cpus;
+use super::cpus;
 use std::ffi::{CStr, CString};
 use std::io;
 use std::os::fd::RawFd;
@@ -12,7 +12,7 @@ use std::os::fd::RawFd;
 pub(super) fn prepare(
     group: Group,
     network: Option<RawFd>,
-    cpus: Option<&libc::cpu_set_t>,
+    bound_to: Option<&libc::cpu_set_t>,
     own_proc: bool,
 ) -> io::Result<()> {
     let checked = |result: libc::c_int| {
@@ -29,8 +29,8 @@ pub(super) fn prepare(
         if let Some(network) = network {
             checked(libc::setns(network, libc::CLONE_NEWNET))?;
         }
-        if let Some(cpus) = cpus {
-            apply_cpus(cpus)?;
+        if let Some(set) = bound_to {
+            cpus::apply(set)?;
         }
         if own_proc && libc::unshare(libc::CLONE_NEWNS) == 0 {
             let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;

@@ -2,7 +2,7 @@
 //! ends too, and with it all processes of the namespace.
 #![allow(unsafe_code)]
 
-use crate::descriptor::{pipe, wait_readable};
+use crate::descriptor::{is_readable, pipe, wait_readable};
 use crate::error::Os;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -39,6 +39,13 @@ impl Init {
         // SAFETY: a new descriptor that nobody else owns.
         let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd as RawFd) };
         Ok(Self { pid, pidfd, _lifeline: writer })
+    }
+}
+
+impl Init {
+    /// Whether it has ended, and with it all processes of the namespace.
+    pub(crate) fn has_ended(&self) -> bool {
+        is_readable(self.pidfd.as_fd()).unwrap_or(false)
     }
 }
 

@@ -1,13 +1,14 @@
 //! How a reactor works.
 
 use super::{AdaptiveSendBuffer, Backend};
+use crate::process::Cpu;
 use std::time::Duration;
 
 /// How a reactor works.
 #[derive(Debug, Clone)]
 pub struct ReactorSettings {
-    /// The processor that the running thread is bound to; None leaves it free.
-    pub core: Option<usize>,
+    /// The CPU that the running thread is bound to; None leaves it free.
+    pub cpu: Option<Cpu>,
     /// How it speaks with the kernel.
     pub backend: Backend,
     /// How long a closed socket may take to send its pending bytes.
@@ -24,7 +25,7 @@ pub struct ReactorSettings {
 impl Default for ReactorSettings {
     fn default() -> Self {
         Self {
-            core: None,
+            cpu: None,
             backend: Backend::default(),
             flush: Duration::from_secs(10),
             linger: Duration::from_secs(1),

@@ -112,138 +112,138 @@ pub struct Assumptions {
 impl Assumptions {
     /// One sentence for each thing assumed.
     pub fn sentences(&self) -> Vec<String> {
-        let mut told = vec![format!(
+        let mut lines = vec![format!(
             "Replayed: {} of {} ({} in the file).",
             self.replayed,
             several(self.entries, "entry", "entries"),
             several(self.hosts, "host", "hosts"),
         )];
         let others = several(self.pages.saturating_sub(1), "other page load", "other page loads");
-        told.extend(some(self.of_other_pages, format!("left out: of the file's {others}")));
-        told.extend(some(self.not_http, "skipped: not http or https"));
-        told.extend(some(self.websockets, "skipped: they open a WebSocket"));
-        told.extend(some(self.unanswered, "skipped: no answer was recorded"));
-        told.extend(some(self.answered_inside, "skipped: the browser redirected itself"));
-        told.extend(some(self.urls_unusable, "left out: their URL cannot be asked for"));
-        told.extend(self.unusable.iter().map(|unusable| format!("Left out: {unusable}.")));
-        self.tell_answers(&mut told);
-        self.tell_initiators(&mut told);
-        self.tell_times(&mut told);
-        told.extend(some(self.paths_mended, "with an illegal path: percent-encoded"));
-        told.extend(some_hosts(self.hosts_renamed, "with an address for a name: given a name"));
-        told.extend(some(
+        lines.extend(some(self.of_other_pages, format!("left out: of the file's {others}")));
+        lines.extend(some(self.not_http, "skipped: not http or https"));
+        lines.extend(some(self.websockets, "skipped: they open a WebSocket"));
+        lines.extend(some(self.unanswered, "skipped: no answer was recorded"));
+        lines.extend(some(self.answered_inside, "skipped: the browser redirected itself"));
+        lines.extend(some(self.urls_unusable, "left out: their URL cannot be asked for"));
+        lines.extend(self.unusable.iter().map(|unusable| format!("Left out: {unusable}.")));
+        self.tell_answers(&mut lines);
+        self.tell_initiators(&mut lines);
+        self.tell_times(&mut lines);
+        lines.extend(some(self.paths_mended, "with an illegal path: percent-encoded"));
+        lines.extend(some_hosts(self.hosts_renamed, "with an address for a name: given a name"));
+        lines.extend(some(
             self.repeats_renamed,
             "for a URL that answered differently before: told apart by a query parameter",
         ));
-        told
+        lines
     }
 
-    fn tell_answers(&self, told: &mut Vec<String>) {
-        told.extend(some(self.size_from_transfer, "sized by _transferSize (head included)"));
-        told.extend(some(self.size_from_body, "sized by bodySize"));
-        told.extend(some(self.size_from_length, "sized by Content-Length"));
-        told.extend(some(self.size_from_content, "sized by content.size (decoded)"));
-        told.extend(some(self.size_unknown, "without any size: taken as empty"));
-        told.extend(some(self.heads, "HEAD: replayed as HEAD, with the recorded Content-Length"));
-        told.extend(some(
+    fn tell_answers(&self, lines: &mut Vec<String>) {
+        lines.extend(some(self.size_from_transfer, "sized by _transferSize (head included)"));
+        lines.extend(some(self.size_from_body, "sized by bodySize"));
+        lines.extend(some(self.size_from_length, "sized by Content-Length"));
+        lines.extend(some(self.size_from_content, "sized by content.size (decoded)"));
+        lines.extend(some(self.size_unknown, "without any size: taken as empty"));
+        lines.extend(some(self.heads, "HEAD: replayed as HEAD, with the recorded Content-Length"));
+        lines.extend(some(
             self.not_get,
             format!(
                 "another method: replayed as GET without their {} B of body",
                 self.upload_bytes
             ),
         ));
-        told.extend(some(
+        lines.extend(some(
             self.not_modified_whole,
             "answered 304 in the recording: replayed in full with status 200, as on a first visit",
         ));
-        told.extend(some(
+        lines.extend(some(
             self.not_modified_bare,
             "answered 304, of unknown size: replayed as 304 without a body",
         ));
-        told.extend(some(
+        lines.extend(some(
             self.from_cache,
             "answered by the browser's cache: replayed in full, as on a first visit",
         ));
-        told.extend(some(self.errors, "answered with an error: replayed with status 200"));
+        lines.extend(some(self.errors, "answered with an error: replayed with status 200"));
     }
 
-    fn tell_initiators(&self, told: &mut Vec<String>) {
+    fn tell_initiators(&self, lines: &mut Vec<String>) {
         match self.dependencies {
             Dependencies::Flat => {
-                told.push(
+                lines.push(
                     "Flat dependencies: everything is found when the document has arrived."
                         .to_owned(),
                 );
             }
             Dependencies::Inferred => {
-                told.extend(some(
+                lines.extend(some(
                     self.initiators_recorded,
                     "found by the initiator that the recording names",
                 ));
-                told.extend(some(
+                lines.extend(some(
                     self.initiators_redirect,
                     "found by a redirect (its answer replayed with status 200)",
                 ));
-                told.extend(some(
+                lines.extend(some(
                     self.initiators_by_referer,
                     "found by the style sheet in their Referer",
                 ));
-                told.extend(some(
+                lines.extend(some(
                     self.initiators_inferred,
                     "with an initiator inferred from kind and time",
                 ));
-                told.extend(some(
+                lines.extend(some(
                     self.initiators_unusable,
                     "with a recorded initiator that cannot be: inferred instead",
                 ));
-                told.extend(some(
+                lines.extend(some(
                     self.begun_early,
                     "began before their initiator had ended: released at its end",
                 ));
             }
         }
         if self.think == Think::None {
-            told.push("Gaps after discovery are left out.".to_owned());
+            lines.push("Gaps after discovery are left out.".to_owned());
         }
     }
 
-    fn tell_times(&self, told: &mut Vec<String>) {
+    fn tell_times(&self, lines: &mut Vec<String>) {
         match self.rtt_median {
-            Some(median) => told.push(format!(
+            Some(median) => lines.push(format!(
                 "Round trips: {} by the least TCP connect, {} by the median of those, {}.",
                 several(self.rtt_measured, "host", "hosts"),
                 several(self.rtt_assumed, "host", "hosts"),
                 format_duration(median)
             )),
-            None => told.push(
+            None => lines.push(
                 "Round trips: no TCP connect is recorded, so server time is the whole wait."
                     .to_owned(),
             ),
         }
-        told.extend(some(self.connect_without_tls, "with a connect that excludes TLS"));
-        told.extend(some(self.waits_clamped, "waited less than a round trip: server time 0"));
-        told.extend(some(self.waits_missing, "without a wait: server time 0"));
+        lines.extend(some(self.connect_without_tls, "with a connect that excludes TLS"));
+        lines.extend(some(self.waits_clamped, "waited less than a round trip: server time 0"));
+        lines.extend(some(self.waits_missing, "without a wait: server time 0"));
         if let Some(span) = self.load_span {
             let end = match self.no_on_load {
                 false => "until onLoad",
                 true => "until nothing was under way for 5 s (no usable onLoad is recorded)",
             };
-            told.push(format!("The recorded load took {}, {end}.", format_duration(span)));
+            lines.push(format!("The recorded load took {}, {end}.", format_duration(span)));
         }
-        told.extend(some(
+        lines.extend(some(
             self.after_load,
             "began after that: left out, a trial ends with the load",
         ));
-        told.extend(some(
+        lines.extend(some(
             self.waits_cut,
             "waited until after that: server time cut to end with it",
         ));
-        told.extend(some(self.starts_missing, "without a start: placed with the entry before"));
-        told.extend(some(
+        lines.extend(some(self.starts_missing, "without a start: placed with the entry before"));
+        lines.extend(some(
             self.starts_absurd,
             "with a start that cannot be: placed with the entry before",
         ));
-        told.extend(some(self.durations_missing, "without a duration: taken as instant"));
+        lines.extend(some(self.durations_missing, "without a duration: taken as instant"));
     }
 }
 

@@ -104,7 +104,7 @@ impl<'a> Detective<'a> {
         self.released_by(by, place, assumptions)
     }
 
-    /// How it would have been found if the document alone told everything at its end.
+    /// How it would have been found if the document alone named everything at its end.
     pub(super) fn discover_flat(&self, place: usize, assumptions: &mut Assumptions) -> Discovery {
         if place <= self.document {
             return self.discover(place, assumptions);

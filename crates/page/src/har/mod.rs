@@ -175,7 +175,7 @@ struct Unusable {
     error: HarError,
 }
 
-/// Entries left out for their URLs that are told one by one.
+/// Entries left out for their URLs that are listed one by one.
 const UNUSABLE_TOLD: usize = 5;
 
 impl Builder {
@@ -327,10 +327,10 @@ impl Builder {
     }
 
     fn size(&mut self, entry: &Entry) -> ByteSize {
-        let told = &mut self.assumptions;
-        told.from_cache += u32::from(entry.from_cache);
+        let noted = &mut self.assumptions;
+        noted.from_cache += u32::from(entry.from_cache);
         if entry.is_head() {
-            told.heads += 1;
+            noted.heads += 1;
             return ByteSize(entry.content_length.unwrap_or(0));
         }
         if entry.is_not_modified() {
@@ -338,16 +338,16 @@ impl Builder {
             let sizes = [entry.content_length, entry.content_size];
             let size = sizes.into_iter().flatten().find(|&size| size > 0);
             match size {
-                Some(_) => told.not_modified_whole += 1,
-                None => told.not_modified_bare += 1,
+                Some(_) => noted.not_modified_whole += 1,
+                None => noted.not_modified_bare += 1,
             }
             return ByteSize(size.unwrap_or(0));
         }
         let sources = [
-            (entry.transfer_size, &mut told.size_from_transfer),
-            (entry.body_size, &mut told.size_from_body),
-            (entry.content_length, &mut told.size_from_length),
-            (entry.content_size, &mut told.size_from_content),
+            (entry.transfer_size, &mut noted.size_from_transfer),
+            (entry.body_size, &mut noted.size_from_body),
+            (entry.content_length, &mut noted.size_from_length),
+            (entry.content_size, &mut noted.size_from_content),
         ];
         for (size, count) in sources {
             if let Some(size) = size.filter(|&size| size > 0) {
@@ -355,7 +355,7 @@ impl Builder {
                 return ByteSize(size);
             }
         }
-        told.size_unknown += 1;
+        noted.size_unknown += 1;
         ByteSize::ZERO
     }
 

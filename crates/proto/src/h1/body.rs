@@ -1,7 +1,6 @@
 //! A body on its way in: bytes to events, by the length that its head promised.
 
-use crate::connection::{Event, Fin};
-use crate::stream_id::StreamId;
+use crate::{Event, Fin, StreamId};
 use wire::h1::{BodyLength, ChunkPart, ChunkedDecoder, Limits};
 
 /// Where a body stands.

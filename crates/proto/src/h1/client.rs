@@ -9,20 +9,17 @@ use super::connection::{HeadReader, Log, violation};
 use super::head::{self, CLIENT_CODE};
 use super::outgoing::{Hold, Outgoing};
 use super::settings::{ClientSettings, KeepAlive};
-use crate::connection::{
-    ClientConnection, Connection, ConnectionState, CountOnly, DirectReceive, Event, Fin,
-};
-use crate::error::{Error, Misuse, Refused};
-use crate::message::{RequestHead, ResponseHead};
 use crate::schedule::Priority;
-use crate::stream_id::StreamId;
+use crate::{
+    ByteStreamConnection, ClientConnection, Connection, ConnectionState, CountOnly, DirectReceive,
+    Error, Event, Fields, Fin, Misuse, Refused, RequestHead, ResponseHead, StreamId,
+};
 use bytes::Bytes;
 use endpoint::SendBuf;
 use plan::{Asked, RequestPlan, WrittenRequest, expects_continue};
 use std::collections::VecDeque;
 use trace::{HeaderBytes, Tracer};
 use unit::Instant;
-use wire::Fields;
 use wire::h1::BodyLength;
 
 /// A client's end of one HTTP/1.1 connection.
@@ -316,41 +313,6 @@ impl Client {
 }
 
 impl Connection for Client {
-    fn handle_bytes<'i>(&mut self, now: Instant, input: &mut &'i [u8]) -> Option<Event<'i>> {
-        if let Some(event) = self.events.pop_front() {
-            self.log.closed(now, &event);
-            return Some(event);
-        }
-        if self.state == ConnectionState::Closed {
-            *input = &[];
-            return None;
-        }
-        let step = match &self.exchange {
-            Some(Exchange { response: Response::Awaited, .. }) => self.read_head(now, input),
-            Some(Exchange { response: Response::Body(_), .. }) => self.read_body(now, input),
-            _ if input.is_empty() => Ok(None),
-            _ => {
-                Err(violation(CLIENT_CODE, "bytes came that no request asked for (RFC 9112 §9.2)"))
-            }
-        };
-        match step {
-            Ok(Some(event)) => return Some(event),
-            Ok(None) if self.input == Input::Ended => self.end_input(),
-            Ok(None) => {}
-            Err(error) => {
-                *input = &[];
-                self.close(Some(error));
-            }
-        }
-        let event = self.events.pop_front()?;
-        self.log.closed(now, &event);
-        Some(event)
-    }
-
-    fn handle_eof(&mut self, _now: Instant) {
-        self.input = Input::Ended;
-    }
-
     fn handle_timeout(&mut self, now: Instant) {
         if self.continue_by.is_some_and(|deadline| deadline <= now) {
             self.continue_by = None;
@@ -360,22 +322,6 @@ impl Connection for Client {
 
     fn poll_timeout(&self) -> Option<Instant> {
         self.continue_by
-    }
-
-    fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, limit: usize) {
-        let stream = self.stream();
-        if self.exchange.is_none() {
-            return;
-        }
-        let moved = self.out.transmit(out, limit);
-        self.log.sent(now, stream, moved);
-        if self.out.hold() == Hold::AfterHead(0) && self.continue_by.is_none() {
-            self.continue_by = Some(now + self.settings.continue_timeout);
-        }
-        if self.out.take_ask() {
-            self.events.push_back(Event::Writable { stream });
-        }
-        self.end_exchange();
     }
 
     fn wants_transmit(&self) -> bool {
@@ -429,6 +375,59 @@ impl Connection for Client {
 
     fn state(&self) -> ConnectionState {
         self.state
+    }
+}
+
+impl ByteStreamConnection for Client {
+    fn handle_bytes<'i>(&mut self, now: Instant, input: &mut &'i [u8]) -> Option<Event<'i>> {
+        if let Some(event) = self.events.pop_front() {
+            self.log.closed(now, &event);
+            return Some(event);
+        }
+        if self.state == ConnectionState::Closed {
+            *input = &[];
+            return None;
+        }
+        let step = match &self.exchange {
+            Some(Exchange { response: Response::Awaited, .. }) => self.read_head(now, input),
+            Some(Exchange { response: Response::Body(_), .. }) => self.read_body(now, input),
+            _ if input.is_empty() => Ok(None),
+            _ => {
+                Err(violation(CLIENT_CODE, "bytes came that no request asked for (RFC 9112 §9.2)"))
+            }
+        };
+        match step {
+            Ok(Some(event)) => return Some(event),
+            Ok(None) if self.input == Input::Ended => self.end_input(),
+            Ok(None) => {}
+            Err(error) => {
+                *input = &[];
+                self.close(Some(error));
+            }
+        }
+        let event = self.events.pop_front()?;
+        self.log.closed(now, &event);
+        Some(event)
+    }
+
+    fn handle_eof(&mut self, _now: Instant) {
+        self.input = Input::Ended;
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, limit: usize) {
+        let stream = self.stream();
+        if self.exchange.is_none() {
+            return;
+        }
+        let moved = self.out.transmit(out, limit);
+        self.log.sent(now, stream, moved);
+        if self.out.hold() == Hold::AfterHead(0) && self.continue_by.is_none() {
+            self.continue_by = Some(now + self.settings.continue_timeout);
+        }
+        if self.out.take_ask() {
+            self.events.push_back(Event::Writable { stream });
+        }
+        self.end_exchange();
     }
 }
 

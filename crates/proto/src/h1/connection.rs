@@ -2,9 +2,7 @@
 //! of an end.
 
 use super::outgoing::Moved;
-use crate::connection::Event;
-use crate::error::{Error, Scope};
-use crate::stream_id::StreamId;
+use crate::{Error, Event, Scope, StreamId};
 use trace::{HeaderBytes, Tracer};
 use unit::Instant;
 use wire::h1::{HeadScanner, Limits};

@@ -1,11 +1,9 @@
 //! Heads between the wire's parts and the vocabulary of all protocols: targets and Host become scheme,
 //! authority and path, and what belongs to the connection stays here.
 
-use crate::error::Error;
 use crate::h1::connection::violation;
-use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
+use crate::{Error, Field, Fields, Method, RequestHead, ResponseHead, Scheme, Status};
 use wire::h1::{self, BodyLength, ConnectionOptions, FramingFields, Version};
-use wire::{Field, Fields};
 
 /// A request head and what the connection must know about it.
 #[derive(Debug)]

@@ -1,11 +1,9 @@
 //! A message on its way out: its heads, and its body in the framing that the head announced.
 
 use super::head::check_fields;
-use crate::connection::Fin;
-use crate::error::Misuse;
+use crate::{Fields, Fin, Misuse};
 use bytes::Bytes;
 use endpoint::{FilePart, SendBuf};
-use wire::Fields;
 use wire::h1;
 
 /// Bytes below which an application is asked for more.
@@ -17,7 +15,8 @@ pub(super) struct Outgoing {
     bytes: SendBuf,
     stage: Stage,
     hold: Hold,
-    ask: Ask,
+    /// Whether the application waits to be asked for more.
+    owes_writable: bool,
     /// Bytes of heads that have not been moved on.
     heads: usize,
     /// Bytes moved on.
@@ -59,19 +58,11 @@ pub(super) enum Hold {
     AfterHead(usize),
 }
 
-/// Whether the application waits to be asked for more.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Ask {
-    #[default]
-    No,
-    WhenLow,
-}
-
 impl Outgoing {
     /// Makes way for another message, which takes the buffers over.
     pub(super) fn reset(&mut self) {
         self.bytes.clear();
-        (self.stage, self.hold, self.ask) = (Stage::Head, Hold::Free, Ask::No);
+        (self.stage, self.hold, self.owes_writable) = (Stage::Head, Hold::Free, false);
         (self.heads, self.moved) = (0, 0);
     }
 
@@ -147,7 +138,7 @@ impl Outgoing {
         self.bytes.clear();
         self.heads = 0;
         self.hold = Hold::Free;
-        self.ask = Ask::No;
+        self.owes_writable = false;
         self.stage = Stage::Dropped;
     }
 
@@ -192,7 +183,7 @@ impl Outgoing {
             Framing::Raw => put(&mut self.bytes),
             Framing::Chunked | Framing::Unsent => {}
         }
-        self.ask = Ask::WhenLow;
+        self.owes_writable = true;
         if fin == Fin::Last {
             self.end(framing, &Fields::new());
         }
@@ -219,7 +210,7 @@ impl Outgoing {
             self.bytes.put_with(|out| h1::put_last_chunk(out, trailers));
         }
         self.stage = Stage::Whole;
-        self.ask = Ask::No;
+        self.owes_writable = false;
     }
 
     fn out_of_order(&self) -> Misuse {
@@ -247,14 +238,12 @@ impl Outgoing {
     /// Whether the application is to be asked for more; asked once a `send`.
     pub(super) fn take_ask(&mut self) -> bool {
         let asks = self.asks();
-        if asks {
-            self.ask = Ask::No;
-        }
+        self.owes_writable &= !asks;
         asks
     }
 
     fn asks(&self) -> bool {
-        self.ask == Ask::WhenLow && self.bytes.len() < LOW_WATER
+        self.owes_writable && self.bytes.len() < LOW_WATER
     }
 }
 

@@ -10,11 +10,11 @@ use super::body::{self, Incoming};
 use super::connection::{HeadReader, Log, violation};
 use super::head::{self, Request};
 use super::settings::{Expect, KeepAlive, ServerSettings};
-use crate::connection::{Connection, ConnectionState, Event, Fin, ServerConnection};
-use crate::error::{Error, Misuse, Refused};
-use crate::message::{RequestHead, ResponseHead};
 use crate::schedule::Priority;
-use crate::stream_id::StreamId;
+use crate::{
+    ByteStreamConnection, Connection, ConnectionState, Error, Event, Fields, Fin, Misuse, Refused,
+    RequestHead, ResponseHead, ServerConnection, StreamId,
+};
 pub use buffers::BufferPool;
 use buffers::Buffers;
 use bytes::Bytes;
@@ -24,7 +24,6 @@ use life::{Phase, Timer};
 use std::collections::VecDeque;
 use trace::{HeaderBytes, Tracer};
 use unit::Instant;
-use wire::Fields;
 
 /// A server's end of one HTTP/1.1 connection.
 #[derive(Debug)]
@@ -99,7 +98,7 @@ impl Server {
     }
 
     /// Bytes that arrived while no further request could be taken. Where there are some, hand them to
-    /// [`Connection::handle_bytes`] again, before newer ones: after any `respond`, `send` or
+    /// [`ByteStreamConnection::handle_bytes`] again, before newer ones: after any `respond`, `send` or
     /// `poll_transmit`.
     pub fn take_backlog(&mut self) -> Vec<u8> {
         if self.is_blocked() { Vec::new() } else { std::mem::take(&mut self.backlog) }
@@ -294,63 +293,12 @@ impl Server {
         self.log.body_received(now, self.newest(), bytes as u64);
         self.unconsumed += bytes;
         if let Some(newest) = self.exchanges.back_mut() {
-            newest.give(bytes);
+            newest.unconsumed += bytes;
         }
     }
 }
 
 impl Connection for Server {
-    fn handle_bytes<'i>(&mut self, now: Instant, input: &mut &'i [u8]) -> Option<Event<'i>> {
-        if input.is_empty() && self.has_nothing_to_tell() {
-            self.settle(now);
-            if self.events.is_empty() {
-                return None;
-            }
-        }
-        loop {
-            if let Some(event) = self.events.pop_front() {
-                self.log.closed(now, &event);
-                return Some(event);
-            }
-            if !self.backlog.is_empty() || (self.is_blocked() && !input.is_empty()) {
-                self.put_aside(input);
-                if self.events.is_empty() {
-                    return None;
-                }
-                continue;
-            }
-            let event = match self.receiving {
-                Receiving::Head if self.is_blocked() => None,
-                Receiving::Head => self.read_head(now, input),
-                Receiving::Body(_) => self.read_body(now, input),
-                Receiving::Discard(..) => {
-                    self.discard(now, input);
-                    None
-                }
-                Receiving::Tunnel => self.read_tunnel(now, input),
-                Receiving::Nothing => {
-                    self.linger_over(std::mem::take(input));
-                    None
-                }
-            };
-            if event.is_none() && input.is_empty() && self.input == Input::Ended {
-                self.end_input();
-            }
-            self.settle(now);
-            if event.is_some() {
-                return event;
-            }
-            // Every state takes bytes or is left, so this comes to an end.
-            if self.events.is_empty() && input.is_empty() {
-                return None;
-            }
-        }
-    }
-
-    fn handle_eof(&mut self, _now: Instant) {
-        self.input = Input::Ended;
-    }
-
     fn handle_timeout(&mut self, now: Instant) {
         if self.poll_timeout().is_some_and(|deadline| deadline <= now) {
             self.run_out();
@@ -360,30 +308,6 @@ impl Connection for Server {
 
     fn poll_timeout(&self) -> Option<Instant> {
         self.timer.deadline()
-    }
-
-    fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, limit: usize) {
-        let mut left = limit;
-        while let Some(exchange) = self.exchanges.front_mut() {
-            if self.settings.expect == Expect::Automatic {
-                exchange.say_continue();
-            }
-            let moved = exchange.out.transmit(out, left);
-            left -= moved.head + moved.body;
-            let stream = StreamId(self.first);
-            self.log.sent(now, stream, moved);
-            if exchange.out.take_ask() && exchange.is_applications() {
-                self.events.push_back(Event::Writable { stream });
-            }
-            if !exchange.out.is_over() {
-                break;
-            }
-            self.end_exchange();
-        }
-        if self.input == Input::Ended && self.backlog.is_empty() {
-            self.end_input();
-        }
-        self.settle(now);
     }
 
     fn wants_transmit(&self) -> bool {
@@ -441,6 +365,83 @@ impl Connection for Server {
 
     fn state(&self) -> ConnectionState {
         self.phase.state()
+    }
+}
+
+impl ByteStreamConnection for Server {
+    fn handle_bytes<'i>(&mut self, now: Instant, input: &mut &'i [u8]) -> Option<Event<'i>> {
+        if input.is_empty() && self.has_nothing_to_tell() {
+            self.settle(now);
+            if self.events.is_empty() {
+                return None;
+            }
+        }
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                self.log.closed(now, &event);
+                return Some(event);
+            }
+            if !self.backlog.is_empty() || (self.is_blocked() && !input.is_empty()) {
+                self.put_aside(input);
+                if self.events.is_empty() {
+                    return None;
+                }
+                continue;
+            }
+            let event = match self.receiving {
+                Receiving::Head if self.is_blocked() => None,
+                Receiving::Head => self.read_head(now, input),
+                Receiving::Body(_) => self.read_body(now, input),
+                Receiving::Discard(..) => {
+                    self.discard(now, input);
+                    None
+                }
+                Receiving::Tunnel => self.read_tunnel(now, input),
+                Receiving::Nothing => {
+                    self.linger_over(std::mem::take(input));
+                    None
+                }
+            };
+            if event.is_none() && input.is_empty() && self.input == Input::Ended {
+                self.end_input();
+            }
+            self.settle(now);
+            if event.is_some() {
+                return event;
+            }
+            // Every state takes bytes or is left, so this comes to an end.
+            if self.events.is_empty() && input.is_empty() {
+                return None;
+            }
+        }
+    }
+
+    fn handle_eof(&mut self, _now: Instant) {
+        self.input = Input::Ended;
+    }
+
+    fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, limit: usize) {
+        let mut left = limit;
+        while let Some(exchange) = self.exchanges.front_mut() {
+            if self.settings.expect == Expect::Automatic {
+                exchange.say_continue();
+            }
+            let moved = exchange.out.transmit(out, left);
+            left -= moved.head + moved.body;
+            let stream = StreamId(self.first);
+            self.log.sent(now, stream, moved);
+            if exchange.out.take_ask() && exchange.is_applications() {
+                self.events.push_back(Event::Writable { stream });
+            }
+            if !exchange.out.is_over() {
+                break;
+            }
+            self.end_exchange();
+        }
+        if self.input == Input::Ended && self.backlog.is_empty() {
+            self.end_input();
+        }
+        self.settle(now);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What an HTTP/1.1 connection can be told, with defaults.
 
-use crate::message::Scheme;
+use crate::Scheme;
 use std::time::Duration;
 use wire::h1::Limits;
 

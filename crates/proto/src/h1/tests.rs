@@ -8,15 +8,14 @@ mod server;
 mod smuggling;
 
 use super::*;
-use crate::connection::{Connection, Event, Fin};
-use crate::error::Error;
-use crate::message::{RequestHead, ResponseHead, Status};
-use crate::stream_id::StreamId;
+use crate::{
+    ByteStreamConnection, Connection, Error, Event, Fields, Fin, RequestHead, ResponseHead, Status,
+    StreamId,
+};
 use endpoint::SendBuf;
 use std::time::Duration;
 use trace::Tracer;
 use unit::Instant;
-use wire::Fields;
 
 const NOW: Instant = Instant::from_nanos(1_000_000_000);
 
@@ -60,11 +59,15 @@ fn push(told: &mut Vec<Told>, event: Event<'_>) {
 }
 
 /// Hands `bytes` over in pieces; consumes bodies at once.
-fn hear(connection: &mut impl Connection, pieces: &[&[u8]]) -> Vec<Told> {
+fn hear(connection: &mut impl ByteStreamConnection, pieces: &[&[u8]]) -> Vec<Told> {
     hear_at(connection, NOW, pieces)
 }
 
-fn hear_at(connection: &mut impl Connection, now: Instant, pieces: &[&[u8]]) -> Vec<Told> {
+fn hear_at(
+    connection: &mut impl ByteStreamConnection,
+    now: Instant,
+    pieces: &[&[u8]],
+) -> Vec<Told> {
     let mut told = Vec::new();
     for piece in pieces {
         let mut input = *piece;
@@ -80,7 +83,7 @@ fn hear_at(connection: &mut impl Connection, now: Instant, pieces: &[&[u8]]) -> 
 }
 
 /// Everything that the connection has to say.
-fn say(connection: &mut impl Connection) -> String {
+fn say(connection: &mut impl ByteStreamConnection) -> String {
     let mut out = SendBuf::new();
     while connection.wants_transmit() {
         connection.poll_transmit(NOW, &mut out, 16 * 1024);

@@ -3,11 +3,11 @@
 //! anything new.
 
 use super::codec::{Decoded, EncodedBlock};
-use crate::message::{RequestHead, ResponseHead};
-use crate::multiplex::session::Received;
+use crate::multiplex::Received;
+use crate::{Fields, RequestHead, ResponseHead};
 use std::sync::Arc;
+use wire::ValidatedFields;
 use wire::hpack::TableVersion;
-use wire::{Fields, ValidatedFields};
 
 /// The blocks of a connection's requests, or of its responses.
 #[derive(Debug)]

@@ -4,12 +4,10 @@
 use super::cache::{HeaderBlockCache, SentAt};
 use super::head::{ExtendedConnect, HeadReader, Kind};
 use super::head_out;
-use crate::message::{RequestHead, ResponseHead};
-use crate::multiplex::framing::{Rule, rule};
-use crate::multiplex::session::Received;
+use crate::multiplex::{Received, Rule, rule};
+use crate::{Field, Fields, RequestHead, ResponseHead};
 use wire::h2::ErrorCode;
 use wire::hpack::{self, Decoder, Encoder, Fault, TableVersion};
-use wire::{Field, Fields};
 
 #[derive(Debug)]
 pub(super) struct HeaderCodec {

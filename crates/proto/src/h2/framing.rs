@@ -5,22 +5,14 @@ use super::head_out;
 use super::headers::PartialBlock;
 use super::priority;
 use super::settings::{DEFAULT_TABLE, DEFAULT_WINDOW, PeerSettings, PrioritySignal, Settings};
-use crate::connection::Fin;
-use crate::error::{Misuse, Refused};
-use crate::message::{RequestHead, ResponseHead};
-use crate::multiplex::flow::ConnectionWindows;
-use crate::multiplex::framing::{
-    self, Announcement, Answered, Framing, Misplaced, Next, OutgoingFrame, PeerLimits, Prioritised,
-    Promise, Rule, Rules, Timed, rule,
+use crate::multiplex::framing;
+use crate::multiplex::{
+    Announcement, Answered, ConnectionWindows, Endowment, FrameWriter, Framing, Gone, Misplaced,
+    Next, Opener, OutgoingFrame, Over, PeerLimits, Prioritised, Promise, Role, Rule, Rules,
+    Session, SessionSettings, State, Step, StreamStatus, Timed, Timer, rule,
 };
-use crate::multiplex::outbox::FrameWriter;
-use crate::multiplex::session::{Endowment, Over, Session, SessionSettings};
-use crate::multiplex::state::{State, Step};
-use crate::multiplex::status::{Gone, Role, StreamStatus};
-use crate::multiplex::stream::Opener;
-use crate::multiplex::timers::Timer;
 use crate::schedule::{Priority, PriorityField};
-use wire::Fields;
+use crate::{Fields, Fin, Misuse, Refused, RequestHead, ResponseHead};
 use wire::h2::{
     ErrorCode, FLAG_END_HEADERS, FLAG_END_STREAM, Frame, FrameHeader, FrameKind, HEADER_LENGTH,
     LAST_STREAM, PREFACE, Setting,
@@ -132,7 +124,7 @@ impl Framing for Http2 {
 
     /// Preface, SETTINGS, and the credit that the connection's window has above its initial size.
     fn greet(session: &mut Session<Self>) {
-        let role = session.role();
+        let role = session.role;
         let (framing, mut out) = session.writer();
         let settings = &framing.settings;
         if role == Role::Client {
@@ -145,8 +137,8 @@ impl Framing for Http2 {
             let increment = settings.connection_window - DEFAULT_WINDOW;
             out.queue(&Frame::WindowUpdate { stream: 0, increment });
         }
-        let acknowledged_by = session.now() + session.framing().settings.settings_timeout;
-        session.timers().set(Timer::SettingsAck, acknowledged_by);
+        let acknowledged_by = session.now() + session.framing.settings.settings_timeout;
+        session.timers.set(Timer::SettingsAck, acknowledged_by);
     }
 
     fn parse_header(raw: &Self::RawHeader) -> FrameHeader {
@@ -192,11 +184,8 @@ impl Framing for Http2 {
             max_concurrent_streams: self.peer.max_concurrent_streams,
             initial_window: self.peer.initial_window,
             max_frame_size: self.peer.max_frame_size,
+            takes_push: self.peer.enable_push,
         }
-    }
-
-    fn peer_takes_push(&self) -> bool {
-        self.peer.enable_push
     }
 
     fn check_request(&mut self, head: &RequestHead) -> Result<(), Refused> {
@@ -347,10 +336,6 @@ impl OutgoingFrame for Frame<'_> {
     }
 }
 
-impl framing::GoAwayCode for ErrorCode {
-    const NO_ERROR: Self = Self::NO_ERROR;
-}
-
 impl framing::ErrorCode for ErrorCode {
     fn number(self) -> u64 {
         u64::from(self.0)
@@ -380,6 +365,7 @@ const RULES: Rules<ErrorCode, ErrorCode> = Rules {
     too_much: ErrorCode::ENHANCE_YOUR_CALM,
     too_slow: ErrorCode::ENHANCE_YOUR_CALM,
     header_wait: "the end of a header block",
+    no_error: ErrorCode::NO_ERROR,
     cancel: ErrorCode::CANCEL,
     refused: ErrorCode::REFUSED_STREAM,
 };

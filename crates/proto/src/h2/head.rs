@@ -1,10 +1,10 @@
 //! Decoded fields to heads: the rules of RFC 9113 §8.2 and §8.3. A head that breaks one is malformed,
 //! which ends the stream and not the connection (§8.1.1).
 
-use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
+use crate::multiplex::Received;
 use crate::multiplex::head::{self, RegularFields};
-use crate::multiplex::session::Received;
-use wire::{Field, Fields, is_lower_name};
+use crate::{Field, Fields, Method, RequestHead, ResponseHead, Scheme, Status};
+use wire::is_lower_name;
 
 /// What kind of head is being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

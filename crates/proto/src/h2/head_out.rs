@@ -2,9 +2,8 @@
 //! connection are left out, since HTTP/2 has frames for what they say (RFC 9113 §8.2.2).
 
 use super::head::{check_name, check_value};
-use crate::message::{Method, RequestHead, ResponseHead};
+use crate::{Field, Fields, Method, RequestHead, ResponseHead};
 use wire::hpack::Encoder;
-use wire::{Field, Fields};
 
 /// Checks that a request can be sent to a peer that takes header lists up to `limit`.
 pub(super) fn check_request(head: &RequestHead, limit: u32) -> Result<(), &'static str> {

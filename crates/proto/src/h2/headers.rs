@@ -6,17 +6,12 @@ use super::framing::{Http2, protocol};
 use super::head::{ExtendedConnect, Kind};
 use super::priority;
 use super::settings::Settings;
-use crate::connection::Fin;
-use crate::message::{Method, RequestHead, ResponseHead, Status};
-use crate::multiplex::framing::{Rule, rule};
-use crate::multiplex::send_order::OpeningPriority;
-use crate::multiplex::session::{Admission, Over, Received, Session};
-use crate::multiplex::state::State;
-use crate::multiplex::status::{Gone, Role, StreamStatus};
-use crate::multiplex::stream::{Opener, Stream};
-use crate::multiplex::timers::Timer;
+use crate::multiplex::{
+    Admission, Gone, Opener, OpeningPriority, Over, Received, Role, Rule, Session, State, Stream,
+    StreamStatus, Timer, rule,
+};
 use crate::schedule::Priority;
-use wire::Fields;
+use crate::{Fields, Fin, Method, RequestHead, ResponseHead, Status};
 use wire::h2::{Dependency, ErrorCode};
 
 /// The frame that began a header block.
@@ -89,7 +84,7 @@ impl Session<Http2> {
         }
         self.expect_header_block();
         let partial = PartialBlock { begun, bytes: fragment.to_vec(), continuations: 0 };
-        self.framing_mut().partial = Some(partial);
+        self.framing.partial = Some(partial);
         Ok(())
     }
 
@@ -98,16 +93,16 @@ impl Session<Http2> {
         fragment: &[u8],
         end_headers: bool,
     ) -> Result<(), Over> {
-        let Http2 { partial, settings, .. } = self.framing_mut();
+        let Http2 { partial, settings, .. } = &mut self.framing;
         let Some(mut block) = partial.take() else { return Ok(()) };
         if let Err(rule) = block.append(fragment, settings) {
             return Err(self.fail(rule));
         }
         if end_headers {
-            self.timers().cancel(Timer::HeaderBlock);
+            self.timers.cancel(Timer::HeaderBlock);
             return self.on_whole_block(block.begun, &block.bytes);
         }
-        self.framing_mut().partial = Some(block);
+        self.framing.partial = Some(block);
         Ok(())
     }
 
@@ -134,14 +129,14 @@ impl Session<Http2> {
                 }
             }
             Purpose::Response => {
-                let decoded = self.framing_mut().codec.decode_response(block);
+                let decoded = self.framing.codec.decode_response(block);
                 match self.count_block(id, block, decoded)? {
                     Ok(read) => self.on_response(headers, read),
                     Err(bad) => self.on_bad_head(headers, Kind::Response, bad),
                 }
             }
             Purpose::Trailers => {
-                let decoded = self.framing_mut().codec.decode_trailers(block);
+                let decoded = self.framing.codec.decode_trailers(block);
                 match self.count_block(id, block, decoded)? {
                     Ok(fields) => self.on_trailers(headers, fields),
                     Err(bad) => self.on_bad_head(headers, Kind::Trailers, bad),
@@ -164,7 +159,7 @@ impl Session<Http2> {
         id: u32,
         block: &[u8],
     ) -> Result<Result<Received<RequestHead>, BadHead>, Over> {
-        let Http2 { settings, codec, .. } = self.framing_mut();
+        let Http2 { settings, codec, .. } = &mut self.framing;
         let extended = match settings.enable_connect_protocol {
             true => ExtendedConnect::Offered,
             false => ExtendedConnect::NotOffered,
@@ -175,7 +170,7 @@ impl Session<Http2> {
 
     /// Keeps the compression state in step with a block that nobody reads.
     fn decode_unread(&mut self, id: u32, block: &[u8]) -> Result<(), Over> {
-        let decoded = self.framing_mut().codec.skip(block);
+        let decoded = self.framing.codec.skip(block);
         self.count_block(id, block, decoded).map(drop)
     }
 
@@ -189,7 +184,7 @@ impl Session<Http2> {
     ) -> Result<Result<T, BadHead>, Over> {
         match decoded {
             Ok(decoded) => {
-                self.log().block_received(id, decoded.plain, block.len());
+                self.log.block_received(id, decoded.plain, block.len());
                 Ok(decoded.head)
             }
             Err(rule) => Err(self.fail(rule)),
@@ -205,7 +200,7 @@ impl Session<Http2> {
             (BadHead::Malformed(text), _) => self.malformed(id, text),
             (BadHead::TooLarge, Kind::Request) => {
                 if let Some(status) = Status::new(431) {
-                    self.answer_unheard(id, &ResponseHead::new(status));
+                    self.answer_unseen(id, status);
                 }
                 self.fail_stream(id, rule(ErrorCode::NO_ERROR, text))
             }
@@ -224,9 +219,7 @@ impl Session<Http2> {
         let closed =
             rule(ErrorCode::STREAM_CLOSED, "RFC 9113 §5.1: HEADERS after the end of the stream");
         Ok(match self.status(id) {
-            StreamStatus::Idle
-                if self.role() == Role::Server && self.opener(id) == Opener::Peer =>
-            {
+            StreamStatus::Idle if self.role == Role::Server && self.opener(id) == Opener::Peer => {
                 self.purpose_of_new(id)
             }
             StreamStatus::Idle | StreamStatus::Live(State::Idle | State::ReservedLocal) => {
@@ -297,10 +290,10 @@ impl Session<Http2> {
     }
 
     fn on_promise(&mut self, parent: u32, promised: u32, block: &[u8]) -> Result<(), Over> {
-        let acknowledged = !self.timers().is_set(Timer::SettingsAck);
-        let enabled = self.framing().settings.enable_push;
+        let acknowledged = !self.timers.is_set(Timer::SettingsAck);
+        let enabled = self.framing.settings.enable_push;
         let parent_status = self.status(parent);
-        let allowed = self.role() == Role::Client
+        let allowed = self.role == Role::Client
             && (enabled || !acknowledged)
             && self.opener(parent) == Opener::We
             && matches!(
@@ -315,7 +308,7 @@ impl Session<Http2> {
             return Err(self.fail(protocol("RFC 9113 §6.6: a promise that must not be made")));
         }
         self.note_promised(promised);
-        let decoded = self.framing_mut().codec.decode_promise(block);
+        let decoded = self.framing.codec.decode_promise(block);
         let read = self.count_block(promised, block, decoded)?;
         let wanted = enabled && matches!(parent_status, StreamStatus::Live(_));
         if matches!(read, Err(BadHead::TooLarge)) || self.is_crowded() || !wanted {

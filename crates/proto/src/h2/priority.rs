@@ -1,8 +1,7 @@
 //! Priorities between the wire's words and the scheduler's.
 
 use crate::schedule::{Exclusive, Incremental, Priority, PriorityField};
-use crate::stream_id::StreamId;
-use wire::Fields;
+use crate::{Fields, StreamId};
 use wire::h2::Dependency;
 
 /// A place in the tree.

@@ -4,12 +4,10 @@
 use super::framing::{DRAIN_PING, Http2, KEEP_ALIVE_PING, protocol};
 use super::headers::{Begun, Headers};
 use super::priority;
-use crate::connection::Fin;
-use crate::multiplex::framing::{Next, Rule, rule};
-use crate::multiplex::session::{DataFrame, Over, Session};
-use crate::multiplex::status::{Role, StreamStatus};
-use crate::multiplex::stream::Opener;
-use crate::multiplex::timers::Timer;
+use crate::Fin;
+use crate::multiplex::{
+    DataFrame, Next, Opener, Over, Role, Rule, Session, StreamStatus, Timer, rule,
+};
 use wire::h2::{
     Dependency, ErrorCode, FLAG_ACK, FLAG_END_STREAM, FLAG_PADDED, Frame, FrameError, FrameHeader,
     FrameKind, Reach, SettingsList,
@@ -19,7 +17,7 @@ impl Session<Http2> {
     /// Checks a frame header and decides how its payload is read.
     #[inline]
     pub(super) fn on_header(&mut self, header: FrameHeader) -> Result<Next, Over> {
-        self.log().frame_parsed(header.stream, header.kind.name(), header.length);
+        self.log.frame_parsed(header.stream, header.kind.name(), header.length);
         if let Some(rule) = self.misplaced(header) {
             return Err(self.fail(rule));
         }
@@ -49,14 +47,14 @@ impl Session<Http2> {
     /// Why the connection cannot have such a frame now, where it cannot.
     fn misplaced(&self, header: FrameHeader) -> Option<Rule<ErrorCode>> {
         let continues = header.kind == FrameKind::CONTINUATION;
-        let expected = match &self.framing().partial {
+        let expected = match &self.framing.partial {
             None => !continues,
             Some(partial) => continues && partial.stream() == header.stream,
         };
         let settings = header.kind == FrameKind::SETTINGS && !header.has(FLAG_ACK);
-        if !self.framing().peer.have_come() && !settings {
+        if !self.framing.peer.have_come() && !settings {
             Some(protocol("RFC 9113 §3.4: SETTINGS come first"))
-        } else if header.length > self.framing().settings.max_frame_size {
+        } else if header.length > self.framing.settings.max_frame_size {
             let text = "RFC 9113 §4.2: the frame is larger than we take";
             Some(rule(ErrorCode::FRAME_SIZE_ERROR, text))
         } else if !expected {
@@ -146,7 +144,7 @@ impl Session<Http2> {
 
     fn on_priority_update(&mut self, stream: u32, value: &[u8]) -> Result<(), Over> {
         self.count_chatter()?;
-        if self.role() == Role::Client {
+        if self.role == Role::Client {
             return Err(self.fail(protocol("RFC 9218 §7.1: servers send no PRIORITY_UPDATE")));
         }
         let priority = priority::from_field(value);
@@ -165,8 +163,8 @@ impl Session<Http2> {
 
     fn on_settings(&mut self, list: SettingsList<'_>) -> Result<(), Over> {
         self.count_reply()?;
-        let role = self.role();
-        let Http2 { settings, peer, codec, .. } = self.framing_mut();
+        let role = self.role;
+        let Http2 { settings, peer, codec, .. } = &mut self.framing;
         let applied = match peer.apply(role, list) {
             Ok(applied) => applied,
             Err(rule) => return Err(self.fail(rule)),
@@ -174,7 +172,7 @@ impl Session<Http2> {
         let table = peer.header_table_size.min(settings.encoder_table_size);
         codec.set_encoder_capacity(table as usize);
         if applied.is_first {
-            self.log().connection_ready("h2");
+            self.log.connection_ready("h2");
         }
         if applied.rules_out_dependencies {
             self.rule_out_dependencies();
@@ -185,11 +183,11 @@ impl Session<Http2> {
 
     /// Ours are in force now (RFC 9113 §6.5.3).
     fn on_settings_ack(&mut self) -> Result<(), Over> {
-        if !self.timers().is_set(Timer::SettingsAck) {
+        if !self.timers.is_set(Timer::SettingsAck) {
             return self.count_chatter();
         }
-        self.timers().cancel(Timer::SettingsAck);
-        let Http2 { settings, codec, .. } = self.framing_mut();
+        self.timers.cancel(Timer::SettingsAck);
+        let Http2 { settings, codec, .. } = &mut self.framing;
         codec.set_decoder_capacity(settings.header_table_size as usize);
         let window = settings.stream_window;
         self.resize_receive_windows(window);
@@ -199,7 +197,7 @@ impl Session<Http2> {
     fn on_ping_ack(&mut self, opaque: [u8; 8]) -> Result<(), Over> {
         match opaque {
             DRAIN_PING if self.is_shutdown_announced() => self.finish_shutdown(),
-            KEEP_ALIVE_PING => self.timers().cancel(Timer::KeepAliveAck),
+            KEEP_ALIVE_PING => self.timers.cancel(Timer::KeepAliveAck),
             _ => return self.count_chatter(),
         }
         Ok(())

@@ -2,8 +2,8 @@
 
 use super::framing::Http2;
 use super::settings::Settings;
+use crate::multiplex::Session;
 use crate::multiplex::role::impl_roles;
-use crate::multiplex::session::Session;
 
 /// A client's connection. A server may reset a stream with NO_ERROR after its whole answer, to say that
 /// it needs no more of the request (RFC 9113 §8.1): the answer then came before `Event::Reset`, and counts.

@@ -1,10 +1,7 @@
 //! What a connection is set to, and what the peer said that it takes.
 
 use super::framing::protocol;
-use crate::multiplex::framing::{Rule, rule};
-use crate::multiplex::guard::Limits;
-use crate::multiplex::status::Role;
-use crate::multiplex::timers::KeepAlive;
+use crate::multiplex::{KeepAlive, Limits, Role, Rule, rule};
 use std::time::Duration;
 use wire::h2::{ErrorCode, LARGEST_WINDOW, Setting, SettingId, SettingsList};
 

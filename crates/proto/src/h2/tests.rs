@@ -8,13 +8,12 @@ mod rules;
 mod times;
 
 use super::{Client, Server, Settings};
-use crate::connection::Connection;
 use crate::multiplex::tests::{Owned, events};
 use crate::schedule::RoundRobin;
+use crate::{ByteStreamConnection, Connection, Field};
 use endpoint::SendBuf;
 use trace::Tracer;
 use unit::Instant;
-use wire::Field;
 use wire::h2::{Frame, FrameHeader, HEADER_LENGTH, PREFACE, Setting};
 use wire::hpack::Encoder;
 
@@ -31,7 +30,7 @@ impl ByHand {
     /// After the greetings of both sides.
     fn greeted(settings: Settings) -> Self {
         let now = Instant::from_nanos(1_000_000_000);
-        let server = Server::new(now, settings, Box::new(RoundRobin::new()), Tracer::off());
+        let server = Server::new(now, settings, Box::new(RoundRobin::default()), Tracer::off());
         let mut hand = Self { server, now, encoder: Encoder::new(4096), sent: Vec::new() };
         let mut hello = PREFACE.to_vec();
         Setting::encode_all(&[], &mut hello);
@@ -106,5 +105,5 @@ fn split(mut bytes: &[u8]) -> Vec<(&'static str, u32, Vec<u8>)> {
 }
 
 fn client(settings: Settings) -> Client {
-    Client::new(Instant::ZERO, settings, Box::new(RoundRobin::new()), Tracer::off())
+    Client::new(Instant::ZERO, settings, Box::new(RoundRobin::default()), Tracer::off())
 }

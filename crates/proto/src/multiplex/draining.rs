@@ -1,8 +1,7 @@
 //! Whether a connection takes new streams, and how far its end has come: our GOAWAY and the peer's.
 
-use super::framing::GoAwayCode;
-use crate::connection::ConnectionState;
-use crate::error::Error;
+use super::framing::ErrorCode;
+use crate::{ConnectionState, Error};
 
 #[derive(Debug)]
 pub(crate) struct Draining<C> {
@@ -24,14 +23,7 @@ enum Shutdown {
     },
 }
 
-/// Whether a GOAWAY is the peer's first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum GoAway {
-    First,
-    Repeated,
-}
-
-impl<C: GoAwayCode> Draining<C> {
+impl<C: ErrorCode> Draining<C> {
     pub(crate) fn new() -> Self {
         Self { state: ConnectionState::Open, ours: Shutdown::No, theirs: None }
     }
@@ -89,15 +81,16 @@ impl<C: GoAwayCode> Draining<C> {
     }
 
     /// Takes the peer's GOAWAY; gives the last stream that it leaves us.
-    pub(crate) fn handle_goaway(&mut self, last: u32, code: C) -> (u32, GoAway) {
+    pub(crate) fn handle_goaway(&mut self, last: u32, code: C) -> u32 {
         let last = self.theirs.map_or(last, |(earlier, _)| last.min(earlier));
-        match self.theirs.replace((last, code)) {
-            Some(_) => (last, GoAway::Repeated),
-            None => {
-                self.state = ConnectionState::Draining;
-                (last, GoAway::First)
-            }
-        }
+        self.theirs = Some((last, code));
+        self.state = ConnectionState::Draining;
+        last
+    }
+
+    /// Whether the peer has sent a GOAWAY.
+    pub(crate) fn has_peers_goaway(&self) -> bool {
+        self.theirs.is_some()
     }
 
     /// Whether the connection ends with its last stream.
@@ -110,9 +103,9 @@ impl<C: GoAwayCode> Draining<C> {
         self.ours == Shutdown::No
     }
 
-    /// What the peer's GOAWAY complained of.
-    pub(crate) fn peer_error(&self) -> Option<Error> {
-        let (_, code) = self.theirs.filter(|&(_, code)| code != C::NO_ERROR)?;
+    /// What the peer's GOAWAY complained of, if that is anything but `no_error`.
+    pub(crate) fn peer_error(&self, no_error: C) -> Option<Error> {
+        let (_, code) = self.theirs.filter(|&(_, code)| code != no_error)?;
         Some(Error::PeerClosed { code: code.number(), name: code.name() })
     }
 }

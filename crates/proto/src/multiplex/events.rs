@@ -1,6 +1,6 @@
 //! Events that wait for the application.
 
-use crate::connection::Event;
+use crate::Event;
 use std::collections::VecDeque;
 
 #[derive(Debug, Default)]

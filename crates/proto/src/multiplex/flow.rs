@@ -103,78 +103,65 @@ impl ReceiveWindow {
     }
 }
 
-/// Credit of a whole connection, both ways.
+/// Credit of a whole connection, both ways; None where only streams have windows (SPDY/3).
 #[derive(Debug)]
-pub(crate) enum ConnectionWindows {
-    /// The bytes of all streams together are counted (HTTP/2, SPDY/3.1).
-    Counted { receive: ReceiveWindow, send: SendWindow },
-    /// They are not (SPDY/3).
-    Uncounted,
+pub(crate) struct ConnectionWindows(Option<Windows>);
+
+#[derive(Debug)]
+struct Windows {
+    receive: ReceiveWindow,
+    send: SendWindow,
 }
 
 impl ConnectionWindows {
+    /// The bytes of all streams together are not counted.
+    pub(crate) const UNCOUNTED: Self = Self(None);
+
     /// Both sides begin with `initial` bytes; the peer has `receive` bytes once it has been told.
     pub(crate) fn counted(initial: u32, receive: u32) -> Self {
         let mut window = ReceiveWindow::new(initial);
         window.resize(receive);
-        Self::Counted { receive: window, send: SendWindow::new(initial) }
+        Self(Some(Windows { receive: window, send: SendWindow::new(initial) }))
     }
 
     /// Bytes that may be sent now.
     pub(crate) fn available(&self) -> usize {
-        match self {
-            Self::Counted { send, .. } => send.available(),
-            Self::Uncounted => usize::MAX,
-        }
+        self.0.as_ref().map_or(usize::MAX, |windows| windows.send.available())
     }
 
     /// Counts what is sent.
     pub(crate) fn take(&mut self, bytes: usize) {
-        if let Self::Counted { send, .. } = self {
-            send.take(bytes);
+        if let Some(windows) = &mut self.0 {
+            windows.send.take(bytes);
         }
     }
 
     /// More credit.
     pub(crate) fn add(&mut self, bytes: u32) -> Result<(), Overflow> {
-        match self {
-            Self::Counted { send, .. } => send.adjust(i64::from(bytes)),
-            Self::Uncounted => Ok(()),
-        }
+        self.0.as_mut().map_or(Ok(()), |windows| windows.send.adjust(i64::from(bytes)))
     }
 
     /// Counts what arrived.
     pub(crate) fn receive(&mut self, bytes: u32) -> Result<(), Exceeded> {
-        match self {
-            Self::Counted { receive, .. } => receive.receive(bytes),
-            Self::Uncounted => Ok(()),
-        }
+        self.0.as_mut().map_or(Ok(()), |windows| windows.receive.receive(bytes))
     }
 
     /// Counts what was dealt with; gives the increment to announce where it is time.
     pub(crate) fn consume(&mut self, bytes: u32) -> Option<u32> {
-        match self {
-            Self::Counted { receive, .. } => receive.consume(bytes),
-            Self::Uncounted => None,
-        }
+        self.0.as_mut().and_then(|windows| windows.receive.consume(bytes))
     }
 
     /// Bytes that the application still has.
     #[cfg(test)]
     pub(crate) fn outstanding(&self) -> i64 {
-        match self {
-            Self::Counted { receive, .. } => receive.outstanding(),
-            Self::Uncounted => 0,
-        }
+        self.0.as_ref().map_or(0, |windows| windows.receive.outstanding())
     }
 
     /// What may be received and sent.
     #[cfg(test)]
     pub(crate) fn balances(&self) -> (i64, i64) {
-        match self {
-            Self::Counted { receive, send } => (receive.balance(), send.balance()),
-            Self::Uncounted => (0, 0),
-        }
+        let balances = |windows: &Windows| (windows.receive.balance(), windows.send.balance());
+        self.0.as_ref().map_or((0, 0), balances)
     }
 }
 

@@ -1,19 +1,12 @@
 //! What a protocol brings to a [`Session`]: its frames, its codes and rules, its settings and its
 //! header codec. Everything else is the session's.
 
-use super::outbox::FrameWriter;
-use super::session::{DataFrame, Over, Session};
-use super::state::{State, Step};
-use super::status::{Role, StreamStatus};
-use crate::connection::Fin;
-use crate::error::{Misuse, Refused};
-use crate::message::{RequestHead, ResponseHead};
-use crate::multiplex::streams::Opener;
+use super::{DataFrame, FrameWriter, Over, Role, Session, State, Step, StreamStatus};
+use crate::multiplex::Opener;
 use crate::schedule::{Priority, PriorityField};
-use crate::stream_id::StreamId;
+use crate::{Fields, Fin, Misuse, Refused, RequestHead, ResponseHead, StreamId};
 use std::fmt::Debug;
 use std::time::Duration;
-use wire::Fields;
 
 /// A protocol that multiplexes streams over bytes.
 pub(crate) trait Framing: Debug + Sized + 'static {
@@ -24,7 +17,7 @@ pub(crate) trait Framing: Debug + Sized + 'static {
     /// A frame to be sent.
     type Frame<'a>: OutgoingFrame;
     /// Codes of GOAWAY.
-    type ConnectionCode: GoAwayCode;
+    type ConnectionCode: ErrorCode;
     /// Codes of RST_STREAM.
     type StreamCode: ErrorCode;
 
@@ -79,9 +72,6 @@ pub(crate) trait Framing: Debug + Sized + 'static {
 
     /// What the peer takes.
     fn peer(&self) -> PeerLimits;
-
-    /// Whether the peer takes pushes.
-    fn peer_takes_push(&self) -> bool;
 
     /// Checks that a request can be sent. `put_request` or `put_promise` follows for the same head.
     fn check_request(&mut self, head: &RequestHead) -> Result<(), Refused>;
@@ -174,12 +164,6 @@ pub(crate) trait ErrorCode: Copy + Debug + Eq {
     fn name(self) -> &'static str;
 }
 
-/// An error code of GOAWAY.
-pub(crate) trait GoAwayCode: ErrorCode {
-    /// Nothing is wrong.
-    const NO_ERROR: Self;
-}
-
 /// A rule of the protocol, and the code that tells a peer of its breach.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Rule<C> {
@@ -221,6 +205,8 @@ pub(crate) struct Rules<C, S> {
     pub(crate) too_slow: C,
     /// What it was waited for under `Timer::HeaderBlock`.
     pub(crate) header_wait: &'static str,
+    /// GOAWAY for no fault of anybody.
+    pub(crate) no_error: C,
     /// We end the stream for no fault of the peer's protocol.
     pub(crate) cancel: S,
     /// The request was not processed.
@@ -265,6 +251,8 @@ pub(crate) struct PeerLimits {
     /// Credit of a new stream.
     pub(crate) initial_window: u32,
     pub(crate) max_frame_size: u32,
+    /// Whether it takes pushes.
+    pub(crate) takes_push: bool,
 }
 
 /// A stream that is answered.

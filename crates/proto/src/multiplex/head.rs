@@ -1,8 +1,7 @@
 //! What the readers of heads have in common, whatever their pseudo-header fields are called. A rule that
 //! a head breaks is a text: the framing knows what follows from it.
 
-use crate::message::{Scheme, Status};
-use wire::{Field, Fields};
+use crate::{Field, Fields, Scheme, Status};
 
 /// The regular fields of a head, as they come.
 #[derive(Debug, Default)]

@@ -1,7 +1,6 @@
 //! Frames other than DATA, in the order they were made, on their way to `poll_transmit`.
 
-use super::framing::OutgoingFrame;
-use super::log::Log;
+use super::{Log, OutgoingFrame};
 use endpoint::SendBuf;
 
 /// Capacity that an empty queue keeps.

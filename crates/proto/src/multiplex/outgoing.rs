@@ -1,12 +1,11 @@
 //! The sending half of a stream: body bytes that wait, how it ends, and its credit. Frame formats are
 //! not known here.
 
-use super::flow::{Overflow, SendWindow};
-use crate::connection::Fin;
+use super::{Overflow, SendWindow};
+use crate::{Fields, Fin};
 use bytes::Bytes;
 use endpoint::SendBuf;
 use std::collections::VecDeque;
-use wire::Fields;
 
 /// How the sending half ends.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ macro_rules! impl_roles {
     ($framing:ty, $settings:ty) => {
         const _: () = {
             use crate::connection::{
-                ClientConnection, Connection, ConnectionState, Event, Fin, SendCredit,
-                ServerConnection,
+                ByteStreamConnection, ClientConnection, Connection, ConnectionState, Event, Fin,
+                SendCredit, ServerConnection,
             };
             use crate::error::{Misuse, Refused};
             use crate::message::{RequestHead, ResponseHead};
@@ -36,7 +36,7 @@ macro_rules! impl_roles {
                 }
 
                 fn recycle(&mut self, head: ResponseHead) {
-                    self.session.framing_mut().recycle_response(head);
+                    self.session.framing.recycle_response(head);
                 }
             }
 
@@ -63,7 +63,7 @@ macro_rules! impl_roles {
                 }
 
                 fn recycle(&mut self, head: RequestHead) {
-                    self.session.framing_mut().recycle_request(head);
+                    self.session.framing.recycle_request(head);
                 }
             }
         };
@@ -88,28 +88,12 @@ macro_rules! impl_role {
         }
 
         impl Connection for $role {
-            fn handle_bytes<'i>(
-                &mut self,
-                now: Instant,
-                input: &mut &'i [u8],
-            ) -> Option<Event<'i>> {
-                self.session.handle_bytes(now, input)
-            }
-
-            fn handle_eof(&mut self, now: Instant) {
-                self.session.handle_eof(now);
-            }
-
             fn handle_timeout(&mut self, now: Instant) {
                 self.session.handle_timeout(now);
             }
 
             fn poll_timeout(&self) -> Option<Instant> {
                 self.session.poll_timeout()
-            }
-
-            fn poll_transmit(&mut self, now: Instant, out: &mut endpoint::SendBuf, limit: usize) {
-                self.session.poll_transmit(now, out, limit);
             }
 
             fn wants_transmit(&self) -> bool {
@@ -163,6 +147,24 @@ macro_rules! impl_role {
 
             fn state(&self) -> ConnectionState {
                 self.session.state()
+            }
+        }
+
+        impl ByteStreamConnection for $role {
+            fn handle_bytes<'i>(
+                &mut self,
+                now: Instant,
+                input: &mut &'i [u8],
+            ) -> Option<Event<'i>> {
+                self.session.handle_bytes(now, input)
+            }
+
+            fn handle_eof(&mut self, now: Instant) {
+                self.session.handle_eof(now);
+            }
+
+            fn poll_transmit(&mut self, now: Instant, out: &mut endpoint::SendBuf, limit: usize) {
+                self.session.poll_transmit(now, out, limit);
             }
         }
     };

@@ -10,8 +10,8 @@
 //! | the `priority` response field (RFC 9218 §8) | [`SendOrder::merge_response`] |
 //! | SETTINGS_NO_RFC7540_PRIORITIES (RFC 9218 §2.1) | [`SendOrder::rule_out_dependencies`] |
 
+use crate::StreamId;
 use crate::schedule::{Priority, PriorityField, Scheduler};
-use crate::stream_id::StreamId;
 use std::collections::VecDeque;
 
 /// What the frame that opens a stream says of its priority.

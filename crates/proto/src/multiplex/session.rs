@@ -12,23 +12,15 @@ mod peer;
 mod receive;
 mod transmit;
 
-use super::draining::Draining;
-use super::events::Events;
-use super::flow::ConnectionWindows;
-use super::framing::{ErrorCode, Framing, Rule};
-use super::guard::{Guard, Limits, TooMuch};
-use super::log::Log;
-use super::outbox::{FrameWriter, Outbox};
-use super::send_order::SendOrder;
+use super::framing::ErrorCode;
 use super::stall::Stall;
-use super::status::{Gone, Role, StreamStatus};
-use super::stream::{Opener, Stream, Windows};
-use super::streams::Streams;
-use super::timers::{KeepAlive, Timer, Timers};
-use crate::connection::{ConnectionState, Event};
-use crate::error::{Error, Scope};
+use super::{
+    ConnectionWindows, Draining, Events, FrameWriter, Framing, Gone, Guard, KeepAlive, Limits, Log,
+    Opener, Outbox, Role, Rule, SendOrder, Stream, StreamStatus, Streams, Timer, Timers, TooMuch,
+    Windows,
+};
 use crate::schedule::Scheduler;
-use crate::stream_id::StreamId;
+use crate::{ConnectionState, Error, Event, Scope, StreamId};
 pub(crate) use message::{Admission, Received};
 pub(crate) use receive::DataFrame;
 use receive::{Input, Progress};
@@ -39,8 +31,8 @@ use unit::Instant;
 /// A connection of either role.
 #[derive(Debug)]
 pub(crate) struct Session<F: Framing> {
-    role: Role,
-    framing: F,
+    pub(crate) role: Role,
+    pub(crate) framing: F,
     settings: SessionSettings,
     input: Input<F>,
     streams: Streams,
@@ -56,8 +48,8 @@ pub(crate) struct Session<F: Framing> {
     events: Events,
     draining: Draining<F::ConnectionCode>,
     guard: Guard,
-    timers: Timers,
-    log: Log,
+    pub(crate) timers: Timers,
+    pub(crate) log: Log,
     last_heard: Instant,
 }
 
@@ -253,26 +245,6 @@ impl<F: Framing> Session<F> {
 
     pub(crate) fn now(&self) -> Instant {
         self.log.now()
-    }
-
-    pub(crate) fn role(&self) -> Role {
-        self.role
-    }
-
-    pub(crate) fn log(&mut self) -> &mut Log {
-        &mut self.log
-    }
-
-    pub(crate) fn framing(&self) -> &F {
-        &self.framing
-    }
-
-    pub(crate) fn framing_mut(&mut self) -> &mut F {
-        &mut self.framing
-    }
-
-    pub(crate) fn timers(&mut self) -> &mut Timers {
-        &mut self.timers
     }
 
     pub(crate) fn opener(&self, id: u32) -> Opener {

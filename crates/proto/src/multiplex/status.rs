@@ -1,6 +1,6 @@
 //! Which end of a connection this is, and what a frame's stream is there.
 
-use super::state::State;
+use super::State;
 
 /// Which end of the connection this is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,24 +1,22 @@
 //! One stream: its state, both of its windows, and what its message being received must be.
 
-use super::flow::ReceiveWindow;
-use super::outgoing::{Ending, Outgoing};
-use super::send_order::Readiness;
 use super::stall::{PROGRESS, Stall};
-use super::state::{State, Step};
-use crate::connection::Fin;
-use crate::message::{Method, Status};
+use super::{Ending, Outgoing, Readiness, ReceiveWindow, State, Step};
+use crate::{Fin, Method, Status};
 use unit::Instant;
 
 #[derive(Debug)]
 pub(crate) struct Stream {
     opener: Opener,
     state: State,
-    method: Asked,
+    /// Whether the request was a HEAD, whose answer has no body.
+    is_head: bool,
     incoming: Incoming,
     receive: ReceiveWindow,
     /// Bytes received that the application has not given back.
     unconsumed: u32,
-    head_sent: HeadSent,
+    /// Whether the final head has been sent.
+    head_sent: bool,
     outgoing: Outgoing,
     /// What the scheduler was told last.
     readiness: Readiness,
@@ -70,13 +68,6 @@ pub(crate) struct Update {
     pub(crate) is_stalled: bool,
 }
 
-/// Whether the answer to the request may have a body.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Asked {
-    ForHeadOnly,
-    ForBody,
-}
-
 /// How far the message being received has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Incoming {
@@ -84,13 +75,6 @@ enum Incoming {
     Head,
     /// Body or trailers are next.
     Body(BodyLength),
-}
-
-/// Whether the final head has been sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum HeadSent {
-    No,
-    Yes,
 }
 
 impl BodyLength {
@@ -120,11 +104,11 @@ impl Stream {
         Self {
             opener,
             state,
-            method: Asked::ForBody,
+            is_head: false,
             incoming: Incoming::Head,
             receive: ReceiveWindow::new(windows.receive),
             unconsumed: 0,
-            head_sent: HeadSent::No,
+            head_sent: false,
             outgoing: Outgoing::new(windows.send),
             readiness: Readiness::Blocked,
             stall: Stall::default(),
@@ -159,9 +143,7 @@ impl Stream {
 
     /// The request's method decides whether its answer has a body.
     pub(crate) fn note_method(&mut self, method: &Method) {
-        if *method == Method::Head {
-            self.method = Asked::ForHeadOnly;
-        }
+        self.is_head = *method == Method::Head;
     }
 
     /// The head of a request or promise has come, or none will: what its body must be.
@@ -171,7 +153,7 @@ impl Stream {
 
     /// The head of the final response has come.
     pub(crate) fn expect_response_body(&mut self, status: Status, content_length: Option<u64>) {
-        let none = self.method == Asked::ForHeadOnly || status.forbids_body();
+        let none = self.is_head || status.forbids_body();
         let length = if none { BodyLength::None } else { BodyLength::of(content_length) };
         self.incoming = Incoming::Body(length);
     }
@@ -221,12 +203,12 @@ impl Stream {
     }
 
     pub(crate) fn has_sent_head(&self) -> bool {
-        self.head_sent == HeadSent::Yes
+        self.head_sent
     }
 
     /// The final head is sent. Where it is all, only the frame's own flag ends the stream.
     pub(crate) fn note_head_sent(&mut self) {
-        self.head_sent = HeadSent::Yes;
+        self.head_sent = true;
     }
 
     pub(crate) fn outgoing(&self) -> &Outgoing {

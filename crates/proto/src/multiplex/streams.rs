@@ -1,9 +1,8 @@
 //! The table of streams, and a bounded memory of those that are gone. Frame formats are not known here.
 
-use super::state::Step;
-use super::status::{Gone, Role, StreamStatus};
 pub(crate) use super::stream::{Opener, Stream};
-use crate::id_map::IdMap;
+use super::{Gone, Role, Step, StreamStatus};
+use crate::IdMap;
 use std::collections::VecDeque;
 
 /// How many streams that are gone are remembered, to tell late frames from wrong ones.

@@ -2,7 +2,7 @@
 
 pub(crate) mod pair;
 
-use crate::connection::{Connection, Event, Fin};
+use crate::connection::{ByteStreamConnection, Event, Fin};
 use unit::Instant;
 
 /// An event without its borrow.
@@ -13,7 +13,11 @@ pub(crate) enum Owned {
 }
 
 /// Gives a connection bytes, which it takes all; tells the events.
-pub(crate) fn events(connection: &mut impl Connection, now: Instant, bytes: &[u8]) -> Vec<Owned> {
+pub(crate) fn events(
+    connection: &mut impl ByteStreamConnection,
+    now: Instant,
+    bytes: &[u8],
+) -> Vec<Owned> {
     let mut input = bytes;
     let mut seen = Vec::new();
     while let Some(event) = connection.handle_bytes(now, &mut input) {

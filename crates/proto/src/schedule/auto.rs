@@ -22,7 +22,7 @@ use super::rfc9218::Rfc9218;
 use super::round_robin::RoundRobin;
 use super::spdy_levels::SpdyLevels;
 use super::{Priority, PriorityField, Scheduler};
-use crate::stream_id::StreamId;
+use crate::StreamId;
 
 /// Chooses among the other policies. An operation costs what it costs in the policy chosen; a stream
 /// with signals of both kinds is opened and closed twice.
@@ -59,11 +59,6 @@ enum Dependencies {
 }
 
 impl Auto {
-    /// No streams and no signals yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     fn active(&mut self) -> &mut dyn Scheduler {
         match self.decides {
             Decides::Turns => &mut self.turns,
@@ -110,7 +105,7 @@ impl Auto {
     fn decide_by(&mut self, policy: Decides) {
         let streams = self.streams();
         match self.decides {
-            Decides::Turns => self.turns = RoundRobin::new(),
+            Decides::Turns => self.turns = RoundRobin::default(),
             Decides::Tree => self.tree = DependencyTree::new(),
             Decides::Urgencies => {
                 streams.iter().for_each(|&(stream, _)| self.urgencies.blocked(stream));

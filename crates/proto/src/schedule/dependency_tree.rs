@@ -17,7 +17,7 @@ mod shape;
 use super::fair_queue::{FairQueue, Members};
 use super::slots::{Slot, Slots};
 use super::{Exclusive, Priority, Scheduler};
-use crate::stream_id::StreamId;
+use crate::StreamId;
 use std::collections::BTreeSet;
 
 /// Streams and how they depend on each other.

@@ -6,8 +6,7 @@
 //! no fairness: the policy that others are measured against.
 
 use super::{Priority, Scheduler};
-use crate::id_map::IdMap;
-use crate::stream_id::StreamId;
+use crate::{IdMap, StreamId};
 use std::collections::BTreeSet;
 use std::collections::hash_map::Entry;
 
@@ -19,13 +18,6 @@ pub struct Fifo {
     /// The ready ones, by that.
     ready: BTreeSet<(u64, StreamId)>,
     opened: u64,
-}
-
-impl Fifo {
-    /// No streams yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
 }
 
 impl Scheduler for Fifo {

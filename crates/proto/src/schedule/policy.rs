@@ -42,12 +42,12 @@ impl Policy {
     /// A scheduler for one connection.
     pub fn scheduler(self) -> Box<dyn Scheduler> {
         match self {
-            Self::Auto => Box::new(Auto::new()),
-            Self::Rfc9218 => Box::new(Rfc9218::new()),
+            Self::Auto => Box::new(Auto::default()),
+            Self::Rfc9218 => Box::new(Rfc9218::default()),
             Self::Rfc7540 => Box::new(DependencyTree::new()),
-            Self::Spdy => Box::new(SpdyLevels::new()),
-            Self::Fifo => Box::new(Fifo::new()),
-            Self::RoundRobin => Box::new(RoundRobin::new()),
+            Self::Spdy => Box::new(SpdyLevels::default()),
+            Self::Fifo => Box::new(Fifo::default()),
+            Self::RoundRobin => Box::new(RoundRobin::default()),
         }
     }
 

@@ -15,7 +15,7 @@
 use super::fair_queue::{FairQueue, Members};
 use super::slots::{Slot, Slots};
 use super::{Incremental, Priority, PriorityField, Scheduler};
-use crate::stream_id::StreamId;
+use crate::StreamId;
 use std::collections::BTreeSet;
 
 /// Eight urgencies. An operation takes logarithmic time; on the only stream of an urgency, constant
@@ -53,11 +53,6 @@ struct Urgency {
 }
 
 impl Rfc9218 {
-    /// No streams yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// The open streams, and whether each is ready, in order.
     pub(super) fn streams(&self) -> Vec<(StreamId, bool)> {
         let mut streams: Vec<_> = self.streams.iter().map(|(name, s)| (name, s.ready)).collect();

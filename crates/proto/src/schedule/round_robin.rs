@@ -2,7 +2,7 @@
 
 use super::slots::{Slot, Slots};
 use super::{Priority, Scheduler};
-use crate::stream_id::StreamId;
+use crate::StreamId;
 
 /// Equal turns for all ready streams. Every operation takes constant time: the ready streams are a
 /// ring, linked by slot.
@@ -27,11 +27,6 @@ struct Neighbours {
 }
 
 impl RoundRobin {
-    /// No streams yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// The open streams, and whether each is ready, in order.
     pub(super) fn streams(&self) -> Vec<(StreamId, bool)> {
         let streams = self.streams.iter();
@@ -112,7 +107,7 @@ mod tests {
 
     #[test]
     fn ready_streams_take_turns() {
-        let mut scheduler = RoundRobin::new();
+        let mut scheduler = RoundRobin::default();
         for id in [1, 3, 5] {
             scheduler.insert(StreamId(id), Priority::Unset);
             scheduler.ready(StreamId(id));
@@ -130,7 +125,7 @@ mod tests {
 
     #[test]
     fn the_ring_agrees_with_a_plain_queue_whatever_is_done_to_it() {
-        let mut scheduler = RoundRobin::new();
+        let mut scheduler = RoundRobin::default();
         (0..8).for_each(|id| scheduler.insert(StreamId(id), Priority::Unset));
         let mut queue = std::collections::VecDeque::new();
         let mut random = unit::Seed(1).child("ring").random();

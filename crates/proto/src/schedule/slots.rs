@@ -1,8 +1,7 @@
 //! What a policy knows of each stream, in a vector: one hash of the identifier finds the slot, and
 //! queues name streams by slot.
 
-use crate::id_map::IdMap;
-use crate::stream_id::StreamId;
+use crate::{IdMap, StreamId};
 use std::collections::hash_map::Entry;
 
 /// The place of a stream in the vectors of a policy. It is reused after the stream is removed.

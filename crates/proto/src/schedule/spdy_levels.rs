@@ -6,8 +6,7 @@
 //! level ([`Priority::level`]).
 
 use super::{Priority, Scheduler};
-use crate::id_map::IdMap;
-use crate::stream_id::StreamId;
+use crate::{IdMap, StreamId};
 use std::collections::BTreeSet;
 
 /// Streams by level. An operation takes logarithmic time.
@@ -25,13 +24,6 @@ struct Stream {
     level: u8,
     /// Its turn, while it is ready.
     turn: Option<u64>,
-}
-
-impl SpdyLevels {
-    /// No streams yet.
-    pub fn new() -> Self {
-        Self::default()
-    }
 }
 
 impl Scheduler for SpdyLevels {

@@ -3,22 +3,14 @@
 use super::head_out;
 use super::pushes::{Answer, Pushes};
 use super::settings::{DEFAULT_WINDOW, PeerSettings, Settings, Version};
-use crate::connection::Fin;
-use crate::error::{Misuse, Refused};
-use crate::id_map::IdMap;
-use crate::message::{RequestHead, ResponseHead};
-use crate::multiplex::flow::ConnectionWindows;
-use crate::multiplex::framing::{
-    self, Answered, Framing, Misplaced, Next, OutgoingFrame, PeerLimits, Prioritised, Promise,
-    Rule, Rules, Timed, rule,
+use crate::multiplex::framing;
+use crate::multiplex::{
+    Answered, ConnectionWindows, Endowment, FrameWriter, Framing, Gone, Misplaced, Next, Opener,
+    OutgoingFrame, Over, PeerLimits, Prioritised, Promise, Role, Rule, Rules, Session,
+    SessionSettings, State, Step, StreamStatus, Timed, rule,
 };
-use crate::multiplex::outbox::FrameWriter;
-use crate::multiplex::session::{Endowment, Over, Session, SessionSettings};
-use crate::multiplex::state::{State, Step};
-use crate::multiplex::status::{Gone, Role, StreamStatus};
-use crate::multiplex::stream::Opener;
 use crate::schedule::Priority;
-use wire::Fields;
+use crate::{Fields, Fin, IdMap, Misuse, Refused, RequestHead, ResponseHead};
 use wire::spdy::{
     Decoder, Encoder, FLAG_FIN, Frame, FrameHeader, FrameKind, GoAwayCode, HEADER_LENGTH,
     ResetCode, Setting, Subject,
@@ -54,7 +46,7 @@ impl Spdy {
             limits: settings.limits.clone(),
         };
         let windows = match settings.version {
-            Version::V3 => ConnectionWindows::Uncounted,
+            Version::V3 => ConnectionWindows::UNCOUNTED,
             Version::V3_1 => ConnectionWindows::counted(DEFAULT_WINDOW, settings.session_window),
         };
         let framing = Self {
@@ -96,7 +88,7 @@ impl Framing for Spdy {
 
     /// SETTINGS, and the credit that the session's window has above its initial size.
     fn greet(session: &mut Session<Self>) {
-        let role = session.role();
+        let role = session.role;
         let (framing, mut out) = session.writer();
         let settings = &framing.settings;
         out.log().connection_ready(settings.version.alpn());
@@ -153,12 +145,9 @@ impl Framing for Spdy {
             max_concurrent_streams: self.peer.max_concurrent_streams,
             initial_window: self.peer.initial_window,
             max_frame_size: u32::MAX,
+            // A client that lets us open no streams takes no pushes.
+            takes_push: self.peer.max_concurrent_streams > 0,
         }
-    }
-
-    /// A client that lets us open no streams takes no pushes.
-    fn peer_takes_push(&self) -> bool {
-        self.peer.max_concurrent_streams > 0
     }
 
     fn check_request(&mut self, head: &RequestHead) -> Result<(), Refused> {
@@ -333,10 +322,6 @@ impl OutgoingFrame for Frame<'_> {
     }
 }
 
-impl framing::GoAwayCode for GoAwayCode {
-    const NO_ERROR: Self = Self::OK;
-}
-
 impl framing::ErrorCode for GoAwayCode {
     fn number(self) -> u64 {
         u64::from(self.0)
@@ -376,6 +361,7 @@ const RULES: Rules<GoAwayCode, ResetCode> = Rules {
     too_much: GoAwayCode::PROTOCOL_ERROR,
     too_slow: GoAwayCode::OK,
     header_wait: "the end of a control frame",
+    no_error: GoAwayCode::OK,
     cancel: ResetCode::CANCEL,
     refused: ResetCode::REFUSED_STREAM,
 };

@@ -2,11 +2,11 @@
 //! SPDY's implementations did; what is missing or cannot be read makes the message malformed, which
 //! ends the stream and not the session.
 
-use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
+use crate::multiplex::Received;
 use crate::multiplex::head::{self, RegularFields};
-use crate::multiplex::session::Received;
+use crate::{Field, Fields, Method, RequestHead, ResponseHead, Scheme, Status};
 use wire::h1::is_field_value;
-use wire::{Field, Fields, is_lower_name};
+use wire::is_lower_name;
 
 /// The rule that a head breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

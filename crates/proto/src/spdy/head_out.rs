@@ -1,7 +1,6 @@
 //! Heads to header blocks (SPDY §3.2). Fields that belong to an HTTP/1.1 connection are left out.
 
-use crate::message::{Method, RequestHead, ResponseHead};
-use wire::Fields;
+use crate::{Fields, Method, RequestHead, ResponseHead};
 use wire::h1::{is_field_name, is_field_value, reason};
 use wire::spdy::Encoder;
 

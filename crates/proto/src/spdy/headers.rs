@@ -3,16 +3,12 @@
 
 use super::framing::{Spdy, broken};
 use super::head::{HeadReader, Kind, Malformed};
-use crate::connection::Fin;
-use crate::message::{Method, ResponseHead, Status};
-use crate::multiplex::framing::{Rule, rule};
-use crate::multiplex::send_order::OpeningPriority;
-use crate::multiplex::session::{Admission, Over, Session};
-use crate::multiplex::state::State;
-use crate::multiplex::status::{Gone, Role, StreamStatus};
-use crate::multiplex::stream::{Opener, Stream};
+use crate::multiplex::{
+    Admission, Gone, Opener, OpeningPriority, Over, Role, Rule, Session, State, Stream,
+    StreamStatus, rule,
+};
 use crate::schedule::Priority;
-use wire::Fields;
+use crate::{Fields, Fin, Method, Status};
 use wire::spdy::{BlockError, ResetCode};
 
 /// A SYN_STREAM but for its block.
@@ -52,7 +48,7 @@ impl Session<Spdy> {
             Fate::Ignored | Fate::Wrong(_) => None,
         };
         let mut reader = None;
-        let Spdy { settings, decoder, .. } = self.framing_mut();
+        let Spdy { settings, decoder, .. } = &mut self.framing;
         let limit = settings.max_header_list_size as usize;
         let outcome = decoder.list(block, limit).and_then(|list| {
             let size = list.size();
@@ -66,7 +62,7 @@ impl Session<Spdy> {
             Ok(size)
         });
         match outcome {
-            Ok(plain) => self.log().block_received(id, plain, block.len()),
+            Ok(plain) => self.log.block_received(id, plain, block.len()),
             Err(BlockError::Compression(rule)) => return Err(self.fail(broken(rule))),
             Err(BlockError::TooLarge) if kind.is_some() => return Ok(Inflated::TooLarge),
             Err(BlockError::Malformed(text)) if kind.is_some() => {
@@ -104,7 +100,7 @@ impl Session<Spdy> {
                 wrong(ResetCode::PROTOCOL_ERROR, "SPDY §2.3.2: a stream is opened once")
             }
         };
-        match (self.inflate(id, block, fate)?, self.role()) {
+        match (self.inflate(id, block, fate)?, self.role) {
             (Inflated::Nothing, _) => Ok(()),
             (Inflated::Head(reader), Role::Server) => self.on_request(syn, *reader),
             (Inflated::Head(reader), Role::Client) => self.on_push(syn, *reader),
@@ -115,7 +111,7 @@ impl Session<Spdy> {
 
     /// Whether a stream that the peer opens is taken.
     fn fate_of_new(&mut self, syn: Syn) -> Fate {
-        match (self.admit(syn.id), self.role()) {
+        match (self.admit(syn.id), self.role) {
             (Admission::Ignored, _) => Fate::Ignored,
             (Admission::Full, _) => wrong(
                 ResetCode::REFUSED_STREAM,
@@ -134,7 +130,7 @@ impl Session<Spdy> {
         if syn.associated == 0 {
             return wrong(ResetCode::INVALID_STREAM, "SPDY §3.3.2: a push belongs to a stream");
         }
-        if !self.framing().settings.enable_push {
+        if !self.framing.settings.enable_push {
             return wrong(ResetCode::REFUSED_STREAM, "the push is not wanted");
         }
         match self.status(syn.associated) {
@@ -161,11 +157,11 @@ impl Session<Spdy> {
         }
     }
 
-    /// Answers a request that the application never hears of.
+    /// Answers a request that the application never sees.
     fn refuse(&mut self, syn: Syn, status: u16, text: &'static str) -> Result<(), Over> {
         let Some(status) = Status::new(status) else { return Ok(()) };
         self.count_reset(syn.id)?;
-        self.answer_unheard(syn.id, &ResponseHead::new(status));
+        self.answer_unseen(syn.id, status);
         match syn.fin {
             Fin::Last => self.forget_answered(syn.id),
             Fin::More => self.fail_stream(syn.id, rule(ResetCode::CANCEL, text))?,
@@ -250,7 +246,7 @@ impl Session<Spdy> {
     }
 
     fn on_trailers(&mut self, id: u32, fin: Fin, fields: &Fields) -> Result<(), Over> {
-        let Spdy { settings, late, .. } = self.framing_mut();
+        let Spdy { settings, late, .. } = &mut self.framing;
         let kept = late.entry(id).or_default();
         for field in fields.iter() {
             kept.push_field(field);

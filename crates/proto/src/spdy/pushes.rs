@@ -3,10 +3,8 @@
 
 use super::framing::{BlockFrame, fin_flag, put_block, syn_fields};
 use super::head_out;
-use crate::connection::Fin;
-use crate::message::{RequestHead, ResponseHead};
-use crate::multiplex::framing::Promise;
-use crate::multiplex::outbox::FrameWriter;
+use crate::multiplex::{FrameWriter, Promise};
+use crate::{Fin, RequestHead, ResponseHead};
 use wire::spdy::{Encoder, FLAG_UNIDIRECTIONAL, FrameKind};
 
 #[derive(Debug)]

@@ -3,11 +3,8 @@
 
 use super::framing::{Spdy, broken};
 use super::headers::Syn;
-use crate::connection::Fin;
-use crate::multiplex::framing::{Next, rule};
-use crate::multiplex::session::{DataFrame, Over, Session};
-use crate::multiplex::stream::Opener;
-use crate::multiplex::timers::Timer;
+use crate::Fin;
+use crate::multiplex::{DataFrame, Next, Opener, Over, Session, Timer, rule};
 use wire::spdy::{
     FLAG_FIN, Frame, FrameError, FrameHeader, FrameKind, Reach, SettingsList, Subject,
 };
@@ -19,7 +16,7 @@ impl Session<Spdy> {
             Subject::Data { stream } => stream,
             Subject::Control { .. } => 0,
         };
-        self.log().frame_parsed(stream, header.name(), header.length);
+        self.log.frame_parsed(stream, header.name(), header.length);
         if self.is_unread() {
             return Err(self.fail(broken("the peer does not read what it makes us send")));
         }
@@ -49,7 +46,7 @@ impl Session<Spdy> {
             self.count_chatter()?;
             return Ok(Next::Skip(header.length));
         }
-        if header.length > self.framing().settings.max_control_frame {
+        if header.length > self.framing.settings.max_control_frame {
             // A block that is not inflated leaves no state to go on with.
             let text = "SPDY §2.2.1: the control frame is larger than we take";
             return Err(self.fail(broken(text)));
@@ -92,7 +89,7 @@ impl Session<Spdy> {
 
     fn on_settings(&mut self, clear: bool, list: SettingsList<'_>) -> Result<(), Over> {
         self.count_reply()?;
-        match self.framing_mut().peer.apply(clear, list) {
+        match self.framing.peer.apply(clear, list) {
             Ok(window_shift) => self.shift_send_windows(window_shift),
             Err(rule) => Err(self.fail(broken(rule))),
         }
@@ -106,8 +103,8 @@ impl Session<Spdy> {
             return Ok(());
         }
         // An echo of what was never asked is ignored.
-        if self.framing().has_pinged(id) {
-            self.timers().cancel(Timer::KeepAliveAck);
+        if self.framing.has_pinged(id) {
+            self.timers.cancel(Timer::KeepAliveAck);
         }
         self.count_chatter()
     }

@@ -2,8 +2,8 @@
 
 use super::framing::Spdy;
 use super::settings::Settings;
+use crate::multiplex::Session;
 use crate::multiplex::role::impl_roles;
-use crate::multiplex::session::Session;
 use wire::spdy::Setting;
 
 /// A client's session. The level of a stream can be set by `prioritise` until its request is
@@ -25,6 +25,6 @@ impl Client {
     /// What the server asked to keep for the next session with it: put it into that session's
     /// [`Settings::persisted`] (SPDY §2.6.4).
     pub fn persisted(&self) -> &[Setting] {
-        &self.session.framing().peer.persisted
+        &self.session.framing.peer.persisted
     }
 }

@@ -1,8 +1,6 @@
 //! What a session is set to, and what the peer said that it takes.
 
-use crate::multiplex::guard::Limits;
-use crate::multiplex::status::Role;
-use crate::multiplex::timers::KeepAlive;
+use crate::multiplex::{KeepAlive, Limits, Role};
 use std::time::Duration;
 use wire::spdy::{Effort, LARGEST_WINDOW, Persistence, Setting, SettingId, SettingsList};
 

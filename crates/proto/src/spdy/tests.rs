@@ -6,9 +6,9 @@ mod push;
 mod rules;
 
 use super::{Client, Effort, Server, Settings, Version};
-use crate::connection::Connection;
 use crate::multiplex::tests::{Owned, events};
 use crate::schedule::RoundRobin;
+use crate::{ByteStreamConnection, Connection};
 use endpoint::SendBuf;
 use trace::Tracer;
 use unit::Instant;
@@ -25,12 +25,12 @@ struct ByHand<C> {
 
 fn server(settings: Settings) -> ByHand<Server> {
     let now = Instant::from_nanos(1_000_000_000);
-    ByHand::new(Server::new(now, settings, Box::new(RoundRobin::new()), Tracer::off()))
+    ByHand::new(Server::new(now, settings, Box::new(RoundRobin::default()), Tracer::off()))
 }
 
 fn client(settings: Settings) -> ByHand<Client> {
     let now = Instant::from_nanos(1_000_000_000);
-    ByHand::new(Client::new(now, settings, Box::new(RoundRobin::new()), Tracer::off()))
+    ByHand::new(Client::new(now, settings, Box::new(RoundRobin::default()), Tracer::off()))
 }
 
 const REQUEST: [(&str, &str); 5] = [
@@ -41,7 +41,7 @@ const REQUEST: [(&str, &str); 5] = [
     (":scheme", "http"),
 ];
 
-impl<C: Connection> ByHand<C> {
+impl<C: ByteStreamConnection> ByHand<C> {
     /// After the greeting.
     fn new(subject: C) -> Self {
         let (now, encoder) = (Instant::from_nanos(1_000_000_000), Encoder::new(Effort::BEST));

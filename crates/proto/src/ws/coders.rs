@@ -6,49 +6,58 @@ use wire::ws::{DeflateParameters, Deflater, Inflater, WindowBits};
 
 #[derive(Debug)]
 pub(super) struct Coders {
-    role: Role,
-    agreed: Option<DeflateParameters>,
+    /// How messages are compressed, where they may be.
+    sending: Option<Coding>,
+    receiving: Option<Coding>,
     level: u32,
     deflater: Option<Deflater>,
     pub(super) inflater: Option<Inflater>,
 }
 
+/// How one side compresses.
+#[derive(Debug, Clone, Copy)]
+struct Coding {
+    window: WindowBits,
+    /// Whether each message is compressed by itself.
+    forgets: bool,
+}
+
 impl Coders {
     pub(super) fn new(role: Role, agreed: Option<DeflateParameters>, level: u32) -> Self {
-        Self { role, agreed, level, deflater: None, inflater: None }
+        let coding = |window: Option<WindowBits>, forgets| Coding {
+            window: window.unwrap_or(WindowBits::MAX),
+            forgets,
+        };
+        let server = agreed
+            .map(|agreed| coding(agreed.server_max_window_bits, agreed.server_no_context_takeover));
+        let client = agreed
+            .map(|agreed| coding(agreed.client_max_window_bits, agreed.client_no_context_takeover));
+        let (sending, receiving) = match role {
+            Role::Server => (server, client),
+            Role::Client { .. } => (client, server),
+        };
+        Self { sending, receiving, level, deflater: None, inflater: None }
     }
 
     /// Whether messages may be compressed.
     pub(super) fn are_agreed(&self) -> bool {
-        self.agreed.is_some()
+        self.receiving.is_some()
     }
 
     /// A message compressed; None where it is to go as it is.
     #[inline]
     pub(super) fn deflate(&mut self, data: &[u8]) -> Option<Vec<u8>> {
-        let agreed = self.agreed?;
+        let Coding { window, forgets } = self.sending?;
         if self.deflater.is_none() {
-            let (window, forgets) = match self.role {
-                Role::Server => (agreed.server_max_window_bits, agreed.server_no_context_takeover),
-                Role::Client { .. } => {
-                    (agreed.client_max_window_bits, agreed.client_no_context_takeover)
-                }
-            };
-            self.deflater = Deflater::new(self.level, window.unwrap_or(WindowBits::MAX), forgets);
+            self.deflater = Deflater::new(self.level, window, forgets);
         }
         self.deflater.as_mut()?.message(data)
     }
 
     /// A compressed message arrives.
     pub(super) fn expect(&mut self) {
-        if let (Some(agreed), None) = (self.agreed, &self.inflater) {
-            let (window, forgets) = match self.role {
-                Role::Server => (agreed.client_max_window_bits, agreed.client_no_context_takeover),
-                Role::Client { .. } => {
-                    (agreed.server_max_window_bits, agreed.server_no_context_takeover)
-                }
-            };
-            self.inflater = Some(Inflater::new(window.unwrap_or(WindowBits::MAX), forgets));
+        if let (Some(Coding { window, forgets }), None) = (self.receiving, &self.inflater) {
+            self.inflater = Some(Inflater::new(window, forgets));
         }
     }
 

@@ -8,8 +8,7 @@ use super::handshake::Agreed;
 use super::outgoing::Outgoing;
 use super::reader::{HeaderReader, take};
 use super::settings::{Role, Settings};
-use crate::connection::ConnectionState;
-use crate::error::{Error, Misuse, Scope};
+use crate::{ConnectionState, Error, Misuse, Scope};
 use bytes::Bytes;
 use endpoint::SendBuf;
 use std::collections::VecDeque;
@@ -62,7 +61,8 @@ pub struct Connection {
     /// The message that is arriving.
     assembly: Option<Assembly>,
     out: Outgoing,
-    input: Input,
+    /// Whether the peer has ended its side.
+    input_ended: bool,
     silence: Silence,
     phase: Phase,
     events: VecDeque<Event>,
@@ -77,13 +77,6 @@ enum Receiving {
     Data(FrameHeader, u64),
     /// Of a control frame's payload, kept until it is whole.
     Control(FrameHeader, Vec<u8>),
-}
-
-/// Whether more may come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Input {
-    Open,
-    Ended,
 }
 
 /// How long the peer has been silent.
@@ -133,7 +126,7 @@ impl Connection {
             tracer,
             receiving: Receiving::Header(HeaderReader::default()),
             assembly: None,
-            input: Input::Open,
+            input_ended: false,
             silence: Silence { since: now, asked: false },
             phase: Phase::Open,
             events: VecDeque::new(),
@@ -159,7 +152,7 @@ impl Connection {
             };
             match step {
                 Ok(Some(event)) => return Some(event),
-                Ok(None) if self.input == Input::Ended && self.phase != Phase::Closed => {
+                Ok(None) if self.input_ended && self.phase != Phase::Closed => {
                     self.end_input(now);
                 }
                 Ok(None) => return None,
@@ -170,7 +163,7 @@ impl Connection {
 
     /// The peer will send nothing more. Follow with `handle_bytes` on an empty input for its events.
     pub fn handle_eof(&mut self, _now: Instant) {
-        self.input = Input::Ended;
+        self.input_ended = true;
     }
 
     /// The time that `poll_timeout` told has come. Follow with `handle_bytes` on an empty input.

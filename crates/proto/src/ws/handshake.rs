@@ -7,7 +7,7 @@ mod server;
 pub use client::{ClientHandshake, Offer};
 pub use server::{Refusal, ServerHandshake, Wish};
 
-use wire::Fields;
+use crate::Fields;
 use wire::ws::DeflateParameters;
 
 const VERSION: &str = "13";

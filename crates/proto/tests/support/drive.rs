@@ -1,7 +1,7 @@
 //! Drives one connection over a TCP stream: a thread reads, the caller's thread does all else.
 
 use endpoint::SendBuf;
-use proto::{Connection, ConnectionState, Event};
+use proto::{ByteStreamConnection, ConnectionState, Event};
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::sync::OnceLock;
@@ -18,7 +18,7 @@ pub fn now() -> Instant {
 }
 
 /// Drives the connection until it is closed, or until `on_event` has had enough.
-pub fn drive<C: Connection>(
+pub fn drive<C: ByteStreamConnection>(
     tcp: &TcpStream,
     connection: &mut C,
     mut on_event: impl FnMut(&mut C, Option<Event<'_>>) -> Go,
@@ -68,7 +68,10 @@ pub enum Go {
     Stop,
 }
 
-fn transmit<C: Connection>(mut tcp: &TcpStream, connection: &mut C) -> std::io::Result<bool> {
+fn transmit<C: ByteStreamConnection>(
+    mut tcp: &TcpStream,
+    connection: &mut C,
+) -> std::io::Result<bool> {
     let mut sent = false;
     while connection.wants_transmit() {
         let mut out = SendBuf::new();

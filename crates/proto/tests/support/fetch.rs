@@ -3,7 +3,9 @@
 use super::drive::{Go, drive, now};
 use proto::h2::{Client, Settings};
 use proto::schedule::RoundRobin;
-use proto::{ClientConnection, Event, Fin, Method, RequestHead, Scheme, StreamId};
+use proto::{
+    ByteStreamConnection, ClientConnection, Event, Fin, Method, RequestHead, Scheme, StreamId,
+};
 use std::collections::HashMap;
 use std::net::{SocketAddr, TcpStream};
 use trace::Tracer;
@@ -36,13 +38,13 @@ impl Fetches {
         settings: &Settings,
     ) -> Self {
         Self::run_over(address, asks, || {
-            let turns = Box::new(RoundRobin::new());
+            let turns = Box::new(RoundRobin::default());
             Client::new(now(), settings.clone(), turns, Tracer::off())
         })
     }
 
     /// The same over connections of any protocol.
-    pub fn run_over<C: ClientConnection>(
+    pub fn run_over<C: ClientConnection + ByteStreamConnection>(
         address: SocketAddr,
         asks: Vec<(String, Option<Vec<u8>>)>,
         connection: impl Fn() -> C,

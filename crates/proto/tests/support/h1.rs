@@ -5,8 +5,8 @@ use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::h1::{Client, ClientSettings, Server, ServerSettings};
 use proto::{
-    ClientConnection, Connection, ConnectionState, Event, Fields, Fin, RequestHead, ResponseHead,
-    ServerConnection, Status, StreamId,
+    ByteStreamConnection, ClientConnection, Connection, ConnectionState, Event, Fields, Fin,
+    RequestHead, ResponseHead, ServerConnection, Status, StreamId,
 };
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
@@ -142,7 +142,7 @@ fn serve(mut stream: TcpStream, settings: ServerSettings) {
 
 /// Bytes read; None where a time-out passed or nothing came yet. A reset counts as the end.
 fn receive(
-    connection: &mut impl Connection,
+    connection: &mut impl ByteStreamConnection,
     stream: &mut TcpStream,
     buffer: &mut [u8],
 ) -> Option<usize> {
@@ -162,7 +162,10 @@ fn receive(
     }
 }
 
-fn transmit(connection: &mut impl Connection, stream: &mut TcpStream) -> std::io::Result<()> {
+fn transmit(
+    connection: &mut impl ByteStreamConnection,
+    stream: &mut TcpStream,
+) -> std::io::Result<()> {
     while connection.wants_transmit() {
         let mut out = SendBuf::new();
         connection.poll_transmit(now(), &mut out, 64 * 1024);

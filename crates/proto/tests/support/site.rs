@@ -3,7 +3,7 @@
 
 use super::drive::{Go, drive};
 use bytes::Bytes;
-use proto::{Connection, Event, Fields, Fin, Method, RequestHead, ResponseHead};
+use proto::{ByteStreamConnection, Event, Fields, Fin, Method, RequestHead, ResponseHead};
 use proto::{ServerConnection, Status, StreamId};
 use std::collections::HashMap;
 use std::net::TcpStream;
@@ -122,7 +122,7 @@ impl Site {
 }
 
 /// Serves one connection until it is over.
-pub fn serve<S: ServerConnection + Connection>(
+pub fn serve<S: ServerConnection + ByteStreamConnection>(
     tcp: &TcpStream,
     mut server: S,
 ) -> std::io::Result<Site> {

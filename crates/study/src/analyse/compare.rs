@@ -128,13 +128,13 @@ impl Judge {
             }
         }
         if a.is_unlike(b) {
-            let told = |contender: &Contender, Audited { trials, invalid }: Audited| {
+            let described = |contender: &Contender, Audited { trials, invalid }: Audited| {
                 format!("{invalid} of {trials} trials of {}", contender.name)
             };
             return finding.withheld(format!(
                 "the audit refused {} and {}: one of the two disturbs what is measured",
-                told(versus.a, a),
-                told(versus.b, b)
+                described(versus.a, a),
+                described(versus.b, b)
             ));
         }
         finding

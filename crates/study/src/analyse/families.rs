@@ -67,7 +67,7 @@ fn table<'e>(joints: Vec<Joint<'e>>, rows: &Rows<'_>, judge: &mut Judge) -> Tabl
     let mut table = Table { found: Vec::new(), families: Vec::new() };
     for joint in joints {
         let looked = joint.looked(rows);
-        table.families.push(joint.told(&looked));
+        table.families.push(joint.to_table(&looked));
         let findings = joint.findings(&looked, rows, judge);
         table.found.extend(joint.pairs.into_iter().zip(findings));
     }
@@ -131,7 +131,7 @@ impl Joint<'_> {
     }
 
     /// The family in the form of the result file.
-    fn told(&self, looked: &[Looked]) -> TableFamily {
+    fn to_table(&self, looked: &[Looked]) -> TableFamily {
         let stages = looked.iter().flat_map(|looked| &looked.stages);
         TableFamily {
             kind: self.kind,

@@ -113,8 +113,9 @@ fn eight_blocks_decide_every_pair_of_seven_contenders_that_are_far_apart_and_in_
             for table in tables {
                 let decided = table.found.iter().filter(|(_, f)| f.verdict() == Verdict::Faster);
                 assert_eq!(decided.count(), 21);
-                let told: Vec<_> = table.families.iter().map(|f| (f.kind, f.comparisons)).collect();
-                assert_eq!(told, [(KINDS[0], 6), (KINDS[1], 15)]);
+                let families: Vec<_> =
+                    table.families.iter().map(|f| (f.kind, f.comparisons)).collect();
+                assert_eq!(families, [(KINDS[0], 6), (KINDS[1], 15)]);
                 assert!(table.families.iter().all(|family| family.error_spent <= 0.05));
             }
         });

@@ -74,7 +74,7 @@ fn metrics_that_do_not_vary_are_judged_and_two_zeros_do_not_differ() {
 #[test]
 fn what_was_refused_failed_or_is_unsupported_never_passes() {
     let experiment = gated(&["h2/h1 load_ms<1.05"]);
-    let told = |outcome: Outcome, blocks: u32, contender: &str| {
+    let judged = |outcome: Outcome, blocks: u32, contender: &str| {
         let mut rows = rows(&experiment, 1.0);
         let own = |row: &&mut TrialRecord| {
             row.plan.cell.contender.name == contender && row.plan.block < blocks && !row.plan.warmup
@@ -95,15 +95,15 @@ fn what_was_refused_failed_or_is_unsupported_never_passes() {
             (&unsupported, 99, "no h2 here"),
             (&failed, 1, "trials failed: reset"),
         ] {
-            let gates = told(outcome.clone(), blocks, contender);
+            let gates = judged(outcome.clone(), blocks, contender);
             assert_eq!(outcomes(&gates), [GateOutcome::Inconclusive; 3], "{gates:?}");
             assert!(gates[0].reason.as_ref().unwrap().contains(words), "{gates:?}");
         }
     }
     // Whoever fails always is not faster than the limit.
-    assert_eq!(outcomes(&told(failed.clone(), 99, "h2")), [GateOutcome::Failed; 3]);
+    assert_eq!(outcomes(&judged(failed.clone(), 99, "h2")), [GateOutcome::Failed; 3]);
     // A baseline that fails always has no figure to be set against.
-    let gates = told(failed, 99, "h1");
+    let gates = judged(failed, 99, "h1");
     assert_eq!(outcomes(&gates), [GateOutcome::Inconclusive; 3]);
 }
 
@@ -138,15 +138,15 @@ fn added_trials_are_labelled_and_turn_no_gate() {
 
 #[test]
 fn a_gate_that_names_what_is_not_there_is_told_what_there_is() {
-    let told = |gate: &str| check_gates(&gated(&[gate])).unwrap_err();
-    let contender = told("h3/h1 load_ms<1.05");
+    let judged = |gate: &str| check_gates(&gated(&[gate])).unwrap_err();
+    let contender = judged("h3/h1 load_ms<1.05");
     assert!(contender.contains("`h3`") && contender.contains("h1, h1-tls, h2"), "{contender}");
-    let metric = told("h2/h1 lod_ms<1.05");
+    let metric = judged("h2/h1 lod_ms<1.05");
     assert!(
         metric.contains("did you mean `load_ms`?") && metric.contains("round_trips"),
         "{metric}"
     );
-    assert!(told("h2/h1 mean_ms<1.05").contains("no workload here has"));
+    assert!(judged("h2/h1 mean_ms<1.05").contains("no workload here has"));
     assert_eq!(check_gates(&gated(&["h2/h1 connections:h2<1.05", "bytes>0.5"])), Ok(()));
 }
 

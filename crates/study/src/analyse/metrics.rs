@@ -79,7 +79,7 @@ impl Pair {
     ) -> Option<MetricComparison> {
         let by_ratio = self.by_ratio(margin);
         let verdict = match kind {
-            Kind::Time => by_ratio.as_ref().map_or(MetricVerdict::Undecided, told),
+            Kind::Time => by_ratio.as_ref().map_or(MetricVerdict::Undecided, metric_verdict),
             Kind::Count => self.of_counts(by_ratio.as_ref()),
         };
         Some(MetricComparison {
@@ -132,7 +132,7 @@ impl Pair {
 /// test): rarer than 5 %.
 const SEPARATED: usize = 4;
 
-fn told(comparison: &Comparison) -> MetricVerdict {
+fn metric_verdict(comparison: &Comparison) -> MetricVerdict {
     match comparison.verdict {
         Verdict::Tie => MetricVerdict::Same,
         Verdict::Faster => MetricVerdict::Less,

@@ -88,9 +88,9 @@ fn quick_can_decide_every_pair_with_one_trial_on_each_link_invalid() {
 fn the_table_of_the_issue_comes_out() {
     let result = analyse(&header(quick()), &measured(&quick(), load_ms));
     let slow = verdict_on(&result, "3g");
-    let told: Vec<_> =
+    let found: Vec<_> =
         slow.ranking.iter().map(|r| (r.contender.as_str(), r.comparison.verdict)).collect();
-    assert_eq!(told, [("h2", Verdict::Faster), ("h1", Verdict::Faster)]);
+    assert_eq!(found, [("h2", Verdict::Faster), ("h1", Verdict::Faster)]);
     assert!((slow.ranking[0].saved_s.unwrap() - 2.01).abs() < 0.05);
     assert!((slow.ranking[0].comparison.ratio.unwrap().0 - 0.545).abs() < 0.01);
     let lan = verdict_on(&result, "lan");
@@ -301,16 +301,16 @@ fn unequal_rates_of_invalid_trials_forbid_a_verdict() {
     let wifi = verdict_on(&result, "wifi");
     let pair =
         |a: &str, b: &str| &wifi.pairs.iter().find(|p| p.a == a && p.b == b).unwrap().comparison;
-    let told = pair("h1", "h2");
-    assert_eq!(told.verdict, Verdict::Undecided);
+    let found = pair("h1", "h2");
+    assert_eq!(found.verdict, Verdict::Undecided);
     assert_eq!(
-        told.reason.as_deref(),
+        found.reason.as_deref(),
         Some(
             "the audit refused 0 of 14 trials of h1 and 6 of 14 trials of h2: one of the two disturbs \
              what is measured"
         )
     );
-    assert!(told.ratio.is_some(), "the figures stay to be seen");
+    assert!(found.ratio.is_some(), "the figures stay to be seen");
     assert_eq!(pair("h1", "h1-tls").verdict, Verdict::Tie);
 }
 
@@ -330,9 +330,9 @@ fn a_cell_of_which_the_audit_refused_half_says_so_instead_of_giving_a_figure() {
         assert!(cell.metrics.is_empty() && cell.median_trial.is_none() && cell.samples.is_none());
     }
     for pair in &verdict_on(&result, "lan").pairs {
-        let told = &pair.comparison;
-        assert_eq!((told.verdict, told.ratio, told.ci95), (Verdict::Undecided, None, None));
-        assert!(told.reason.as_deref().unwrap().contains("too many for a figure"));
+        let found = &pair.comparison;
+        assert_eq!((found.verdict, found.ratio, found.ci95), (Verdict::Undecided, None, None));
+        assert!(found.reason.as_deref().unwrap().contains("too many for a figure"));
     }
 }
 
@@ -346,9 +346,9 @@ fn every_comparison_tells_its_p_values_and_what_it_would_have_found() {
     let faster = &verdict_on(&result, "3g").ranking[0].comparison;
     assert!(faster.p.unwrap() < 0.01 && faster.p_holm.unwrap() <= 0.05, "{faster:?}");
     for pair in result.verdicts.iter().flat_map(|verdicts| &verdicts.pairs) {
-        let told = &pair.comparison;
-        if matches!(told.verdict, Verdict::Faster | Verdict::Slower) {
-            assert!(told.p_holm.unwrap() <= 0.05, "{told:?}");
+        let found = &pair.comparison;
+        if matches!(found.verdict, Verdict::Faster | Verdict::Slower) {
+            assert!(found.p_holm.unwrap() <= 0.05, "{found:?}");
         }
     }
 }
@@ -393,21 +393,21 @@ fn same_against_same(comparisons: u32) -> crate::result::SameAgainstSame {
 
 #[test]
 fn ten_thousand_simulated_comparisons_with_itself_differ_in_five_per_cent() {
-    let told = same_against_same(10_000);
-    assert_eq!(told.comparisons, 10_000);
-    assert!((told.expected - 0.0488).abs() < 1e-4);
-    assert!((0.045..0.055).contains(&told.share), "{} differ", told.differ);
-    assert!(told.false_verdicts <= told.differ);
+    let found = same_against_same(10_000);
+    assert_eq!(found.comparisons, 10_000);
+    assert!((found.expected - 0.0488).abs() < 1e-4);
+    assert!((0.045..0.055).contains(&found.share), "{} differ", found.differ);
+    assert!(found.false_verdicts <= found.differ);
 }
 
 #[test]
 fn an_a_a_experiment_tells_how_many_are_too_many() {
-    let told = same_against_same(200);
-    assert_eq!((told.comparisons, told.most, told.blocks), (200, 16, 10));
-    assert!(told.differ <= told.most, "{}", told.differ);
-    assert!(told.ci95[0] <= told.share && told.share <= told.ci95[1]);
-    assert_eq!(told.places.len(), 1);
-    assert!(told.places[0].detectable.unwrap().0 > 1.05);
+    let found = same_against_same(200);
+    assert_eq!((found.comparisons, found.most, found.blocks), (200, 16, 10));
+    assert!(found.differ <= found.most, "{}", found.differ);
+    assert!(found.ci95[0] <= found.share && found.share <= found.ci95[1]);
+    assert_eq!(found.places.len(), 1);
+    assert!(found.places[0].detectable.unwrap().0 > 1.05);
 }
 
 #[test]

@@ -48,8 +48,8 @@ fn lateness_spoils_a_trial_by_its_share_of_the_load() {
 fn who_was_kept_from_its_core_spoils_a_quick_load_though_nothing_was_very_late() {
     for (figure, who) in [(LinkKept, "the link"), (ClientKept, "the client")] {
         let kept = [(figure, 0.5), (PacketLatenessMs, 6.0)];
-        let told = reason_of(&kept, lasting(22.0)).unwrap();
-        assert_eq!(told, format!("the machine was busy: {who} had to wait for its core"));
+        let found = reason_of(&kept, lasting(22.0)).unwrap();
+        assert_eq!(found, format!("the machine was busy: {who} had to wait for its core"));
         assert_eq!(reason_of(&kept, lasting(60.0)), None, "so much moves it by less than a tie");
         assert_eq!(reason_of(&[(figure, 0.1)], lasting(22.0)), None);
         assert_eq!(reason_of(&kept, Trial { load_ms: None, ..LINK }), None);
@@ -82,8 +82,8 @@ fn a_client_that_never_waits_is_the_bottleneck_of_a_link_and_the_contest_without
 #[test]
 fn a_client_that_needs_most_of_its_core_is_found_though_it_waits_and_is_never_late() {
     let hungry = [(ClientCpu, 0.85), (ClientBusy, 0.86), (ClientLagMs, 2.0), (ClientLagCpuMs, 2.0)];
-    let told = reason(&hungry).unwrap();
-    assert_eq!(told, "the client itself was too slow: it was working for most of the load");
+    let found = reason(&hungry).unwrap();
+    assert_eq!(found, "the client itself was too slow: it was working for most of the load");
     assert_eq!(reason_of(&hungry, lasting(20.0)), None, "handshakes fill so short a load");
     assert_eq!(reason_of(&hungry, Trial { has_link: false, ..LINK }), None, "it is the contest");
     // One that had to wait for its core did little work: that is the machine's affair.
@@ -140,10 +140,10 @@ fn a_cells_figures_are_the_median_and_the_worst_of_the_trials_that_have_them() {
         audit(&[(OtherLoad, 0.3)]),
         audit(&[(OtherLoad, 0.2)]),
     ];
-    let told = summary(audits.iter());
-    assert_eq!(told.len(), 2);
-    assert_eq!((told[0].figure, told[0].worst, told[0].limit), (ClockSteps, 0.0, Some(0.0)));
-    assert_eq!((told[1].median, told[1].worst, told[1].limit), (0.2, 0.3, Some(OTHERS)));
+    let found = summary(audits.iter());
+    assert_eq!(found.len(), 2);
+    assert_eq!((found[0].figure, found[0].worst, found[0].limit), (ClockSteps, 0.0, Some(0.0)));
+    assert_eq!((found[1].median, found[1].worst, found[1].limit), (0.2, 0.3, Some(OTHERS)));
 }
 
 #[test]

@@ -338,7 +338,7 @@ pub enum Negotiation {
     /// connections as it may at once.
     #[default]
     Known,
-    /// It offers http/1.1 beside its own protocol as a browser does (h2 and http/1.1 where that is http/1.1), and until the first handshake has told which, it opens
+    /// It offers http/1.1 beside its own protocol as a browser does (h2 and http/1.1 where that is http/1.1), and until the first handshake has shown which, it opens
     /// no second connection.
     Alpn,
 }

@@ -207,7 +207,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Only our origin can be told, and only where responses share a connection.
+    /// Only our origin can be set, and only where responses share a connection.
     fn priorities(
         &self,
         transport: Transport,

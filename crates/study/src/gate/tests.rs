@@ -140,14 +140,14 @@ fn a_wrong_outcome_is_as_rare_as_the_error_says_on_either_side() {
 #[test]
 fn what_failed_or_was_refused_never_passes() {
     let clear = paired(&[stage(1.0, 0.001, 14, 0.05, Seed(1))], 0.05, &mut Detectable::default());
-    let told = |evidence: &RatioEvidence| gate("load_ms<1.05").judge(place(), evidence);
-    assert_eq!(told(&clear).outcome, GateOutcome::Passed);
+    let judged = |evidence: &RatioEvidence| gate("load_ms<1.05").judge(place(), evidence);
+    assert_eq!(judged(&clear).outcome, GateOutcome::Passed);
     let obstacle = Some("1 of 14 trials failed".to_owned());
-    let failed = told(&RatioEvidence { obstacle: obstacle.clone(), ..clear.clone() });
+    let failed = judged(&RatioEvidence { obstacle: obstacle.clone(), ..clear.clone() });
     assert_eq!((failed.outcome, failed.reason), (GateOutcome::Inconclusive, obstacle));
-    let refused = told(&RatioEvidence { refused: Some("refused".to_owned()), ..clear });
+    let refused = judged(&RatioEvidence { refused: Some("refused".to_owned()), ..clear });
     assert_eq!((refused.outcome, refused.trials_needed), (GateOutcome::Inconclusive, None));
-    let none = told(&RatioEvidence::none("unsupported".to_owned()));
+    let none = judged(&RatioEvidence::none("unsupported".to_owned()));
     assert_eq!((none.outcome, none.ratio), (GateOutcome::Inconclusive, None));
 }
 

@@ -114,7 +114,7 @@ impl Condition {
                 Verdict::ClientBound,
                 Some(format!(
                     "{}, {} without the client's own {}",
-                    self.told(measured),
+                    self.worded(measured),
                     self.shown(self.floor(facts)),
                     if self.measure == Measure::Errors { "errors" } else { "lateness" }
                 )),
@@ -123,11 +123,11 @@ impl Condition {
                 Verdict::Undecided,
                 Some(format!(
                     "{} of {} requests: too close to tell",
-                    self.told(measured),
+                    self.worded(measured),
                     facts.requests
                 )),
             ),
-            () => (Verdict::Missed, Some(self.told(measured))),
+            () => (Verdict::Missed, Some(self.worded(measured))),
         };
         let scale = if self.measure == Measure::Errors { 1.0 } else { 1e6 };
         let checked = Checked {
@@ -199,7 +199,7 @@ impl Condition {
     }
 
     /// The figure with its name.
-    fn told(&self, figure: f64) -> String {
+    fn worded(&self, figure: f64) -> String {
         format!("{} {}", self.measure, self.shown(figure))
     }
 

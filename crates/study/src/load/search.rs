@@ -62,9 +62,9 @@ pub struct Search {
     next: Option<f64>,
     /// Every probe, by its rate.
     probes: Vec<(f64, Verdict)>,
-    /// How many probes at the next rate told nothing of the server.
+    /// How many probes at the next rate said nothing about the server.
     unclear: usize,
-    /// What the posterior has been told: the rate, and whether the objective held there.
+    /// The observations of the posterior: the rate, and whether the objective held there.
     observations: Vec<(f64, bool)>,
 }
 
@@ -198,7 +198,7 @@ impl Search {
     }
 }
 
-/// Rounds to three digits, as rates are tried and told.
+/// Rounds to three digits, as rates are tried and printed.
 pub(super) fn three_digits(rate: f64) -> f64 {
     let unit = 10f64.powf(rate.max(1e-9).log10().floor() - 2.0);
     // Powers below 1 are not exact in binary, their inverses are.
@@ -232,10 +232,10 @@ const NARROW: f64 = 1.15;
 const NARROW_AFTER_MANY: f64 = 1.3;
 const MANY_PROBES: usize = 30;
 
-/// No limit is told where they are further apart than this.
+/// No limit is given where they are further apart than this.
 const WIDE: f64 = 2.0;
 
-/// No interval is told either where its ends are further apart than this.
+/// No interval is given either where its ends are further apart than this.
 const VAGUE: f64 = 10.0;
 
 /// What breaks the objective from the limit up to this factor above it is what sets the limit.

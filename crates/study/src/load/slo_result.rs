@@ -21,7 +21,7 @@ pub struct SloResult {
     pub fails_at: Option<f64>,
     /// Every probe, in this order.
     pub probes: Vec<Probe>,
-    /// How the conditions stand in the run that is told: that of the highest rate that held and is not above `rate`, or
+    /// How the conditions stand in the run that is shown: that of the highest rate that held and is not above `rate`, or
     /// else the last.
     pub conditions: Vec<Checked>,
 }

@@ -28,7 +28,7 @@ pub struct TimeAt {
     pub ms: f64,
 }
 
-/// The shares that are told where there are enough times.
+/// The shares that are given where there are enough times.
 const SHARES: [f64; 7] = [0.5, 0.75, 0.9, 0.95, 0.99, 0.999, 0.9999];
 
 impl TimesSummary {
@@ -39,8 +39,8 @@ impl TimesSummary {
             return None;
         }
         // As many beyond as make a percentile more than one time's luck.
-        let told = SHARES.into_iter().filter(|share| n as f64 * (1.0 - share) >= 1.0 - 1e-9);
-        let at = told.map(|share| TimeAt { share, ms: ms(histogram.value_at_quantile(share)) });
+        let enough = SHARES.into_iter().filter(|share| n as f64 * (1.0 - share) >= 1.0 - 1e-9);
+        let at = enough.map(|share| TimeAt { share, ms: ms(histogram.value_at_quantile(share)) });
         Some(Self {
             n,
             min_ms: ms(histogram.min()),
@@ -50,7 +50,7 @@ impl TimesSummary {
         })
     }
 
-    /// The time at that share, where it is told.
+    /// The time at that share, where there were enough times.
     pub fn at(&self, share: f64) -> Option<f64> {
         self.at.iter().find(|at| at.share == share).map(|at| at.ms)
     }

@@ -60,7 +60,7 @@ impl Check {
         than: &str,
         other: Option<&Comparison>,
     ) -> Self {
-        let text = format!("{} against {}", told(what, ours), told(than, other));
+        let text = format!("{} against {}", describe(what, ours), describe(than, other));
         let agreement = match (ours.and_then(bounds), other.and_then(bounds)) {
             (Some((_, high)), Some((low, _))) if high < low => Agreement::Confirmed,
             (Some((low, _)), Some((_, high))) if low > high => Agreement::NotConfirmed,
@@ -93,7 +93,7 @@ impl Check {
         judge: impl FnOnce(&Comparison) -> Agreement,
     ) -> Self {
         let agreement = ours.map_or(Agreement::CannotTell, judge);
-        Self { agreement, ran: ours.is_some(), text: told(what, ours) }
+        Self { agreement, ran: ours.is_some(), text: describe(what, ours) }
     }
 }
 
@@ -123,8 +123,8 @@ pub(super) fn finding(finding: &str, checks: &[Check], differs: &str) -> Publish
 /// The checks' texts, one after another. Of many checks that did not run, only their number.
 fn listed(checks: &[&Check]) -> String {
     let absent = checks.iter().filter(|check| !check.ran).count();
-    let told = checks.iter().filter(|check| check.ran || absent <= FEW);
-    let mut texts: Vec<String> = told.map(|check| check.text.clone()).collect();
+    let kept = checks.iter().filter(|check| check.ran || absent <= FEW);
+    let mut texts: Vec<String> = kept.map(|check| check.text.clone()).collect();
     if absent > FEW {
         texts.push(format!("{absent} comparisons that it depends on were not run"));
     }
@@ -138,7 +138,7 @@ fn bounds(comparison: &Comparison) -> Option<(f64, f64)> {
     comparison.ci95.map(|[low, high]| (low.0, high.0))
 }
 
-fn told(what: &str, ours: Option<&Comparison>) -> String {
+fn describe(what: &str, ours: Option<&Comparison>) -> String {
     match ours.and_then(|comparison| Some((comparison.ratio?, comparison.ci95?))) {
         Some((ratio, [low, high])) => {
             format!("{what}: {:.2} [{:.2}, {:.2}]", ratio.0, low.0, high.0)

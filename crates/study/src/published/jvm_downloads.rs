@@ -74,7 +74,7 @@ pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
         published_ms: [None, None],
         contenders: [ZERO_COPY, BEE],
     };
-    let ratios = vec![twice.beside(judge.question(Size::Medium, ZERO_COPY, BEE), ours)];
+    let ratios = vec![twice.with_ours(judge.question(Size::Medium, ZERO_COPY, BEE), ours)];
     let findings = judge.findings(&expect.findings);
     Some(Published { title, conditions: conditions(FILE), ratios, findings, open_question: None })
 }

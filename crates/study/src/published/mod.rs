@@ -26,7 +26,7 @@ use std::collections::BTreeMap;
 pub struct Published {
     /// The published measurement's title.
     pub title: String,
-    /// What its source tells of the conditions (`work`, `link`, `server`, …), by name.
+    /// What its source says of the conditions (`work`, `link`, `server`, …), by name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub conditions: BTreeMap<String, String>,
     /// Its ratios and ours.
@@ -188,7 +188,7 @@ struct PublishedRow<'a> {
 
 impl PublishedRow<'_> {
     /// The row with our figures, which answer `question`; None where the workload or link is not in the run.
-    fn beside(self, question: Option<Question<'_>>, ours: &Ours<'_>) -> PublishedRatio {
+    fn with_ours(self, question: Option<Question<'_>>, ours: &Ours<'_>) -> PublishedRatio {
         let comparison = question.and_then(|question| (ours.ask)(question));
         let value = comparison.as_ref().and_then(|comparison| comparison.ratio);
         let side = |index: usize| PublishedSide {

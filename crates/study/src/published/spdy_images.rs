@@ -129,7 +129,7 @@ impl Page<'_> {
             published_ms: [Some(over), Some(under)],
             contenders: [a, b],
         };
-        Some(row.beside(Judge { ours }.question(n, a, b), ours))
+        Some(row.with_ours(Judge { ours }.question(n, a, b), ours))
     }
 }
 

@@ -53,7 +53,7 @@ fn verdicts(name: &str, ask: &dyn Fn(Question<'_>) -> Option<Comparison>) -> Vec
 }
 
 /// What `--fast` leaves runs in about three minutes; of the sixteen findings these need more: two that rest on a thousand
-/// images, and two on the small and the medium file. One can never be told, for nothing of ours can be switched there.
+/// images, and two on the small and the medium file. One can never be judged, for nothing of ours can be switched there.
 #[test]
 fn fast_leaves_all_that_most_findings_rest_on() {
     use crate::experiment::{Extent, Overrides};
@@ -212,9 +212,9 @@ fn the_open_question_asks_every_cause_for_the_published_excess() {
     let open = compare(Source::WebsocketEcho, &ours).unwrap().open_question.unwrap();
     assert!((open.excess_ms - 11.288).abs() < 1e-9);
     assert!(open.answer.starts_with("Cannot tell: no cause switched here adds 11.3 ms"));
-    let told: Vec<Explains> = open.causes.iter().map(|cause| cause.verdict).collect();
+    let judged: Vec<Explains> = open.causes.iter().map(|cause| cause.verdict).collect();
     use Explains::{Nothing, TooMuch};
-    assert_eq!(told, [Nothing, Nothing, TooMuch, Nothing, TooMuch, Nothing, Nothing, Nothing]);
+    assert_eq!(judged, [Nothing, Nothing, TooMuch, Nothing, TooMuch, Nothing, Nothing, Nothing]);
 }
 
 /// What a run comes to in which each client takes so long for a file of a size, uses so much heap, and so on: the verdicts
@@ -282,14 +282,14 @@ fn downloads_that_came_out_otherwise_deny_every_finding() {
 
 #[test]
 fn what_is_counted_is_open_where_trials_are_few_or_differ() {
-    let told = |counts: &[f64], expected| {
+    let judged = |counts: &[f64], expected| {
         finding("f", &[Check::occurs("x", counts, expected)], "").verdict
     };
     use Agreement::{CannotTell, Confirmed, NotConfirmed};
-    assert_eq!(told(&[2.0; 6], Occurs::Always), Confirmed);
-    assert_eq!(told(&[0.0; 6], Occurs::Always), NotConfirmed);
-    assert_eq!(told(&[0.0; 6], Occurs::Never), Confirmed);
-    assert_eq!(told(&[1.0; 6], Occurs::Never), NotConfirmed);
-    assert_eq!(told(&[0.0; 5], Occurs::Never), CannotTell);
-    assert_eq!(told(&[0.0, 0.0, 0.0, 0.0, 0.0, 1.0], Occurs::Never), CannotTell);
+    assert_eq!(judged(&[2.0; 6], Occurs::Always), Confirmed);
+    assert_eq!(judged(&[0.0; 6], Occurs::Always), NotConfirmed);
+    assert_eq!(judged(&[0.0; 6], Occurs::Never), Confirmed);
+    assert_eq!(judged(&[1.0; 6], Occurs::Never), NotConfirmed);
+    assert_eq!(judged(&[0.0; 5], Occurs::Never), CannotTell);
+    assert_eq!(judged(&[0.0, 0.0, 0.0, 0.0, 0.0, 1.0], Occurs::Never), CannotTell);
 }

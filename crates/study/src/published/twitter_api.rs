@@ -32,7 +32,7 @@ pub(super) fn file() -> Result<File, toml::de::Error> {
 pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
     let file = file().ok()?;
     let judge = Judge { ours };
-    let beside = |row: &Row| {
+    let with_ours = |row: &Row| {
         let (how, _) = PATTERNS.iter().find(|(_, theirs)| *theirs == row.pattern)?;
         let (link, _) = LINKS.iter().find(|(_, theirs)| *theirs == row.link)?;
         let (spdy, plain) = (mean(&row.spdy_ms)?, mean(&row.plain_ms)?);
@@ -47,10 +47,10 @@ pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
             published_ms: [Some(spdy), Some(plain)],
             contenders: ["spdy", "plain"],
         };
-        Some(row.beside(judge.question(*how, link, "spdy", "plain"), ours))
+        Some(row.with_ours(judge.question(*how, link, "spdy", "plain"), ours))
     };
     Some(Published {
-        ratios: file.row.iter().filter_map(beside).collect(),
+        ratios: file.row.iter().filter_map(with_ours).collect(),
         title: file.title,
         conditions: conditions(FILE),
         findings: judge.findings(),

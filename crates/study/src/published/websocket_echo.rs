@@ -62,7 +62,7 @@ pub(super) fn file() -> Result<File, toml::de::Error> {
 pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
     let file = file().ok()?;
     let judge = Judge { ours };
-    let beside = |row: &Row| {
+    let with_ours = |row: &Row| {
         let published = PublishedRow {
             what: format!("ws / http, {}", words(row.pattern)),
             condition: words(row.pattern).to_owned(),
@@ -74,9 +74,9 @@ pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
             published_ms: [Some(row.websocket_ms), Some(row.http_ms)],
             contenders: ["ws", "http"],
         };
-        published.beside(judge.question(row.pattern, FEWEST, "ws", "http"), ours)
+        published.with_ours(judge.question(row.pattern, FEWEST, "ws", "http"), ours)
     };
-    let ratios = file.row.iter().map(beside).collect();
+    let ratios = file.row.iter().map(with_ours).collect();
     let serial = file.row.iter().find(|row| row.pattern == EchoPattern::Serial)?;
     let excess_ms = (serial.websocket_ms - serial.http_ms) / f64::from(PUBLISHED_MESSAGES);
     let open_question = Some(judge.open_question(excess_ms));

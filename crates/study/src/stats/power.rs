@@ -34,7 +34,7 @@ impl Detectable {
     }
 
     /// The least shift between two samples of these sizes, in standard deviations of the noise of a value, times √(3/π),
-    /// that their interval of `rank` finds with a chance of [`POWER`]: so it is told in deviations of the estimate of
+    /// that their interval of `rank` finds with a chance of [`POWER`]: so it is given in deviations of the estimate of
     /// two samples of one value each. None where rank 0 finds nothing.
     pub fn shift_deviations(&mut self, sizes: [usize; 2], rank: usize) -> Option<f64> {
         if rank == 0 || sizes.contains(&0) {

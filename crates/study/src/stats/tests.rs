@@ -411,16 +411,16 @@ fn percentiles_are_read_from_all_samples_together() {
     let trial = |ms: f64| (0..100).map(|i| ms + f64::from(i) / 100.0).collect::<Vec<f64>>();
     let mut trials = vec![trial(10.0); 9];
     trials.push(trial(1000.0));
-    let told = Percentiles::of(&trials, Seed(1)).unwrap();
-    assert_eq!((told.n, told.trials), (1000, 10));
-    let at = |share: f64| told.at.iter().find(|p| p.share == share).unwrap();
-    assert!((at(0.5).ms - 10.55).abs() < 0.02, "{told:?}");
-    assert!((at(0.99).ms - 1000.9).abs() < 1.0, "{told:?}");
+    let percentiles = Percentiles::of(&trials, Seed(1)).unwrap();
+    assert_eq!((percentiles.n, percentiles.trials), (1000, 10));
+    let at = |share: f64| percentiles.at.iter().find(|p| p.share == share).unwrap();
+    assert!((at(0.5).ms - 10.55).abs() < 0.02, "{percentiles:?}");
+    assert!((at(0.99).ms - 1000.9).abs() < 1.0, "{percentiles:?}");
     // The slow trial is in some draws and not in others: the interval says so.
     let [low, high] = at(0.95).ci95.unwrap();
     assert!(low < 11.1 && high > 1000.0, "{low} {high}");
-    assert!((told.max_ms - 1000.99).abs() < 1.0);
-    assert_eq!(told.at.len(), 5);
+    assert!((percentiles.max_ms - 1000.99).abs() < 1.0);
+    assert_eq!(percentiles.at.len(), 5);
     let few = Percentiles::of(&[vec![1.0; 12]], Seed(1)).unwrap();
     assert_eq!(
         few.at.iter().map(|p| (p.share, p.ci95)).collect::<Vec<_>>(),

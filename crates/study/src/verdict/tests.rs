@@ -311,9 +311,9 @@ fn holm_decides_what_the_familys_own_level_does_not() {
     p_values.push(finding.p_differs());
     let steps = stats::weighted_holm(&p_values, &[1.0; 9]);
     let stepped = RULE.stepped(finding.clone(), &stages, steps[8]);
-    let told = stepped.comparison();
-    assert_eq!((told.verdict, told.reason), (Verdict::Slower, None));
-    assert!(told.ci95.unwrap()[0].0 > 1.0 && (told.confidence - 0.95).abs() < 1e-9);
+    let comparison = stepped.comparison();
+    assert_eq!((comparison.verdict, comparison.reason), (Verdict::Slower, None));
+    assert!(comparison.ci95.unwrap()[0].0 > 1.0 && (comparison.confidence - 0.95).abs() < 1e-9);
     // Where the others do not differ it stays as it was.
     let steps =
         stats::weighted_holm(&[[0.5; 8].as_slice(), &[finding.p_differs()]].concat(), &[1.0; 9]);

@@ -21,7 +21,7 @@ fn read(fetches: u32, lines: &[&str]) -> Result<Transcript, ContractViolation> {
 fn a_subject_is_heard_line_by_line() {
     let transcript = read(2, &[READY, &fetch(1), &fetch(0), "", DONE]).unwrap();
     assert_eq!(transcript.ready.unwrap().line.version.as_deref(), Some("1"));
-    assert_eq!(transcript.fetches.iter().map(|told| told.line.id).collect::<Vec<_>>(), [1, 0]);
+    assert_eq!(transcript.fetches.iter().map(|fetch| fetch.line.id).collect::<Vec<_>>(), [1, 0]);
     assert_eq!(transcript.done.unwrap().line.connections, Some(1));
 }
 
@@ -42,8 +42,8 @@ fn what_is_out_of_order_is_refused_with_what_was_expected() {
     for (lines, line, expected) in [
         (&[DONE][..], 1, "ready"),
         (&[READY, READY], 2, "fetch"),
-        (&[READY, DONE], 2, "1 fetches have not been told of"),
-        (&[READY, &fetch(0), &fetch(0)], 3, "told of before"),
+        (&[READY, DONE], 2, "1 fetches have not been reported"),
+        (&[READY, &fetch(0), &fetch(0)], 3, "reported before"),
         (&[READY, &fetch(7)], 2, "no fetch 7"),
         (&[READY, &fetch(0), DONE, DONE], 4, "nothing more"),
         (&["hello"], 1, "ready"),

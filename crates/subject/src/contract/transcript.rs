@@ -49,7 +49,7 @@ pub struct ContractViolation {
 /// Reads the standard output of a subject.
 #[derive(Debug)]
 pub struct TranscriptReader {
-    /// Fetches that no line has told of yet.
+    /// Fetches that no line has reported yet.
     missing: BTreeSet<u32>,
     all: BTreeSet<u32>,
     buffer: Vec<u8>,
@@ -99,7 +99,7 @@ impl TranscriptReader {
         &self.transcript
     }
 
-    /// How many fetches it has not told of.
+    /// How many fetches it has not reported.
     pub fn missing(&self) -> usize {
         self.missing.len()
     }
@@ -148,12 +148,12 @@ impl TranscriptReader {
                     return Err(format!("the job has no fetch {}", line.id));
                 }
                 if !self.missing.remove(&line.id) {
-                    return Err(format!("fetch {} was told of before", line.id));
+                    return Err(format!("fetch {} was reported before", line.id));
                 }
                 self.transcript.fetches.push(Timed { at, line });
             }
             (OutputLine::Done(_), true) if !self.missing.is_empty() => {
-                return Err(format!("{} fetches have not been told of", self.missing.len()));
+                return Err(format!("{} fetches have not been reported", self.missing.len()));
             }
             (OutputLine::Done(line), true) => self.transcript.done = Some(Timed { at, line }),
             _ => return Err(format!("{} was expected", self.next())),

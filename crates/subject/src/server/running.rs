@@ -7,7 +7,7 @@ use super::log::ServerLog;
 use super::program::find;
 use super::template::{Launch, ServerSite};
 use os::net::{Listening, Placement, Side, Topology};
-use os::process::{Child, Usage, User};
+use os::process::{Child, CpuSet, Usage, User};
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::net::SocketAddr;
@@ -54,8 +54,8 @@ pub enum ServerFailure {
 pub struct ServerEnvironment<'a> {
     /// Its side of it is the far one.
     pub topology: &'a Topology,
-    /// The cores that it may run on; empty: any.
-    pub cpus: Vec<usize>,
+    /// The CPUs that it may run on.
+    pub cpus: CpuSet,
     /// Where programs are looked for.
     pub programs: &'a [PathBuf],
 }

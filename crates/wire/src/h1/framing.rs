@@ -5,7 +5,7 @@ use super::error::{Error, ErrorKind};
 use super::head::Version;
 use crate::fields::Field;
 
-/// How the end of a body is told.
+/// How the end of a body is marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BodyLength {
     /// There is none.

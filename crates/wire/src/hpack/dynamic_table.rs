@@ -4,10 +4,10 @@
 use std::collections::VecDeque;
 
 /// RFC 7541 §4.1: what an entry counts beside its name and value.
-pub(super) const OVERHEAD: usize = 32;
+pub(crate) const OVERHEAD: usize = 32;
 
 #[derive(Debug)]
-pub(super) struct DynamicTable {
+pub(crate) struct DynamicTable {
     /// Oldest first.
     entries: VecDeque<Entry>,
     /// Text of all live entries, oldest first, after that of some dropped ones.
@@ -28,33 +28,38 @@ struct Entry {
 }
 
 impl DynamicTable {
-    pub(super) fn new(capacity: usize) -> Self {
+    pub(crate) fn new(capacity: usize) -> Self {
         let (entries, text) = (VecDeque::new(), Vec::new());
         Self { entries, text, base: 0, size: 0, capacity, inserted: 0 }
     }
 
-    pub(super) fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.capacity
     }
 
-    #[cfg(test)]
-    pub(super) fn len(&self) -> usize {
+    /// Live entries.
+    pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
     /// Entries ever inserted: the newest one's serial number.
-    pub(super) fn inserted(&self) -> u64 {
+    pub(crate) fn inserted(&self) -> u64 {
         self.inserted
     }
 
-    pub(super) fn set_capacity(&mut self, bytes: usize) {
+    /// What the live entries count (RFC 7541 §4.1).
+    pub(crate) fn size(&self) -> usize {
+        self.size
+    }
+
+    pub(crate) fn set_capacity(&mut self, bytes: usize) {
         self.capacity = bytes;
         self.evict_to(bytes);
     }
 
     /// Adds an entry, dropping old ones for it. One that is larger than the table empties it
     /// (RFC 7541 §4.4).
-    pub(super) fn insert(&mut self, name: &[u8], value: &[u8]) {
+    pub(crate) fn insert(&mut self, name: &[u8], value: &[u8]) {
         let size = name.len() + value.len() + OVERHEAD;
         self.inserted += 1;
         if size > self.capacity {
@@ -70,7 +75,7 @@ impl DynamicTable {
     }
 
     /// The entry `age` insertions ago, 0 for the newest.
-    pub(super) fn entry(&self, age: usize) -> Option<(&[u8], &[u8])> {
+    pub(crate) fn entry(&self, age: usize) -> Option<(&[u8], &[u8])> {
         let entry = self.entries.get(self.entries.len().checked_sub(age + 1)?)?;
         let start = (entry.start - self.base) as usize;
         let name_end = start + entry.name as usize;

@@ -42,8 +42,8 @@ impl Encoder {
         self.table.set_capacity(bytes);
     }
 
-    /// What the next block depends on beside its fields: as long as this is the same, and no change of capacity waits
-    /// to be told, the same fields come out as the same bytes.
+    /// What the next block depends on besides its fields: as long as this is the same, and no change of capacity waits
+    /// to be announced, the same fields come out as the same bytes.
     pub fn table_version(&self) -> Option<TableVersion> {
         let version = TableVersion { inserted: self.table.inserted(), resized: self.resized };
         self.announce.is_none().then_some(version)

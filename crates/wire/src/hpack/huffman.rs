@@ -89,13 +89,13 @@ const fn tables() -> Tables {
 }
 
 /// Bytes that `text` takes when coded.
-pub(super) fn coded_length(text: &[u8]) -> usize {
+pub(crate) fn coded_length(text: &[u8]) -> usize {
     let bits: usize = text.iter().map(|&byte| usize::from(LENGTHS[usize::from(byte)])).sum();
     bits.div_ceil(8)
 }
 
 /// Appends the code of `text`, padded with ones (RFC 7541 §5.2).
-pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
+pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
     let (mut held, mut bits) = (0_u64, 0_u32);
     for &byte in text {
         let length = u32::from(LENGTHS[usize::from(byte)]);
@@ -113,10 +113,10 @@ pub(super) fn encode(text: &[u8], out: &mut Vec<u8>) {
 
 /// The text was not made by [`encode`] or another correct coder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Malformed;
+pub(crate) struct Malformed;
 
 /// Appends the text that `coded` stands for.
-pub(super) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
+pub(crate) fn decode(coded: &[u8], out: &mut Vec<u8>) -> Result<(), Malformed> {
     // At most eight symbols to five bytes.
     out.reserve(coded.len() * 8 / 5 + 1);
     let mut rest = coded;

@@ -6,7 +6,7 @@ use super::Fault;
 const LARGEST: usize = (1 << 28) - 1;
 
 /// Appends `value` with a prefix of `bits` bits below `flags`.
-pub(super) fn encode(value: usize, bits: u32, flags: u8, out: &mut Vec<u8>) {
+pub(crate) fn encode(value: usize, bits: u32, flags: u8, out: &mut Vec<u8>) {
     let full = (1_usize << bits) - 1;
     if value < full {
         out.push(flags | value as u8);
@@ -23,7 +23,7 @@ pub(super) fn encode(value: usize, bits: u32, flags: u8, out: &mut Vec<u8>) {
 
 /// Reads an integer whose prefix is the low `bits` bits of the first byte of `input`.
 #[inline]
-pub(super) fn decode(input: &mut &[u8], bits: u32) -> Result<usize, Fault> {
+pub(crate) fn decode(input: &mut &[u8], bits: u32) -> Result<usize, Fault> {
     let full = (1_usize << bits) - 1;
     let (&first, mut rest) = input.split_first().ok_or(Fault::Truncated)?;
     let mut value = usize::from(first) & full;

@@ -29,7 +29,7 @@ const GRAMS: usize = 2048;
 /// Bytes of a length in a header block.
 const LENGTH: usize = 4;
 
-/// What may be told of a field by the size of its block.
+/// What the size of a block may reveal of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Secrecy {
     /// Which parts of it were sent before.

@@ -20,7 +20,7 @@ static LENGTHS: [Code; MOST_COPY - LEAST_COPY + 1] = lengths();
 /// Of each distance symbol: five bits.
 static DISTANCES: [u8; 30] = distances();
 
-/// What ends a flushed block beside its padding: an empty stored block's length (RFC 1951 §3.2.4).
+/// What ends a flushed block besides its padding: an empty stored block's length (RFC 1951 §3.2.4).
 const FLUSHED: [u8; 4] = [0x00, 0x00, 0xff, 0xff];
 
 /// Writes one block of the fixed codes, and flushes it.

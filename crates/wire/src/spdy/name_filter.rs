@@ -1,6 +1,6 @@
 //! A bit filter: whether a name may be in the block already. Most often a bit says no, and nothing is compared.
 
-/// The names of one block, 64 of them told apart at best.
+/// The names of one block. It tells at most 64 of them apart.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct NameFilter(u64);
 

@@ -8,14 +8,14 @@ use std::fmt;
 /// How far an error reaches, and what to answer with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// A stream, told with RST_STREAM.
+    /// A stream, which RST_STREAM ends.
     Stream {
         /// The stream.
         stream: u32,
         /// The code to answer with.
         code: ResetCode,
     },
-    /// The session, told with GOAWAY (PROTOCOL_ERROR).
+    /// The session, which GOAWAY (PROTOCOL_ERROR) ends.
     Session,
 }
 

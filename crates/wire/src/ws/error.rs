@@ -6,7 +6,7 @@ use std::fmt;
 /// A fault in a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Error {
-    /// What the peer is told (RFC 6455 §7.4.1).
+    /// The close code for the peer (RFC 6455 §7.4.1).
     pub code: CloseCode,
     /// Bytes from the start of the frame, or of a Close frame's payload, to where it was noticed.
     pub position: usize,

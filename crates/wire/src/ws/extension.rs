@@ -137,7 +137,7 @@ impl DeflateOffer {
                 self.server_max_window_bits,
                 wish.server_max_window_bits,
             ),
-            // RFC 7692 §7.1.2.2: a client that did not say the parameter cannot be told it.
+            // RFC 7692 §7.1.2.2: a client that did not offer the parameter must not be sent it.
             client_max_window_bits: match self.client_max_window_bits {
                 ClientWindow::Unsaid => None,
                 ClientWindow::Limitable => wanted,

@@ -92,7 +92,7 @@ pub struct FrameHeader {
 
 impl FrameHeader {
     /// Reads a header off the front of `bytes`; gives it and its own length, or None where more are
-    /// needed. Faults are told by the first two bytes, where these are enough.
+    /// needed. A fault that the first two bytes show is reported without waiting for more.
     pub fn parse(bytes: &[u8]) -> Result<Option<(Self, usize)>, Error> {
         let Some(&first) = bytes.first() else { return Ok(None) };
         if first & RSV2_AND_3 != 0 {
@@ -148,7 +148,7 @@ impl FrameHeader {
     }
 }
 
-/// The payload's length and where it ends to be told.
+/// The payload's length and the offset where its encoding ends.
 fn parse_length(bytes: &[u8], short: u8) -> Result<Option<(u64, usize)>, Error> {
     let (length, end, least) = match short {
         LENGTH_16 => match bytes.get(2..4).and_then(|part| part.try_into().ok()) {

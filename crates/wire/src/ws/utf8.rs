@@ -1,4 +1,4 @@
-//! Text that is checked as it arrives (RFC 6455 §8.1). The one rule: a fault is told with the byte
+//! Text that is checked as it arrives (RFC 6455 §8.1). The one rule: a fault is reported with the byte
 //! that makes it one, however the text is cut.
 
 /// A check under way.

@@ -6,16 +6,16 @@ use crate::load::pace::Arrivals;
 use crate::load::plan::{Exchange, Pace};
 use crate::load::tally::Fault;
 use crate::profile;
+use crate::transport_choice::security;
 use crate::web_socket::stream::WebSocketSpec;
-use endpoint::{Accepted, Action, EndPoint, SendBuf, SocketError, SocketId};
-use page::Scheme;
+use endpoint::{Action, EndPoint, SendBuf, SocketError, SocketId};
 use proto::RequestHead;
 use proto::ws::Writes;
 use std::cmp::Reverse;
 use std::net::SocketAddr;
 use std::time::Duration;
 use trace::Tracer;
-use transport::{Client, ClientSecurity, ClientSpec, Connection, Truncation};
+use transport::{Client, ClientSpec, Connection, Truncation};
 use unit::Instant;
 
 /// Connects under way at a time: a listener's queue is not flooded, and the last of them does not pay for all.
@@ -30,10 +30,6 @@ impl EndPoint for Load {
         self.look = Some(now + look_every(self.plan.timeout));
         self.wanted.extend((0..self.connections.len()).map(|number| Reverse((now, number))));
         self.open_wanted(now);
-    }
-
-    fn handle_accepted(&mut self, _now: Instant, _accepted: Accepted) -> Option<SocketId> {
-        None
     }
 
     fn handle_connected(&mut self, now: Instant, socket: SocketId, _local: SocketAddr) {
@@ -161,12 +157,7 @@ impl Load {
             return self.never_opened(now, number, Fault::Unreachable);
         };
         let web_socket = server.web_socket;
-        let security = match server.scheme {
-            Scheme::Http => ClientSecurity::Clear,
-            Scheme::Https => {
-                ClientSecurity::Tls { settings: &self.config.tls, server_name: &server.url.host }
-            }
-        };
+        let security = security(&self.config, server.scheme, &server.url.host);
         let settings =
             if web_socket.is_some() { &self.web_socket_settings } else { &self.settings };
         let spec = ClientSpec { security, settings: settings.clone(), tracer: Tracer::off() };

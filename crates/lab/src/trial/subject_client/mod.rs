@@ -17,6 +17,7 @@ use super::task::{Asset, Call, Task};
 use crate::inputs::subjects;
 use crate::link::path::NetworkPath;
 use os::net::{Placement, Side, Topology};
+use os::process::CpuSet;
 use page::Url;
 use std::collections::BTreeMap;
 use std::fs;
@@ -140,7 +141,7 @@ impl SubjectClient {
         path: &mut NetworkPath<'_>,
         topology: &Topology,
         server: BorrowedFd<'_>,
-        cpus: &[usize],
+        cpus: CpuSet,
     ) -> Result<Vec<ProcessRun>, Outcome> {
         fs::create_dir_all(self.scratch.join(OUTPUT)).map_err(failed)?;
         fs::write(self.scratch.join(ROOT), &self.root).map_err(failed)?;
@@ -153,7 +154,7 @@ impl SubjectClient {
             let process = SubjectProcess { name: &self.client.name, job, deadline, server };
             let command =
                 subject_process::command(&self.command, job, &self.scratch).map_err(failed)?;
-            let placement = Placement { cpus: cpus.to_vec(), ..Placement::at(Side::Near) };
+            let placement = Placement { cpus: cpus.clone(), ..Placement::at(Side::Near) };
             let spawn = || topology.spawn(command, placement).map_err(failed);
             processes.push(process.run(path, spawn)?);
         }

@@ -49,6 +49,8 @@ pub(super) struct Part {
     direct: Option<File>,
     progress: Option<ProgressFile>,
     ranges: Ranges,
+    /// Up to where blocks are reserved.
+    reserved: u64,
     /// How much of the file was there when the progress was last saved, and when that was.
     saved: (u64, Instant),
     /// The digest of what was written, while the writes were in order from the beginning.
@@ -158,14 +160,15 @@ impl Part {
             let _none = std::fs::remove_file(progress::progress_path(&spec.target));
             file.set_len(0).map_err(|error| said("empty the part of", error))?;
         }
-        if let Some(length) = spec.length {
-            reserve(&file, length).map_err(|error| {
+        let first = spec.length.unwrap_or(0).min(spec.kept.end().max(1).next_multiple_of(STEP));
+        check_space(&file, spec.length.unwrap_or(0).saturating_sub(spec.kept.total()))
+            .and_then(|()| reserve(&file, 0..first))
+            .map_err(|error| {
                 if spec.kept.is_empty() {
                     progress::discard(&spec.target);
                 }
                 said("reserve space for", error)
             })?;
-        }
         let wants_direct = match cache {
             Cache::Auto => spec.length.is_some_and(|length| length >= DIRECT_FROM),
             Cache::Buffered => false,
@@ -178,17 +181,17 @@ impl Part {
         let ranges = spec.kept.clone();
         let saved = (ranges.total(), clock::now());
         let hash = spec.kept.is_empty().then(|| (Sha256::new(), 0));
-        Ok(Self { spec, file, direct, progress: None, ranges, saved, hash })
+        Ok(Self { spec, file, direct, progress: None, ranges, reserved: first, saved, hash })
     }
 
     fn write(&mut self, at: u64, bytes: &[u8]) -> Result<(), WriteError> {
         if bytes.is_empty() {
             return Ok(());
         }
-        self.put(at, bytes).map_err(|error| {
+        let end = at + bytes.len() as u64;
+        self.reserve_up_to(end).and_then(|()| self.put(at, bytes)).map_err(|error| {
             WriteError::system(format!("write {}", self.spec.target.display()), error)
         })?;
-        let end = at + bytes.len() as u64;
         if self.spec.digest.is_wanted() {
             match &mut self.hash {
                 Some((hash, next)) if *next == at => {
@@ -206,6 +209,19 @@ impl Part {
             // Without progress a later run resumes from less. This one goes on.
             let _less = self.save_progress(Durability::Written);
         }
+        Ok(())
+    }
+
+    /// Keeps a step ahead of what is written, so that a length which the server only promises takes no space.
+    fn reserve_up_to(&mut self, end: u64) -> io::Result<()> {
+        let Some(length) =
+            self.spec.length.filter(|length| end > self.reserved && *length > self.reserved)
+        else {
+            return Ok(());
+        };
+        let next = length.min(end.next_multiple_of(STEP));
+        reserve(&self.file, self.reserved..next)?;
+        self.reserved = next;
         Ok(())
     }
 
@@ -254,21 +270,46 @@ impl Part {
             progress::discard(&self.spec.target);
             return Ok(());
         }
+        // What was reserved and not written goes back.
+        self.file.set_len(self.ranges.end())?;
         self.file.sync_data()?;
         self.save_progress(Durability::Synced)
     }
 }
 
-/// Reserves the blocks that the file will need, so that a full disk is reported before the transfer and not in the
-/// middle of it.
-fn reserve(file: &File, length: u64) -> io::Result<()> {
-    let length = i64::try_from(length).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG))?;
+/// Blocks are reserved in steps of this many bytes. A multiple of every block size.
+const STEP: u64 = 64 << 20;
+
+/// Fails where the file system has less than `needed` bytes free, so that a disk that is too small is reported before
+/// the transfer and not in the middle of it.
+fn check_space(file: &File, needed: u64) -> io::Result<()> {
+    let mut space = std::mem::MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: an open descriptor, and room for one statvfs.
+    if unsafe { libc::fstatvfs(file.as_raw_fd(), space.as_mut_ptr()) } != 0 {
+        // A file system that does not say: a full disk then shows during the transfer.
+        return Ok(());
+    }
+    // SAFETY: the call has succeeded and filled it.
+    let space = unsafe { space.assume_init() };
+    let free = space.f_bavail.saturating_mul(space.f_frsize);
+    // A file system without a size of its own says 0 blocks.
+    match space.f_blocks > 0 && free < needed {
+        true => Err(io::Error::from_raw_os_error(libc::ENOSPC)),
+        false => Ok(()),
+    }
+}
+
+/// Reserves the blocks of `range`: large extents, and no other process takes them meanwhile.
+fn reserve(file: &File, range: std::ops::Range<u64>) -> io::Result<()> {
+    let number =
+        |value| i64::try_from(value).map_err(|_| io::Error::from_raw_os_error(libc::EFBIG));
+    let (start, length) = (number(range.start)?, number(range.end.saturating_sub(range.start))?);
     if length == 0 {
         return Ok(());
     }
     loop {
         // SAFETY: a plain call on an open descriptor.
-        if unsafe { libc::fallocate(file.as_raw_fd(), 0, 0, length) } == 0 {
+        if unsafe { libc::fallocate(file.as_raw_fd(), 0, start, length) } == 0 {
             return Ok(());
         }
         let error = io::Error::last_os_error();

@@ -26,16 +26,35 @@ pub struct Leftover {
     pub label: String,
 }
 
-/// What is left of an earlier download to `target`; None where there is nothing to resume.
-pub fn inspect(target: &Path) -> Option<Leftover> {
-    let part = fs::symlink_metadata(part_path(target)).ok().filter(fs::Metadata::is_file)?;
+/// Why what is left of an earlier download cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Unusable {
+    /// There is nothing.
+    Nothing,
+    /// The progress file is missing, or cannot be read.
+    NoProgress,
+    /// The machine has restarted, and the last writes may be lost.
+    Restarted,
+}
+
+/// What is left of an earlier download to `target`.
+pub fn inspect(target: &Path) -> Result<Leftover, Unusable> {
+    let is_file = |path: &Path| fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file);
+    let part = is_file(&part_path(target)).ok_or(Unusable::Nothing)?;
     let path = progress_path(target);
-    let file = fs::symlink_metadata(&path).ok().filter(fs::Metadata::is_file)?;
-    if file.len() > LONGEST {
-        return None;
+    let readable = is_file(&path).is_some_and(|file| file.len() <= LONGEST);
+    if part.len() == 0 {
+        return Err(Unusable::Nothing);
     }
-    let leftover = parse(&fs::read_to_string(path).ok()?, &boot())?;
-    (leftover.ranges.end() <= part.len()).then_some(leftover)
+    if !readable {
+        return Err(Unusable::NoProgress);
+    }
+    let text = fs::read_to_string(path).map_err(|_| Unusable::NoProgress)?;
+    let leftover = parse(&text, &boot())?;
+    match leftover.ranges.end() <= part.len() {
+        true => Ok(leftover),
+        false => Err(Unusable::NoProgress),
+    }
 }
 
 /// Removes what is left of `target`.
@@ -127,17 +146,22 @@ impl ProgressFile {
     }
 }
 
-fn parse(text: &str, boot: &str) -> Option<Leftover> {
-    let text = text.trim_end_matches('\n').strip_suffix("\nend")?;
-    let (first, rest) = text.split_once('\n')?;
-    let (written_under, rest) = rest.strip_prefix("boot ")?.split_once('\n')?;
-    let (synced, rest) = rest.strip_prefix("synced ")?.split_once('\n')?;
-    let (ranges, label) = rest.strip_prefix("ranges ")?.split_once('\n')?;
-    if first != FIRST || (synced != "yes" && (written_under != boot || boot.is_empty())) {
-        return None;
+fn parse(text: &str, boot: &str) -> Result<Leftover, Unusable> {
+    let parts = || {
+        let text = text.trim_end_matches('\n').strip_suffix("\nend")?;
+        let (first, rest) = text.split_once('\n')?;
+        let (written_under, rest) = rest.strip_prefix("boot ")?.split_once('\n')?;
+        let (synced, rest) = rest.strip_prefix("synced ")?.split_once('\n')?;
+        let (ranges, label) = rest.strip_prefix("ranges ")?.split_once('\n')?;
+        let ranges: Ranges = ranges.parse().ok().filter(|ranges: &Ranges| !ranges.is_empty())?;
+        let is_safe = synced == "yes" || (written_under == boot && !boot.is_empty());
+        (first == FIRST).then(|| (is_safe, Leftover { ranges, label: label.to_owned() }))
+    };
+    match parts() {
+        Some((true, leftover)) => Ok(leftover),
+        Some((false, _)) => Err(Unusable::Restarted),
+        None => Err(Unusable::NoProgress),
     }
-    let ranges: Ranges = ranges.parse().ok()?;
-    (!ranges.is_empty()).then(|| Leftover { ranges, label: label.to_owned() })
 }
 
 /// The kernel's identifier of this boot (random(4)); empty where there is none.
@@ -162,18 +186,18 @@ mod tests {
 
     #[test]
     fn an_earlier_start_of_the_machine_is_believed_only_if_all_was_synced() {
-        assert_eq!(parse(NOTE, "c"), None);
-        assert!(parse(&NOTE.replace("synced no", "synced yes"), "c").is_some());
+        assert_eq!(parse(NOTE, "c"), Err(Unusable::Restarted));
+        assert!(parse(&NOTE.replace("synced no", "synced yes"), "c").is_ok());
     }
 
     #[test]
     fn a_torn_progress_file_is_none() {
         for cut in 1..NOTE.trim_end().len() {
-            assert_eq!(parse(&NOTE[..cut], "b"), None, "{:?}", &NOTE[..cut]);
+            assert_eq!(parse(&NOTE[..cut], "b"), Err(Unusable::NoProgress), "{:?}", &NOTE[..cut]);
         }
-        assert_eq!(parse(&NOTE.replace("part 1", "part 2"), "b"), None);
-        assert_eq!(parse(&NOTE.replace("0-10", "0+10"), "b"), None);
-        assert_eq!(parse(&NOTE.replace("0-10", ""), "b"), None);
+        assert_eq!(parse(&NOTE.replace("part 1", "part 2"), "b"), Err(Unusable::NoProgress));
+        assert_eq!(parse(&NOTE.replace("0-10", "0+10"), "b"), Err(Unusable::NoProgress));
+        assert_eq!(parse(&NOTE.replace("0-10", ""), "b"), Err(Unusable::NoProgress));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use crate::net::bridge;
 use crate::net::forwarder::Segmentation;
 use crate::net::settings::TcpSettings;
-use crate::process::{Group, User};
+use crate::process::{Cpu, CpuSet, Group, User};
 use link::LinkSpec;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
@@ -52,9 +52,9 @@ pub struct TopologySpec {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Reception {
     /// Near's CPU.
-    pub near: usize,
+    pub near: Cpu,
     /// Far's CPU.
-    pub far: usize,
+    pub far: Cpu,
 }
 
 impl Reception {
@@ -71,7 +71,7 @@ impl Reception {
         (is_fast && !(may_queue && bridge::can_queue_packets())).then_some(cpus)
     }
 
-    pub(super) fn of(self, side: Side) -> usize {
+    pub(super) fn of(self, side: Side) -> Cpu {
         match side {
             Side::Near => self.near,
             Side::Far => self.far,
@@ -142,8 +142,8 @@ pub struct Placement {
     pub side: Side,
     /// In which process group.
     pub group: Group,
-    /// On which CPUs; none given: on any.
-    pub cpus: Vec<usize>,
+    /// On which CPUs.
+    pub cpus: CpuSet,
     /// As whom.
     pub user: User,
 }
@@ -151,7 +151,7 @@ pub struct Placement {
 impl Placement {
     /// Work at `side`, in a control group of its own, on any CPU, with our rights.
     pub fn at(side: Side) -> Self {
-        Self { side, group: Group::Own, cpus: Vec::new(), user: User::Ours }
+        Self { side, group: Group::Own, cpus: CpuSet::any(), user: User::Ours }
     }
 }
 
@@ -166,7 +166,7 @@ mod tests {
 
     #[test]
     fn ends_receive_for_themselves_where_the_link_is_fast_or_near() {
-        let ends = Reception { near: 1, far: 2 };
+        let ends = Reception { near: Cpu::of_test(1), far: Cpu::of_test(2) };
         let over = |text| {
             let link = LinkSpec::parse(text, link::no_traces).unwrap();
             [Segmentation::Split, Segmentation::CopyWhereUnlimited]

@@ -1,12 +1,10 @@
 //! How a request is written: its target, its framing and what it asks of the connection.
 
-use crate::connection::Fin;
 use crate::h1::head;
 use crate::h1::outgoing::Framing;
 use crate::h1::settings::KeepAlive;
-use crate::message::{Method, RequestHead};
+use crate::{Fields, Fin, Method, RequestHead};
 use std::sync::Arc;
-use wire::Fields;
 use wire::h1;
 
 /// How a request is written.

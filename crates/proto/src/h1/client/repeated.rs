@@ -2,7 +2,7 @@
 //! wherever the events could tell anything else, nothing is taken.
 
 use super::{Asked, Client, Input, Response};
-use crate::connection::{ConnectionState, CountOnly, Repeated};
+use crate::{ConnectionState, CountOnly, Repeated};
 use unit::Instant;
 use wire::h1::BodyLength;
 

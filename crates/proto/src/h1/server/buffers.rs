@@ -2,8 +2,8 @@
 
 use super::exchange::Exchange;
 use super::header_cache::HeaderBlockCache;
+use crate::RequestHead;
 use crate::h1::outgoing::Outgoing;
-use crate::message::RequestHead;
 use std::collections::VecDeque;
 
 /// Sets of buffers that wait, at most.

@@ -1,11 +1,9 @@
 //! One request and its answer, from the server's side: how the answer is framed and whether the
 //! connection survives it.
 
-use crate::connection::Fin;
-use crate::error::Misuse;
 use crate::h1::head::{self, Request};
 use crate::h1::outgoing::{Framing, Outgoing};
-use crate::message::{Method, ResponseHead, Status};
+use crate::{Fin, Method, Misuse, ResponseHead, Status};
 use wire::h1::{self, Version};
 
 /// A request that has been taken, and the answer as far as it is given.
@@ -14,11 +12,11 @@ pub(super) struct Exchange {
     pub(super) out: Outgoing,
     version: Version,
     asked: Asked,
-    expect: Continue,
+    pub(super) expect: Continue,
     owner: Owner,
-    then: Then,
+    pub(super) then: Then,
     /// Body bytes that the application has got and not consumed.
-    unconsumed: usize,
+    pub(super) unconsumed: usize,
 }
 
 /// What of the request bears on its answer.
@@ -116,28 +114,11 @@ impl Exchange {
         self.owner == Owner::Application
     }
 
-    pub(super) fn unconsumed(&self) -> usize {
-        self.unconsumed
-    }
-
-    /// Counts body bytes that the application gets.
-    pub(super) fn give(&mut self, bytes: usize) {
-        self.unconsumed += bytes;
-    }
-
     /// Counts body bytes that it has dealt with; tells how many of them were owed.
     pub(super) fn consume(&mut self, bytes: usize) -> usize {
         let consumed = bytes.min(self.unconsumed);
         self.unconsumed -= consumed;
         consumed
-    }
-
-    pub(super) fn then(&self) -> Then {
-        self.then
-    }
-
-    pub(super) fn expect(&self) -> Continue {
-        self.expect
     }
 
     /// Whether the bytes after the request may turn out to be another protocol's.

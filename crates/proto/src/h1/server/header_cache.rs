@@ -3,7 +3,7 @@
 //! to connection with its buffers, so lines with cookies or credentials are never kept.
 
 use crate::h1::head::Request;
-use crate::message::{Method, RequestHead, Scheme};
+use crate::{Method, RequestHead, Scheme};
 use wire::h1::{Limits, Version, plain_request};
 
 /// Longer header blocks are parsed each time.

@@ -2,9 +2,8 @@
 
 use super::exchange::{Continue, Exchange, Then};
 use super::{Input, Receiving, Server};
-use crate::connection::{ConnectionState, Event};
-use crate::error::Error;
 use crate::h1::body;
+use crate::{ConnectionState, Error, Event};
 use std::time::Duration;
 use unit::Instant;
 
@@ -124,11 +123,11 @@ impl Server {
     pub(super) fn end_exchange(&mut self) {
         let Some(mut exchange) = self.exchanges.pop_front() else { return };
         self.first += 1;
-        self.unconsumed -= exchange.unconsumed();
+        self.unconsumed -= exchange.unconsumed;
         if self.exchanges.is_empty() {
-            self.release_body(exchange.expect());
+            self.release_body(exchange.expect);
         }
-        if exchange.then() == Then::Close {
+        if exchange.then == Then::Close {
             self.end_after(self.exchanges.is_empty());
         }
         exchange.out.reset();

@@ -1,7 +1,7 @@
 //! Buffers that go from connection to connection, and field lines that are known from an earlier request.
 
 use super::*;
-use crate::connection::ServerConnection;
+use crate::ServerConnection;
 use proptest::prelude::*;
 
 /// A server with buffers of its own, or with those of the pool.

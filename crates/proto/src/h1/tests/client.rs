@@ -1,9 +1,7 @@
 //! The client's side.
 
 use super::*;
-use crate::connection::{ClientConnection, ConnectionState, CountOnly, Repeated};
-use crate::error::Refused;
-use crate::message::{Method, Scheme};
+use crate::{ClientConnection, ConnectionState, CountOnly, Method, Refused, Repeated, Scheme};
 use bytes::Bytes;
 
 fn get() -> RequestHead {

@@ -1,8 +1,7 @@
 //! A client and a server that talk over a byte stream in virtual time, and servers under arbitrary bytes.
 
 use super::*;
-use crate::connection::{ClientConnection, ConnectionState, ServerConnection};
-use crate::message::{Method, Scheme};
+use crate::{ClientConnection, ConnectionState, Method, Scheme, ServerConnection};
 use bytes::Bytes;
 use proptest::prelude::*;
 use std::collections::VecDeque;
@@ -66,7 +65,7 @@ impl Message {
         if self.pieces.is_empty() { Fin::Last } else { Fin::More }
     }
 
-    fn send(&self, connection: &mut impl Connection, stream: StreamId) {
+    fn send(&self, connection: &mut impl ByteStreamConnection, stream: StreamId) {
         for (index, piece) in self.pieces.iter().enumerate() {
             let is_last = index + 1 == self.pieces.len();
             let fin = if is_last && !self.trailers { Fin::Last } else { Fin::More };
@@ -147,7 +146,7 @@ impl Pair {
             let told = hear_at(&mut self.client, self.now, &[&piece]);
             extend(&mut self.heard, told);
         }
-        for connection in [&mut self.client as &mut dyn Connection, &mut self.server] {
+        for connection in [&mut self.client as &mut dyn ByteStreamConnection, &mut self.server] {
             if connection.poll_timeout().is_some_and(|deadline| deadline <= self.now) {
                 connection.handle_timeout(self.now);
             }

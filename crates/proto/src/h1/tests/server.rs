@@ -1,8 +1,7 @@
 //! The server's side.
 
 use super::*;
-use crate::connection::{ConnectionState, ServerConnection};
-use crate::error::Misuse;
+use crate::{ConnectionState, Misuse, ServerConnection};
 use bytes::Bytes;
 
 const GET: &[u8] = b"GET /a HTTP/1.1\r\nHost: h\r\n\r\n";

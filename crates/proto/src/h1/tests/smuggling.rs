@@ -1,7 +1,7 @@
 //! The vectors in `vectors/h1`: what is refused, with which status, however its bytes are cut.
 
 use super::*;
-use crate::connection::ServerConnection;
+use crate::ServerConnection;
 
 const VECTORS: &str = include_str!("../../../../../vectors/h1/requests.txt");
 

@@ -1,11 +1,10 @@
 //! Whole exchanges between our own two sides: tunnels, promises, heads of all sizes.
 
 use super::*;
-use crate::connection::{ClientConnection, Event, ServerConnection};
-use crate::error::Refused;
-use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
-use crate::{Fin, StreamId};
-use wire::Fields;
+use crate::{
+    ClientConnection, Event, Fields, Fin, Method, Refused, RequestHead, ResponseHead, Scheme,
+    ServerConnection, Status, StreamId,
+};
 
 struct Both {
     near: Client,
@@ -15,7 +14,7 @@ struct Both {
 impl Both {
     /// After the greetings.
     fn new(near: Settings, far: Settings) -> Self {
-        let turns = Box::new(RoundRobin::new());
+        let turns = Box::new(RoundRobin::default());
         let far = Server::new(Instant::ZERO, far, turns, Tracer::off());
         let mut both = Self { near: client(near), far };
         both.up();

@@ -1,9 +1,7 @@
 //! Peers that make work for nothing: each is told ENHANCE_YOUR_CALM, and memory stays bounded.
 
 use super::*;
-use crate::connection::{ConnectionState, ServerConnection};
-use crate::message::{ResponseHead, Status};
-use crate::{Fin, StreamId};
+use crate::{ConnectionState, Fin, ResponseHead, ServerConnection, Status, StreamId};
 use std::time::Duration;
 use wire::h2::{Dependency, ErrorCode, FrameKind};
 

@@ -1,11 +1,10 @@
 //! Two ends of random settings that talk, and an end that is given random bytes.
 
 use super::*;
-use crate::connection::{ClientConnection, Fin};
 use crate::h2::framing::Http2;
-use crate::message::{RequestHead, Scheme};
-use crate::multiplex::status::Role;
+use crate::multiplex::Role;
 use crate::multiplex::tests::pair;
+use crate::{ClientConnection, Fin, RequestHead, Scheme};
 use proptest::prelude::*;
 use unit::{Random, Seed};
 

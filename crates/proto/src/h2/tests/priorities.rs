@@ -1,13 +1,10 @@
 //! Every way in which priorities are said reaches the scheduler.
 
 use super::*;
-use crate::connection::{Fin, ServerConnection};
-use crate::message::{RequestHead, ResponseHead, Scheme, Status};
 use crate::schedule::{Policy, Priority, PriorityField, Scheduler};
-use crate::stream_id::StreamId;
+use crate::{Fields, Fin, RequestHead, ResponseHead, Scheme, ServerConnection, Status, StreamId};
 use std::cell::RefCell;
 use std::rc::Rc;
-use wire::Fields;
 use wire::h2::{Dependency, SettingId};
 
 /// Writes down what it is told, and sends in turns.

@@ -1,11 +1,10 @@
 //! Single rules of the RFC, by hand-made frames.
 
 use super::*;
-use crate::connection::{ClientConnection, ConnectionState, ServerConnection};
-use crate::error::{Misuse, Refused};
-use crate::message::{RequestHead, ResponseHead, Scheme, Status};
-use crate::{Fin, StreamId};
-use wire::Fields;
+use crate::{
+    ClientConnection, ConnectionState, Fields, Fin, Misuse, Refused, RequestHead, ResponseHead,
+    Scheme, ServerConnection, Status, StreamId,
+};
 use wire::h2::ErrorCode;
 
 fn data<'a>(stream: u32, data: &'a [u8], end_stream: bool) -> Frame<'a> {
@@ -89,7 +88,12 @@ fn splitting_the_bytes_differently_changes_no_event() {
         merged
     };
     let fresh = || {
-        Server::new(Instant::ZERO, Settings::server(), Box::new(RoundRobin::new()), Tracer::off())
+        Server::new(
+            Instant::ZERO,
+            Settings::server(),
+            Box::new(RoundRobin::default()),
+            Tracer::off(),
+        )
     };
     let whole = merge(events(&mut fresh(), Instant::ZERO, &bytes));
     assert_eq!(whole.len(), 3, "{whole:?}");

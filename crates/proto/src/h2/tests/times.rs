@@ -1,10 +1,11 @@
 //! Time-outs in virtual time, and what the tracer hears.
 
 use super::*;
-use crate::connection::{ClientConnection, ConnectionState, ServerConnection};
 use crate::h2::KeepAlive;
-use crate::message::{RequestHead, ResponseHead, Scheme, Status};
-use crate::{Fin, StreamId};
+use crate::{
+    ClientConnection, ConnectionState, Fin, RequestHead, ResponseHead, Scheme, ServerConnection,
+    Status, StreamId,
+};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -155,7 +156,7 @@ impl trace::Sink for Log {
 fn the_tracer_hears_of_every_frame_in_order() {
     let log = Rc::new(Log::default());
     let tracer = Tracer::to(log.clone()).for_connection(4);
-    let turns = Box::new(RoundRobin::new());
+    let turns = Box::new(RoundRobin::default());
     let mut near = Client::new(Instant::ZERO, Settings::client(), turns, tracer);
     near.request(Instant::ZERO, &RequestHead::get(Scheme::Http, "a", "/"), Fin::Last).unwrap();
     let mut bytes = Vec::new();

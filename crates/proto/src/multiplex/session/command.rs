@@ -1,20 +1,14 @@
 //! Commands of the application.
 
 use super::Session;
-use crate::connection::{Fin, SendCredit};
-use crate::error::{Misuse, Refused};
-use crate::message::{RequestHead, ResponseHead};
-use crate::multiplex::framing::{Framing, Prioritised, Promise, number};
-use crate::multiplex::outgoing::Ending;
-use crate::multiplex::send_order::OpeningPriority;
-use crate::multiplex::state::Step;
-use crate::multiplex::status::Gone;
-use crate::multiplex::stream::{BodyLength, Opener, Stream};
+use crate::multiplex::framing::number;
+use crate::multiplex::{
+    BodyLength, Ending, Framing, Gone, Opener, OpeningPriority, Prioritised, Promise, Step, Stream,
+};
 use crate::schedule::Priority;
-use crate::stream_id::StreamId;
+use crate::{Fields, Fin, Misuse, Refused, RequestHead, ResponseHead, SendCredit, StreamId};
 use bytes::Bytes;
 use unit::Instant;
-use wire::Fields;
 
 impl<F: Framing> Session<F> {
     pub(crate) fn request(
@@ -113,7 +107,7 @@ impl<F: Framing> Session<F> {
         let answers =
             |stream: &Stream| stream.opener() == Opener::Peer && stream.state().gives_data();
         let open = number(parent).filter(|&id| self.streams.find(id).is_some_and(answers));
-        let Some(parent) = open.filter(|_| self.framing.peer_takes_push()) else {
+        let Some(parent) = open.filter(|_| self.framing.peer().takes_push) else {
             return Err(Refused::NotAllowed);
         };
         self.check_open()?;

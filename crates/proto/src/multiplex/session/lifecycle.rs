@@ -1,13 +1,8 @@
 //! The endings, of streams and of the connection, and the times that bring them about.
 
 use super::Session;
-use crate::connection::Event;
-use crate::error::Error;
-use crate::multiplex::framing::{Framing, GoAwayCode};
-use crate::multiplex::state::Step;
-use crate::multiplex::status::Gone;
-use crate::multiplex::timers::Timer;
-use crate::stream_id::StreamId;
+use crate::multiplex::{Framing, Gone, Step, Timer};
+use crate::{Error, Event, StreamId};
 use unit::Instant;
 
 impl<F: Framing> Session<F> {
@@ -57,9 +52,9 @@ impl<F: Framing> Session<F> {
         if !self.draining.ends_with_streams() || self.streams.unfinished() > 0 {
             return;
         }
-        let error = self.draining.peer_error();
+        let error = self.draining.peer_error(F::RULES.no_error);
         if self.draining.owes_goaway() {
-            self.queue_goaway(F::ConnectionCode::NO_ERROR, "");
+            self.queue_goaway(F::RULES.no_error, "");
         }
         self.close(error);
     }
@@ -88,14 +83,14 @@ impl<F: Framing> Session<F> {
     /// Queues the GOAWAY that names the last stream.
     pub(crate) fn finish_shutdown(&mut self) {
         self.timers.cancel(Timer::Drain);
-        self.queue_goaway(F::ConnectionCode::NO_ERROR, "");
+        self.queue_goaway(F::RULES.no_error, "");
         self.draining.finish(self.streams.highest_peer());
         self.close_if_drained();
     }
 
     pub(crate) fn handle_eof(&mut self, now: Instant) {
         self.log.set_now(now);
-        let error = match self.draining.peer_error() {
+        let error = match self.draining.peer_error(F::RULES.no_error) {
             None if self.input.is_amid_frame() => Some(Error::Truncated { within: "a frame" }),
             None if self.streams.unfinished() > 0 => Some(Error::Truncated { within: "a stream" }),
             told => told,

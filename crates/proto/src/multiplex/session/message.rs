@@ -3,15 +3,8 @@
 
 use super::receive::Ended;
 use super::{Over, Session};
-use crate::connection::{Event, Fin};
-use crate::message::{RequestHead, ResponseHead};
-use crate::multiplex::framing::Framing;
-use crate::multiplex::send_order::OpeningPriority;
-use crate::multiplex::state::Step;
-use crate::multiplex::status::Gone;
-use crate::multiplex::stream::{BodyLength, Opener, Stream};
-use crate::stream_id::StreamId;
-use wire::Fields;
+use crate::multiplex::{BodyLength, Framing, Gone, Opener, OpeningPriority, Step, Stream};
+use crate::{Event, Fields, Fin, RequestHead, ResponseHead, Status, StreamId};
 
 /// A head, and the length that it announces for its body.
 #[derive(Debug, Clone)]
@@ -124,9 +117,9 @@ impl<F: Framing> Session<F> {
         Ok(Ended::Well)
     }
 
-    /// Answers a request that the application never hears of.
-    pub(crate) fn answer_unheard(&mut self, id: u32, head: &ResponseHead) {
-        self.queue_response(id, Opener::Peer, head, Fin::Last);
+    /// Answers a request that the application never sees.
+    pub(crate) fn answer_unseen(&mut self, id: u32, status: Status) {
+        self.queue_response(id, Opener::Peer, &ResponseHead::new(status), Fin::Last);
     }
 
     /// Remembers a stream that ended without ever being in the table.

@@ -2,14 +2,10 @@
 //! GOAWAY.
 
 use super::{Over, Session};
-use crate::connection::Event;
-use crate::error::Error;
-use crate::multiplex::draining::GoAway;
-use crate::multiplex::framing::{ErrorCode, Framing};
-use crate::multiplex::status::{Gone, StreamStatus};
-use crate::multiplex::stream::Opener;
+use crate::multiplex::framing::ErrorCode;
+use crate::multiplex::{Framing, Gone, Opener, StreamStatus};
 use crate::schedule::Priority;
-use crate::stream_id::StreamId;
+use crate::{Error, Event, StreamId};
 
 impl<F: Framing> Session<F> {
     /// RST_STREAM.
@@ -119,8 +115,9 @@ impl<F: Framing> Session<F> {
     /// GOAWAY: what is above `last` was not acted on (RFC 9113 §6.8, SPDY §2.6.6).
     pub(crate) fn on_goaway(&mut self, last: u32, code: F::ConnectionCode) -> Result<(), Over> {
         self.count_chatter()?;
-        let (last, which) = self.draining.handle_goaway(last, code);
-        if which == GoAway::First {
+        let is_first = !self.draining.has_peers_goaway();
+        let last = self.draining.handle_goaway(last, code);
+        if is_first {
             let named = (F::GOAWAY_NAMES_NONE != Some(last)).then_some(StreamId(u64::from(last)));
             self.events.push(Event::Draining { last: named });
         }

@@ -2,14 +2,10 @@
 //! come, borrowed from the input. What a frame means is the framing's business.
 
 use super::{Over, Session};
-use crate::connection::{Event, Fin};
-use crate::multiplex::framing::{Framing, Misplaced, Next, Timed};
-use crate::multiplex::reader::{Payload, Reader};
-use crate::multiplex::state::Step;
-use crate::multiplex::status::Role;
-use crate::multiplex::stream::BadData;
-use crate::multiplex::timers::Timer;
-use crate::stream_id::StreamId;
+use crate::multiplex::{
+    BadData, Framing, Misplaced, Next, Payload, Reader, Role, Step, Timed, Timer,
+};
+use crate::{Event, Fin, StreamId};
 
 /// The input's reader and where it stands.
 #[derive(Debug)]

@@ -2,15 +2,9 @@
 //! decides at the moment of sending.
 
 use super::Session;
-use crate::connection::{Event, Fin};
-use crate::message::ResponseHead;
-use crate::multiplex::framing::{Answered, Framing};
-use crate::multiplex::outgoing::Ending;
 use crate::multiplex::stall::PROGRESS;
-use crate::multiplex::state::Step;
-use crate::multiplex::stream::{Opener, Update};
-use crate::multiplex::timers::Timer;
-use crate::stream_id::StreamId;
+use crate::multiplex::{Answered, Ending, Framing, Opener, Step, Timer, Update};
+use crate::{Event, Fin, ResponseHead, StreamId};
 use endpoint::SendBuf;
 use unit::Instant;
 

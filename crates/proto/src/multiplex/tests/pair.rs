@@ -1,13 +1,11 @@
 //! A client and a server of one framing in virtual time, with random chunks, windows, bodies and resets.
 //! At the end no byte is lost and every window is whole again.
 
-use crate::connection::{ConnectionState, Event, Fin};
-use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
-use crate::multiplex::framing::Framing;
-use crate::multiplex::session::{Endowment, Session};
-use crate::multiplex::status::Role;
+use crate::multiplex::{Endowment, Framing, Role, Session};
 use crate::schedule::RoundRobin;
-use crate::stream_id::StreamId;
+use crate::{
+    ConnectionState, Event, Fin, Method, RequestHead, ResponseHead, Scheme, Status, StreamId,
+};
 use bytes::Bytes;
 use endpoint::SendBuf;
 use proptest::prelude::*;
@@ -144,7 +142,7 @@ impl<F: Framing> Pair<F> {
     fn new(random: Random, mut session: impl FnMut(Endowment) -> Session<F>) -> Self {
         let now = Instant::from_nanos(5_000_000_000);
         let mut session = |role| {
-            let (scheduler, tracer) = (Box::new(RoundRobin::new()), Tracer::off());
+            let (scheduler, tracer) = (Box::new(RoundRobin::default()), Tracer::off());
             session(Endowment { role, now, scheduler, tracer })
         };
         Self {

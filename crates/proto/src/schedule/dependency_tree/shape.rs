@@ -2,9 +2,9 @@
 //! (it or a descendant is ready).
 
 use super::{DEFAULT_WEIGHT, DependencyTree, Node, State};
+use crate::StreamId;
 use crate::schedule::Exclusive;
 use crate::schedule::slots::Slot;
-use crate::stream_id::StreamId;
 
 impl DependencyTree {
     /// A new node with the default priority (RFC 7540 §5.3.5).

@@ -1,7 +1,7 @@
 //! When the default policy switches, and that nothing is lost when it does.
 
+use crate::StreamId;
 use crate::schedule::{Auto, Exclusive, Incremental, Priority, PriorityField, Scheduler};
-use crate::stream_id::StreamId;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ fn urgency(urgency: u8) -> Priority {
 }
 
 fn opened(streams: &[(u64, Priority)]) -> Auto {
-    let mut auto = Auto::new();
+    let mut auto = Auto::default();
     for &(stream, priority) in streams {
         auto.insert(StreamId(stream), priority);
         auto.ready(StreamId(stream));
@@ -76,7 +76,7 @@ fn the_tree_goes_before_fields() {
 #[test]
 fn chromiums_image_is_raised_by_a_priority_frame_alone() {
     // Both signals for each stream, as Chromium sends them: a chain, and urgencies beside it.
-    let mut auto = Auto::new();
+    let mut auto = Auto::default();
     for (stream, parent, weight, field) in [(1, 0, 256, 0), (3, 1, 147, 3), (5, 3, 147, 3)] {
         auto.insert(StreamId(stream), dependency(parent, weight, Exclusive::Sole));
         auto.reprioritise(StreamId(stream), urgency(field));
@@ -100,7 +100,7 @@ fn a_first_dependency_that_comes_late_keeps_who_is_ready() {
 
 #[test]
 fn a_peer_that_rules_dependencies_out_is_believed() {
-    let mut auto = Auto::new();
+    let mut auto = Auto::default();
     auto.peer_sends_no_dependencies();
     for (stream, priority) in [(1, Priority::Unset), (3, urgency(5)), (5, Priority::Unset)] {
         auto.insert(StreamId(stream), priority);
@@ -180,7 +180,7 @@ proptest! {
     fn whatever_is_said_the_ready_streams_and_they_alone_are_served(
         steps in prop::collection::vec(step(), 1..200)
     ) {
-        let mut auto = Auto::new();
+        let mut auto = Auto::default();
         let (mut open, mut ready) = (BTreeSet::new(), BTreeSet::new());
         for step in &steps {
             match *step {

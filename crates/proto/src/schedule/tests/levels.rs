@@ -1,7 +1,7 @@
 //! [`SpdyLevels`] and [`Fifo`] against lists that are searched from the front.
 
+use crate::StreamId;
 use crate::schedule::{Exclusive, Fifo, Incremental, Priority, Scheduler, SpdyLevels};
-use crate::stream_id::StreamId;
 use proptest::prelude::*;
 
 #[test]
@@ -136,7 +136,7 @@ fn drive(scheduler: &mut dyn Scheduler, step: &Step) {
 proptest! {
     #[test]
     fn spdy_levels_are_strict_and_take_turns_within(steps in prop::collection::vec(step(), 1..300)) {
-        let (mut scheduler, mut model) = (SpdyLevels::new(), Model::default());
+        let (mut scheduler, mut model) = (SpdyLevels::default(), Model::default());
         for step in &steps {
             drive(&mut scheduler, step);
             model.take(step);
@@ -146,7 +146,7 @@ proptest! {
 
     #[test]
     fn fifo_serves_what_was_opened_first(steps in prop::collection::vec(step(), 1..300)) {
-        let (mut scheduler, mut model) = (Fifo::new(), Model::default());
+        let (mut scheduler, mut model) = (Fifo::default(), Model::default());
         for step in &steps {
             drive(&mut scheduler, step);
             model.take(step);

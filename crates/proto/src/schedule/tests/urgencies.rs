@@ -1,7 +1,7 @@
 //! [`Rfc9218`] against RFC 9218 §4, §8 and §10 in the plainest way: a list that is searched again each time.
 
+use crate::StreamId;
 use crate::schedule::{Exclusive, Incremental, Priority, PriorityField, Rfc9218, Scheduler};
-use crate::stream_id::StreamId;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -188,7 +188,7 @@ proptest! {
 
 #[test]
 fn a_response_field_goes_before_the_clients_then_and_later() {
-    let mut scheduler = Rfc9218::new();
+    let mut scheduler = Rfc9218::default();
     for name in [1, 3] {
         scheduler.insert(StreamId(name), Priority::Unset);
         scheduler.ready(StreamId(name));

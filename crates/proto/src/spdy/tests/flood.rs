@@ -1,9 +1,7 @@
 //! Peers that make work for nothing: the session ends, and memory stays bounded.
 
 use super::*;
-use crate::connection::{ConnectionState, ServerConnection};
-use crate::message::{ResponseHead, Status};
-use crate::{Fin, StreamId};
+use crate::{ConnectionState, Fin, ResponseHead, ServerConnection, Status, StreamId};
 use bytes::Bytes;
 use std::time::Duration;
 
@@ -133,7 +131,7 @@ fn trailers_without_end_end_their_stream_and_are_dropped() {
         hand.headers(1, false, &[(&format!("x-{turn}"), &piece)]);
     }
     assert_eq!(hand.resets(), [(1, ResetCode::FRAME_TOO_LARGE)]);
-    assert!(hand.subject.session.framing().late.is_empty());
+    assert!(hand.subject.session.framing.late.is_empty());
     assert_eq!(hand.subject.state(), ConnectionState::Open);
 }
 

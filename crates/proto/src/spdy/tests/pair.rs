@@ -1,11 +1,10 @@
 //! Two ends of random settings that talk, and ends that are given random bytes.
 
 use super::*;
-use crate::connection::{ClientConnection, ConnectionState, Fin};
-use crate::message::{RequestHead, Scheme};
-use crate::multiplex::status::Role;
+use crate::multiplex::Role;
 use crate::multiplex::tests::pair;
 use crate::spdy::framing::Spdy;
+use crate::{ClientConnection, ConnectionState, Fin, RequestHead, Scheme};
 use proptest::prelude::*;
 use unit::{Random, Seed};
 
@@ -37,7 +36,7 @@ proptest! {
             let settings = settings(version, endowment.role, &mut random);
             Spdy::session(endowment, settings)
         })?;
-        prop_assert!(ends.iter().all(|end| end.framing().late.is_empty()));
+        prop_assert!(ends.iter().all(|end| end.framing.late.is_empty()));
     }
 
     #[test]

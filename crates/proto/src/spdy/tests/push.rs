@@ -1,10 +1,10 @@
 //! Server push: what a server says, and what a client takes.
 
 use super::*;
-use crate::connection::{ClientConnection, ConnectionState, ServerConnection};
-use crate::error::Refused;
-use crate::message::{RequestHead, ResponseHead, Scheme, Status};
-use crate::{Fin, StreamId};
+use crate::{
+    ClientConnection, ConnectionState, Fin, Refused, RequestHead, ResponseHead, Scheme,
+    ServerConnection, Status, StreamId,
+};
 use bytes::Bytes;
 
 fn taking() -> Settings {
@@ -30,13 +30,13 @@ impl ByHand<Client> {
 
 #[test]
 fn a_push_goes_from_a_server_to_a_client_that_takes_it() {
-    let turns = || Box::new(RoundRobin::new());
+    let turns = || Box::new(RoundRobin::default());
     let now = Instant::ZERO;
     let mut far = Server::new(now, Settings::server(Version::V3_1), turns(), Tracer::off());
     let mut near = Client::new(now, taking(), turns(), Tracer::off());
     let head = RequestHead::get(Scheme::Http, "a.test", "/");
     let parent = near.request(now, &head, Fin::Last).unwrap();
-    let carry = |from: &mut dyn Connection, to: &mut dyn FnMut(&[u8]) -> Vec<Owned>| {
+    let carry = |from: &mut dyn ByteStreamConnection, to: &mut dyn FnMut(&[u8]) -> Vec<Owned>| {
         let mut out = SendBuf::new();
         from.poll_transmit(now, &mut out, 1 << 20);
         to(&out.to_vec())
@@ -101,7 +101,7 @@ fn a_client_that_takes_no_pushes_says_so_and_refuses() {
     assert_eq!(hand.data(2, b"late", true), []);
     assert_eq!(hand.subject.state(), ConnectionState::Open);
 
-    let turns = || Box::new(RoundRobin::new());
+    let turns = || Box::new(RoundRobin::default());
     let now = Instant::ZERO;
     let mut near = Client::new(now, Settings::client(Version::V3_1), turns(), Tracer::off());
     let head = RequestHead::get(Scheme::Http, "a.test", "/");

@@ -1,16 +1,14 @@
 //! Single rules of the draft, by hand-made frames.
 
 use super::*;
-use crate::connection::{ClientConnection, ConnectionState, Event, ServerConnection};
-use crate::error::{Error, Misuse, Refused};
-use crate::message::{RequestHead, ResponseHead, Scheme, Status};
-use crate::multiplex::status::Role;
-use crate::multiplex::timers::KeepAlive;
+use crate::multiplex::{KeepAlive, Role};
 use crate::schedule::Priority;
-use crate::{Fin, StreamId};
+use crate::{
+    ClientConnection, ConnectionState, Error, Event, Fields, Fin, Misuse, Refused, RequestHead,
+    ResponseHead, Scheme, ServerConnection, Status, StreamId,
+};
 use bytes::Bytes;
 use std::time::Duration;
-use wire::Fields;
 use wire::spdy::{GoAwayCode, Persistence, Setting, SettingId};
 
 fn v3_1() -> Settings {
@@ -299,7 +297,7 @@ fn a_content_length_that_the_body_does_not_keep_resets_the_stream() {
 #[test]
 fn persisted_settings_come_back_in_the_next_session() {
     let server_says = Settings { persistence: Persistence::Persist, ..v3_1() };
-    let turns = || Box::new(RoundRobin::new());
+    let turns = || Box::new(RoundRobin::default());
     let mut far = Server::new(Instant::ZERO, server_says, turns(), Tracer::off());
     let mut out = SendBuf::new();
     far.poll_transmit(Instant::ZERO, &mut out, 1000);
@@ -341,7 +339,7 @@ fn what_is_told_back_is_marked_and_not_taken_for_the_clients_own() {
     let told = Setting { id: SettingId::INITIAL_WINDOW_SIZE, value: 1, persistence };
     Setting::encode_all(&[told], &mut bytes);
     hand.give(&bytes);
-    assert_eq!(hand.subject.session.framing().peer.initial_window, 65_536);
+    assert_eq!(hand.subject.session.framing.peer.initial_window, 65_536);
 }
 
 #[test]

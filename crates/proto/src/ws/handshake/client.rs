@@ -4,8 +4,7 @@ use super::{
     ACCEPT, Agreed, EXTENSIONS, KEY, PROTOCOL, UPGRADE, VERSION, VERSION_FIELD, Via, WEBSOCKET,
 };
 use super::{single, tokens};
-use crate::error::{Error, Scope};
-use crate::message::{Method, RequestHead, ResponseHead};
+use crate::{Error, Method, RequestHead, ResponseHead, Scope};
 use wire::ws::{DeflateOffer, DeflateParameters, Key, accept, parse_extensions};
 
 /// What a client offers and asks for.

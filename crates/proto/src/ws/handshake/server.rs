@@ -4,8 +4,7 @@ use super::{
     ACCEPT, Agreed, EXTENSIONS, KEY, PROTOCOL, UPGRADE, VERSION, VERSION_FIELD, Via, WEBSOCKET,
 };
 use super::{single, tokens};
-use crate::message::{Method, RequestHead, ResponseHead, Status};
-use wire::Fields;
+use crate::{Fields, Method, RequestHead, ResponseHead, Status};
 use wire::ws::{DeflateOffer, Key, accept, parse_extensions};
 
 /// What a server wants of a WebSocket.

@@ -1,9 +1,8 @@
 //! The end: by either side, in time and not.
 
 use super::*;
-use crate::connection::ConnectionState;
-use crate::error::{Error, Misuse};
 use crate::ws::{CloseCode, CloseFrame, MessageKind};
+use crate::{ConnectionState, Error, Misuse};
 use bytes::Bytes;
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Frames in and out of turn, and what they do to the connection.
 
 use super::*;
-use crate::error::{Error, Misuse};
 use crate::ws::{DeflateParameters, MessageKind, Writes};
+use crate::{Error, Misuse};
 use bytes::Bytes;
 
 fn text(data: &str) -> Event {

@@ -1,12 +1,10 @@
 //! The opening handshake between our two sides, by the RFC's example, and what breaks it.
 
-use crate::error::Error;
-use crate::message::{Method, RequestHead, ResponseHead, Scheme, Status};
 use crate::ws::{
     Agreed, ClientHandshake, ClientWindow, DeflateOffer, DeflateParameters, Key, Offer, Refusal,
     ServerHandshake, Via, WindowBits, Wish,
 };
-use wire::Fields;
+use crate::{Error, Fields, Method, RequestHead, ResponseHead, Scheme, Status};
 
 fn offer() -> Offer {
     let deflate =

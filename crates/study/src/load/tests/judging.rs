@@ -51,12 +51,12 @@ fn what_goes_away_without_the_clients_lateness_is_not_the_servers() {
             ..facts(&late, lateness)
         })
     };
-    // The client was late now and then, and the server held: both figures are told.
+    // The client was late now and then, and the server held: both figures are given.
     let held = of(&own, &punctual);
     assert_eq!((held.verdict, held.reason), (Verdict::Held, None));
     let figures = &held.conditions[0];
     assert!(figures.measured > 20.0 && figures.without_client < 2.1, "{figures:?}");
-    // It was late most of the time, or what it read late cannot be told from what came late.
+    // It was late most of the time, or what it read late cannot be told apart from what came late.
     for unclear in [of(&own, &late), of(&late, &punctual)] {
         assert_eq!(unclear.verdict, Verdict::ClientBound);
         let reason = "p99 21.0 ms, 2.00 ms without the client's own lateness";

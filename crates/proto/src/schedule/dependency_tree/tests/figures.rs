@@ -1,9 +1,9 @@
 //! The examples of RFC 7540 §5.3, its cases of loops and of streams that are not in the tree, and floods.
 //! Streams are named by letters as there: A is 1, B is 2, and so on.
 
+use crate::StreamId;
 use crate::schedule::dependency_tree::RETAINED;
 use crate::schedule::{DependencyTree, Exclusive, Priority, Scheduler};
-use crate::stream_id::StreamId;
 
 const FRAME: usize = 16_384;
 

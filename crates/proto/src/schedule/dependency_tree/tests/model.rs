@@ -1,8 +1,8 @@
 //! RFC 7540 §5.3 in the plainest way: a map from each stream to its parent, walked again for every
 //! question, and ideal shares computed by recursion from the root.
 
+use crate::StreamId;
 use crate::schedule::Exclusive;
-use crate::stream_id::StreamId;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 

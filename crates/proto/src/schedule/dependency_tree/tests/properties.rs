@@ -1,8 +1,8 @@
 //! The tree against the model, for arbitrary sequences of what a connection may say.
 
 use super::model::Model;
+use crate::StreamId;
 use crate::schedule::{DependencyTree, Exclusive, Priority, Scheduler};
-use crate::stream_id::StreamId;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 

@@ -1,0 +1,325 @@
+//! Folders, files and peers of somebody else's: nothing is written outside a folder, nothing in it runs without end,
+//! and nothing that a terminal would obey is printed.
+
+use crate::bench::{Bench, HAR, Ran, Running, experiment};
+use crate::damage::finished;
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::symlink;
+use std::process::Stdio;
+use wire::spdy::{Effort, Encoder, Frame};
+
+const PRECIOUS: &str = "the user's own";
+
+/// A copy of the finished run in a folder of its own, its log folded in.
+fn copy(bench: &Bench, name: &str) {
+    fs::create_dir(bench.path(name)).unwrap();
+    let to = bench.path(name).join("rows.sqlite");
+    fs::copy(bench.path("run/rows.sqlite"), to).unwrap();
+}
+
+#[test]
+fn a_foreign_folder_with_links_under_every_name_costs_no_file_outside_it() {
+    let Some(bench) = finished() else { return };
+    bench.write("precious", PRECIOUS);
+    let precious = bench.path("precious");
+    let is_whole = || fs::read_to_string(&precious).unwrap() == PRECIOUS;
+    // What is written, today and by earlier versions: the link is replaced, or not touched.
+    copy(&bench, "linked");
+    for name in ["result.json", "report.html", "compare.html"] {
+        symlink(&precious, bench.path("linked").join(name)).unwrap();
+    }
+    for name in ["result.part", "report.part", "compare.part", "rows.probe"] {
+        symlink(&precious, bench.path("linked").join(name)).unwrap();
+    }
+    bench.run(&["report", "linked"]).said(0, &[]);
+    bench.run(&["compare", "run", "linked"]).said(0, &[]);
+    for name in ["result.json", "report.html", "compare.html"] {
+        assert!(fs::symlink_metadata(bench.path("linked").join(name)).unwrap().is_file());
+    }
+    assert!(is_whole());
+    // What SQLite would write to.
+    for mark in ["", "-wal", "-shm", "-journal"] {
+        let folder = format!("rows{mark}");
+        copy(&bench, &folder);
+        let file = bench.path(&folder).join(format!("rows.sqlite{mark}"));
+        let _ = fs::remove_file(&file);
+        symlink(&precious, &file).unwrap();
+        for command in
+            [&["report", &folder][..], &["race", "--resume", &folder], &["compare", "run", &folder]]
+        {
+            bench.run(command).said(2, &[&format!("rows.sqlite{mark} is no regular file")]);
+        }
+        assert!(is_whole(), "{mark}");
+    }
+    // Folders that trials write into.
+    for name in ["inputs", "scratch", "captures"] {
+        let folder = format!("with-{name}");
+        copy(&bench, &folder);
+        fs::create_dir_all(bench.path("elsewhere")).unwrap();
+        symlink(bench.path("elsewhere"), bench.path(&folder).join(name)).unwrap();
+        bench.run(&["race", "--resume", &folder]).said(2, &["is a symbolic link"]);
+    }
+    // A file that is waited for.
+    copy(&bench, "fifo");
+    fs::remove_file(bench.path("fifo/rows.sqlite")).unwrap();
+    bench.shell(&[], "mkfifo fifo/rows.sqlite").said(0, &[]);
+    bench.run(&["report", "fifo"]).said(2, &["rows.sqlite is no regular file"]);
+}
+
+#[test]
+fn rows_that_compute_without_end_are_not_read() {
+    let Some(bench) = finished() else { return };
+    const ENDLESS: &str = "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n)";
+    let views = [
+        format!(
+            "ALTER TABLE trials RENAME TO kept; CREATE VIEW trials AS {ENDLESS} SELECT i AS key, i AS record FROM n"
+        ),
+        format!(
+            "ALTER TABLE run RENAME TO kept; CREATE VIEW run AS {ENDLESS} SELECT max(i) AS header FROM n"
+        ),
+        "CREATE TABLE kept AS SELECT header AS plain FROM run; DROP TABLE run; \
+         CREATE TABLE run (plain TEXT, header TEXT AS (hex(zeroblob(100000000)) || plain)); \
+         INSERT INTO run SELECT plain FROM kept"
+            .to_owned(),
+        "DROP TABLE run; CREATE VIRTUAL TABLE run USING fts5(header)".to_owned(),
+    ];
+    for (number, view) in views.iter().enumerate() {
+        let folder = format!("view-{number}");
+        copy(&bench, &folder);
+        {
+            let rows = rusqlite::Connection::open(bench.path(&folder).join("rows.sqlite")).unwrap();
+            // The views over trials stand in the way of renaming it.
+            rows.execute_batch("DROP VIEW metrics; DROP VIEW fetches; DROP VIEW connections")
+                .unwrap();
+            if rows.execute_batch(view).is_err() {
+                continue;
+            }
+            rows.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+        }
+        for command in [
+            &["report", &folder][..],
+            &["race", "--resume", &folder],
+            &["race", "--again", &folder, "--out", "again"],
+            &["compare", &folder, "run"],
+        ] {
+            bench.run(command).said(1, &["is no ordinary table, and is not read"]);
+        }
+    }
+}
+
+/// A window's title, the C1 form of "clear the screen", a text that reads backwards, DEL and a bell.
+const EVIL: &str = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\u{7f}";
+
+/// In JSON and in TOML.
+const EVIL_ESCAPED: &str = r"\u001b]0;owned\u0007\u009b2J\u202e\u007f";
+
+/// Nothing that it printed is obeyed by a terminal, and the word came through where it has to.
+fn is_harmless(ran: &Ran, needs_word: bool) {
+    for text in [&ran.out, &ran.err] {
+        let obeyed = |c: char| (c.is_control() && c != '\n' && c != '\t') || c == '\u{202e}';
+        assert!(!text.contains(obeyed), "{ran:?}");
+    }
+    assert!(!needs_word || ran.out.contains("owned") || ran.err.contains("owned"), "{ran:?}");
+}
+
+#[test]
+fn no_escape_of_an_experiment_or_a_recording_reaches_the_terminal() {
+    let bench = Bench::new();
+    let tiny = experiment("lan", 1);
+    let words = [
+        ("a tiny page", "title", true),
+        ("does it run?", "question", true),
+        ("name = \"tiny\"", "name = \"EVIL\"", true),
+        ("name = \"lan\"", "name = \"EVIL\"", true),
+        ("name = \"h2\"", "name = \"EVIL\"", true),
+        ("transport = \"h2\"", "transport = \"EVIL\"", true),
+        ("kind = \"page\"", "kind = \"EVIL\"", true),
+        ("trials = 1", "trials = 1\n\"EVIL\" = 1", true),
+        ("trials = 1", "trials = 1\ngates = [\"EVIL\"]", false),
+        ("bytes = \"1kB\"", "bytes = \"EVIL\"", true),
+    ];
+    for (from, to, needs_word) in words {
+        let to = if to.contains("EVIL") {
+            to.replace("EVIL", EVIL_ESCAPED)
+        } else {
+            EVIL_ESCAPED.to_owned()
+        };
+        assert!(tiny.contains(from));
+        bench.write("evil.toml", tiny.replace(from, &to));
+        is_harmless(&bench.run(&["race", "evil.toml", "--dry-run"]), needs_word);
+        // As it stands, which TOML forbids: the error shows the line.
+        bench.write("raw.toml", tiny.replace(from, &to.replace(EVIL_ESCAPED, EVIL)));
+        is_harmless(&bench.run(&["race", "raw.toml", "--dry-run"]), false);
+    }
+    for from in
+        ["text/html", "https://cdn.test/a.png", "image/png", "parser", "\"t\"", "\"1.2\"", "GET"]
+    {
+        let to = if from == "\"t\"" {
+            format!("\"{EVIL_ESCAPED}\"")
+        } else {
+            format!("{from}{EVIL_ESCAPED}")
+        };
+        bench.write("evil.har", HAR.replace(from, &to));
+        is_harmless(&bench.run(&["race", "evil.har", "--dry-run"]), false);
+    }
+    bench.write(&format!("{EVIL}.har"), "no JSON");
+    is_harmless(&bench.run(&["race", &format!("{EVIL}.har"), "--dry-run"]), true);
+}
+
+#[test]
+fn no_escape_of_a_foreign_folders_rows_reaches_the_terminal() {
+    let Some(bench) = finished() else { return };
+    let changes = [
+        "UPDATE run SET header = json_set(header, '$.experiment.title', EVIL, '$.experiment.question', EVIL, '$.host.cpu', EVIL)",
+        "UPDATE run SET header = json_set(header, '$.schema', EVIL, '$.version', EVIL)",
+        "UPDATE run SET header = EVIL",
+        "UPDATE trials SET record = EVIL, key = key || EVIL",
+        "UPDATE trials SET record = json_set(record, '$.outcome', json_object('kind', 'failed', 'reason', EVIL))",
+        "UPDATE trials SET record = json_set(record, '$.plan.key', EVIL, '$.settings.cores', EVIL)",
+        "UPDATE trials SET record = json_set(record, '$.plan.cell.contender.name', EVIL || '-' || contender)",
+    ];
+    for (number, change) in changes.iter().enumerate() {
+        let folder = format!("evil-{number}");
+        copy(&bench, &folder);
+        {
+            let rows = rusqlite::Connection::open(bench.path(&folder).join("rows.sqlite")).unwrap();
+            rows.execute_batch(&change.replace("EVIL", &format!("'{EVIL}'"))).unwrap();
+            rows.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+        }
+        for command in [
+            &["report", &folder][..],
+            &["report", &folder, "--json"],
+            &["report", &folder, "--csv"],
+            &["compare", &folder, "run"],
+            &["race", "--again", &folder, "--dry-run"],
+        ] {
+            let ran = bench.run(command);
+            is_harmless(&ran, false);
+            if command.contains(&"--json") && ran.code == 0 {
+                let _: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+            }
+        }
+    }
+}
+
+/// A server that prints a line for each exchange, with its first addresses.
+fn talkative(bench: &Bench, flags: &[&str]) -> (Running, String) {
+    let mut running = bench.start(bench.wirelap(&[&["serve", ".", "-v"], flags].concat()));
+    let mut line = String::new();
+    // Byte by byte: what follows is for whoever waits for the end.
+    let out = running.child.stdout.as_mut().unwrap();
+    while !line.ends_with('\n') {
+        let mut byte = [0];
+        out.read_exact(&mut byte).unwrap();
+        line.push(char::from(byte[0]));
+    }
+    let address = line.trim().split_once("://").unwrap().1.trim_end_matches('/').to_owned();
+    (running, address)
+}
+
+fn exchange(address: &str, request: &[u8]) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(10))).unwrap();
+    stream.write_all(request).unwrap();
+    let mut answer = [0; 4096];
+    let _ended = stream.read(&mut answer);
+    std::thread::sleep(std::time::Duration::from_millis(200));
+}
+
+fn ends(running: Running) {
+    running.signal("INT");
+    let ran = running.end();
+    assert_eq!(ran.code, 0, "{ran:?}");
+    is_harmless(&ran, false);
+}
+
+#[test]
+fn no_escape_of_a_client_reaches_the_terminal_of_a_server() {
+    let bench = Bench::new();
+    let (running, address) = talkative(&bench, &["--listen", "127.0.0.1:0"]);
+    let request = format!("GET /{EVIL} HTTP/1.1\r\nHost: a{EVIL}\r\nX: {EVIL}\r\n\r\n");
+    exchange(&address, request.as_bytes());
+    exchange(&address, format!("{EVIL} / HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
+    // HTTP/2: `:path` and `:authority` as literals (RFC 7541 §6.2.2), both without Huffman coding.
+    let mut block = vec![0x82, 0x86];
+    for (index, value) in [(0x04, format!("/{EVIL}")), (0x01, format!("a{EVIL}"))] {
+        block.extend([index, value.len() as u8]);
+        block.extend(value.as_bytes());
+    }
+    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
+    bytes.extend([0, 0, block.len() as u8, 1, 5, 0, 0, 0, 1]);
+    bytes.extend(block);
+    exchange(&address, &bytes);
+    ends(running);
+}
+
+#[test]
+fn no_escape_of_a_spdy_client_reaches_the_terminal_of_a_server() {
+    let bench = Bench::new();
+    if bench.shell(&[], "openssl version").code != 0 {
+        return testing::skip("openssl is not installed: ./peers install");
+    }
+    let (running, address) = talkative(&bench, &["--listen-tls", "127.0.0.1:0", "--spdy"]);
+    let mut encoder = Encoder::new(Effort::Fields);
+    let (path, host) = (format!("/{EVIL}"), format!("a{EVIL}"));
+    encoder.begin();
+    for (name, value) in [
+        (":method", "GET"),
+        (":path", &path),
+        (":version", "HTTP/1.1"),
+        (":host", &host),
+        (":scheme", "https"),
+    ] {
+        encoder.field(name.as_bytes(), value.as_bytes());
+    }
+    let (mut block, mut bytes) = (Vec::new(), Vec::new());
+    encoder.finish(&mut block);
+    Frame::SynStream {
+        stream: 1,
+        associated: 0,
+        priority: 0,
+        fin: true,
+        unidirectional: false,
+        block: &block,
+    }
+    .encode(&mut bytes);
+    let mut client = bench.command("openssl");
+    client.args(["s_client", "-quiet", "-alpn", "spdy/3.1", "-connect", &address]);
+    let mut client = client.stdin(Stdio::piped()).spawn().unwrap();
+    client.stdin.as_mut().unwrap().write_all(&bytes).unwrap();
+    // The answer: something came through.
+    client.stdout.as_mut().unwrap().read_exact(&mut [0; 8]).unwrap();
+    client.kill().unwrap();
+    client.wait().unwrap();
+    ends(running);
+}
+
+#[test]
+fn no_escape_of_a_server_reaches_the_terminal_of_a_load() {
+    let bench = Bench::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || {
+                let mut reader = BufReader::new(stream.try_clone().unwrap());
+                let mut line = String::new();
+                while reader.read_line(&mut line).is_ok_and(|count| count > 0) {
+                    if line.ends_with("\r\n\r\n") {
+                        let answer = format!(
+                            "HTTP/1.1 404 {EVIL}\r\nServer: {EVIL}\r\nLocation: /{EVIL}\r\nContent-Length: 0\r\n\r\n"
+                        );
+                        let _ = (&stream).write_all(answer.as_bytes());
+                        line.clear();
+                    }
+                }
+            });
+        }
+    });
+    for flags in [&[][..], &["--json"], &["--csv"], &["--http2"]] {
+        let load = [&["load", "-n", "3", "-c", "1", &url], flags].concat();
+        is_harmless(&bench.run(&load), false);
+    }
+}

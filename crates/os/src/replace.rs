@@ -1,0 +1,144 @@
+//! Files that are written whole or not at all. The one rule: nothing is written through a symbolic link. A folder that
+//! somebody else packed may hold a link under any name that we write, and its target may be any file of the user's.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A new file in the folder of the one that it is to replace. Dropping it removes it.
+#[derive(Debug)]
+pub struct NewFile {
+    file: File,
+    path: PathBuf,
+    /// Whether it still has its temporary name.
+    is_temporary: bool,
+}
+
+/// Replaces the file at `path`, or makes it. A symbolic link at `path` is replaced, and its target stays as it is. After
+/// an error the file at `path` is as it was before.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut new = NewFile::beside(path)?;
+    new.file().write_all(bytes)?;
+    new.replace(path)
+}
+
+/// Writes the file that the user named. A symbolic link or a device, such as `/dev/stdout`, is the user's choice and is
+/// written to. All else is replaced.
+pub fn write_named(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(facts) if !facts.is_file() => fs::write(path, bytes),
+        _ => replace(path, bytes),
+    }
+}
+
+impl NewFile {
+    /// Makes an empty file with a name of its own in the folder of `path`. O_EXCL refuses whatever is there already,
+    /// symbolic links too (open(2)).
+    pub fn beside(path: &Path) -> io::Result<Self> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        loop {
+            let number = COUNT.fetch_add(1, Ordering::Relaxed);
+            let name = format!(".wirelap-{}-{number}.part", std::process::id());
+            let new = path.with_file_name(name);
+            match OpenOptions::new().read(true).write(true).create_new(true).open(&new) {
+                Ok(file) => return Ok(Self { file, path: new, is_temporary: true }),
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The file, open for reading and writing.
+    pub fn file(&mut self) -> &mut File {
+        &mut self.file
+    }
+
+    /// Gives it the name `path`, in place of what has that name.
+    pub fn replace(mut self, path: &Path) -> io::Result<()> {
+        fs::rename(&self.path, path)?;
+        self.is_temporary = false;
+        Ok(())
+    }
+}
+
+impl Write for NewFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for NewFile {
+    fn drop(&mut self) {
+        if self.is_temporary {
+            // It may be gone with its folder.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    struct Folder(PathBuf);
+
+    impl Folder {
+        fn new(name: &str) -> Self {
+            let folder =
+                std::env::temp_dir().join(format!("wirelap-{name}-{}", std::process::id()));
+            fs::create_dir(&folder).unwrap();
+            Self(folder)
+        }
+
+        fn names(&self) -> Vec<String> {
+            let entries = fs::read_dir(&self.0).unwrap().map(Result::unwrap);
+            let mut names: Vec<_> =
+                entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
+            names.sort_unstable();
+            names
+        }
+    }
+
+    impl Drop for Folder {
+        fn drop(&mut self) {
+            fs::remove_dir_all(&self.0).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_link_is_replaced_and_what_it_leads_to_stays() {
+        let folder = Folder::new("replace");
+        let (target, page) = (folder.0.join("target"), folder.0.join("page"));
+        fs::write(&target, "the user's own").unwrap();
+        symlink(&target, &page).unwrap();
+        replace(&page, b"a page").unwrap();
+        assert_eq!(fs::read_to_string(&page).unwrap(), "a page");
+        assert_eq!(fs::read_to_string(&target).unwrap(), "the user's own");
+        assert_eq!(folder.names(), ["page", "target"]);
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_replaced_stays_and_nothing_is_left_beside_it() {
+        let folder = Folder::new("replace-not");
+        let page = folder.0.join("page");
+        fs::create_dir(&page).unwrap();
+        assert!(replace(&page, b"a page").is_err());
+        assert_eq!(folder.names(), ["page"]);
+    }
+
+    #[test]
+    fn a_link_that_the_user_names_is_followed() {
+        let folder = Folder::new("replace-named");
+        let (target, page) = (folder.0.join("target"), folder.0.join("page"));
+        symlink(&target, &page).unwrap();
+        write_named(&page, b"a page").unwrap();
+        assert_eq!(fs::read_to_string(&target).unwrap(), "a page");
+        assert!(fs::symlink_metadata(&page).unwrap().is_symlink());
+    }
+}

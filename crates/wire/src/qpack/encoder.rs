@@ -1,0 +1,370 @@
+//! Fields to field sections. The one rule: an entry is not evicted while the decoder may still need it, so where no
+//! entry may go a field is sent as a literal.
+//!
+//! A lookup is a hash and one comparison, as in [`crate::hpack`].
+
+use super::section::{OVERHEAD, Prefix};
+use super::static_table::{self, Found};
+use super::{Error, Fault, Partial, integer};
+use crate::fields::Field;
+use crate::hpack::dynamic_table::DynamicTable;
+use crate::hpack::plain_size;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+
+const BUCKETS: usize = 256;
+
+/// What the peer's decoder allows: the two settings of RFC 9204 §5.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct EncoderLimits {
+    /// Bytes of the dynamic table at most.
+    pub max_capacity: usize,
+    /// Streams that may be blocked.
+    pub blocked_streams: usize,
+}
+
+/// One direction's encoder.
+#[derive(Debug)]
+pub struct Encoder {
+    /// What it keeps at most, whatever the peer allows.
+    most: usize,
+    limits: EncoderLimits,
+    table: DynamicTable,
+    /// Insertion count after the newest entry with this hash of name and value; 0 for none.
+    whole: Box<[u64; BUCKETS]>,
+    /// The same for the name alone.
+    names: Box<[u64; BUCKETS]>,
+    /// Insertions that the decoder is known to have (RFC 9204 §2.1.4).
+    known: u64,
+    /// Sections with references that wait for their acknowledgement, by stream.
+    waiting: HashMap<u64, VecDeque<Waiting>>,
+    /// How many of them refer to this entry as their oldest.
+    oldest: BTreeMap<u64, usize>,
+    /// Instructions for the encoder stream.
+    out: Vec<u8>,
+    partial: Partial,
+    section: Section,
+}
+
+/// A section that refers to the dynamic table.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    required: u64,
+    oldest: u64,
+}
+
+/// The section that is being written.
+#[derive(Debug, Default)]
+struct Section {
+    stream: u64,
+    base: u64,
+    required: u64,
+    /// The oldest entry that it refers to.
+    oldest: Option<u64>,
+    may_block: bool,
+    lines: Vec<u8>,
+    plain: usize,
+}
+
+impl Encoder {
+    /// An encoder that keeps `most` bytes, and no table before [`Encoder::set_limits`].
+    pub fn new(most: usize) -> Self {
+        Self {
+            most,
+            limits: EncoderLimits::default(),
+            table: DynamicTable::new(0),
+            whole: Box::new([0; BUCKETS]),
+            names: Box::new([0; BUCKETS]),
+            known: 0,
+            waiting: HashMap::new(),
+            oldest: BTreeMap::new(),
+            out: Vec::new(),
+            partial: Partial::default(),
+            section: Section::default(),
+        }
+    }
+
+    /// The peer's settings have come, or those of an earlier connection are used until they do. A capacity that was
+    /// used already stays (RFC 9204 §3.2.3).
+    pub fn set_limits(&mut self, limits: EncoderLimits) {
+        self.limits = limits;
+        let capacity = limits.max_capacity.min(self.most);
+        if self.table.capacity() == 0 && capacity >= OVERHEAD {
+            integer::put(capacity as u64, 5, 0x20, &mut self.out);
+            self.table.set_capacity(capacity);
+        }
+    }
+
+    /// Begins a field section on `stream`.
+    pub fn begin(&mut self, stream: u64) {
+        let mut lines = std::mem::take(&mut self.section.lines);
+        lines.clear();
+        let base = self.table.inserted();
+        let may_block = self.may_block(stream);
+        self.section =
+            Section { stream, base, required: 0, oldest: None, may_block, lines, plain: 0 };
+    }
+
+    /// Adds a field. Its name must be in lower case.
+    pub fn field(&mut self, field: Field<'_>) {
+        self.section.plain += plain_size(field);
+        let Field { name, value, sensitive } = field;
+        let found = static_table::find(name, value);
+        if let (Found::Whole(index), false) = (found, sensitive) {
+            return integer::put(index as u64, 6, 0xc0, &mut self.section.lines);
+        }
+        let name_hash = hash(name, 0);
+        if !sensitive && self.is_worth_indexing(name, value) {
+            let whole_hash = hash(value, name_hash);
+            let known = self.whole[bucket(whole_hash)];
+            let entry = self.usable(known, |(n, v)| n == name && v == value);
+            let entry = match entry {
+                Err(InUse) => None,
+                Ok(Some(entry)) => Some(entry),
+                Ok(None) => self.insert(field, found, (name_hash, whole_hash)),
+            };
+            if let Some(entry) = entry {
+                return self.put_indexed(entry);
+            }
+        }
+        let name_entry = match found {
+            Found::Nothing => self.usable(self.names[bucket(name_hash)], |(n, _)| n == name),
+            Found::Whole(_) | Found::Name(_) => Ok(None),
+        };
+        self.put_literal(field, found, name_entry.ok().flatten());
+    }
+
+    /// Ends the section and appends it to `out`.
+    pub fn end(&mut self, out: &mut Vec<u8>) {
+        let Section { stream, base, required, oldest, .. } = self.section;
+        Prefix { required, base }.encode(self.limits.max_capacity, out);
+        out.extend_from_slice(&self.section.lines);
+        if let Some(oldest) = oldest {
+            self.waiting.entry(stream).or_default().push_back(Waiting { required, oldest });
+            *self.oldest.entry(oldest).or_default() += 1;
+        }
+    }
+
+    /// Bytes of the section's fields before compression, as HTTP/1.1 writes them.
+    pub fn plain_size(&self) -> usize {
+        self.section.plain
+    }
+
+    /// Instructions for the encoder stream, since the last call. They go before the sections that were written since.
+    pub fn take_instructions(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.out)
+    }
+
+    /// Whether there are instructions.
+    pub fn has_instructions(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    /// Follows instructions of the decoder stream (RFC 9204 §4.4); they may come in pieces.
+    pub fn handle_instructions(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let mut partial = std::mem::take(&mut self.partial);
+        let done = partial.run(bytes, 16, |rest| self.instruction(rest));
+        self.partial = partial;
+        done
+    }
+
+    /// Streams that may be blocked now, by what the encoder knows.
+    pub fn blocked_streams(&self) -> usize {
+        let blocked =
+            |sections: &&VecDeque<Waiting>| sections.iter().any(|s| s.required > self.known);
+        self.waiting.values().filter(blocked).count()
+    }
+
+    /// Sections that wait for their acknowledgement.
+    pub fn unacknowledged(&self) -> usize {
+        self.waiting.values().map(VecDeque::len).sum()
+    }
+
+    fn instruction(&mut self, rest: &mut &[u8]) -> Result<(), Fault> {
+        let first = rest.first().copied().ok_or(Fault::Truncated)?;
+        match first {
+            // Section acknowledgment.
+            0x80.. => {
+                let stream = integer::take(rest, 7)?;
+                let sections = self.waiting.get_mut(&stream).ok_or(Fault::Acknowledgement)?;
+                let section = sections.pop_front().ok_or(Fault::Acknowledgement)?;
+                if sections.is_empty() {
+                    self.waiting.remove(&stream);
+                }
+                self.release(section);
+                self.known = self.known.max(section.required);
+            }
+            // Stream cancellation.
+            0x40..0x80 => {
+                let stream = integer::take(rest, 6)?;
+                for section in self.waiting.remove(&stream).unwrap_or_default() {
+                    self.release(section);
+                }
+            }
+            // Insert count increment.
+            0x00..0x40 => {
+                let increment = integer::take(rest, 6)?;
+                let known = self.known + increment;
+                if increment == 0 || known > self.table.inserted() {
+                    return Err(Fault::Increment);
+                }
+                self.known = known;
+            }
+        }
+        Ok(())
+    }
+
+    fn release(&mut self, section: Waiting) {
+        if let Some(count) = self.oldest.get_mut(&section.oldest) {
+            *count -= 1;
+            if *count == 0 {
+                self.oldest.remove(&section.oldest);
+            }
+        }
+    }
+
+    /// Whether the stream may refer to entries that have not been acknowledged (RFC 9204 §2.1.2).
+    fn may_block(&self, stream: u64) -> bool {
+        let is_blocked =
+            |sections: &VecDeque<Waiting>| sections.iter().any(|s| s.required > self.known);
+        self.limits.blocked_streams > 0
+            && (self.waiting.get(&stream).is_some_and(is_blocked)
+                || self.blocked_streams() < self.limits.blocked_streams)
+    }
+
+    /// The entry after whose insertion the count was `count`, where it is alive and `fits`. `Err` where it is the one
+    /// that is asked for, and cannot be referred to yet.
+    fn usable(
+        &self,
+        count: u64,
+        fits: impl Fn((&[u8], &[u8])) -> bool,
+    ) -> Result<Option<u64>, InUse> {
+        let Some(absolute) = count.checked_sub(1) else { return Ok(None) };
+        let age = (self.table.inserted() - count) as usize;
+        match self.table.entry(age) {
+            Some(entry) if fits(entry) => {
+                let usable = count <= self.known || self.section.may_block;
+                if usable { Ok(Some(absolute)) } else { Err(InUse) }
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn is_worth_indexing(&self, name: &[u8], value: &[u8]) -> bool {
+        let size = name.len() + value.len() + OVERHEAD;
+        size <= self.table.capacity() * 3 / 4
+            && !matches!(
+                name,
+                b":path"
+                    | b"content-length"
+                    | b"content-range"
+                    | b"set-cookie"
+                    | b"etag"
+                    | b"if-none-match"
+                    | b"if-modified-since"
+                    | b"last-modified"
+                    | b"age"
+            )
+    }
+
+    /// Inserts an entry where older ones can make space for it; gives it where this section may refer to it.
+    fn insert(&mut self, field: Field<'_>, found: Found, hashes: (u64, u64)) -> Option<u64> {
+        let Field { name, value, .. } = field;
+        if !self.can_insert(name.len() + value.len() + OVERHEAD) {
+            return None;
+        }
+        let name_count = self.names[bucket(hashes.0)];
+        match found {
+            Found::Whole(index) | Found::Name(index) => {
+                integer::put(index as u64, 6, 0xc0, &mut self.out);
+            }
+            Found::Nothing => match self.live(name_count, |(n, _)| n == name) {
+                Some(age) => integer::put(age, 6, 0x80, &mut self.out),
+                None => integer::put_string(name, 5, 0x40, &mut self.out),
+            },
+        }
+        integer::put_string(value, 7, 0, &mut self.out);
+        self.table.insert(name, value);
+        let count = self.table.inserted();
+        self.whole[bucket(hashes.1)] = count;
+        self.names[bucket(hashes.0)] = count;
+        self.section.may_block.then_some(count - 1)
+    }
+
+    /// How many insertions ago the entry came, where it is alive and `fits`.
+    fn live(&self, count: u64, fits: impl Fn((&[u8], &[u8])) -> bool) -> Option<u64> {
+        let age = self.table.inserted() - count;
+        (count > 0 && self.table.entry(age as usize).is_some_and(fits)).then_some(age)
+    }
+
+    /// Whether every entry that must go for `size` bytes may go (RFC 9204 §2.1.1): the decoder is known to have it,
+    /// and no section that waits refers to it.
+    fn can_insert(&self, size: usize) -> bool {
+        let mut space = self.table.capacity() - self.table.size();
+        let first = self.table.inserted() - self.table.len() as u64;
+        let referred = self.oldest.keys().next().copied().unwrap_or(u64::MAX);
+        let pinned = referred.min(self.section.oldest.unwrap_or(u64::MAX)).min(self.known);
+        let mut absolute = first;
+        while space < size {
+            let age = self.table.inserted() - absolute - 1;
+            if absolute >= pinned {
+                return false;
+            }
+            let Some((name, value)) = self.table.entry(age as usize) else { return false };
+            space += name.len() + value.len() + OVERHEAD;
+            absolute += 1;
+        }
+        true
+    }
+
+    /// Notes that the section refers to an entry.
+    fn refer(&mut self, absolute: u64) {
+        let section = &mut self.section;
+        section.required = section.required.max(absolute + 1);
+        section.oldest = Some(section.oldest.map_or(absolute, |oldest| oldest.min(absolute)));
+    }
+
+    fn put_indexed(&mut self, absolute: u64) {
+        self.refer(absolute);
+        let Section { base, lines, .. } = &mut self.section;
+        match base.checked_sub(absolute + 1) {
+            Some(index) => integer::put(index, 6, 0x80, lines),
+            None => integer::put(absolute - *base, 4, 0x10, lines),
+        }
+    }
+
+    fn put_literal(&mut self, field: Field<'_>, found: Found, entry: Option<u64>) {
+        let never = |bit: u8| if field.sensitive { bit } else { 0 };
+        if let Some(absolute) = entry {
+            self.refer(absolute);
+        }
+        let Section { base, lines, .. } = &mut self.section;
+        match (found, entry) {
+            (Found::Whole(index) | Found::Name(index), _) => {
+                integer::put(index as u64, 4, 0x50 | never(0x20), lines);
+            }
+            (Found::Nothing, Some(absolute)) => match base.checked_sub(absolute + 1) {
+                Some(index) => integer::put(index, 4, 0x40 | never(0x20), lines),
+                None => integer::put(absolute - *base, 3, never(0x08), lines),
+            },
+            (Found::Nothing, None) => {
+                integer::put_string(field.name, 3, 0x20 | never(0x10), lines);
+            }
+        }
+        integer::put_string(field.value, 7, 0, lines);
+    }
+}
+
+/// The entry is there, and this section must not refer to it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct InUse;
+
+/// FNV-1a, from `seed` on.
+fn hash(text: &[u8], seed: u64) -> u64 {
+    text.iter().fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, &byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}
+
+fn bucket(hash: u64) -> usize {
+    (hash >> 24) as usize % BUCKETS
+}

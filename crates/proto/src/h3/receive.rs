@@ -267,7 +267,7 @@ impl Session {
             if self.role == Role::Server {
                 self.unseen.remove(&stream.0);
                 self.next_request = self.next_request.max(stream.0 + 4);
-                self.count_reset();
+                self.count_reset(0);
             }
             return;
         };
@@ -275,7 +275,7 @@ impl Session {
         if entry.message == Message::Over {
             return;
         }
-        let code = ErrorCode(code);
+        let (code, unsent) = (ErrorCode(code), entry.outgoing.bytes());
         if !entry.is_sent {
             let code = ErrorCode::REQUEST_CANCELLED.0;
             self.actions.push_back(StreamAction::Reset { stream, code });
@@ -290,7 +290,7 @@ impl Session {
             };
             self.events.push_back(Event::Reset { stream, error });
         }
-        self.count_reset();
+        self.count_reset(unsent);
         self.close_if_drained();
     }
 
@@ -316,10 +316,10 @@ impl Session {
         if self.role == Role::Client && ErrorCode(code) == ErrorCode::NO_ERROR {
             return self.forget_if_over(stream.0);
         }
-        self.abandon(stream.0, ErrorCode::REQUEST_CANCELLED);
+        let unsent = self.abandon(stream.0, ErrorCode::REQUEST_CANCELLED);
         let error = Error::PeerReset { code, name: ErrorCode(code).name() };
         self.events.push_back(Event::Reset { stream, error });
-        self.count_reset();
+        self.count_reset(unsent);
         self.close_if_drained();
     }
 

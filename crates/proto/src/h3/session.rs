@@ -211,19 +211,19 @@ impl Session {
     fn fail_stream(&mut self, id: u64, code: ErrorCode, rule: &'static str) {
         let Some(stream) = self.streams.get(&id) else { return };
         let was_told = self.role == Role::Client || stream.message != Message::Head;
-        self.abandon(id, code);
+        let unsent = self.abandon(id, code);
         if was_told {
             let stream = StreamId(id);
             let error = Error::PeerViolation { scope: Scope::Stream(stream), code: code.0, rule };
             self.events.push_back(Event::Reset { stream, error });
         }
-        self.count_reset();
+        self.count_reset(unsent);
         self.close_if_drained();
     }
 
-    /// Counts a stream that ended before its time.
-    pub(super) fn count_reset(&mut self) {
-        if let Err(TooMuch(_)) = self.guard.reset(self.now) {
+    /// Counts a stream that ended before its time, with bytes that waited to be sent.
+    pub(super) fn count_reset(&mut self, unsent: usize) {
+        if let Err(TooMuch(_)) = self.guard.reset(self.now, unsent) {
             let text = "RFC 9114 §10.5: too many streams reset";
             self.fail_connection(ErrorCode::EXCESSIVE_LOAD, text);
         }
@@ -236,10 +236,11 @@ impl Session {
         counted.map_err(|TooMuch(_)| connection(ErrorCode::EXCESSIVE_LOAD, text))
     }
 
-    /// Resets both sides of a stream, as far as they are open, and forgets it.
-    pub(super) fn abandon(&mut self, id: u64, code: ErrorCode) {
-        let Some(stream) = self.streams.get(&id) else { return };
-        let (is_sent, message) = (stream.is_sent, stream.message);
+    /// Resets both sides of a stream, as far as they are open, and forgets it. Gives the bytes of its body that waited to
+    /// be sent.
+    pub(super) fn abandon(&mut self, id: u64, code: ErrorCode) -> usize {
+        let Some(stream) = self.streams.get(&id) else { return 0 };
+        let (is_sent, message, unsent) = (stream.is_sent, stream.message, stream.outgoing.bytes());
         let (name, code) = (StreamId(id), code.0);
         if !is_sent {
             self.actions.push_back(StreamAction::Reset { stream: name, code });
@@ -249,6 +250,7 @@ impl Session {
         }
         self.tracer.emit(self.now, || trace::Event::StreamReset { stream: id, code });
         self.forget(id);
+        unsent
     }
 
     /// Forgets a stream. Sections of it that were not decoded are given up (RFC 9204 §2.2.2.2).

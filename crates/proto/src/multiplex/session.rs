@@ -13,7 +13,6 @@ mod receive;
 mod transmit;
 
 use super::framing::ErrorCode;
-use super::stall::Stall;
 use super::{
     ConnectionWindows, Draining, Events, FrameWriter, Framing, Gone, Guard, KeepAlive, Limits, Log,
     Opener, Outbox, Role, Rule, SendOrder, Stall, Stream, StreamStatus, Streams, Timer, Timers,

@@ -108,8 +108,8 @@ impl Connection {
     /// Over QUIC: a packet arrived.
     pub(crate) fn handle_input(&mut self, now: Instant, shared: &mut Shared, input: QuicInput) {
         self.progress = now;
-        let Self { transport, session, serial, .. } = self;
-        let mut events = Events { now, shared, session, serial: *serial };
+        let Self { transport, session, serial, peer, .. } = self;
+        let mut events = Events { now, shared, session, serial: *serial, peer: *peer };
         if let Err(failure) = transport.handle_input(now, input, &mut events) {
             self.fail(now, shared, &failure);
         }

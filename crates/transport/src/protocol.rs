@@ -56,7 +56,7 @@ impl Protocol {
                 protocol: trace::Protocol::Http3,
                 machines: Machines::OverQuic {
                     client: |now, settings, tracer| {
-                        let turns = Box::new(RoundRobin::new());
+                        let turns = Box::new(RoundRobin::default());
                         Box::new(h3::Client::new(now, settings.h3.clone(), turns, tracer))
                     },
                     server: |now, settings, tracer| {

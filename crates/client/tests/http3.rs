@@ -41,7 +41,7 @@ fn fetched(link: &str, settings: QuicSettings, paths: &[String]) -> FetchList {
 }
 
 fn first_byte(list: &FetchList) -> Duration {
-    let fetch = &list.fetches()[0];
+    let fetch = &list.records.fetches[0];
     assert_eq!(fetch.outcome, FetchOutcome::Done, "{fetch:?}");
     fetch.phases.first_byte.unwrap().since(START)
 }
@@ -51,7 +51,7 @@ fn the_first_byte_comes_after_two_round_trips_and_with_a_retry_after_three() {
     let paths = ["/image/1?bytes=1000".to_owned()];
     let cold = fetched("rtt=100ms", QuicSettings::default(), &paths);
     assert_eq!(first_byte(&cold), Duration::from_millis(200));
-    let [connection] = cold.connections() else { panic!("one connection") };
+    let [connection] = &cold.records.connections[..] else { panic!("one connection") };
     assert_eq!(connection.protocol.name(), Protocol::Http3.name());
     let tls = connection.tls.as_ref().unwrap();
     assert_eq!((&*tls.alpn, tls.resumed), ("h3", false));
@@ -70,7 +70,7 @@ fn a_hundred_requests_at_once_and_a_large_body_arrive_whole_over_a_lossy_link() 
         assert_eq!(list.answer(FetchId(id)).unwrap().body.len(), 5_000, "{id}");
     }
     assert_eq!(list.answer(FetchId(100)).unwrap().body.len(), 2_000_000);
-    assert_eq!(list.connections().len(), 1);
+    assert_eq!(list.records.connections.len(), 1);
 }
 
 #[test]
@@ -82,8 +82,8 @@ fn a_page_arrives_whole() {
     let (mut world, near, far) = joined(three_g, QuicSettings::default(), load);
     assert_eq!(world.run_until_finished(near), Ended::Finished);
     let load = world.take(near).into_work();
-    assert_eq!(load.fetches().len(), 21);
-    for fetch in load.fetches() {
+    assert_eq!(load.records.fetches.len(), 21);
+    for fetch in &load.records.fetches {
         assert_eq!(fetch.outcome, FetchOutcome::Done, "{fetch:?}");
     }
     // The client has closed its connection; the origin forgets it.

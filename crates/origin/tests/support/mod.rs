@@ -6,7 +6,7 @@
 #[path = "../../../lab/src/files_adapter.rs"]
 mod files_adapter;
 
-use endpoint::SocketSettings;
+use endpoint::{DatagramSettings, SocketSettings};
 use files_adapter::FilesAdapter;
 use origin::{
     AccessLog, AccessRecord, ExchangeEnd, Limits, ListenerKind, Origin, OriginConfig, Parts,
@@ -14,7 +14,8 @@ use origin::{
 };
 use os::files::{CacheSettings, Root};
 use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
-use os::tcp::Listener;
+use os::tcp::{Listener, Sharing};
+use os::udp::DatagramSocket;
 use secure::{Authority, AuthoritySpec, ServerTls, ServerTlsOptions};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -23,7 +24,7 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use transport::Protocol;
+use transport::{Protocol, QuicSettings};
 
 /// Bytes of `big.bin`.
 pub(crate) const BIG: usize = 50_000_000;
@@ -102,6 +103,7 @@ impl AccessLog for Lines {
 pub(crate) struct Serving {
     pub(crate) clear: SocketAddr,
     pub(crate) tls: SocketAddr,
+    quic: SocketAddr,
     pub(crate) stop: Stop,
     pub(crate) log: Receiver<Line>,
     /// The root of its certificates, as PEM.
@@ -131,7 +133,11 @@ impl Serving {
         let [clear, secured] = [listeners[0].local(), listeners[1].local()];
         let wall_clock =
             WallClock { at: os::clock::now(), unix: Duration::from_secs(1_800_000_000) };
-        let kinds = vec![ListenerKind::Clear, ListenerKind::Tls(tls)];
+        let datagrams = DatagramSettings::default();
+        let udp = DatagramSocket::bind(any, Sharing::Found, &datagrams).unwrap();
+        let quic = udp.local();
+        let over_quic = ListenerKind::Quic(tls.clone(), QuicSettings::default());
+        let kinds = vec![ListenerKind::Clear, ListenerKind::Tls(tls), over_quic];
         let config = OriginConfig {
             limits,
             protocols: protocols.to_vec(),
@@ -149,6 +155,7 @@ impl Serving {
             for listener in listeners {
                 reactor.listen(listener).unwrap();
             }
+            reactor.listen_datagrams(udp);
             let parts = Parts {
                 files: Some(Box::new(FilesAdapter(root))),
                 log: Some(Rc::new(Lines(sender))),
@@ -157,11 +164,15 @@ impl Serving {
             reactor.run(&mut Origin::new(config, parts)).unwrap();
         });
         let root = authority.root_pem().text;
-        Self { clear, tls: secured, stop, log, root, thread: Some(thread) }
+        Self { clear, tls: secured, quic, stop, log, root, thread: Some(thread) }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {
         format!("http://{}{path}", self.clear)
+    }
+
+    pub(crate) fn quic_url(&self, path: &str) -> String {
+        format!("https://{}{path}", self.quic)
     }
 
     pub(crate) fn tls_url(&self, path: &str) -> String {

@@ -20,8 +20,10 @@ use unit::Instant;
 pub struct Origin {
     shared: Shared,
     connections: Slab<Connection>,
-    /// The UDP sockets among its listeners. They have the first socket numbers, by the listener's.
+    /// The UDP sockets among its listeners.
     quic: Vec<QuicPort>,
+    /// Numbers of sockets that are kept for them: each has its listener's.
+    reserved: usize,
     timers: Timers,
     actions: VecDeque<Action>,
     /// How many connections were accepted so far.
@@ -42,7 +44,10 @@ enum Stop {
 impl Origin {
     /// An origin without connections.
     pub fn new(config: OriginConfig, parts: Parts) -> Self {
+        let is_udp = |kind: &ListenerKind| matches!(kind, ListenerKind::Quic(..));
+        let reserved = config.listeners.iter().rposition(is_udp).map_or(0, |last| last + 1);
         Self {
+            reserved,
             shared: Shared::new(config, parts),
             connections: Slab::new(),
             quic: Vec::new(),
@@ -58,13 +63,13 @@ impl Origin {
         self.connections.len()
     }
 
-    /// The socket of a connection over TCP. The first numbers belong to listeners.
+    /// The socket of a connection over TCP. The first numbers may belong to UDP sockets.
     fn socket_of(&self, place: usize) -> SocketId {
-        SocketId(place + self.shared.config.listeners.len())
+        SocketId(place + self.reserved)
     }
 
     fn place_of(&self, socket: SocketId) -> Option<usize> {
-        socket.0.checked_sub(self.shared.config.listeners.len())
+        socket.0.checked_sub(self.reserved)
     }
 
     /// Runs after every call that may have changed a connection.

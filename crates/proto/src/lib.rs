@@ -37,7 +37,7 @@ pub mod ws;
 
 pub use connection::{
     ByteStreamConnection, ClientConnection, Connection, ConnectionState, CountOnly, DirectReceive,
-    Event, Fin, Repeated, ServerConnection,
+    Event, Fin, Repeated, SendCredit, ServerConnection,
 };
 pub use error::{Error, Misuse, Refused, Scope};
 pub use id_map::{IdHasher, IdMap};

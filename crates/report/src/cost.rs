@@ -47,7 +47,9 @@ impl<'a> Cost<'a> {
             told(self.startup(), &|startup| number::duration(startup.median)),
             told(self.cpu(), &|cpu| number::duration(cpu.median)),
             told(self.cpu_a_gib(), &|cpu| seconds(cpu.median)),
-            told(self.cpu_a_gib(), &|cpu| cpu.ci95.map(seconds).join(" to ")),
+            told(self.cpu_a_gib(), &|cpu| {
+                cpu.ci95.map_or_else(String::new, |ci95| ci95.map(seconds).join(" to "))
+            }),
             told(self.memory(), &|memory| size(memory.median)),
             told(self.heap(), &|heap| size(heap.median)),
             told(self.collections(), &|count| count.median.to_string()),

@@ -58,7 +58,7 @@ pub use gates::gate_finding;
 pub use har::har;
 pub use html::{comparison_html, html, published_html};
 pub use json::{json, load_json};
-pub use load::{load, load_csv, load_probe};
+pub use load::{load, load_csv, load_errors, load_probe};
 pub use published_summary::published_terminal;
 pub use race_gates::{race_junit, race_markdown};
 pub use terminal::{Colour, Style, terminal};

@@ -15,9 +15,14 @@ use trace::SpokenProtocol;
 pub fn load(result: &LoadResult, style: Style) -> String {
     let mut out = Lines::new(style);
     out.wrapped(&conditions(result), 2);
-    let rate = out.bold(&format!("{} requests/s", grouped(result.answers_per_second)));
-    out.line(&format!("  {rate} answered over {}", duration(result.seconds * 1e3)));
-    out.wrapped(&format!("  {}", counts(&result.whole)), 4);
+    if result.connects.opened == 0 {
+        let text = out.bold("no connection could be opened, so no request was made");
+        out.line(&format!("  {text}"));
+    } else {
+        let rate = out.bold(&format!("{} requests/s", grouped(result.answers_per_second)));
+        out.line(&format!("  {rate} answered over {}", duration(result.seconds * 1e3)));
+        out.wrapped(&format!("  {}", counts(&result.whole)), 4);
+    }
     table(&mut out, result);
     for stage in &result.stages {
         out.wrapped(&format!("  at {}: {}", stage.rate, in_short(&stage.part)), 4);
@@ -31,7 +36,9 @@ pub fn load(result: &LoadResult, style: Style) -> String {
     out.wrapped(&format!("  {}", traffic(result)), 4);
     out.wrapped(&format!("  {}", client(result)), 4);
     if let Some(slo) = &result.slo {
-        slo::objective(&mut out, slo);
+        slo::objective(&mut out, slo, result.interrupted);
+    } else if result.interrupted {
+        out.line("  interrupted: the run was ended before its time");
     }
     for warning in &result.warnings {
         out.wrapped(&format!("  warning: {warning}"), 4);
@@ -67,14 +74,25 @@ fn conditions(result: &LoadResult) -> String {
 /// What ended how.
 fn counts(part: &PartResult) -> String {
     let mut text = format!("{} requests, {} answered", part.requests, part.answers);
-    if part.refused > 0 {
-        text.push_str(&format!(", {} of them with a status of 400 or more", part.refused));
+    match part.refused {
+        0 => {}
+        all if all == part.answers => text.push_str(", all with a status of 400 or more"),
+        some => text.push_str(&format!(", {some} of them with a status of 400 or more")),
     }
     match part.failed() {
-        0 => text.push_str(", no errors"),
+        0 if part.requests > 0 && part.refused == 0 => text.push_str(", no errors"),
+        0 => {}
         failed => text.push_str(&format!(", {failed} errors: {}", kinds(&part.errors))),
     }
+    if part.not_begun > 0 {
+        text.push_str(&format!("; {} more were due and not begun", part.not_begun));
+    }
     text
+}
+
+/// How often each kind of error was met, in words.
+pub fn load_errors(errors: &BTreeMap<String, u64>) -> String {
+    kinds(errors)
 }
 
 fn kinds(errors: &BTreeMap<String, u64>) -> String {
@@ -104,19 +122,21 @@ fn table(out: &mut Lines, result: &LoadResult) {
         ("connect", &connects.tcp),
         ("TLS", &connects.tls),
     ];
-    let shares: Vec<f64> =
-        result.whole.latency.iter().flat_map(|t| t.at.iter().map(|at| at.share)).collect();
+    let rows: Vec<(&str, &TimesSummary)> =
+        rows.into_iter().filter_map(|(name, times)| Some((name, times.as_ref()?))).collect();
+    // Without an answer, the columns are those of the first row that there is.
+    let first = rows.first().map(|(_, times)| &times.at);
+    let shares: Vec<f64> = first.into_iter().flatten().map(|at| at.share).collect();
     let mut head = " ".repeat(NAME);
     for share in &shares {
         // To a ten-thousandth of a percent: 0.999 times 100 is not 99.9.
         head.push_str(&format!("{:>COLUMN$}", format!("p{}", (share * 1e8).round() / 1e6)));
     }
     head.push_str(&format!("{:>COLUMN$}{:>COLUMN$}", "max", "mean"));
-    if result.whole.latency.is_some() {
+    if !rows.is_empty() {
         out.line(&head);
     }
-    for (name, times) in rows.into_iter().filter_map(|(name, times)| Some((name, times.as_ref()?)))
-    {
+    for (name, times) in rows {
         let mut line = padded(&format!("  {name}"), NAME);
         for share in &shares {
             let text = times.at(*share).map_or_else(|| "-".to_owned(), duration);

@@ -2,6 +2,7 @@
 //! digits, and figures beside it (its interval, a difference) use its unit and decimals.
 
 use std::fmt;
+use study::stats::Summary;
 
 /// A unit of time and a number of decimals, chosen once for figures shown together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,6 +102,20 @@ pub(crate) fn duration_with_interval(millis: f64, ci: [f64; 2]) -> String {
     format!("{} {}", format.with_unit(millis), format.interval(ci))
 }
 
+/// `2.41 s [2.38, 2.45]`: a median duration and its interval; `2.41 s (2.38 to 2.45)`, the range, of too few trials for
+/// an interval.
+pub(crate) fn summary(summary: &Summary) -> String {
+    let format = TimeFormat::three_digits(summary.median);
+    let median = format.with_unit(summary.median);
+    match summary.ci95 {
+        Some(ci) => format!("{median} {}", format.interval(ci)),
+        None if summary.n < 2 => median,
+        None => {
+            format!("{median} ({} to {})", format.number(summary.min), format.number(summary.max))
+        }
+    }
+}
+
 /// `2.0 s`: the size of a difference between a duration and the baseline's, which sets the digits.
 pub(crate) fn difference(millis: f64, baseline: f64) -> String {
     TimeFormat::three_digits(baseline).difference(millis)
@@ -142,7 +157,7 @@ impl Ratio {
     }
 
     /// Whether the interval contains every ratio, as it does with too few blocks.
-    fn is_anything(self) -> bool {
+    pub(crate) fn is_anything(self) -> bool {
         self.ci == [0.0, f64::INFINITY]
     }
 

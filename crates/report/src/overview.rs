@@ -192,6 +192,14 @@ pub(crate) fn measure(workload: &Workload) -> &'static str {
     }
 }
 
+/// What the tables' times are: medians over trials.
+pub(crate) fn median_of(workload: &Workload) -> String {
+    match deciding_metric(workload) {
+        metric::MEAN_MS => "median over trials of the mean time a call".to_owned(),
+        _ => format!("median {}", measure(workload)),
+    }
+}
+
 /// The times that decide over `cell`, summed up: of a page its load, of calls what their pattern waits for.
 pub(crate) fn load(cell: &CellResult) -> Option<&Summary> {
     cell.metrics.get(deciding_metric(&cell.workload))

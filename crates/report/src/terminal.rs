@@ -5,8 +5,8 @@ use crate::connections::ConnectionSummary;
 use crate::cost::Cost;
 use crate::hue::Hue;
 use crate::markup::is_invisible_control;
-use crate::number::{Percent, TimeFormat};
-use crate::overview::{Group, load, measure};
+use crate::number::{self, Percent};
+use crate::overview::{Group, load, median_of};
 use crate::{Report, answer, command, gates, metrics, words};
 use study::comparison::Verdict;
 use study::experiment::WorkloadKind;
@@ -144,10 +144,12 @@ impl Widths {
 fn columns(report: &Report<'_>, groups: &[&Group<'_>]) -> Option<String> {
     let group = groups.iter().find(|group| group.verdicts.is_some())?;
     let (level, baseline) = (Percent(report.result.family.confidence), &report.result.baseline);
-    let measure = measure(group.workload);
-    Some(format!(
-        "median {measure} [{level} interval], ratio to {baseline} [interval], verdict, difference"
-    ))
+    let median = median_of(group.workload);
+    let shown = match words::without_interval(groups.iter().copied()) {
+        Some(words) => format!("{median} ({words})"),
+        None => format!("{median} [{level} interval]"),
+    };
+    Some(format!("{shown}, ratio to {baseline} [interval], verdict, difference"))
 }
 
 /// The protocols and connections of each contender: on every link, or on the last one where links differ.
@@ -273,8 +275,7 @@ fn exchanges(out: &mut Lines, cell: &CellResult) {
 
 fn time(cell: &CellResult) -> String {
     let Some(load) = load(cell) else { return "not measured".to_owned() };
-    let format = TimeFormat::three_digits(load.median);
-    format!("{} {}", format.with_unit(load.median), format.interval(load.ci95))
+    number::summary(load)
 }
 
 fn ratio(ranked: &Ranked) -> String {

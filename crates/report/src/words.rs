@@ -10,7 +10,7 @@ use study::family::blocks_for_all;
 use study::metric;
 use study::reconcile::Grade;
 use study::result::{CellResult, Exploratory, Pair, Ranked, RunResult, TrialCounts};
-use study::stats::{Modes, Percentile};
+use study::stats::{LEAST_FOR_INTERVAL, Modes, Percentile};
 
 /// The TLS version as experiments name it.
 pub(crate) fn tls_name(tls: Tls) -> &'static str {
@@ -104,11 +104,29 @@ pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
     reason.into_iter().chain(still_needed(comparison)).collect()
 }
 
+/// That medians of so few trials have no interval; None where each has one.
+pub(crate) fn without_interval<'g>(
+    groups: impl IntoIterator<Item = &'g Group<'g>>,
+) -> Option<String> {
+    let cells = groups.into_iter().flat_map(|group| group.cells.iter());
+    let mut summaries = cells.filter_map(|cell| crate::overview::load(cell));
+    summaries.any(|load| load.ci95.is_none()).then(|| {
+        format!(
+            "fewer than {LEAST_FOR_INTERVAL} trials have no interval; in parentheses is their range"
+        )
+    })
+}
+
 /// The joint confidence of the verdicts: over the comparisons with the baseline on one link, and over all comparisons
-/// of the run. Empty where nothing was compared.
+/// of the run. Empty where no comparison has an interval.
 pub(crate) fn confidence(report: &Report<'_>) -> Vec<String> {
     let result = report.result;
     let level = result.family.confidence;
+    let compared = result.verdicts.iter().flat_map(|table| &table.ranking);
+    let mut ratios = compared.filter_map(|ranked| ratio(&ranked.comparison));
+    if ratios.all(Ratio::is_anything) {
+        return Vec::new();
+    }
     let largest = result.verdicts.iter().max_by_key(|table| table.ranking.len());
     let Some(compared) = largest.map(|table| table.ranking.len()).filter(|count| *count > 0) else {
         return Vec::new();
@@ -215,9 +233,10 @@ pub(crate) fn not_measured(report: &Report<'_>, cell: &CellResult) -> Vec<String
 
 /// How often the audit rejected trials of `cell` and their blocks ran again.
 fn ran_again(cell: &CellResult) -> Option<String> {
-    let (refused, heard) = (cell.audited.invalid, cell.audited.trials);
-    (refused > 0 && heard > cell.trials.all())
-        .then(|| format!("{refused} of {heard} attempts were invalid; their blocks were run again"))
+    let (refused, attempts) = (cell.audited.invalid, cell.audited.trials);
+    (refused > 0 && attempts > cell.trials.all()).then(|| {
+        format!("{refused} of {attempts} attempts were invalid; their blocks were run again")
+    })
 }
 
 /// The two groups of the trials of a cell, if they form two.

@@ -99,12 +99,12 @@ pub fn audits(records: &[TrialRecord]) -> BTreeMap<CellId, Vec<&Audit>> {
     cells
 }
 
-/// How many trials of a cell the audit judged and refused.
+/// How many attempts at a cell's trials the audit judged and refused. A block with a refused trial runs again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Audited {
-    /// Trials that it judged.
+    /// Attempts that it judged.
     pub trials: u32,
-    /// Trials that it refused.
+    /// Attempts that it refused.
     pub invalid: u32,
 }
 
@@ -114,7 +114,7 @@ impl Audited {
     pub fn refusal(self) -> Option<String> {
         let Self { trials, invalid } = self;
         (2 * invalid >= trials && invalid >= FEWEST_REFUSED).then(|| {
-            format!("the audit refused {invalid} of {trials} trials: too many for a figure")
+            format!("the audit refused {invalid} of {trials} attempts: too many for a figure")
         })
     }
 

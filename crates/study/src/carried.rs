@@ -37,12 +37,14 @@ impl fmt::Display for Carried {
         let Self { links, blocks, comparisons, baseline, .. } = self;
         let (links, enough) = (links.join(", "), self.enough());
         let many = if *blocks == 1 { "block is" } else { "blocks are" };
-        let them = if *comparisons == 1 { "comparison" } else { "comparisons" };
         let with = match self.kind {
             FamilyKind::WithBaseline => format!("with {baseline}"),
             FamilyKind::AmongOthers => "among the others".to_owned(),
         };
-        let comparisons = format!("the {comparisons} {them} {with} of each workload");
+        let comparisons = match comparisons {
+            1 => format!("the comparison {with} of each workload"),
+            more => format!("the {more} comparisons {with} of each workload"),
+        };
         if self.is_all() {
             write!(f, "{links}: {blocks} {many} enough for {comparisons}")
         } else if *blocks < blocks_for_all(1) {

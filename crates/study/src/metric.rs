@@ -4,6 +4,12 @@ use crate::experiment::WorkloadKind;
 
 /// What is counted, and does not depend on how busy the machine is.
 pub const COUNTS: [&str; 4] = [ROUND_TRIPS, CONNECTIONS, BYTES, RETRANSMITTED];
+/// Whether a metric is a count that a busy machine does not change.
+pub fn is_count(name: &str) -> bool {
+    let by_protocol = name.strip_prefix(CONNECTIONS).is_some_and(|rest| rest.starts_with(':'));
+    by_protocol || COUNTS.contains(&name) || [ROUNDS, RESUMED, PUSHED].contains(&name)
+}
+
 /// When the files that a page needs before it can be painted were there.
 pub const ASSET_TIMES: [&str; 3] = [STYLESHEETS_MS, SCRIPTS_MS, FONTS_MS];
 

@@ -201,8 +201,11 @@ impl Load {
         let streams = self.streams();
         while let Some(arrivals) = &mut self.arrivals
             && let Some(due) = arrivals.next()
-            && let Some(mut request) = self.ledger.arrive(now, due)
         {
+            if self.ledger.pass_over(now, due, arrivals) {
+                continue;
+            }
+            let Some(mut request) = self.ledger.arrive(now, due) else { break };
             arrivals.advance();
             request.target = self.turns[(due.number % self.turns.len() as u64) as usize];
             let server = &mut self.servers[self.homes[request.target]];

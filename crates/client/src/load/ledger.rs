@@ -2,7 +2,7 @@
 //! one rule: a request leaves the ledger once, as an answer or as a fault.
 
 use super::connection::{Outcome, PendingRequest};
-use super::pace::{Due, Stage};
+use super::pace::{Arrivals, Due, Stage};
 use super::plan::{LoadPlan, Pace};
 use super::server::Server;
 use super::tally::{Answered, Fault, Interval, Part, Tally};
@@ -18,6 +18,8 @@ pub(super) struct Ledger {
     duration: Option<Duration>,
     /// Requests that count and are still to be made.
     left: Option<u64>,
+    /// Requests that may wait for a connection.
+    most_waiting: u64,
     /// None until the plan's clock begins.
     clock: Option<Clock>,
     under_way: u64,
@@ -102,6 +104,7 @@ impl Ledger {
             warm_up: plan.warm_up,
             duration: plan.duration,
             left: plan.requests.map(|requests| plan.share.part(requests)),
+            most_waiting: plan.share.part(plan.most_waiting).max(1),
             clock: None,
             under_way: 0,
             queued: 0,
@@ -170,10 +173,7 @@ impl Ledger {
         if time > now || self.phase != Phase::Running {
             return None;
         }
-        let stage = match self.warm_up.is_zero() {
-            true => Some(due.stage),
-            false => due.stage.checked_sub(1),
-        };
+        let stage = self.stage(due);
         if stage.is_some() {
             if !self.may_begin(time) {
                 return None;
@@ -185,6 +185,47 @@ impl Ledger {
         Some(PendingRequest { seen: now, ..request(0, stage, time) })
     }
 
+    /// Whether the next request is to be made when it is due. Where as many wait as may, it is looked at when something
+    /// else happens.
+    pub(super) fn awaits_arrivals(&self) -> bool {
+        self.phase == Phase::Running && !self.is_full()
+    }
+
+    /// Whether as many requests wait as may.
+    fn is_full(&self) -> bool {
+        self.queued >= self.most_waiting
+    }
+
+    /// Where as many requests wait as may: passes over those that are due by now, from `due` on, and counts them.
+    /// Gives whether there were any.
+    pub(super) fn pass_over(&mut self, now: Instant, due: Due, arrivals: &mut Arrivals) -> bool {
+        let Some(clock) = self.clock.as_ref().filter(|_| self.is_full()) else { return false };
+        let (zero, time) = (clock.zero, clock.zero + due.at);
+        let counts = time >= clock.counts_from;
+        // Not over the end of the warm-up, nor over that of the run.
+        let border = if counts { clock.ends_at } else { Some(clock.counts_from) };
+        let until = border.map_or(now, |border| border.min(now));
+        if time >= until || self.phase != Phase::Running {
+            return false;
+        }
+        let skipped = arrivals.skip_until(until.since(zero));
+        let Some(stage) = self.stage(due).filter(|_| counts) else { return true };
+        let counted = self.left.map_or(skipped, |left| left.min(skipped));
+        self.left = self.left.map(|left| left - counted);
+        if let Some(part) = self.tally.stages.get_mut(stage) {
+            part.not_begun += counted;
+        }
+        true
+    }
+
+    /// The stage of the plan that a request is due in; None for the warm-up, which goes before them.
+    fn stage(&self, due: Due) -> Option<usize> {
+        match self.warm_up.is_zero() {
+            true => Some(due.stage),
+            false => due.stage.checked_sub(1),
+        }
+    }
+
     /// Before answers are read: where a request is overdue, they are read late too.
     pub(super) fn note_overdue(&mut self, now: Instant, next: Option<Due>) {
         if let Some(time) = next.and_then(|due| self.time_of(due.at))
@@ -193,6 +234,11 @@ impl Ledger {
         {
             self.absence.note(time, now);
         }
+    }
+
+    /// Whether connections that are lost have anything left to do.
+    pub(super) fn wants_connections(&self) -> bool {
+        self.phase != Phase::Ending && self.left != Some(0) || self.queued > 0
     }
 
     /// Whether one more request that counts may be begun, which is then counted on.

@@ -100,6 +100,15 @@ impl Stage {
         self.lasts.map_or(f64::INFINITY, |lasts| (self.from + self.to) / 2.0 * lasts.as_secs_f64())
     }
 
+    /// Requests due within its first `seconds`.
+    fn mass_by(&self, seconds: f64) -> f64 {
+        let Some(lasts) = self.lasts.map(|lasts| lasts.as_secs_f64()) else {
+            return self.from * seconds;
+        };
+        let seconds = seconds.min(lasts);
+        seconds * (self.from + (self.to - self.from) * seconds / lasts / 2.0)
+    }
+
     /// Seconds after its beginning at which `mass` requests are due: the root of from·t + slope/2·t² = mass, in the
     /// form without cancellation of digits.
     fn time(&self, mass: f64) -> f64 {
@@ -183,6 +192,33 @@ impl Arrivals {
             self.step();
         }
         self.next = self.locate();
+    }
+
+    /// Passes over the requests that are due before `until`, without a step for each; gives how many there were. A
+    /// Poisson process has no memory, so it begins anew at `until`, with the expected number of requests before it.
+    pub(super) fn skip_until(&mut self, until: Duration) -> u64 {
+        if self.next.is_none_or(|next| next.at >= until) {
+            return 0;
+        }
+        let behind = (self.mass_at(until) - self.mass).max(0.0);
+        // The next request is one of them, whatever the rounding says.
+        let skipped = ((behind / self.share.of as f64).ceil() as u64).max(1);
+        self.number += skipped * self.share.of;
+        self.mass = match self.gaps {
+            Gaps::Even => self.number as f64,
+            Gaps::Poisson(_) => {
+                (0..self.share.of).fold(self.mass + behind, |mass, _| mass + self.gap())
+            }
+        };
+        self.next = self.locate();
+        skipped
+    }
+
+    /// Requests that are due by then.
+    fn mass_at(&self, at: Duration) -> f64 {
+        let at = at.as_secs_f64();
+        let begun = self.stages.iter().rfind(|begun| begun.at <= at);
+        begun.map_or(0.0, |begun| begun.mass + begun.stage.mass_by(at - begun.at))
     }
 
     fn step(&mut self) {
@@ -285,6 +321,26 @@ mod tests {
         }
         let parts: Vec<u64> = (0..3).map(|index| Share { index, of: 3 }.part(11)).collect();
         assert_eq!(parts, [4, 4, 3]);
+    }
+
+    #[test]
+    fn requests_that_are_skipped_are_those_due_before_that_time() {
+        let until = Duration::from_millis(1_250);
+        for share in [Share::WHOLE, Share { index: 2, of: 3 }] {
+            let whole = all(&stages("100:1s,50-150:1s"), Spacing::Even, share);
+            let mut arrivals = Arrivals::new(&stages("100:1s,50-150:1s"), Spacing::Even, share);
+            let skipped = arrivals.skip_until(until);
+            let before = whole.iter().filter(|due| due.at < until).count();
+            assert_eq!(skipped, before as u64);
+            assert_eq!(arrivals.next(), Some(whole[before]));
+            assert_eq!(arrivals.skip_until(until), 0);
+        }
+        let spacing = Spacing::Poisson(Seed(3));
+        let mut poisson = Arrivals::new(&stages("1000:2s"), spacing, Share::WHOLE);
+        assert!((999..=1_001).contains(&poisson.skip_until(Duration::from_secs(1))));
+        assert!(poisson.next().unwrap().at >= Duration::from_secs(1));
+        assert!(poisson.skip_until(Duration::from_secs(9)) > 900);
+        assert_eq!(poisson.next(), None);
     }
 
     #[test]

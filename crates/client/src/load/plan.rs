@@ -28,6 +28,9 @@ pub struct LoadPlan {
     pub warm_up: Duration,
     /// How long an answer may take from when its request was due.
     pub timeout: Duration,
+    /// Requests that may be due and wait for a connection, of all engines together. What falls due beyond that is
+    /// counted and not made.
+    pub most_waiting: u64,
     /// This engine's part.
     pub share: Share,
     /// Where WebSockets' masks come from.
@@ -117,6 +120,9 @@ pub enum Exchange {
     },
 }
 
+/// About a hundred megabytes of waiting requests.
+const MOST_WAITING: u64 = 1_000_000;
+
 impl LoadPlan {
     /// A closed loop of one request at a time over one connection, without an end.
     pub fn new(targets: Vec<Target>, access: Access) -> Self {
@@ -129,6 +135,7 @@ impl LoadPlan {
             duration: None,
             warm_up: Duration::ZERO,
             timeout: Duration::from_secs(10),
+            most_waiting: MOST_WAITING,
             share: Share::WHOLE,
             seed: Seed(0),
             access,

@@ -20,7 +20,9 @@ pub enum Fault {
     ConnectRefused,
     /// TCP's or TLS's handshake was not done in time.
     ConnectTimedOut,
-    /// There is no way there, or its name is not known.
+    /// The host's name has no address.
+    UnknownHost,
+    /// There is no way there.
     Unreachable,
     /// No more descriptors.
     NoDescriptors,
@@ -46,9 +48,10 @@ pub enum Fault {
 
 impl Fault {
     /// All of them, in the order in which they are told.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::ConnectRefused,
         Self::ConnectTimedOut,
+        Self::UnknownHost,
         Self::Unreachable,
         Self::NoDescriptors,
         Self::NoPorts,
@@ -67,6 +70,7 @@ impl Fault {
         match self {
             Self::ConnectRefused => "connect-refused",
             Self::ConnectTimedOut => "connect-timed-out",
+            Self::UnknownHost => "unknown-host",
             Self::Unreachable => "unreachable",
             Self::NoDescriptors => "no-descriptors",
             Self::NoPorts => "no-ports",
@@ -151,6 +155,8 @@ pub struct Part {
     pub refused: u64,
     /// Requests that came to no answer.
     pub faults: Faults,
+    /// Requests that were due and never made, because too many waited already.
+    pub not_begun: u64,
     /// Bytes of answers' bodies.
     pub body: u64,
     /// From when a request was due (closed loop: was made) to the last byte of its answer.
@@ -159,7 +165,8 @@ pub struct Part {
 
 impl Part {
     pub(super) fn new() -> Self {
-        Self { answers: 0, refused: 0, faults: Faults::default(), body: 0, latency: Times::new() }
+        let (faults, latency) = (Faults::default(), Times::new());
+        Self { answers: 0, refused: 0, faults, not_begun: 0, body: 0, latency }
     }
 
     /// Requests that ended, in whichever way.
@@ -172,6 +179,7 @@ impl Part {
         self.answers += other.answers;
         self.refused += other.refused;
         self.faults.add(&other.faults);
+        self.not_begun += other.not_begun;
         self.body += other.body;
         self.latency.add(&other.latency);
     }
@@ -184,7 +192,7 @@ impl Part {
     }
 
     fn clear(&mut self) {
-        (self.answers, self.refused, self.body) = (0, 0, 0);
+        (self.answers, self.refused, self.not_begun, self.body) = (0, 0, 0, 0);
         self.faults = Faults::default();
         self.latency.clear();
     }

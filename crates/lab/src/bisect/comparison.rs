@@ -112,7 +112,8 @@ impl Plan {
 
     fn beside(&self) -> PathBuf {
         let folder = self.experiment.parent().unwrap_or(Path::new(""));
-        std::path::absolute(folder.join(".")).unwrap_or_else(|_| folder.to_owned())
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        folder.canonicalize().unwrap_or_else(|_| folder.to_owned())
     }
 
     /// The contender with the declarations of its side.

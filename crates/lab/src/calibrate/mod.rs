@@ -14,7 +14,8 @@ use probe::{ProbeJob, ProbeReport};
 use std::collections::BTreeSet;
 use std::io::Write;
 use std::net::SocketAddr;
-use std::process::{Command, Stdio};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 use study::calibration::{Calibration, LossGauge, RateGauge, RoundTripGauge, Spread, Throughput};
 use trace::{Direction, Fate};
@@ -283,10 +284,23 @@ fn measure(job: GaugeJob) -> Result<GaugeReport, CliError> {
         let _ = stdin.write_all(&text);
     }
     let output = child.wait_with_output().map_err(|error| failed(&error))?;
-    serde_json::from_slice(&output.stdout).map_err(|_| {
-        let said = String::from_utf8_lossy(&output.stderr);
-        failed(&said.trim().trim_start_matches("error: "))
-    })
+    serde_json::from_slice(&output.stdout)
+        .map_err(|_| unmeasured(&what, output.status, &String::from_utf8_lossy(&output.stderr)))
+}
+
+/// The numbers of SIGINT and SIGTERM.
+const INTERRUPT: i32 = 2;
+const TERMINATE: i32 = 15;
+
+/// Why the process that measured `what` gave no result.
+fn unmeasured(what: &str, status: ExitStatus, said: &str) -> CliError {
+    match (said.trim().trim_start_matches("error: "), status.signal()) {
+        ("", Some(INTERRUPT | TERMINATE)) => {
+            CliError::interrupted(format!("calibrating {what} was interrupted"))
+        }
+        ("", _) => CliError::failed(format!("calibrating {what}: its process ended by {status}")),
+        (said, _) => CliError::failed(format!("calibrating {what}: {said}")),
+    }
 }
 
 impl GaugeReport {
@@ -319,4 +333,22 @@ fn spare_since(before: Option<CpuTimes>, own: Duration, elapsed: Duration) -> f6
     let cores = f64::from(crate::machine::cores().max(1));
     let own = own.as_secs_f64() / elapsed.as_secs_f64() / cores;
     (idle + own).min(1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_calibration_that_was_ended_says_why() {
+        let what = "a bare veth pair";
+        let of = |status: i32, said: &str| {
+            unmeasured(what, ExitStatus::from_raw(status), said).to_string()
+        };
+        assert_eq!(of(15, ""), "stopped: calibrating a bare veth pair was interrupted");
+        assert_eq!(of(2, "\n"), "stopped: calibrating a bare veth pair was interrupted");
+        assert!(of(9, "").contains("its process ended by signal: 9"), "{}", of(9, ""));
+        assert!(of(256, "").ends_with("its process ended by exit status: 1"), "{}", of(256, ""));
+        assert_eq!(of(256, "error: no veth\n"), "error: calibrating a bare veth pair: no veth");
+    }
 }

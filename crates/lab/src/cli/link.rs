@@ -211,6 +211,15 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_name_in_unicode_is_taken_as_its_a_label() {
+        assert_eq!(parse_alias("münchen.test").as_deref(), Ok("xn--mnchen-3ya.test"));
+        assert_eq!(parse_alias("MÜNCHEN.test").as_deref(), Ok("xn--mnchen-3ya.test"));
+        for wrong in ["\u{202e}x.test", "mün/chen", "mü nchen", "ü:80", "ü@x"] {
+            assert!(parse_alias(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
     fn exposed_ports_are_read_as_users_write_them() {
         let read =
             |text: &str| text.parse::<Expose>().map(|port| format!("{} {}", port.listen, port.to));

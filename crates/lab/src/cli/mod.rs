@@ -455,8 +455,14 @@ fn parse_limit(text: &str) -> Result<Duration, String> {
     parsed.ok_or_else(|| format!("`{text}` is no time such as 10m, 90s or 1h"))
 }
 
-/// A host's name, as it stands in certificates and in /etc/hosts.
+/// A host's name, as it stands in certificates and in /etc/hosts. One in Unicode becomes its A-label (RFC 5890 §2.3.2.1).
 fn parse_name(text: &str) -> Result<String, String> {
+    if !text.is_ascii() {
+        let url = format!("http://{text}/").parse::<page::Url>();
+        let host =
+            url.ok().map(|url| url.host).filter(|_| !text.contains(['/', ':', '@', '?', '#']));
+        return host.ok_or_else(|| format!("`{text}` is no host name that DNS could have"));
+    }
     // RFC 1123 §2.1, and underscores, which local set-ups use.
     let is_label = |label: &str| {
         !label.is_empty()

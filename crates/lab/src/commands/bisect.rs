@@ -187,7 +187,10 @@ impl Bisection<'_> {
         let of = |(own, _): &&(usize, Compared)| *own == index;
         let compared = self.steps.iter().rev().find(of);
         compared.map_or_else(String::new, |(_, compared)| {
-            format!("evidence: wirelap report {}\n", error::quoted(&compared.run))
+            // Without `..`, where the user's path has some.
+            let run = compared.run.canonicalize();
+            let run = run.as_ref().unwrap_or(&compared.run);
+            format!("evidence: wirelap report {}\n", error::quoted(run))
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::cli::{Inconclusive, LoadArgs};
 use crate::console;
-use crate::error::CliError;
+use crate::error::{CliError, Exit};
 use crate::get::resolve;
 use crate::get::trust::{self, Trusted};
 use crate::load::live::Live;
@@ -32,8 +32,9 @@ const FIRST_RATE: f64 = 1_000.0;
 
 /// Makes the load, and tells what came of it.
 pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
-    let plan = plan(args)?;
-    os::process::raise_descriptors();
+    let mut plan = plan(args)?;
+    let limits = ConnectionLimits { descriptors: os::process::raise_descriptors() };
+    let (threads, limited) = limits.apply(args, &mut plan);
     Backend::from(args.reactor).probe()?;
     let stop = Stop::new()?;
     let interrupts = console::stop_on_interrupt(&stop)?;
@@ -42,12 +43,15 @@ pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
     } else {
         Live::new()
     };
-    let mut bench = Bench { args, plan, stop, live };
-    let (result, ran) = match &args.slo {
+    let is_interrupted = move || interrupts.count() > 0;
+    let mut bench =
+        Bench { args, plan, threads, stop, live, is_interrupted: Box::new(is_interrupted) };
+    let (mut result, ran) = match &args.slo {
         None => bench.run()?,
-        Some(slo) => bench.search(slo, || interrupts.count() > 0)?,
+        Some(slo) => bench.search(slo)?,
     };
     drop(bench);
+    result.warnings.extend(limited);
     tell(args, &result)?;
     if let Some(file) = &args.hdr {
         let span = Duration::from_secs_f64(result.seconds);
@@ -58,6 +62,9 @@ pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
         named_file::write(file, out)?;
     }
     let answer = result.slo.as_ref().map(|slo| slo.answer);
+    if args.slo.is_some() && result.interrupted {
+        return Ok(ExitCode::from(Exit::Interrupted as u8));
+    }
     Ok(match result.connects.opened {
         0 => ExitCode::FAILURE,
         _ => exit_code(answer, args.inconclusive),
@@ -81,28 +88,31 @@ const INCONCLUSIVE: u8 = 4;
 struct Bench<'a> {
     args: &'a LoadArgs,
     plan: LoadPlan,
+    threads: usize,
     stop: Stop,
     live: Live,
+    is_interrupted: Box<dyn Fn() -> bool>,
 }
 
 impl Bench<'_> {
     /// Runs the plan once.
     fn run(&mut self) -> Result<(LoadResult, LoadRun), CliError> {
-        let threads = self.args.threads as usize;
         let started = os::clock::realtime();
         let backend = self.args.reactor.into();
-        let threads = Threads { count: threads, backend, stop: &self.stop };
+        let threads = Threads { count: self.threads, backend, stop: &self.stop };
         let ran = run_plan(&self.plan, threads, &mut self.live)?;
-        let facts = RunFacts { threads: threads.count, seed: self.args.seed.0, started };
+        let facts = RunFacts {
+            threads: threads.count,
+            seed: self.args.seed.0,
+            started,
+            is_interrupted: (self.is_interrupted)(),
+            trusts_any: self.args.insecure,
+        };
         Ok((outcome::result(&self.plan, &ran, facts), ran))
     }
 
     /// Looks for the highest rate that holds `slo`; the run that is told is that of the highest rate that held.
-    fn search(
-        &mut self,
-        slo: &Slo,
-        is_stopped: impl Fn() -> bool,
-    ) -> Result<(LoadResult, LoadRun), CliError> {
+    fn search(&mut self, slo: &Slo) -> Result<(LoadResult, LoadRun), CliError> {
         let probe_time = self.plan.duration.unwrap_or(DURATION) + self.plan.warm_up;
         let mut search = SloSearch::new(slo, self.first_rate(), probe_time);
         console::note(&search.introduction());
@@ -110,13 +120,27 @@ impl Bench<'_> {
             self.pace(rate);
             self.live.entitle(search.title());
             let (result, ran) = self.run()?;
-            if is_stopped() || result.connects.opened == 0 {
+            if result.interrupted {
                 search.stop(result, ran);
+            } else if result.connects.opened == 0 {
+                return Err(self.not_connected(&result));
             } else {
                 self.live.leave(&search.note(result, ran));
             }
         }
         search.finish().ok_or_else(|| CliError::failed("no rate was tried"))
+    }
+
+    /// Why no probe can tell anything.
+    fn not_connected(&self, result: &LoadResult) -> CliError {
+        let reasons = outcome::reasons(&self.plan, result, self.args.insecure);
+        let error = CliError::failed("no connection could be opened, so no rate was tried");
+        match reasons.is_empty() {
+            true => {
+                error.remedy(format!("failed: {}", report::load_errors(&result.connects.errors)))
+            }
+            false => error.remedy(reasons.join("\n")),
+        }
     }
 
     fn first_rate(&self) -> f64 {
@@ -129,6 +153,43 @@ impl Bench<'_> {
     fn pace(&mut self, rate: f64) {
         self.plan.pace =
             Pace::Open { stages: vec![Stage::constant(rate, None)], spacing: spacing(self.args) };
+    }
+}
+
+/// What bounds the number of connections, beside the user.
+struct ConnectionLimits {
+    /// Descriptors that this process may have.
+    descriptors: u64,
+}
+
+/// Descriptors of a process and of each thread that are no connections.
+const OTHER_DESCRIPTORS: (u64, u64) = (10, 4);
+
+impl ConnectionLimits {
+    /// Lowers the plan's connections to what can be of use and can be opened. Gives the number of threads that have a
+    /// connection for each server, and what was limited and why.
+    fn apply(&self, args: &LoadArgs, plan: &mut LoadPlan) -> (usize, Vec<String>) {
+        let (asked, least) = (plan.connections, servers(plan).max(1));
+        let (process, thread) = OTHER_DESCRIPTORS;
+        let free = self.descriptors.saturating_sub(process + thread * u64::from(args.threads));
+        let mut limited = Vec::new();
+        let mut limit = |most: u64, why: &str| {
+            let most = usize::try_from(most).unwrap_or(usize::MAX).max(least);
+            if most < plan.connections {
+                plan.connections = most;
+                limited = vec![format!("{most} of {asked} connections were opened: {why}")];
+            }
+        };
+        let descriptors = self.descriptors;
+        limit(
+            free,
+            &format!("this process may have {descriptors} descriptors; raise `ulimit -n` for more"),
+        );
+        // A warm-up makes as many requests as it has time for.
+        if let Some(requests) = plan.requests.filter(|_| plan.warm_up.is_zero()) {
+            limit(requests, &format!("-n {requests} has no use for more; raise -n for more"));
+        }
+        ((args.threads as usize).min(plan.connections / least).max(1), limited)
     }
 }
 
@@ -252,6 +313,32 @@ fn access(args: &LoadArgs, urls: &[Url], is_echo: bool) -> Result<Access, CliErr
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn limited(line: &str, descriptors: u64) -> (usize, usize, Vec<String>) {
+        use clap::Parser;
+        let line = format!("wirelap load {line} http://127.0.0.1:9/");
+        let cli = crate::cli::Cli::try_parse_from(line.split(' ')).unwrap();
+        let crate::cli::Command::Load(args) = cli.command else { panic!("no load") };
+        let mut plan = plan(&args).unwrap();
+        let (threads, why) = ConnectionLimits { descriptors }.apply(&args, &mut plan);
+        (plan.connections, threads, why)
+    }
+
+    #[test]
+    fn no_more_connections_are_opened_than_there_are_requests_or_descriptors() {
+        let (connections, threads, why) = limited("-c 1000000 -t 4 -n 2", 1 << 20);
+        assert_eq!((connections, threads), (2, 2));
+        assert_eq!(
+            why,
+            ["2 of 1000000 connections were opened: -n 2 has no use for more; raise -n for more"]
+        );
+        let (connections, threads, why) = limited("-c 5000 -t 2 -d 1s", 1_024);
+        assert_eq!((connections, threads), (1_006, 2));
+        assert!(why[0].contains("may have 1024 descriptors; raise `ulimit -n`"), "{why:?}");
+        assert_eq!(limited("-c 10 -n 10", 1_024), (10, 1, Vec::new()));
+        let warm = limited("-c 10 -n 2 --warm-up 1s", 1_024);
+        assert_eq!(warm, (10, 1, Vec::new()));
+    }
 
     #[test]
     fn a_search_without_a_limit_fails_where_that_was_asked_for_alone() {

@@ -87,8 +87,9 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
     if published.len() > 1 {
         let summary = published_page::write(&published)?;
         // What a program reads stays as it is.
-        if !args.json && !args.csv {
-            crate::console::print_coloured(&summary)?;
+        match args.json || args.csv {
+            true => console::note(&format!("summary: {}", summary.page.display())),
+            false => console::print_coloured(&summary.text)?,
         }
     }
     exit_code(args, &ends)
@@ -310,7 +311,8 @@ fn run_trials(
     let waiting = schedule.waiting().count();
     if waiting > 0 {
         let (name, span) = (&header.experiment.name, in_words(estimate.left()));
-        console::note(&format!("{name}: {waiting} trials, {span}"));
+        let count = crate::race::planned::count_in_words(schedule.waiting());
+        console::note(&format!("{name}: {count}, {span}"));
     }
     let mut progress = Progress::new(schedule.waiting(), estimate, args.verbose);
     let outputs = RunOutputs { header, store, progress: &mut progress };
@@ -389,8 +391,8 @@ fn describe(chosen: &Selected, args: &RaceArgs) -> Result<String, CliError> {
     }
     let _ = writeln!(
         text,
-        "{} trials, {}; baseline {}, margin {} %, seed {}",
-        plan.len(),
+        "{}, {}; baseline {}, margin {} %, seed {}",
+        planned.count_in_words(),
         in_words(planned.time(concurrency(args))),
         experiment.baseline,
         experiment.margin * 100.0,

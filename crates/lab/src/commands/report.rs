@@ -31,7 +31,7 @@ fn published(args: &ReportArgs) -> Result<ExitCode, CliError> {
             .remedy("name one folder at a time"));
     }
     let folders: Vec<RunFolder> = args.dirs.iter().map(|dir| RunFolder::open(dir)).collect();
-    crate::console::print_coloured(&published_page::write(&folders)?)?;
+    crate::console::print_coloured(&published_page::write(&folders)?.text)?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -19,6 +19,10 @@ pub(crate) struct RunFacts {
     pub(crate) seed: u64,
     /// When it began, since 1970.
     pub(crate) started: Duration,
+    /// Whether the user ended it before its time.
+    pub(crate) is_interrupted: bool,
+    /// Whether every certificate is trusted (`-k`).
+    pub(crate) trusts_any: bool,
 }
 
 /// The result of a run.
@@ -64,11 +68,13 @@ pub(crate) fn result(plan: &LoadPlan, ran: &LoadRun, facts: RunFacts) -> LoadRes
         received_bytes: tally.received,
         sent_bytes: tally.sent,
         client: cpu(ran),
+        interrupted: facts.is_interrupted,
         warnings: Vec::new(),
         course: ran.course.clone(),
         slo: None,
     };
     result.warnings = warnings(plan, &result);
+    result.warnings.extend(reasons(plan, &result, facts.trusts_any));
     result
 }
 
@@ -102,6 +108,7 @@ fn part(part: &Part) -> PartResult {
         answers: part.answers,
         refused: part.refused,
         errors: faults(&part.faults),
+        not_begun: part.not_begun,
         body_bytes: part.body,
         latency: TimesSummary::of(part.latency.histogram()),
     }
@@ -117,13 +124,13 @@ fn stages(plan: &LoadPlan, tally: &Tally) -> Vec<StageResult> {
     if stages.len() < 2 {
         return Vec::new();
     }
-    let told = stages.iter().zip(&tally.stages);
-    told.map(|(stage, own)| StageResult { rate: stage.to_string(), part: part(own) }).collect()
+    let each = stages.iter().zip(&tally.stages);
+    each.map(|(stage, own)| StageResult { rate: stage.to_string(), part: part(own) }).collect()
 }
 
 fn targets(plan: &LoadPlan, tally: &Tally) -> Vec<TargetResult> {
     let whole = tally.whole();
-    let told = plan.targets.iter().enumerate().map(|(number, target)| {
+    let each = plan.targets.iter().enumerate().map(|(number, target)| {
         let url = target.url.to_string();
         let (method, url) = match &target.exchange {
             Exchange::Http { method, .. } => (method.to_string(), url),
@@ -132,7 +139,7 @@ fn targets(plan: &LoadPlan, tally: &Tally) -> Vec<TargetResult> {
         let own = tally.targets.get(number).unwrap_or(&whole);
         TargetResult { method, url, weight: target.weight, part: part(own) }
     });
-    told.collect()
+    each.collect()
 }
 
 fn cpu(ran: &LoadRun) -> ClientCpu {
@@ -179,8 +186,16 @@ fn warnings(plan: &LoadPlan, result: &LoadResult) -> Vec<String> {
              which its time holds"
         ));
     }
+    let not_begun = result.whole.not_begun;
+    if not_begun > 0 {
+        warnings.push(format!(
+            "{not_begun} requests were due and this client could not begin them: {} waited for a connection \
+             already, the most that it keeps. The figures are of the others; lower --rate, or raise -c and -t",
+            plan.most_waiting
+        ));
+    }
     let opened = result.connects.opened;
-    if opened < plan.connections as u64 {
+    if opened > 0 && opened < plan.connections as u64 {
         warnings.push(format!("{opened} of {} connections could be opened", plan.connections));
     }
     let is_single = result.protocol.as_ref().is_some_and(|spoken| *spoken == Protocol::Http1);
@@ -200,18 +215,58 @@ fn warnings(plan: &LoadPlan, result: &LoadResult) -> Vec<String> {
     warnings
 }
 
+/// What is behind the errors that were met, and what to do about it.
+pub(crate) fn reasons(plan: &LoadPlan, result: &LoadResult, trusts_any: bool) -> Vec<String> {
+    let count = |fault: Fault| {
+        let of = |errors: &BTreeMap<String, u64>| errors.get(fault.name()).copied().unwrap_or(0);
+        of(&result.connects.errors) + of(&result.whole.errors)
+    };
+    let mut hosts: Vec<String> = plan.targets.iter().map(|target| target.url.authority()).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    let hosts = hosts.join(", ");
+    let tls = match trusts_any {
+        true => format!(
+            "{hosts} did not complete TLS's handshake: it may speak another version, or no TLS"
+        ),
+        false => format!(
+            "{hosts} did not complete TLS's handshake: where its certificate is not signed by an authority that \
+             this machine trusts, give the authority's with --cacert FILE, or -k to check none"
+        ),
+    };
+    let reasons = [
+        (
+            Fault::ConnectRefused,
+            format!("{hosts} refused connections: nothing listens there, or its queue is full"),
+        ),
+        (Fault::UnknownHost, format!("no address is known for the name in {hosts}")),
+        (Fault::Tls, tls),
+        (
+            Fault::NoDescriptors,
+            "this process has no descriptor left: lower -c, or raise `ulimit -n`".to_owned(),
+        ),
+        (
+            Fault::NoPorts,
+            "this machine has no local port left: lower -c, keep connections alive, or widen \
+             `sysctl net.ipv4.ip_local_port_range`"
+                .to_owned(),
+        ),
+    ];
+    reasons.into_iter().filter(|(fault, _)| count(*fault) > 0).map(|(_, reason)| reason).collect()
+}
+
 /// What the percentiles leave out, and what they hold that users would not call an answer.
 fn unanswered(result: &LoadResult) -> impl Iterator<Item = String> {
     let whole = &result.whole;
     let share = |count: u64| count as f64 / whole.requests.max(1) as f64;
-    let failed = (share(whole.failed()) >= TOLD_SHARE).then(|| {
+    let failed = (share(whole.failed()) >= WORTH_A_WARNING).then(|| {
         format!(
             "{} of {} requests came to no answer; the percentiles are of answers alone, and would be longer",
             whole.failed(),
             whole.requests
         )
     });
-    let refused = (share(whole.refused) >= TOLD_SHARE).then(|| {
+    let refused = (share(whole.refused) >= WORTH_A_WARNING).then(|| {
         format!(
             "{} of {} answers have a status of 400 or more; their times count in the percentiles, and \
              they in the rate",
@@ -235,7 +290,7 @@ fn behind(plan: &LoadPlan, result: &LoadResult) -> Option<String> {
 }
 
 /// A share of requests without an answer from which percentiles up to the 99th mislead.
-const TOLD_SHARE: f64 = 0.01;
+const WORTH_A_WARNING: f64 = 0.01;
 
 /// In a run of fewer requests the answers that come after its end are a large share.
 const FEW: f64 = 100.0;

@@ -75,6 +75,7 @@ impl<'a> SloSearch<'a> {
             achieved_share: result.answers_per_second / rate,
             requests: whole.ended(),
             errors: whole.faults.total() + whole.refused,
+            not_begun: whole.not_begun,
             client_errors: CLIENT_FAULTS.iter().map(|fault| whole.faults.of(*fault)).sum(),
             busiest_share: result.client.busiest_share,
         });
@@ -103,9 +104,7 @@ impl<'a> SloSearch<'a> {
     /// The search ends here; its last run was not finished, and does not count.
     pub(crate) fn stop(&mut self, result: LoadResult, ran: LoadRun) {
         self.is_stopped = true;
-        if self.last.is_none() {
-            self.last = Some((result, ran));
-        }
+        self.last.get_or_insert((result, ran));
     }
 
     /// The run of the highest rate that held and is not above the limit, with the answer. Where none is, the highest
@@ -131,6 +130,7 @@ impl<'a> SloSearch<'a> {
         let of_rate = |probe: &&Probe| rate.is_none_or(|rate| probe.held && probe.rate == rate);
         let conditions = self.probes.iter().rfind(of_rate).map(|probe| probe.conditions.clone());
         result.slo = Some(slo(conditions.unwrap_or_default()));
+        result.interrupted = self.is_stopped;
         Some((result, ran))
     }
 }

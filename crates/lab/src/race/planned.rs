@@ -33,9 +33,27 @@ impl Planned {
         Estimate::of(trials, &self.surroundings, SideBySide { most, cpu_share: SHARED_CPU })
     }
 
+    /// How many trials it has: see [`count_in_words`].
+    pub(crate) fn count_in_words(&self) -> String {
+        count_in_words(self.trials.iter())
+    }
+
     /// How long all of it takes.
     pub(crate) fn time(&self, concurrency: Concurrency) -> Duration {
         self.estimate(self.trials.iter(), concurrency).left()
+    }
+}
+
+/// `108 trials and 6 warm-ups`. A result counts the trials alone.
+pub(crate) fn count_in_words<'p>(trials: impl Iterator<Item = &'p TrialPlan>) -> String {
+    let (warm_ups, counted): (Vec<_>, Vec<_>) = trials.partition(|trial| trial.warmup);
+    let plural = |count: usize, word: &str| match count {
+        1 => format!("1 {word}"),
+        _ => format!("{count} {word}s"),
+    };
+    match warm_ups.len() {
+        0 => plural(counted.len(), "trial"),
+        more => format!("{} and {}", plural(counted.len(), "trial"), plural(more, "warm-up")),
     }
 }
 

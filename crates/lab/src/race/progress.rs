@@ -30,7 +30,7 @@ impl Progress {
         let mut all = 0;
         for trial in plan {
             leaders.expect(trial);
-            all += 1;
+            all += u64::from(!trial.warmup);
         }
         let bar = ProgressBar::with_draw_target(Some(all), ProgressDrawTarget::stderr());
         if let Ok(style) = ProgressStyle::with_template("{pos}/{len} trials {bar:24} {wide_msg}") {
@@ -43,7 +43,7 @@ impl Progress {
     pub(crate) fn again(&mut self, plan: &[TrialPlan]) {
         let Some(first) = plan.first() else { return };
         plan.iter().for_each(|trial| self.estimate.add(trial));
-        self.bar.inc_length(plan.len() as u64);
+        self.bar.set_position(self.bar.position().saturating_sub(counted(plan)));
         if self.verbose {
             let names = (&first.cell.workload.name, &first.cell.link.name);
             self.say(format!("again {}/{} block {}", names.0, names.1, first.block));
@@ -79,7 +79,7 @@ impl Progress {
     fn leave_out(&mut self, plan: &[TrialPlan]) {
         plan.iter().for_each(|trial| self.estimate.leave_out(trial));
         let length = self.bar.length().unwrap_or(0);
-        self.bar.set_length(length.saturating_sub(plan.len() as u64));
+        self.bar.set_length(length.saturating_sub(counted(plan)));
     }
 
     /// The time is up: these trials do not run.
@@ -116,7 +116,7 @@ impl Progress {
             let word = word(&record.outcome);
             self.say(format!("{word} {}{figure}{reason}", record.plan.key));
         }
-        self.bar.inc(1);
+        self.bar.inc(u64::from(!record.plan.warmup));
         self.tick();
     }
 
@@ -138,6 +138,11 @@ impl Progress {
     pub(crate) fn clear(&self) {
         self.bar.finish_and_clear();
     }
+}
+
+/// Trials that are no warm-ups: what a result counts.
+fn counted(plan: &[TrialPlan]) -> u64 {
+    plan.iter().filter(|trial| !trial.warmup).count() as u64
 }
 
 fn word(outcome: &Outcome) -> &'static str {

@@ -7,18 +7,26 @@ use crate::race::store::{Rows, Store};
 use std::path::PathBuf;
 use study::record::RunHeader;
 
-/// Writes the page beside the first folder and gives what the terminal shows. A page of this name that is there is
-/// replaced.
-pub(crate) fn write(folders: &[RunFolder]) -> Result<String, CliError> {
+/// The page that was written, and what the terminal shows of it.
+pub(crate) struct PublishedSummary {
+    pub(crate) page: PathBuf,
+    pub(crate) text: String,
+}
+
+/// Writes the page beside the first folder. A page of this name that is there is replaced.
+pub(crate) fn write(folders: &[RunFolder]) -> Result<PublishedSummary, CliError> {
     let runs: Vec<(&RunFolder, RunHeader, Rows)> =
         folders.iter().map(read).collect::<Result<_, _>>()?;
     let judged: Vec<Judged<'_>> =
         runs.iter().map(|(folder, header, rows)| Judged::of(folder, header, rows)).collect();
     let reports: Vec<_> = judged.iter().map(Judged::report).collect();
-    let Some(first) = folders.first() else { return Ok(String::new()) };
+    let Some(first) = folders.first() else {
+        return Err(CliError::misuse("a summary is of two runs at least"));
+    };
     let page = beside(first);
     first.write(&page, &report::published_html(&reports))?;
-    Ok(report::published_terminal(&reports, &page.display().to_string()))
+    let text = report::published_terminal(&reports, &page.display().to_string());
+    Ok(PublishedSummary { page, text })
 }
 
 fn read(folder: &RunFolder) -> Result<(&RunFolder, RunHeader, Rows), CliError> {

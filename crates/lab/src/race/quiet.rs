@@ -90,9 +90,7 @@ impl fmt::Display for Busy {
                 write!(f, "this virtual machine's host takes {}", percent(self.stolen))
             }
             Some((name, own)) if *own * 2.0 > self.cores => {
-                // A name from outside cannot set a colour.
-                let name: String = name.chars().filter(|c| !c.is_control()).collect();
-                write!(f, "{name} takes {}", percent(*own))
+                write!(f, "{} takes {}", unit::escape(name), percent(*own))
             }
             _ => write!(f, "other programs together take {}", percent(self.cores)),
         }

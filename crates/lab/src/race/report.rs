@@ -12,7 +12,7 @@ use report::{Colour, LinkText, Report, Style};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use study::estimate::in_words;
-use study::experiment::{Experiment, WorkloadKind, builtin};
+use study::experiment::{Experiment, Server, WorkloadKind, builtin};
 use study::record::RunHeader;
 use study::result::RunResult;
 
@@ -157,6 +157,10 @@ fn full_run(experiment: &Experiment) -> Option<String> {
 }
 
 fn next_command(header: &RunHeader) -> String {
+    // A service that runs already has a race of its own, over other links.
+    if header.experiment.contenders.iter().any(|one| matches!(one.server, Server::Running(_))) {
+        return "wirelap list links".to_owned();
+    }
     let recorded =
         header.experiment.workloads.iter().any(|w| matches!(w.kind, WorkloadKind::Har(_)));
     if recorded {

@@ -62,12 +62,20 @@ fn a_relay_to_a_service_is_charged_to_no_contender() {
         return;
     }
     let bench = Bench::new();
-    bench.write("file", "what stands in it".repeat(3000));
+    bench.write("file", "what stands in it");
     let (mut server, url) = crate::serving::started(&bench);
+    let at = url.trim_end_matches("/file");
+    let contenders = [("h1", "http/1.1"), ("h2", "h2")].map(|(name, transport)| {
+        format!(
+            "[[contenders]]\nname = \"{name}\"\ntransport = \"{transport}\"\nserver = {{ at = \"{at}\" }}\n"
+        )
+    });
+    let toml = "name = \"own\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"h1\"\ntrials = 1\nwarmup = 0\n\
+                [[workloads]]\nkind = \"calls\"\npattern = \"serial\"\ncount = 12\nrequests = [{ path = \"/file\" }]\n";
+    let link = format!("[[links]]\nname = \"{SLOW}\"\n");
+    bench.write("own.toml", format!("{toml}{}{link}", contenders.concat()));
     for (name, folder) in [("KILL", "killed"), ("STOP", "stopped")] {
-        let link = "rtt=20ms,down=5mbit,up=5mbit";
-        let race = ["race", &url, "--links", link, "--contenders", "h1,h2"];
-        let race = [&race[..], &["--trials", "1", "--serial", "--out", folder]].concat();
+        let race = ["race", "own.toml", "--serial", "--out", folder];
         let mut running = bench.start(bench.wirelap(&race));
         running.await_role("near");
         let relay = running.await_role("relay");

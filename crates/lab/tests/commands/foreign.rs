@@ -93,9 +93,7 @@ fn rows_that_compute_without_end_are_not_read() {
             // The views over trials stand in the way of renaming it.
             rows.execute_batch("DROP VIEW metrics; DROP VIEW fetches; DROP VIEW connections")
                 .unwrap();
-            if rows.execute_batch(view).is_err() {
-                continue;
-            }
+            rows.execute_batch(view).unwrap();
             rows.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
         }
         for command in [

@@ -74,6 +74,10 @@ pub(crate) fn remark(change: &CellChange) -> String {
 
 /// How the figures are to be read.
 pub(crate) fn reading(comparison: &RunComparison) -> String {
+    if figures(comparison).all(Ratio::is_anything) {
+        let (a, b) = (&comparison.a, &comparison.b);
+        return format!("Ratios are {b} over {a}. Too few trials for an interval.");
+    }
     format!(
         "Ratios are {} over {}, Hodges-Lehmann with exact Mann-Whitney intervals that hold together with {}. \
          tie: within ±{}. higher, lower: clear of 1.",

@@ -1,14 +1,15 @@
 //! Gates as Markdown, for the summary page of a CI system. The one rule: names are escaped, so that none can break out of
 //! its table cell.
 
-use super::{finding, reading};
+use super::{explanation, ratio_of, reading};
 use study::gate::GateResult;
 
 /// A table of all gates over all places, and how to read it; empty where there are none.
 pub(crate) fn section(gates: &[GateResult]) -> String {
     let Some(reading) = reading(gates) else { return String::new() };
-    let mut out = String::from("\n| gate | workload | link | contender | outcome | ratio |\n");
-    out.push_str("|---|---|---|---|---|---|\n");
+    let mut out =
+        String::from("\n| gate | workload | link | contender | outcome | ratio | why |\n");
+    out.push_str("|---|---|---|---|---|---|---|\n");
     for gate in gates {
         let place = &gate.place;
         let outcome = escaped(gate.outcome.word());
@@ -18,7 +19,8 @@ pub(crate) fn section(gates: &[GateResult]) -> String {
             escaped(&place.link),
             escaped(&place.contender),
             format!("**{outcome}**"),
-            escaped(finding(gate)),
+            escaped(ratio_of(gate).unwrap_or_default()),
+            escaped(explanation(gate).join("; ")),
         ];
         out.push_str(&format!("| {} |\n", cells.join(" | ")));
     }

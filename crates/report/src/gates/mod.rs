@@ -26,10 +26,14 @@ pub(crate) fn place(gate: &GateResult) -> String {
 
 /// The ratio that was judged, with its interval and what explains it.
 pub(crate) fn finding(gate: &GateResult) -> String {
-    let ratio = gate.ratio.zip(gate.interval);
-    let ratio = ratio.map(|(value, ci)| Ratio { value: value.0, ci: ci.map(|end| end.0) });
-    let parts = ratio.map(ratio_text).into_iter().chain(explanation(gate));
+    let parts = ratio_of(gate).into_iter().chain(explanation(gate));
     parts.collect::<Vec<_>>().join("; ")
+}
+
+/// The ratio that was judged, with its interval; None without a figure.
+fn ratio_of(gate: &GateResult) -> Option<String> {
+    let (value, ci) = gate.ratio.zip(gate.interval)?;
+    Some(ratio_text(Ratio { value: value.0, ci: ci.map(|end| end.0) }))
 }
 
 /// What a gate found in one place, for a terminal.

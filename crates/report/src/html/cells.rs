@@ -197,10 +197,11 @@ fn sums(cell: &CellResult, trial: &TrialRecord) -> [String; 7] {
 }
 
 fn summed(summary: &Summary) -> [String; 6] {
-    let values = [summary.median, summary.ci95[0], summary.ci95[1], summary.min, summary.max];
-    let whole = values.iter().all(|value| value.fract() == 0.0);
+    let [low, high] = summary.ci95.map_or([None; 2], |ci95| ci95.map(Some));
+    let values = [Some(summary.median), low, high, Some(summary.min), Some(summary.max)];
+    let whole = values.iter().flatten().all(|value| value.fract() == 0.0);
     let text = |value: f64| if whole { number::count(value) } else { format!("{value:.3}") };
-    let [median, low, high, min, max] = values.map(text);
+    let [median, low, high, min, max] = values.map(|value| value.map_or_else(String::new, text));
     [summary.n.to_string(), median, low, high, min, max]
 }
 

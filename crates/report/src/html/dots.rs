@@ -18,7 +18,7 @@ pub(super) fn dots(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: &
     let trials: Vec<Vec<&TrialRecord>> = cells.iter().map(|cell| report.trials(cell)).collect();
     let loads = trials.iter().flatten().filter_map(|trial| measured_load(trial));
     let is_timed = loads.clone().next().is_some();
-    let intervals = cells.iter().filter_map(|cell| Some(load(cell)?.ci95[1]));
+    let intervals = cells.iter().filter_map(|cell| Some(load(cell)?.ci95?[1]));
     let scale = shared_scale(loads.chain(intervals));
     let bottom = ROW * cells.len() as f64;
     let picture = Picture {
@@ -26,8 +26,10 @@ pub(super) fn dots(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: &
         title: crate::answer::finding(group, report.result.margin),
         description: format!(
             "{}. A dot is a trial; the bar below is the 95 % interval of the median, the mark on it the \
-             median. A cross at the right edge is a trial that failed and ranks as the slowest.",
-            words::sentence_case(measure(group.workload))
+             median{}. A cross at the right edge is a trial that failed and ranks as the slowest.",
+            words::sentence_case(measure(group.workload)),
+            words::without_interval([group])
+                .map_or_else(String::new, |words| format!(" ({words}: there is no bar)")),
         ),
         key: Vec::new(),
         height: bottom + AXIS_HEIGHT,
@@ -80,9 +82,7 @@ fn row(m: &mut Markup, group: &Group<'_>, cell: &CellResult, trials: &[&TrialRec
 }
 
 fn head(m: &mut Markup, group: &Group<'_>, cell: &CellResult, y: f64) {
-    let figures = load(cell)
-        .map(|load| number::duration_with_interval(load.median, load.ci95))
-        .unwrap_or_else(|| "not measured".to_owned());
+    let figures = load(cell).map(number::summary).unwrap_or_else(|| "not measured".to_owned());
     let verdict = match group.ranked(&cell.contender.name) {
         Some(ranked) => {
             let word = ranked.comparison.verdict.word();
@@ -105,8 +105,12 @@ fn head(m: &mut Markup, group: &Group<'_>, cell: &CellResult, y: f64) {
 fn interval(m: &mut Markup, cell: &CellResult, at: &Row) {
     let Some(load) = load(cell) else { return };
     let y = format!("{:.0}", at.top + 59.0);
-    let (low, high) = (at.scale.at(load.ci95[0]), at.scale.at(load.ci95[1]));
-    m.empty("line", &[("class", &"interval"), ("x1", &low), ("x2", &high), ("y1", &y), ("y2", &y)]);
+    if let Some([low, high]) = load.ci95.map(|ci95| ci95.map(|end| at.scale.at(end))) {
+        m.empty(
+            "line",
+            &[("class", &"interval"), ("x1", &low), ("x2", &high), ("y1", &y), ("y2", &y)],
+        );
+    }
     let median = at.scale.at(load.median);
     let (y1, y2) = (format!("{:.0}", at.top + 52.0), format!("{:.0}", at.top + 66.0));
     m.empty(

@@ -48,7 +48,7 @@ pub(super) fn matrix(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
                 },
             );
         }
-        m.element("p", &[("class", &"note")], |m| reading(m, report));
+        m.element("p", &[("class", &"note")], |m| reading(m, report, &compared));
     });
 }
 
@@ -121,8 +121,7 @@ fn compared(m: &mut Markup, group: &Group<'_>, ranked: &Ranked, forest: &Forest)
 
 fn figures(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, cell: &CellResult) {
     if let Some(load) = load(cell) {
-        let text = number::duration_with_interval(load.median, load.ci95);
-        m.line("span", &[("class", &"time")], text);
+        m.line("span", &[("class", &"time")], number::summary(load));
     }
     if let Some(evidence) = words::evidence(cell) {
         m.line("small", &[], evidence);
@@ -148,7 +147,7 @@ fn sign(verdict: Verdict) -> &'static str {
     }
 }
 
-fn reading(m: &mut Markup, report: &Report<'_>) {
+fn reading(m: &mut Markup, report: &Report<'_>, compared: &[&Group<'_>]) {
     let margin = Percent(report.result.margin);
     m.text(format!(
         "A ratio below 1 means less time than {}. Brackets hold {} confidence intervals; those of the ratios hold \
@@ -159,6 +158,9 @@ fn reading(m: &mut Markup, report: &Report<'_>) {
         report.result.baseline,
         Percent(report.result.family.confidence),
     ));
+    if let Some(words) = words::without_interval(compared.iter().copied()) {
+        m.text(format!(" {words}."));
+    }
     for line in words::confidence(report) {
         m.text(format!(" Confidence {line}."));
     }

@@ -43,7 +43,7 @@ const ASSETS: &str = "Medians with 95 % intervals, from the first request to the
                       a browser paints later than this.";
 
 fn time(summary: &Summary) -> String {
-    number::duration_with_interval(summary.median, summary.ci95)
+    number::summary(summary)
 }
 
 fn compared<'g>(

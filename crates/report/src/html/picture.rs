@@ -76,7 +76,9 @@ impl Picture {
                 },
             );
             figures(m);
-            command(m, "Rows", &self.command);
+            if !self.command.is_empty() {
+                command(m, "Rows", &self.command);
+            }
         });
     }
 }

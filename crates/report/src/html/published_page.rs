@@ -5,7 +5,7 @@ use super::published::{findings, open_question};
 use super::ratio_chart::ratio_chart;
 use super::{head, table};
 use crate::markup::Markup;
-use crate::number::{Ratio, duration, duration_with_interval};
+use crate::number::{self, Ratio, duration};
 use crate::{Report, command, published_summary, words};
 use study::published::{Published, PublishedRatio, PublishedSide};
 
@@ -49,7 +49,7 @@ fn measurement(m: &mut Markup, report: &Report<'_>, published: &Published) {
     m.element("dl", &[("class", &"host")], |m| {
         for (name, text) in &published.conditions {
             m.element("div", &[], |m| {
-                m.line("dt", &[], format!("source: {name}"));
+                m.line("dt", &[], condition(name));
                 m.line("dd", &[], text);
             });
         }
@@ -69,6 +69,15 @@ fn measurement(m: &mut Markup, report: &Report<'_>, published: &Published) {
     ratio_chart(m, report, published);
     times(m, published);
     open_question(m, published);
+}
+
+/// What a condition is called. What the source says differs from what we remark on it.
+fn condition(name: &str) -> String {
+    match name {
+        "unknown" => "our remark: what the source leaves open".to_owned(),
+        "implied" => "our remark: what its figures imply".to_owned(),
+        name => format!("source: {name}"),
+    }
 }
 
 fn times(m: &mut Markup, published: &Published) {
@@ -103,7 +112,7 @@ fn row(ratio: &PublishedRatio) -> [String; 8] {
         format!("{:.2}", ratio.published),
         ours,
         sides(&|side| side.published_ms.map(duration)),
-        sides(&|side| side.ours_ms.map(|own| duration_with_interval(own.median, own.ci95))),
+        sides(&|side| side.ours_ms.as_ref().map(number::summary)),
         ratio.trials.to_string(),
         if ratio.reconstructs { "gave the link" } else { "judges" }.to_owned(),
     ]

@@ -42,10 +42,14 @@ fn title(ratios: &[PublishedRatio]) -> String {
         ratios.iter().filter(|ratio| ratio.ours.is_some() && !ratio.reconstructs).collect();
     let near = ours.iter().filter(|ratio| ratio.error.is_some_and(|error| error.abs() <= 0.25));
     let absent = ratios.iter().filter(|ratio| ratio.ours.is_none()).count();
-    let left = if absent > 0 { format!("; {absent} were not run") } else { String::new() };
     if ours.is_empty() {
-        return format!("None of the ratios that judge was run{left}");
+        return "No ratio that judges was run: the published ones alone are drawn".to_owned();
     }
+    let left = match absent {
+        0 => String::new(),
+        1 => "; 1 was not run".to_owned(),
+        more => format!("; {more} were not run"),
+    };
     format!(
         "{} of {} ratios that judge lie within 25 % of the published ones{left}",
         near.count(),
@@ -61,9 +65,13 @@ fn description(ratios: &[PublishedRatio]) -> String {
         [first, ..] => format!("N is {} {}", number::count(first.n as f64), first.unit),
         [] => String::new(),
     };
+    let beyond = match panels(ratios).iter().any(Panel::is_cut) {
+        true => " An arrow: the interval goes on beyond the axis; the table has its end.",
+        false => "",
+    };
     format!(
         "Hollow: published. Filled, with the 95 % interval: measured here. The ratio axis begins at zero; below the line at \
-         1 the contender named first takes less time. {axis}."
+         1 the contender named first takes less time. {axis}.{beyond}"
     )
 }
 
@@ -84,7 +92,7 @@ struct Panel<'a> {
 fn panels(ratios: &[PublishedRatio]) -> Vec<Panel<'_>> {
     let along_n = has_axis(ratios);
     let ends = ratios.iter().flat_map(|ratio| [Some(ratio.published), ratio.ours.map(|own| own.0)]);
-    // An interval that reaches beyond is cut off there.
+    // An interval that reaches beyond is cut off there, with an arrow.
     let top = ends.flatten().filter(|end| end.is_finite()).fold(1.1, f64::max) * 1.12;
     let mut panels: Vec<Panel<'_>> = Vec::new();
     for ratio in ratios {
@@ -102,6 +110,12 @@ fn panels(ratios: &[PublishedRatio]) -> Vec<Panel<'_>> {
 }
 
 impl Panel<'_> {
+    /// Whether an interval ends beyond the axis.
+    fn is_cut(&self) -> bool {
+        let ends = self.ratios.iter().filter_map(|ratio| Some(ratio.ci95?[1].0));
+        ends.into_iter().any(|end| end.is_finite() && end > self.top)
+    }
+
     fn draw(&self, m: &mut Markup, report: &Report<'_>, top: f64) {
         let transform = format!("translate(0 {top:.0})");
         m.element("g", &[("transform", &transform)], |m| {
@@ -238,6 +252,17 @@ impl Panel<'_> {
             // Too few blocks give an interval that contains every ratio, which says nothing.
             if let Some([low, high]) = ratio.ci95.filter(|ci| ci[1].0.is_finite()) {
                 let (y1, y2) = (self.y(low.0), self.y(high.0));
+                if high.0 > self.top {
+                    m.line(
+                        "title",
+                        &[],
+                        format!("its interval ends at {:.2}, beyond the axis", high.0),
+                    );
+                    // A second coordinate system, because lengths in percent and in pixels do not mix in a path.
+                    m.element("svg", &[("class", &"beyond"), ("x", &x), ("y", &y2)], |m| {
+                        m.empty("path", &[("class", &"dot"), ("d", &"M-5 8 L0 0 L5 8 Z")]);
+                    });
+                }
                 m.empty(
                     "line",
                     &[("class", &"reach"), ("x1", &x), ("x2", &x), ("y1", &y1), ("y2", &y2)],
@@ -249,9 +274,12 @@ impl Panel<'_> {
     }
 }
 
-/// The command that shows every trial behind our ratios.
+/// The command that shows every trial behind our ratios; empty without one.
 fn rows_command(report: &Report<'_>, published: &Published) -> String {
     let ran = || published.ratios.iter().filter(|ratio| ratio.ours.is_some());
+    if ran().next().is_none() {
+        return String::new();
+    }
     let names = |name: &dyn Fn(&PublishedRatio) -> Vec<String>| {
         let mut names: Vec<String> = ran().flat_map(name).collect();
         names.sort();

@@ -7,8 +7,13 @@ use crate::terminal::{Lines, padded};
 use study::load::{Checked, Probe, SloAnswer, SloResult};
 
 /// The answer in words, then a line for each probe.
-pub(super) fn objective(out: &mut Lines, slo: &SloResult) {
-    let answer = out.bold(&answer(slo));
+pub(super) fn objective(out: &mut Lines, slo: &SloResult, is_interrupted: bool) {
+    let answer = match (is_interrupted, slo.probes.len()) {
+        (false, _) => answer(slo),
+        (true, 0) => "interrupted during the first probe".to_owned(),
+        (true, probes) => format!("interrupted after probe {probes}; so far {}", answer(slo)),
+    };
+    let answer = out.bold(&answer);
     out.line(&format!("  {}: {answer}", slo.objective));
     if let Some(doubt) = doubt(slo) {
         out.line(&format!("  note: {doubt}"));
@@ -33,10 +38,10 @@ pub(super) fn objective(out: &mut Lines, slo: &SloResult) {
         );
     }
     let others = slo.probes.iter().filter(|probe| probe.reason.is_some());
-    let mut told: Vec<&str> = Vec::new();
+    let mut explained: Vec<&str> = Vec::new();
     for probe in others.filter(|probe| probe.verdict != study::load::Verdict::Missed) {
-        if !told.contains(&probe.verdict.name()) {
-            told.push(probe.verdict.name());
+        if !explained.contains(&probe.verdict.name()) {
+            explained.push(probe.verdict.name());
             let reason = probe.reason.as_deref().unwrap_or_default();
             out.wrapped(
                 &format!("  {}, as at {}: {reason}", probe.verdict.name(), grouped(probe.rate)),

@@ -47,6 +47,32 @@ fn published_ratios_are_hollow_ours_filled_and_absolute_times_stand_below() {
 }
 
 #[test]
+fn an_interval_beyond_the_axis_ends_in_an_arrow_that_the_text_explains() {
+    let mut run = spdy_images();
+    let arrows = |run: &Run| {
+        let page = report::published_html(&[run.report()]);
+        let document = parse(&page);
+        let arrows =
+            elements(&document, "svg").filter(|one| one.attribute("class") == Some("beyond"));
+        (arrows.count(), content(document.root_element()).contains("goes on beyond the axis"))
+    };
+    assert_eq!(arrows(&run), (0, false));
+    let published = run.result.published.as_mut().unwrap();
+    let ratio = published.ratios.iter_mut().find(|ratio| ratio.ours.is_some()).unwrap();
+    ratio.ci95 = Some([study::comparison::Ratio(0.1), study::comparison::Ratio(1e3)]);
+    assert_eq!(arrows(&run), (1, true));
+}
+
+#[test]
+fn our_remarks_on_a_source_are_not_said_to_be_its_own() {
+    let run = spdy_images();
+    let page = report::published_html(&[run.report()]);
+    let text = content(parse(&page).root_element());
+    assert!(text.contains("our remark: what the source leaves open"), "{text}");
+    assert!(text.contains("source: link") && !text.contains("source: unknown"), "{text}");
+}
+
+#[test]
 fn the_terminal_has_a_line_for_each_finding_and_names_the_page() {
     let run = spdy_images();
     let text = report::published_terminal(&[run.report()], "./wirelap-published.html");

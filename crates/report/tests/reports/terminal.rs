@@ -139,7 +139,7 @@ fn what_the_reader_must_know_first_stands_first_and_counts_stand_where_times_can
         first.starts_with("WARNING      The instrument was beyond its limits before the run: "),
         "{first}"
     );
-    assert!(told.lines().nth(1).unwrap().contains("The audit refused 36 of 36 trials"), "{told}");
+    assert!(told.lines().nth(1).unwrap().contains("The audit refused 36 of 36 attempts"), "{told}");
     let later = "but its last render-blocking script is complete 1.1 s later: 2.20 s instead of h1-tls's 1.10 s";
     assert!(told.contains(later), "{told}");
     assert!(told.contains("counted, against h1-tls: 4 round trips against 11 (fewer)"), "{told}");

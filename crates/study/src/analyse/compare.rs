@@ -129,7 +129,7 @@ impl Judge {
         }
         if a.is_unlike(b) {
             let described = |contender: &Contender, Audited { trials, invalid }: Audited| {
-                format!("{invalid} of {trials} trials of {}", contender.name)
+                format!("{invalid} of {trials} attempts of {}", contender.name)
             };
             return finding.withheld(format!(
                 "the audit refused {} and {}: one of the two disturbs what is measured",

@@ -72,6 +72,33 @@ fn metrics_that_do_not_vary_are_judged_and_two_zeros_do_not_differ() {
 }
 
 #[test]
+fn counts_are_judged_where_the_audit_refused_the_times() {
+    let experiment = gated(&["h2/h1 connections<1.01", "h2/h1 load_ms<1.05"]);
+    let mut rows = rows(&experiment, 1.0);
+    let told = |rows: &[TrialRecord]| outcomes(&judged(experiment.clone(), rows));
+    use GateOutcome::{Inconclusive, Passed};
+    for row in &mut rows {
+        row.outcome = Outcome::Invalid { reason: "the machine was busy: 40 %".to_owned() };
+    }
+    assert_eq!(told(&rows), [[Passed; 3], [Inconclusive; 3]].concat());
+    for row in &mut rows {
+        row.outcome = Outcome::Invalid { reason: "it did other work".to_owned() };
+    }
+    assert_eq!(told(&rows), [Inconclusive; 6]);
+}
+
+#[test]
+fn what_a_running_service_uses_is_neither_offered_nor_gated() {
+    let mut experiment = gated(&["server_cpu_ms<1.05"]);
+    assert_eq!(check_gates(&experiment), Ok(()));
+    let service = crate::experiment::RunningService::new("127.0.0.1:1".to_owned());
+    experiment.contenders[0].server = crate::experiment::Server::Running(service);
+    assert!(check_gates(&experiment).unwrap_err().contains("not known"));
+    let other = Experiment { gates: gated(&["nonsense<1"]).gates, ..experiment };
+    assert!(!check_gates(&other).unwrap_err().contains("server_cpu_ms"));
+}
+
+#[test]
 fn what_was_refused_failed_or_is_unsupported_never_passes() {
     let experiment = gated(&["h2/h1 load_ms<1.05"]);
     let judged = |outcome: Outcome, blocks: u32, contender: &str| {

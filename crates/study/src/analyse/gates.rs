@@ -3,7 +3,9 @@
 
 use super::Rows;
 use super::compare::planned_looks;
-use crate::experiment::{Contender, Experiment, LinkChoice, Workload};
+use crate::audit;
+use crate::blocks::Audited;
+use crate::experiment::{Contender, Experiment, LinkChoice, Server, Workload};
 use crate::gate::{Gate, GateError, GateOutcome, GatePlace, GateResult, RatioEvidence, paired};
 use crate::metric;
 use crate::outcome::Outcome;
@@ -25,6 +27,10 @@ struct Asked<'e> {
 /// Whether every gate of `experiment` names contenders and a metric that it has; else which there are.
 pub fn check_gates(experiment: &Experiment) -> Result<(), String> {
     let contenders: Vec<&str> = experiment.contenders.iter().map(|c| c.name.as_str()).collect();
+    let is_running = |contender: &Contender| matches!(contender.server, Server::Running(_));
+    // What a server used is known only of one that wirelap started.
+    let is_known =
+        |name: &str| name != metric::SERVER_CPU_MS || !experiment.contenders.iter().any(is_running);
     for gate in &experiment.gates.gates {
         let pair = gate.pair(&contenders).map_err(|error: GateError| error.to_string())?;
         if pair.is_none() && contenders.len() < 2 {
@@ -33,9 +39,16 @@ pub fn check_gates(experiment: &Experiment) -> Result<(), String> {
                 experiment.baseline
             ));
         }
+        if !is_known(&gate.metric) {
+            return Err(format!(
+                "`{gate}`: what a service that already runs uses is not known; `{}` is of servers that wirelap starts",
+                gate.metric
+            ));
+        }
         if !judged(experiment).any(|workload| metric::is_of(&gate.metric, &workload.kind)) {
             let mut names: Vec<&str> =
                 judged(experiment).flat_map(|workload| metric::names(&workload.kind)).collect();
+            names.retain(|name| is_known(name));
             names.sort_unstable();
             names.dedup();
             let near = crate::nearest(&gate.metric, names.iter().copied());
@@ -139,10 +152,22 @@ impl Asked<'_> {
     /// Why there is no figure to compare.
     fn refusal(&self, rows: &Rows<'_>) -> Option<String> {
         [self.a, self.b].into_iter().find_map(|contender| {
-            let refused = rows.audited(self.workload, self.link, contender).refusal();
+            let refused = self.audited(contender, rows).refusal();
             let refused = refused.map(|reason| format!("{}: {reason}", contender.name));
             refused.or_else(|| self.unsupported(contender, rows))
         })
+    }
+
+    /// How many attempts the audit refused. For a count, those whose times alone it refused stand.
+    fn audited(&self, contender: &Contender, rows: &Rows<'_>) -> Audited {
+        let audited = rows.audited(self.workload, self.link, contender);
+        if !metric::is_count(&self.gate.metric) {
+            return audited;
+        }
+        let rows = rows.cell(self.workload, self.link, contender);
+        let is_untrue = |row: &&&TrialRecord| matches!(&row.outcome, Outcome::Invalid { reason } if !audit::is_about_time(reason));
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        Audited { trials: count(rows.len()), invalid: count(rows.iter().filter(is_untrue).count()) }
     }
 
     fn unsupported(&self, contender: &Contender, rows: &Rows<'_>) -> Option<String> {
@@ -157,10 +182,10 @@ impl Asked<'_> {
 
     /// Why nothing follows from the figures.
     fn withheld(&self, rows: &Rows<'_>) -> Option<String> {
-        let [a, b] = [self.a, self.b].map(|one| rows.audited(self.workload, self.link, one));
+        let [a, b] = [self.a, self.b].map(|one| self.audited(one, rows));
         a.is_unlike(b).then(|| {
             format!(
-                "the audit refused {} of {} trials of {} and {} of {} of {}",
+                "the audit refused {} of {} attempts of {} and {} of {} of {}",
                 a.invalid, a.trials, self.a.name, b.invalid, b.trials, self.b.name
             )
         })
@@ -211,8 +236,14 @@ impl Asked<'_> {
             (false, false) => {}
         }
         let figure = |row: &TrialRecord| {
-            let is_measured = row.outcome == Outcome::Measured;
-            row.metrics.get(&self.gate.metric).copied().filter(|_| is_measured)
+            let speaks = match &row.outcome {
+                Outcome::Measured => true,
+                Outcome::Invalid { reason } => {
+                    metric::is_count(&self.gate.metric) && audit::is_about_time(reason)
+                }
+                Outcome::Failed { .. } | Outcome::Unsupported { .. } => false,
+            };
+            row.metrics.get(&self.gate.metric).copied().filter(|_| speaks)
         };
         let (a, b) = (figure(a)?, figure(b)?);
         // Two that are both 0 do not differ.

@@ -306,7 +306,7 @@ fn unequal_rates_of_invalid_trials_forbid_a_verdict() {
     assert_eq!(
         found.reason.as_deref(),
         Some(
-            "the audit refused 0 of 14 trials of h1 and 6 of 14 trials of h2: one of the two disturbs \
+            "the audit refused 0 of 14 attempts of h1 and 6 of 14 attempts of h2: one of the two disturbs \
              what is measured"
         )
     );
@@ -326,7 +326,7 @@ fn a_cell_of_which_the_audit_refused_half_says_so_instead_of_giving_a_figure() {
     let lan: Vec<_> = result.cells.iter().filter(|cell| cell.link.name == "lan").collect();
     for cell in lan {
         let refused = cell.refused.as_deref().unwrap();
-        assert_eq!(refused, "the audit refused 7 of 14 trials: too many for a figure");
+        assert_eq!(refused, "the audit refused 7 of 14 attempts: too many for a figure");
         assert!(cell.metrics.is_empty() && cell.median_trial.is_none() && cell.samples.is_none());
     }
     for pair in &verdict_on(&result, "lan").pairs {
@@ -450,7 +450,7 @@ fn a_machine_too_busy_for_times_still_gives_counts_and_says_so_first() {
     assert_eq!(found(&result, "h2", "retransmitted_bytes"), Some(MetricVerdict::Same));
     let warning = &result.warnings[0];
     assert!(
-        warning.starts_with("The audit refused 24 of 24 trials of 3 of 9 cells (on 3g)"),
+        warning.starts_with("The audit refused 24 of 24 attempts of 3 of 9 cells (on 3g)"),
         "{warning}"
     );
     // A trial that is invalid for what it did tells nothing of its counts either.

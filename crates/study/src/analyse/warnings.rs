@@ -36,12 +36,12 @@ fn calibrated(calibration: &Calibration) -> Option<String> {
 fn refused(cells: &[CellResult]) -> Option<String> {
     let without: Vec<&CellResult> = cells.iter().filter(|cell| cell.refused.is_some()).collect();
     without.first()?;
-    let judged: u32 = without.iter().map(|cell| cell.audited.trials).sum();
+    let attempts: u32 = without.iter().map(|cell| cell.audited.trials).sum();
     let invalid: u32 = without.iter().map(|cell| cell.audited.invalid).sum();
     let links: BTreeSet<&str> = without.iter().map(|cell| cell.link.name.as_str()).collect();
     let links: Vec<&str> = links.into_iter().collect();
     Some(format!(
-        "The audit refused {invalid} of {judged} trials of {} of {} cells (on {}): these have no times. What was \
+        "The audit refused {invalid} of {attempts} attempts of {} of {} cells (on {}): these have no times. What was \
          counted there (round trips, connections, bytes) is judged all the same.",
         without.len(),
         cells.len(),

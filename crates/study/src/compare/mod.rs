@@ -243,7 +243,7 @@ impl Trials<'_> {
 /// Why nothing follows from the figures of a cell in both runs, although there are some.
 fn withheld(a: &Trials<'_>, b: &Trials<'_>) -> Option<String> {
     let told = |one: &Trials<'_>| {
-        format!("{} of {} trials of {}", one.audited.invalid, one.audited.trials, one.run)
+        format!("{} of {} attempts of {}", one.audited.invalid, one.audited.trials, one.run)
     };
     a.audited
         .is_unlike(b.audited)

@@ -115,7 +115,7 @@ fn runs_of_which_one_was_disturbed_more_often_are_not_judged() {
     let h2 = comparison.changes.iter().find(|change| change.cell.contender == "h2").unwrap();
     assert_eq!(h2.change, Change::Undecided);
     assert!(
-        h2.reason.as_ref().unwrap().contains("0 of 14 trials of a and 6 of 14 trials of b"),
+        h2.reason.as_ref().unwrap().contains("0 of 14 attempts of a and 6 of 14 attempts of b"),
         "{h2:?}"
     );
 }

@@ -8,11 +8,33 @@ use serde::Deserialize;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{self, Deserializer};
 use std::fmt;
+use std::ops::Range;
 use toml::Spanned;
 
 /// A server, by name or by where it listens.
-#[derive(Debug)]
-pub(super) struct ServerField(pub(super) Server);
+#[derive(Debug, Clone)]
+pub(super) struct ServerField {
+    pub(super) server: Server,
+    /// Where the values of a table are in the file, by key.
+    values: Vec<(&'static str, Range<usize>)>,
+}
+
+impl ServerField {
+    /// Where the value of `key` is in the file; None where the file has none.
+    pub(super) fn span(&self, key: &str) -> Option<Range<usize>> {
+        self.values.iter().find(|(own, _)| *own == key).map(|(_, span)| span.clone())
+    }
+}
+
+/// A [`RunningService`] with the places of its values.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RunningServiceFile {
+    at: Spanned<String>,
+    name: Option<Spanned<String>>,
+    ca: Option<Spanned<String>>,
+    insecure: Option<Spanned<bool>>,
+}
 
 /// Requests, in a file or here.
 #[derive(Debug)]
@@ -54,12 +76,25 @@ impl<'de> de::Visitor<'de> for ServerVisitor {
     }
 
     fn visit_str<E: de::Error>(self, name: &str) -> Result<ServerField, E> {
-        Ok(ServerField(Server::Named(name.to_owned())))
+        Ok(ServerField { server: Server::Named(name.to_owned()), values: Vec::new() })
     }
 
     fn visit_map<A: de::MapAccess<'de>>(self, fields: A) -> Result<ServerField, A::Error> {
-        let service = RunningService::deserialize(MapAccessDeserializer::new(fields))?;
-        Ok(ServerField(Server::Running(service)))
+        let file = RunningServiceFile::deserialize(MapAccessDeserializer::new(fields))?;
+        let values = [
+            ("at", Some(file.at.span())),
+            ("name", file.name.as_ref().map(Spanned::span)),
+            ("ca", file.ca.as_ref().map(Spanned::span)),
+            ("insecure", file.insecure.as_ref().map(Spanned::span)),
+        ];
+        let service = RunningService {
+            at: file.at.into_inner(),
+            name: file.name.map(Spanned::into_inner),
+            ca: file.ca.map(Spanned::into_inner),
+            insecure: file.insecure.is_some_and(Spanned::into_inner),
+        };
+        let values = values.into_iter().filter_map(|(key, span)| Some((key, span?))).collect();
+        Ok(ServerField { server: Server::Running(service), values })
     }
 }
 

@@ -65,7 +65,7 @@ impl Reader<'_> {
         let server = file.server.as_ref().map(|field| self.server(field)).transpose()?;
         let mut contenders = Vec::new();
         for one in file.contenders.into_inner() {
-            contenders.push(self.served_contender(one, server.as_ref(), &workloads)?);
+            contenders.push(self.served_contender(one, file.server.as_ref(), &workloads)?);
         }
         let same = file.same.map(|field| self.same(&field, &contenders)).transpose()?;
         Ok(Experiment {
@@ -442,7 +442,7 @@ impl Reader<'_> {
 }
 
 fn is_foreign(server: &Option<Spanned<ServerField>>) -> bool {
-    server.as_ref().is_some_and(|field| !field.get_ref().0.is_origin())
+    server.as_ref().is_some_and(|field| !field.get_ref().server.is_origin())
 }
 
 fn each<F, T>(

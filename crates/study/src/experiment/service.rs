@@ -57,6 +57,21 @@ impl Server {
     }
 }
 
+/// What is wrong with a service, and which of its keys says so.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceFault {
+    /// The key in an experiment's file.
+    pub key: &'static str,
+    /// What is wrong with its value.
+    pub words: String,
+}
+
+impl std::fmt::Display for ServiceFault {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.words)
+    }
+}
+
 impl RunningService {
     /// The service at a place.
     pub fn new(at: String) -> Self {
@@ -64,7 +79,18 @@ impl RunningService {
     }
 
     /// What is wrong with it.
-    pub fn check(&self) -> Result<(), String> {
+    pub fn check(&self) -> Result<(), ServiceFault> {
+        self.check_place().map_err(|words| ServiceFault { key: "at", words })?;
+        match &self.name {
+            Some(name) if !is_name(name) => {
+                let words = format!("`{name}` is no host name such as \"shop.test\"");
+                Err(ServiceFault { key: "name", words })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_place(&self) -> Result<(), String> {
         let (_, place) = self.split();
         let Some((host, port)) = split_port(place) else {
             return Err(format!(
@@ -86,12 +112,7 @@ impl RunningService {
                 "{address} is not of this machine or of its private networks: the way to it would be measured with the link"
             ));
         }
-        match &self.name {
-            Some(name) if !is_name(name) => {
-                Err(format!("`{name}` is no host name such as \"shop.test\""))
-            }
-            _ => Ok(()),
-        }
+        Ok(())
     }
 
     /// What the port is said to speak; None where nothing is said.
@@ -219,9 +240,9 @@ mod tests {
             ("ftp://127.0.0.1:21", "not where a service listens"),
         ] {
             let error = service(at, None).check().unwrap_err();
-            assert!(error.contains(word), "{at}: {error}");
+            assert!(error.key == "at" && error.words.contains(word), "{at}: {error}");
         }
-        assert!(service("127.0.0.1:1", Some("a b")).check().is_err());
+        assert_eq!(service("127.0.0.1:1", Some("a b")).check().unwrap_err().key, "name");
         assert!(service("172.17.0.2:80", Some("[::1]:80")).check().is_ok());
     }
 }

@@ -48,6 +48,31 @@ fn quick_is_the_experiment_of_the_readme() {
 }
 
 #[test]
+fn what_is_wrong_with_a_service_is_shown_at_its_key() {
+    let calls = "kind = \"calls\"\npattern = \"serial\"\ncount = 2\nrequests = [{ path = \"/\" }]";
+    let page = "kind = \"page\"\nimages = [10, 100]\nbytes = [\"5kB\", 100]";
+    let small = SMALL.replacen(page, calls, 1);
+    for (server, key) in [
+        ("{ at = \"nonsense\" }", "\"nonsense\""),
+        ("{ at = \"127.0.0.1:1\", name = \"a b\" }", "\"a b\""),
+        ("{ at = \"http://127.0.0.1:1\", insecure = true }", "true"),
+        ("{ at = \"http://127.0.0.1:1\", ca = \"x.pem\" }", "\"x.pem\""),
+        ("{ at = \"127.0.0.1:1\", nam = \"x\" }", "nam"),
+    ] {
+        // Of one contender, and of all.
+        let own = format!("transport = \"http/1.1\"\nserver = {server}");
+        let one = small.replacen("transport = \"http/1.1\"", &own, 1);
+        let all = small.replacen("baseline", &format!("server = {server}\nbaseline"), 1);
+        for text in [one, all] {
+            let error = text.parse::<Experiment>().unwrap_err();
+            let line = text.lines().nth(error.line - 1).unwrap();
+            assert!(line.starts_with("server = "), "{error}");
+            assert!(line[error.column - 1..].starts_with(key), "{error}");
+        }
+    }
+}
+
+#[test]
 fn a_contender_has_the_own_origin_unless_it_names_a_server() {
     let small: Experiment = SMALL.parse().unwrap();
     assert_eq!(small.contenders[0].foreign_server(), None);

@@ -34,6 +34,8 @@ pub struct ProbeFacts<'a> {
     pub errors: u64,
     /// Of those, the ones that the client's own machine caused: no descriptors, no ports.
     pub client_errors: u64,
+    /// Requests that were due and never begun, because too many waited already.
+    pub not_begun: u64,
     /// The share of its time that the client's busiest thread was busy.
     pub busiest_share: f64,
 }
@@ -93,6 +95,10 @@ impl Slo {
                 facts.busiest_share * 100.0
             );
             reason = Some(reason.map_or(busy.clone(), |reason| format!("{reason}; {busy}")));
+        }
+        if verdict == Verdict::Held && facts.not_begun > 0 {
+            verdict = Verdict::ClientBound;
+            reason = Some(format!("the client could not begin {} requests", facts.not_begun));
         }
         let conditions = judged.into_iter().map(|(checked, ..)| checked).collect();
         Judgement { verdict, reason, conditions }

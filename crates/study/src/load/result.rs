@@ -62,6 +62,9 @@ pub struct LoadResult {
     pub sent_bytes: u64,
     /// What the client itself used, in those seconds.
     pub client: ClientCpu,
+    /// Whether the user ended it before its time.
+    #[serde(default)]
+    pub interrupted: bool,
     /// What makes the figures doubtful.
     pub warnings: Vec<String>,
     /// How it went over time, about a second each.
@@ -132,6 +135,9 @@ pub struct PartResult {
     pub answers: u64,
     /// Of those, answers with a status of 400 or more.
     pub refused: u64,
+    /// Requests that were due and never begun, because a million waited already. They count nowhere else.
+    #[serde(default)]
+    pub not_begun: u64,
     /// Requests without an answer, by kind; kinds that did not occur are not named.
     pub errors: BTreeMap<String, u64>,
     /// Bytes of answers' bodies.

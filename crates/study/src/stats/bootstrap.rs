@@ -7,8 +7,13 @@ use super::Interval;
 use super::order::{median, quantile_of_sorted};
 use unit::Seed;
 
-/// The percentile interval of the median at `confidence`; None of no values.
+/// The percentile interval of the median at `confidence`; None of so few values that their whole range holds it less
+/// often.
 pub fn median_interval(values: &[f64], confidence: f64, seed: Seed) -> Option<Interval> {
+    let outside_range = 2.0 * 0.5_f64.powi(i32::try_from(values.len()).unwrap_or(i32::MAX));
+    if outside_range > 1.0 - confidence {
+        return None;
+    }
     let mut random = seed.random();
     let mut sample = values.to_vec();
     let mut medians = Vec::with_capacity(RESAMPLES);

@@ -70,8 +70,9 @@ pub struct Summary {
     pub n: u32,
     /// Their median.
     pub median: f64,
-    /// Bootstrap percentile interval of the median, 95 %, of this cell alone.
-    pub ci95: [f64; 2],
+    /// Bootstrap percentile interval of the median, 95 %, of this cell alone. None of fewer than six trials: even their
+    /// whole range holds the median less often than that.
+    pub ci95: Option<[f64; 2]>,
     /// The least.
     pub min: f64,
     /// The greatest.
@@ -82,13 +83,17 @@ impl Summary {
     /// Summarises `values`, all finite; None without values.
     pub fn of(values: &[f64], seed: Seed) -> Option<Self> {
         let median = median(values)?;
-        let interval = median_interval(values, CONFIDENCE, seed)?;
+        let interval = median_interval(values, CONFIDENCE, seed);
         let min = values.iter().copied().fold(f64::INFINITY, f64::min);
         let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let ci95 = [interval.low, interval.high];
+        let ci95 = interval.map(|interval| [interval.low, interval.high]);
         Some(Self { n: u32::try_from(values.len()).unwrap_or(u32::MAX), median, ci95, min, max })
     }
 }
+
+/// The fewest trials whose median can have an interval of [`CONFIDENCE`]: all n lie on one side of the true median with
+/// the chance 2 / 2^n.
+pub const LEAST_FOR_INTERVAL: usize = 6;
 
 /// The confidence of every interval, alone or together with its family.
 pub const CONFIDENCE: f64 = 0.95;

@@ -3,8 +3,8 @@
 //! samples of one trial are not independent (Davison and Hinkley, "Bootstrap Methods and their Application", 1997,
 //! §3.8).
 
-use super::CONFIDENCE;
 use super::order::quantile_of_sorted;
+use super::{CONFIDENCE, LEAST_FOR_INTERVAL};
 use hdrhistogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -30,7 +30,7 @@ pub struct Percentile {
     pub share: f64,
     /// The time, in milliseconds, to three digits.
     pub ms: f64,
-    /// Its 95 % interval by resampling trials; None of one trial.
+    /// Its 95 % interval by resampling trials; None of fewer than six.
     pub ci95: Option<[f64; 2]>,
 }
 
@@ -53,7 +53,7 @@ impl Percentiles {
         let at = shares.iter().zip(intervals).map(|(&share, ci95)| Percentile {
             share,
             ms: millis(merged.value_at_quantile(share)),
-            ci95: ci95.filter(|_| !others.is_empty()),
+            ci95: ci95.filter(|_| histograms.len() >= LEAST_FOR_INTERVAL),
         });
         let trials = u32::try_from(histograms.len()).unwrap_or(u32::MAX);
         Some(Self { n, trials, at: at.collect(), max_ms: millis(merged.max()) })

@@ -155,10 +155,23 @@ fn bootstrap_intervals_of_the_median_are_those_of_scipy() {
         close(summary.median, case.median, 1e-12);
         close(quantile(&case.values, 0.9).unwrap(), case.q90, 1e-12);
         let width = case.high - case.low;
-        let [low, high] = summary.ci95;
+        let [low, high] = summary.ci95.unwrap();
         assert!((low - case.low).abs() < 0.15 * width, "{low} {}", case.low);
         assert!((high - case.high).abs() < 0.15 * width, "{high} {}", case.high);
     }
+}
+
+#[test]
+fn a_median_of_fewer_than_six_has_no_interval() {
+    let of = |n: u32| Summary::of(&(0..n).map(f64::from).collect::<Vec<_>>(), Seed(1)).unwrap();
+    for n in 1..6 {
+        assert_eq!((of(n).ci95, of(n).min, of(n).max), (None, 0.0, f64::from(n - 1)));
+    }
+    assert!(of(6).ci95.is_some());
+    let percentiles = |trials| Percentiles::of(&vec![vec![1.0; 20]; trials], Seed(1)).unwrap();
+    assert_eq!(percentiles(5).at[0].ci95, None);
+    assert!(percentiles(6).at[0].ci95.is_some());
+    assert_eq!(LEAST_FOR_INTERVAL, 6);
 }
 
 #[test]

@@ -119,7 +119,8 @@ impl EndPoint for Load {
         if self.ledger.is_finished() {
             return None;
         }
-        let due = self.arrivals.as_ref().and_then(Arrivals::next);
+        let arrivals = self.arrivals.as_ref().filter(|_| self.ledger.awaits_arrivals());
+        let due = arrivals.and_then(Arrivals::next);
         let wanted = match self.wanted.peek() {
             Some(Reverse((due, _))) if self.connecting < CONNECTING => Some(*due),
             _ => None,
@@ -154,7 +155,7 @@ impl Load {
     fn open(&mut self, now: Instant, number: usize) {
         let server = &self.servers[self.connections[number].server];
         let Some(&remote) = server.remotes.get(server.next_remote) else {
-            return self.never_opened(now, number, Fault::Unreachable);
+            return self.never_opened(now, number, Fault::UnknownHost);
         };
         let web_socket = server.web_socket;
         let security = security(&self.config, server.scheme, &server.url.host);
@@ -209,6 +210,9 @@ impl Load {
 
     /// Has the connection opened anew, after a rest where the last one brought nothing.
     fn want_again(&mut self, now: Instant, number: usize) {
+        if !self.ledger.wants_connections() {
+            return;
+        }
         let connection = &mut self.connections[number];
         connection.rest = match connection.answers {
             0 => (connection.rest * 2).clamp(FIRST_REST, LONGEST_REST),

@@ -73,6 +73,23 @@ fn without_keep_alive_each_request_has_a_connection_of_its_own() {
 
 /// A server ends a connection in good order after so many requests, as servers do: nothing is lost by it.
 #[test]
+fn a_connection_that_nothing_is_left_for_is_not_replaced() {
+    struct OneEach;
+    impl Peer for OneEach {
+        fn request(&mut self, now: Instant, nth: usize, _own: usize) -> Vec<(Instant, Deed)> {
+            // The last answer is late, so that the other connections end before it.
+            let answered = now + ms(if nth == 3 { 500 } else { 1 });
+            vec![(answered, Deed::Says(OK.to_vec())), (answered + ms(1), Deed::Ends)]
+        }
+    }
+    let plan = LoadPlan { requests: Some(4), connections: 4, ..plan() };
+    let mut world = World::new(plan, OneEach);
+    world.go();
+    assert_eq!(world.connects(), 4);
+    assert_eq!(world.into_tally().whole().answers, 4);
+}
+
+#[test]
 fn a_connection_that_is_used_up_is_replaced_without_a_fault() {
     struct Tired;
     impl Peer for Tired {

@@ -84,6 +84,22 @@ fn the_warm_up_goes_at_the_first_rate_and_is_counted_apart() {
 }
 
 #[test]
+fn requests_beyond_what_may_wait_are_counted_and_not_kept() {
+    let spacing = [Spacing::Even, Spacing::Poisson(Seed(5))];
+    for (spacing, warm_up) in spacing.into_iter().zip([ms(0), ms(5)]) {
+        let stages = vec!["1000000".parse().unwrap()];
+        let duration = Some(ms(300));
+        let plan = LoadPlan { pace: Pace::Open { stages, spacing }, duration, warm_up, ..plan() };
+        let (tally, _) =
+            World::run(LoadPlan { most_waiting: 50, ..plan }, Queue::new(ms(1), NEVER));
+        let whole = tally.whole();
+        assert!((250..=400).contains(&whole.ended()), "{}", whole.ended());
+        let due = (whole.ended() + whole.not_begun) as f64;
+        assert!((due / 3e5 - 1.0).abs() < 0.01, "{due}");
+    }
+}
+
+#[test]
 fn a_poisson_schedule_follows_from_its_seed() {
     let spacing = Spacing::Poisson(Seed(5));
     let stages = vec!["200:5s".parse().unwrap()];

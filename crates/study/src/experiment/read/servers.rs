@@ -11,13 +11,16 @@ use toml::Spanned;
 
 impl Reader<'_> {
     pub(super) fn server(&self, field: &Spanned<ServerField>) -> Result<Server, ExperimentError> {
-        match &field.get_ref().0 {
+        match &field.get_ref().server {
             Server::Named(name) => {
                 let name = Spanned::new(field.span(), name.clone());
                 self.named("server", &name).map(Server::Named)
             }
             Server::Running(service) => {
-                service.check().map_err(|words| self.fault(field.span(), words))?;
+                service.check().map_err(|fault| {
+                    let span = field.get_ref().span(fault.key).unwrap_or(field.span());
+                    self.fault(span, fault.words)
+                })?;
                 Ok(Server::Running(service.clone()))
             }
         }
@@ -27,13 +30,13 @@ impl Reader<'_> {
     pub(super) fn served_contender(
         &self,
         mut file: ContenderFile,
-        usual: Option<&Server>,
+        usual: Option<&Spanned<ServerField>>,
         workloads: &[Workload],
     ) -> Result<Contender, ExperimentError> {
-        let span = file.server.as_ref().map_or(file.transport.span(), Spanned::span);
         if let (None, Some(usual)) = (&file.server, usual) {
-            file.server = Some(Spanned::new(span.clone(), ServerField(usual.clone())));
+            file.server = Some(usual.clone());
         }
+        let span = file.server.as_ref().map_or(file.transport.span(), Spanned::span);
         let server = file.server.as_ref().map(|field| self.server(field)).transpose()?;
         let fault = |words: String| Err(self.fault(span.clone(), words));
         let Some(Server::Running(service)) = server else {
@@ -43,8 +46,14 @@ impl Reader<'_> {
             return self.contender(file);
         };
         self.not_ours(&file)?;
-        if let Some(words) = cannot_serve(&file, &service, workloads) {
-            return fault(words);
+        if let Some((key, words)) = cannot_serve(&file, &service, workloads) {
+            let span = match key {
+                "transport" => file.transport.span(),
+                key => {
+                    file.server.as_ref().and_then(|field| field.get_ref().span(key)).unwrap_or(span)
+                }
+            };
+            return Err(self.fault(span, words));
         }
         let is_said = !matches!(file.tls, TlsFile::Auto);
         let contender = self.contender(file)?;
@@ -89,35 +98,37 @@ impl Reader<'_> {
     }
 }
 
-/// Why a service that already runs cannot be this contender's server; None where it can.
+/// Why a service that already runs cannot be this contender's server, and the key that says so; None where it can.
 fn cannot_serve(
     file: &ContenderFile,
     service: &RunningService,
     workloads: &[Workload],
-) -> Option<String> {
+) -> Option<(&'static str, String)> {
     let place = service.place();
     if *file.transport.get_ref() == Transport::H3 {
-        return Some(format!("{place} is bridged by TCP, and `h3` is over UDP"));
+        return Some(("transport", format!("{place} is bridged by TCP, and `h3` is over UDP")));
     }
     let is_clear =
         matches!(file.tls, TlsFile::None) || service.port_kind() == Some(PortKind::Clear);
     if is_clear && (service.ca.is_some() || service.insecure) {
-        return Some(format!("`ca` and `insecure` are TLS's, and {place} is asked in the clear"));
+        let key = if service.ca.is_some() { "ca" } else { "insecure" };
+        let words = format!("`ca` and `insecure` are TLS's, and {place} is asked in the clear");
+        return Some((key, words));
     }
     if service.ca.is_some() && service.insecure {
-        return Some(
-            "`insecure` believes any certificate: `ca` would count for nothing".to_owned(),
-        );
+        let words = "`insecure` believes any certificate: `ca` would count for nothing";
+        return Some(("ca", words.to_owned()));
     }
     let other = workloads.iter().find(|workload| match &workload.kind {
         WorkloadKind::Calls(calls) => calls.requests.is_none(),
         _ => true,
     })?;
-    Some(format!(
+    let words = format!(
         "{place} has what it has, and `{}` asks for what wirelap makes: a service that already runs answers \
          `calls` with `requests`",
         other.name
-    ))
+    );
+    Some(("at", words))
 }
 
 /// Why a server that wirelap starts cannot answer the workloads; None where it can.

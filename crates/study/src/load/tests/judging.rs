@@ -22,6 +22,7 @@ fn facts<'a>(latency: &'a Histogram<u64>, lateness: &'a Histogram<u64>) -> Probe
         requests: latency.len(),
         errors: 0,
         client_errors: 0,
+        not_begun: 0,
         busiest_share: 0.2,
     }
 }
@@ -36,6 +37,15 @@ fn an_objective_holds_where_every_condition_does() {
     assert_eq!(holds(&times(1..=100), 0), [true, true, true]);
     assert_eq!(holds(&times(1..=100), 1), [true, true, false]);
     assert_eq!(holds(&times(20..=119), 0), [false, false, true]);
+}
+
+#[test]
+fn a_client_that_could_not_begin_what_was_due_is_the_limit() {
+    let slo: Slo = "p90<95ms".parse().unwrap();
+    let times = times(1..=100);
+    let judged = slo.judge(&ProbeFacts { not_begun: 7, ..facts(&times, &times) });
+    assert_eq!(judged.verdict, Verdict::ClientBound);
+    assert_eq!(judged.reason.unwrap(), "the client could not begin 7 requests");
 }
 
 #[test]

@@ -52,7 +52,7 @@ const CONNECTIONS: usize = 8;
 const ECHO: usize = 64 * 1024;
 const ECHOES: usize = 256 * 1024;
 
-/// Inputs that are known to break the bound: documents of `/page` are made whole.
+/// Inputs that are dropped: `/page` broke the bound while its documents were made whole.
 const EXCLUDED: [&[u8]; 1] = [b"/page"];
 
 /// Files without a disk: small, empty, large, and what cannot be read.

@@ -1,27 +1,6 @@
 //! A chunked body is the same however it is cut.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use wire::Fields;
-use wire::h1::{ChunkPart, ChunkedDecoder, Error, Limits};
+use fuzzing::target;
 
-fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Result<(Vec<u8>, Option<Fields>), Error> {
-    let mut decoder = ChunkedDecoder::new(Limits::default());
-    let (mut body, mut trailers) = (Vec::new(), None);
-    for mut piece in pieces {
-        while let Some(part) = decoder.decode(&mut piece)? {
-            match part {
-                ChunkPart::Data(data) => body.extend_from_slice(data),
-                ChunkPart::End(fields) => trailers = Some(fields),
-            }
-        }
-    }
-    Ok((body, trailers))
-}
-
-fuzz_target!(|input: (u8, &[u8])| {
-    let (size, bytes) = input;
-    let whole = read(std::iter::once(bytes));
-    let cut = read(bytes.chunks(usize::from(size).max(1)));
-    assert_eq!(whole.map_err(|error| error.rule), cut.map_err(|error| error.rule));
-});
+libfuzzer_sys::fuzz_target!(|input: &[u8]| target("h1_chunked").expect("a target of this name")(input));

@@ -1,28 +1,6 @@
 //! A client under arbitrary bytes: after the end of input it is closed.
 #![no_main]
 
-use endpoint::SendBuf;
-use libfuzzer_sys::fuzz_target;
-use proto::h1::{Client, ClientSettings};
-use proto::{ClientConnection, ByteStreamConnection, Connection, ConnectionState, Fin, RequestHead, Scheme};
-use trace::Tracer;
-use unit::Instant;
+use fuzzing::target;
 
-fuzz_target!(|input: (u8, &[u8])| {
-    let (size, bytes) = input;
-    let now = Instant::ZERO;
-    let mut client = Client::new(now, ClientSettings::default(), Tracer::off());
-    let mut out = SendBuf::new();
-    for mut piece in bytes.chunks(usize::from(size).max(1)) {
-        if client.available_streams() > 0 {
-            let head = RequestHead::get(Scheme::Http, "h", "/");
-            client.request(now, &head, Fin::Last).expect("a stream is free");
-            client.poll_transmit(now, &mut out, 1000);
-        }
-        while client.handle_bytes(now, &mut piece).is_some() {}
-        assert!(piece.is_empty());
-    }
-    client.handle_eof(now);
-    while client.handle_bytes(now, &mut &[][..]).is_some() {}
-    assert_eq!(client.state(), ConnectionState::Closed);
-});
+libfuzzer_sys::fuzz_target!(|input: &[u8]| target("h1_client").expect("a target of this name")(input));

@@ -1,18 +1,6 @@
 //! Any file gives a page or an error, with and without dependencies; a page can be served and loaded.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use page::har::{self, Dependencies, HarOptions};
+use fuzzing::target;
 
-fuzz_target!(|file: &[u8]| {
-    for dependencies in [Dependencies::Inferred, Dependencies::Flat] {
-        let options = HarOptions { dependencies, ..HarOptions::default() };
-        if let Ok(recording) = har::parse(file, options) {
-            let table = recording.page.table();
-            for resource in recording.page.resources() {
-                assert!(table.answer(&resource.url.host, &resource.url.path).is_some());
-            }
-            assert!(!recording.assumptions.sentences().is_empty());
-        }
-    }
-});
+libfuzzer_sys::fuzz_target!(|input: &[u8]| target("har").expect("a target of this name")(input));

@@ -2,28 +2,6 @@
 //! TCP one in order.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use wire::ip::{Packet, Segments};
+use fuzzing::target;
 
-fuzz_target!(|input: (u16, &[u8])| {
-    let (size, bytes) = input;
-    let Ok(packet) = Packet::parse(bytes) else { return };
-    let (_, mark) = (packet.flow(), packet.tcp_mark());
-    let Ok(mut segments) = Segments::of(bytes, usize::from(size)) else { return };
-    let (mut out, mut payload) = (Vec::new(), 0_u64);
-    loop {
-        out.clear();
-        if !segments.write_next(&mut out) {
-            break;
-        }
-        let segment = Packet::parse(&out).expect("a segment is a packet");
-        assert_eq!(
-            (segment.source(), segment.destination()),
-            (packet.source(), packet.destination())
-        );
-        payload += segment.tcp_mark().map_or(0, |mark| u64::from(mark.payload));
-    }
-    if let Some(mark) = mark {
-        assert_eq!(payload, u64::from(mark.payload));
-    }
-});
+libfuzzer_sys::fuzz_target!(|input: &[u8]| target("ip_segments").expect("a target of this name")(input));

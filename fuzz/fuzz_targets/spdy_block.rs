@@ -1,35 +1,6 @@
 //! SPDY header blocks: any bytes give fields within the limit or an error, and what is written is read.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use wire::spdy::{BlockError, Decoder, Effort, Encoder};
+use fuzzing::target;
 
-fuzz_target!(|input: (&[u8], Vec<Vec<(String, String)>>)| {
-    let (bytes, lists) = input;
-    let mut decoder = Decoder::new();
-    for block in bytes.chunks(64) {
-        let mut size = 0;
-        let outcome = decoder.decode(block, 4096, |field| size += field.value.len());
-        assert!(size <= 4096);
-        if matches!(outcome, Err(BlockError::Compression(_))) {
-            break;
-        }
-    }
-    for effort in [Effort::Zlib(6), Effort::Fields] {
-        round(&lists, effort);
-    }
-});
-
-fn round(lists: &[Vec<(String, String)>], effort: Effort) {
-    let (mut encoder, mut decoder) = (Encoder::new(effort), Decoder::new());
-    for list in lists {
-        let wanted = |(name, value): &&(String, String)| !name.is_empty() && !value.contains('\0');
-        let mut block = Vec::new();
-        encoder.begin();
-        for (name, value) in list.iter().filter(wanted) {
-            encoder.field(name.as_bytes(), value.as_bytes());
-        }
-        encoder.finish(&mut block);
-        decoder.decode(&block, 1 << 20, |_| {}).expect("our own block");
-    }
-}
+libfuzzer_sys::fuzz_target!(|input: &[u8]| target("spdy_block").expect("a target of this name")(input));

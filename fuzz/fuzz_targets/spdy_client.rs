@@ -2,36 +2,6 @@
 //! input it is closed.
 #![no_main]
 
-use endpoint::SendBuf;
-use libfuzzer_sys::fuzz_target;
-use proto::schedule::RoundRobin;
-use proto::spdy::{Client, Settings, Version};
-use proto::{ClientConnection, ByteStreamConnection, Connection, ConnectionState, Event, Fin, RequestHead, Scheme};
-use trace::Tracer;
-use unit::Instant;
+use fuzzing::target;
 
-fuzz_target!(|input: (u8, &[u8])| {
-    let (size, bytes) = input;
-    let now = Instant::ZERO;
-    let settings = Settings { enable_push: true, ..Settings::client(Version::V3_1) };
-    let mut client = Client::new(now, settings, Box::new(RoundRobin::default()), Tracer::off());
-    let head = RequestHead::get(Scheme::Http, "a.test", "/");
-    client.request(now, &head, Fin::More).expect("a stream is free");
-    let mut out = SendBuf::new();
-    let mut hear = |client: &mut Client, mut piece: &[u8]| {
-        while let Some(event) = client.handle_bytes(now, &mut piece) {
-            if let Event::Data { stream, data, .. } = event {
-                client.consume(stream, data.len());
-            }
-        }
-        assert!(piece.is_empty());
-        client.poll_transmit(now, &mut out, 1000);
-        out.clear();
-    };
-    for piece in bytes.chunks(usize::from(size).max(1)) {
-        hear(&mut client, piece);
-    }
-    client.handle_eof(now);
-    hear(&mut client, b"");
-    assert_eq!(client.state(), ConnectionState::Closed);
-});
+libfuzzer_sys::fuzz_target!(|input: &[u8]| target("spdy_client").expect("a target of this name")(input));

@@ -1,18 +1,6 @@
 //! A SPDY frame that is read can be written and read again.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use wire::spdy::{Frame, FrameHeader, HEADER_LENGTH};
+use fuzzing::target;
 
-fuzz_target!(|bytes: &[u8]| {
-    let Some((header, payload)) = bytes.split_first_chunk::<HEADER_LENGTH>() else { return };
-    let mut header = FrameHeader::parse(header);
-    assert_eq!(FrameHeader::parse(&header.bytes()), header);
-    header.length = payload.len() as u32;
-    if let Ok(frame) = Frame::parse(header, payload) {
-        let mut again = Vec::new();
-        frame.encode(&mut again);
-        let (header, payload) = again.split_first_chunk::<HEADER_LENGTH>().expect("a header");
-        assert_eq!(Frame::parse(FrameHeader::parse(header), payload), Ok(frame));
-    }
-});
+libfuzzer_sys::fuzz_target!(|input: &[u8]| target("spdy_frames").expect("a target of this name")(input));

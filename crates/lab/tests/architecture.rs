@@ -3,7 +3,7 @@
 //! - [`PLAN`] lists for each crate the crates that it may use. An edge that is not listed fails, and so does a listed
 //!   one that Cargo.toml lacks or that no source file uses.
 //! - Within a crate, no circle of imports goes through a folder beside lib.rs: its folders can be read one after another.
-//! - `unsafe` code is in `os` alone.
+//! - `unsafe` code is in `os` alone, but for the allocator of `fuzzing`, which counts.
 
 #![allow(clippy::unwrap_used)]
 
@@ -21,6 +21,23 @@ const PLAN: &[(&str, &[&str])] = &[
     ("unit", &[]),
     // For tests alone: nothing depends on it otherwise.
     ("testing", &[]),
+    // What the fuzz targets do with their input: nothing depends on it.
+    (
+        "fuzzing",
+        &[
+            "client",
+            "endpoint",
+            "link",
+            "origin",
+            "page",
+            "proto",
+            "secure",
+            "trace",
+            "transport",
+            "unit",
+            "wire",
+        ],
+    ),
     ("trace", &["unit"]),
     ("wire", &["trace"]),
     ("link", &["trace", "unit"]),
@@ -100,11 +117,13 @@ fn no_circle_of_imports_goes_through_a_folder() {
 }
 
 #[test]
-fn unsafe_code_is_allowed_in_os_alone() {
+fn unsafe_code_is_allowed_in_os_and_the_counting_allocator_alone() {
     for (krate, _) in PLAN.iter().filter(|(krate, _)| *krate != "os") {
         for (file, text) in imports::sources(&source_folder(krate)) {
+            let is_allocator = *krate == "fuzzing" && file.ends_with("heap.rs");
             let file = file.display();
-            assert!(!text.contains("allow(unsafe_code)"), "{krate}: {file} allows unsafe code");
+            let allows = text.contains("allow(unsafe_code)");
+            assert!(!allows || is_allocator, "{krate}: {file} allows unsafe code");
         }
     }
 }

@@ -20,6 +20,7 @@ pub(crate) const NOT_FOUND: Status = status(404);
 pub(crate) const METHOD_NOT_ALLOWED: Status = status(405);
 pub(crate) const PRECONDITION_FAILED: Status = status(412);
 pub(crate) const CONTENT_TOO_LARGE: Status = status(413);
+pub(crate) const URI_TOO_LONG: Status = status(414);
 pub(crate) const RANGE_NOT_SATISFIABLE: Status = status(416);
 pub(crate) const NOT_IMPLEMENTED: Status = status(501);
 pub(crate) const UNAVAILABLE: Status = status(503);

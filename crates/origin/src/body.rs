@@ -3,6 +3,7 @@
 use crate::files::File;
 use bytes::Bytes;
 use endpoint::FilePart;
+use page::SyntheticHtml;
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
@@ -15,6 +16,8 @@ pub(crate) enum Body {
     Bytes(Bytes),
     /// Pseudo-random bytes of a seed.
     Noise { seed: Seed, left: Range<u64> },
+    /// A synthetic page, made as it is sent.
+    Page(Box<SyntheticHtml>),
     /// A piece of a file.
     File { file: Rc<dyn File>, left: Range<u64> },
     /// One after another.
@@ -30,6 +33,9 @@ pub(crate) struct Broken;
 /// costs more than a copy (docs/performance.md, "What helped").
 const UNSEEN_FROM: usize = 32 * 1024;
 
+/// Bytes of a synthetic page that are made at a time: a peer that asks and leaves has cost no more.
+const PAGE_PIECE: usize = 16 * 1024;
+
 impl Body {
     pub(crate) fn empty() -> Self {
         Self::Bytes(Bytes::new())
@@ -39,8 +45,21 @@ impl Body {
     pub(crate) fn left(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
+            Self::Page(html) => html.left(),
             Self::Noise { left, .. } | Self::File { left, .. } => left.end - left.start,
             Self::Sequence(bodies) => bodies.iter().map(Self::left).sum(),
+        }
+    }
+
+    /// Whether its pieces take memory of their own while they wait to be sent. Those of files that are kept in memory
+    /// and of noise are shared by all who send them.
+    pub(crate) fn is_made(&self) -> bool {
+        match self {
+            Self::Bytes(bytes) => bytes.len() > PAGE_PIECE,
+            Self::Noise { .. } => false,
+            Self::Page(_) => true,
+            Self::File { file, .. } => !file.is_held(),
+            Self::Sequence(bodies) => bodies.iter().any(Self::is_made),
         }
     }
 
@@ -65,6 +84,7 @@ impl Body {
                 left.start += piece.len() as u64;
                 Ok(Bytes::from_static(piece))
             }
+            Self::Page(html) => Ok(html.next(limit.min(PAGE_PIECE)).into()),
             Self::File { file, left } => {
                 // A file in memory is sent in one call with its head: nothing is copied for it.
                 let limit = if file.is_held() { usize::MAX } else { limit };

@@ -1,5 +1,6 @@
 //! The settings of an origin: plain values, a copy for each thread.
 
+use crate::budget::BudgetLimits;
 use crate::wall_clock::WallClock;
 use page::Table;
 use proto::schedule::Policy;
@@ -80,10 +81,24 @@ pub struct Limits {
     pub echoes: usize,
     /// For an echo at its limit of which nothing is read.
     pub echo_stall: Duration,
+    /// Bytes that one connection may hold: bodies and echoes that wait to be sent, messages of WebSockets. Above it the
+    /// exchange that holds most is reset. Enough for a message of 16 MiB and its echo.
+    pub held_by_connection: usize,
+    /// Bytes that all connections of a peer's address (IPv6: 64 bits of it) may hold in a thread. Above it the one that
+    /// holds most is reset.
+    pub held_by_peer: usize,
+    /// The same for all connections of a thread. At half of it new WebSockets are opened without compression.
+    pub held: usize,
     /// With a request under way, but without a byte in either direction.
     pub stall: Duration,
     /// Time for the requests in progress when the origin is stopped.
     pub drain: Duration,
+}
+
+impl Limits {
+    pub(crate) fn budgets(&self) -> BudgetLimits {
+        BudgetLimits { thread: self.held, peer: self.held_by_peer }
+    }
 }
 
 impl Default for Limits {
@@ -96,6 +111,9 @@ impl Default for Limits {
             echo: 16 * 1024 * 1024,
             echoes: 64 * 1024 * 1024,
             echo_stall: Duration::from_secs(10),
+            held_by_connection: 48 * 1024 * 1024,
+            held_by_peer: 96 * 1024 * 1024,
+            held: 128 * 1024 * 1024,
             stall: Duration::from_secs(120),
             drain: Duration::from_secs(10),
         }

@@ -1,8 +1,9 @@
 //! One accepted connection: its transport, the session above it, and its time-outs.
 
 use crate::access::OpenedRecord;
+use crate::budget::PeerAddress;
 use crate::config::Limits;
-use crate::session::{Context, Session};
+use crate::session::{Context, Session, SessionSpec};
 use crate::shared::Shared;
 use crate::timers::{Key, Timers};
 use endpoint::{Action, SendBuf, SocketId};
@@ -18,6 +19,7 @@ use unit::Instant;
 #[derive(Debug)]
 pub(crate) struct Connection {
     pub(crate) serial: u64,
+    pub(crate) peer: PeerAddress,
     /// When the origin's timer for this connection is set.
     pub(crate) armed: Option<Instant>,
     transport: transport::Connection<Server>,
@@ -30,6 +32,14 @@ pub(crate) struct Connection {
     is_warned: bool,
 }
 
+/// What a connection is made of.
+#[derive(Debug)]
+pub(crate) struct Spec<'a> {
+    pub(crate) serial: u64,
+    pub(crate) peer: PeerAddress,
+    pub(crate) tls: Option<&'a ServerTls>,
+}
+
 /// What the driver knows of the socket.
 #[derive(Debug, Default)]
 struct Socket {
@@ -39,16 +49,13 @@ struct Socket {
 
 impl Connection {
     /// A connection that was just accepted, over TLS where there are settings for it.
-    pub(crate) fn accept(
-        now: Instant,
-        serial: u64,
-        shared: &Shared,
-        tls: Option<&ServerTls>,
-    ) -> Result<Self, Failure> {
+    pub(crate) fn accept(now: Instant, spec: Spec<'_>, shared: &Shared) -> Result<Self, Failure> {
+        let Spec { serial, peer, tls } = spec;
         let settings = Rc::clone(&shared.transport);
         let spec = ServerSpec { tls, settings, tracer: shared.tracer.for_connection(serial) };
         Ok(Self {
             serial,
+            peer,
             armed: None,
             transport: transport::Connection::<Server>::accept(now, spec)?,
             session: None,
@@ -60,16 +67,16 @@ impl Connection {
 
     pub(crate) fn handle_bytes(&mut self, now: Instant, shared: &mut Shared, bytes: &[u8]) {
         self.progress = now;
-        let Self { transport, session, serial, .. } = self;
-        let mut events = Events { now, shared, session, serial: *serial };
+        let Self { transport, session, serial, peer, .. } = self;
+        let mut events = Events { now, shared, session, serial: *serial, peer: *peer };
         if let Err(failure) = transport.handle_bytes(now, bytes, &mut events) {
             self.fail(now, shared, &failure);
         }
     }
 
     pub(crate) fn handle_eof(&mut self, now: Instant, shared: &mut Shared) {
-        let Self { transport, session, serial, .. } = self;
-        let mut events = Events { now, shared, session, serial: *serial };
+        let Self { transport, session, serial, peer, .. } = self;
+        let mut events = Events { now, shared, session, serial: *serial, peer: *peer };
         // The messages' own lengths reveal a truncation within TLS (RFC 9112 §9.8), so it is not judged here.
         let _ended_early = transport.handle_eof(now, Truncation::Ignored, &mut events);
     }
@@ -94,8 +101,8 @@ impl Connection {
             // The silence was this side's, not the peer's.
             self.progress = now;
         }
-        let Self { transport, session, serial, .. } = self;
-        let mut events = Events { now, shared, session, serial: *serial };
+        let Self { transport, session, serial, peer, .. } = self;
+        let mut events = Events { now, shared, session, serial: *serial, peer: *peer };
         if let Err(failure) = transport.handle_timeout(now, &mut events) {
             return self.fail(now, shared, &failure);
         }
@@ -149,6 +156,18 @@ impl Connection {
         }
     }
 
+    /// Bytes that it holds for its peer.
+    pub(crate) fn held(&self) -> usize {
+        self.session.as_ref().map_or(0, Session::held)
+    }
+
+    /// The connection is forgotten: gives back what it held.
+    pub(crate) fn close_account(&mut self, shared: &mut Shared) {
+        if let Some(session) = &mut self.session {
+            session.close_account(shared);
+        }
+    }
+
     /// Whether `poll_transmit` would give bytes.
     pub(crate) fn wants_transmit(&self) -> bool {
         !self.socket.has_sent_fin && self.transport.wants_transmit()
@@ -194,10 +213,10 @@ impl Connection {
         shared: &mut Shared,
         command: impl FnOnce(&mut Session, &mut Context<'_>),
     ) {
-        let Self { transport, session, serial, .. } = self;
+        let Self { transport, session, serial, peer, .. } = self;
         let (Some(open), Some(machine)) = (session.as_mut(), transport.machine()) else { return };
         command(open, &mut Context { now, shared, machine });
-        let mut events = Events { now, shared, session, serial: *serial };
+        let mut events = Events { now, shared, session, serial: *serial, peer: *peer };
         transport.drain_events(now, &mut events);
     }
 
@@ -250,6 +269,7 @@ struct Events<'a> {
     shared: &'a mut Shared,
     session: &'a mut Option<Session>,
     serial: u64,
+    peer: PeerAddress,
 }
 
 impl Handler<Server> for Events<'_> {
@@ -260,7 +280,9 @@ impl Handler<Server> for Events<'_> {
             log.opened(&OpenedRecord { connection: self.serial, protocol, tls });
         }
         let bytes_pass_unchanged = negotiated.tls.is_none();
-        *self.session = Some(Session::new(self.now, self.serial, protocol, bytes_pass_unchanged));
+        let (connection, peer) = (self.serial, self.peer);
+        let spec = SessionSpec { connection, peer, protocol, bytes_pass_unchanged };
+        *self.session = Some(Session::new(self.now, spec));
     }
 
     fn handle_input(&mut self, machine: &mut ServerMachine) {

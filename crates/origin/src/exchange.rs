@@ -17,6 +17,8 @@ pub(crate) struct Exchange {
     pub(crate) ledger: Ledger,
     /// Bytes of an echo that count towards [`crate::config::Limits::echoes`].
     pub(crate) buffered: usize,
+    /// Bytes of it in the connection's account.
+    pub(crate) held: usize,
 }
 
 /// The state of an exchange.
@@ -43,6 +45,8 @@ pub(crate) enum State {
 pub(crate) struct Echo {
     /// Bytes that came and that the client has no credit for yet.
     pub(crate) uncredited: usize,
+    /// Short pieces that wait until they are worth a frame: a peer may send DATA frames of one byte.
+    pub(crate) pending: Vec<u8>,
     /// Since the echo is at its limit.
     pub(crate) full: Option<Full>,
 }

@@ -26,6 +26,7 @@
 mod access;
 mod answer;
 mod body;
+mod budget;
 mod buffer_pool;
 mod conditional;
 mod config;

@@ -1,7 +1,8 @@
 //! The end point: all connections of one thread, their timers, and shutdown.
 
+use crate::budget::{Excess, PeerAddress};
 use crate::config::{ListenerKind, OriginConfig};
-use crate::connection::Connection;
+use crate::connection::{Connection, Spec};
 use crate::shared::{Parts, Shared};
 use crate::timers::{Key, Timers};
 use endpoint::{Accepted, Action, EndPoint, SendBuf, SocketError, SocketId};
@@ -73,8 +74,23 @@ impl Origin {
     }
 
     fn forget(&mut self, place: usize) {
-        self.connections.try_remove(place);
+        if let Some(mut connection) = self.connections.try_remove(place) {
+            connection.close_account(&mut self.shared);
+        }
         self.finish_when_empty();
+    }
+
+    /// Resets the connections that hold most, while all of them, or those of this peer, hold too much.
+    fn keep_within_budgets(&mut self, now: Instant, peer: PeerAddress) {
+        let limits = self.shared.config.limits.budgets();
+        while let Some(excess) = self.shared.budgets.excess(peer, limits) {
+            let counts =
+                |connection: &Connection| excess == Excess::Thread || connection.peer == peer;
+            let candidates = self.connections.iter().filter(|(_, connection)| counts(connection));
+            let most = candidates.max_by_key(|(_, connection)| connection.held());
+            let Some((place, _)) = most else { return };
+            self.abort(now, SocketId(place));
+        }
     }
 
     /// Before a new connection is added: forgets what was queued for closed ones.
@@ -112,6 +128,7 @@ impl Origin {
     fn abort(&mut self, now: Instant, SocketId(place): SocketId) {
         if let Some(mut connection) = self.connections.try_remove(place) {
             connection.cut_off(now, &mut self.shared);
+            connection.close_account(&mut self.shared);
             self.actions.push_back(Action::Abort(SocketId(place)));
             self.finish_when_empty();
         }
@@ -135,7 +152,8 @@ impl EndPoint for Origin {
             ListenerKind::Clear => None,
             ListenerKind::Tls(settings) => Some(settings),
         };
-        let connection = Connection::accept(now, self.serial + 1, &self.shared, tls).ok()?;
+        let (serial, peer) = (self.serial + 1, accepted.remote.ip().into());
+        let connection = Connection::accept(now, Spec { serial, peer, tls }, &self.shared).ok()?;
         self.tidy();
         self.serial += 1;
         let place = self.connections.insert(connection);
@@ -150,7 +168,9 @@ impl EndPoint for Origin {
     fn handle_bytes(&mut self, now: Instant, socket: SocketId, bytes: &[u8]) {
         if let Some(connection) = self.connections.get_mut(socket.0) {
             connection.handle_bytes(now, &mut self.shared, bytes);
+            let peer = connection.peer;
             self.settle(socket);
+            self.keep_within_budgets(now, peer);
         }
     }
 
@@ -164,6 +184,7 @@ impl EndPoint for Origin {
     fn handle_error(&mut self, now: Instant, socket: SocketId, _error: SocketError) {
         if let Some(mut connection) = self.connections.try_remove(socket.0) {
             connection.cut_off(now, &mut self.shared);
+            connection.close_account(&mut self.shared);
             self.finish_when_empty();
         }
     }

@@ -7,10 +7,10 @@ mod stream;
 mod web_socket;
 
 use crate::access::ExchangeEnd;
+use crate::budget::{Account, PeerAddress};
 use crate::exchange::{Echo, Exchange, Ledger, State};
 use crate::shared::Shared;
-use bytes::Bytes;
-use proto::{Event, Fin, StreamId};
+use proto::{Event, Fields, Fin, StreamId};
 use std::collections::VecDeque;
 use transport::{Protocol, ServerMachine};
 use unit::Instant;
@@ -30,8 +30,20 @@ pub(crate) struct Session {
     streaming: usize,
     web_sockets: usize,
     full_echoes: usize,
+    /// Echoes with short pieces that wait.
+    pending_echoes: usize,
+    account: Account,
     /// Since when there was no exchange.
     quiet_since: Instant,
+}
+
+/// What a session is made of.
+#[derive(Debug)]
+pub(crate) struct SessionSpec {
+    pub(crate) connection: u64,
+    pub(crate) peer: PeerAddress,
+    pub(crate) protocol: Protocol,
+    pub(crate) bytes_pass_unchanged: bool,
 }
 
 /// What a session needs during one call.
@@ -42,22 +54,19 @@ pub(crate) struct Context<'a> {
 }
 
 impl Session {
-    pub(crate) fn new(
-        now: Instant,
-        connection: u64,
-        protocol: Protocol,
-        bytes_pass_unchanged: bool,
-    ) -> Self {
+    pub(crate) fn new(now: Instant, spec: SessionSpec) -> Self {
         Self {
-            connection,
-            protocol,
-            bytes_pass_unchanged,
+            connection: spec.connection,
+            protocol: spec.protocol,
+            bytes_pass_unchanged: spec.bytes_pass_unchanged,
             exchanges: VecDeque::new(),
             thinking: 0,
             given: 0,
             streaming: 0,
             web_sockets: 0,
             full_echoes: 0,
+            pending_echoes: 0,
+            account: Account::new(spec.peer),
             quiet_since: now,
         }
     }
@@ -114,6 +123,9 @@ impl Session {
 
     /// Runs after a transmit: exchanges whose bytes are all sent end.
     pub(crate) fn handle_transmitted(&mut self, context: &mut Context<'_>) {
+        if self.pending_echoes > 0 {
+            self.flush_echoes(context);
+        }
         let mut index = 0;
         while self.given > 0 && index < self.exchanges.len() {
             let exchange = &self.exchanges[index];
@@ -124,6 +136,16 @@ impl Session {
                 index += 1;
             }
         }
+    }
+
+    /// Bytes that its exchanges hold.
+    pub(crate) fn held(&self) -> usize {
+        self.account.held()
+    }
+
+    /// The connection is over: what it held is nobody's.
+    pub(crate) fn close_account(&mut self, shared: &mut Shared) {
+        self.account.close(&mut shared.budgets);
     }
 
     /// Since when no request is in progress; None while one is.
@@ -159,10 +181,12 @@ impl Session {
                     state: State::Counting,
                     ledger: Ledger::new(context.now, head),
                     buffered: 0,
+                    held: 0,
                 };
                 let index = self.exchanges.partition_point(|other| other.stream < stream);
                 self.exchanges.insert(index, exchange);
                 self.begin(context, index, fin);
+                self.forget_fields(stream);
             }
             Event::Data { stream, data, fin } => self.take_body(context, stream, data, fin),
             Event::Trailers { stream, .. } => self.take_body(context, stream, &[], Fin::Last),
@@ -214,10 +238,42 @@ impl Session {
         }
         let Some(index) = index else { return };
         match self.exchanges[index].state {
-            State::Echoing(_) => self.echo(context, index, Bytes::copy_from_slice(data), fin),
+            State::Echoing(_) => self.echo(context, index, data, fin),
             State::WebSocket(_) => self.feed_web_socket(context, index, data, fin),
             State::Counting if fin == Fin::Last => self.answer_count(context, index),
             _ => {}
+        }
+        self.keep_within_limit(context);
+    }
+
+    /// Books what an exchange holds now.
+    #[inline]
+    fn hold(&mut self, context: &mut Context<'_>, index: usize, bytes: usize) {
+        let exchange = &mut self.exchanges[index];
+        self.account.change(exchange.held, bytes, &mut context.shared.budgets);
+        exchange.held = bytes;
+    }
+
+    /// Resets the exchanges that hold most, while all together hold more than a connection may.
+    fn keep_within_limit(&mut self, context: &mut Context<'_>) {
+        while self.account.held() > context.shared.config.limits.held_by_connection {
+            let most = (0..self.exchanges.len()).max_by_key(|index| self.exchanges[*index].held);
+            let Some(index) = most else { return };
+            context.machine.reset(context.now, self.exchanges[index].stream);
+            self.end(context, index, ExchangeEnd::CutOff);
+        }
+    }
+
+    /// An answer that waits keeps no large header section of its request: HPACK makes one of a few bytes.
+    fn forget_fields(&mut self, stream: StreamId) {
+        let Some(index) = self.find(stream) else { return };
+        let request = &mut self.exchanges[index].ledger.request;
+        if request.fields.capacity() > LARGE_FIELDS {
+            request.fields = Fields::new();
+        }
+        if request.path.len() > LARGE_TARGET {
+            request.path.truncate(request.path.floor_char_boundary(LARGE_TARGET));
+            request.path.shrink_to_fit();
         }
     }
 
@@ -228,6 +284,10 @@ impl Session {
     /// Ends an exchange, complete or not.
     fn end(&mut self, context: &mut Context<'_>, index: usize, end: ExchangeEnd) {
         let Some(exchange) = self.exchanges.remove(index) else { return };
+        self.account.change(exchange.held, 0, &mut context.shared.budgets);
+        if let State::Echoing(echo) = &exchange.state {
+            self.pending_echoes -= usize::from(!echo.pending.is_empty());
+        }
         match exchange.state {
             State::Thinking { .. } => self.thinking -= 1,
             State::Given => self.given -= 1,
@@ -244,3 +304,9 @@ impl Session {
         self.quiet_since = context.now;
     }
 }
+
+/// Bytes of a request's fields that are kept until the request is answered, for the next request's. Browsers send less.
+const LARGE_FIELDS: usize = 4 * 1024;
+
+/// Bytes of a target that are kept for the access log.
+const LARGE_TARGET: usize = 1024;

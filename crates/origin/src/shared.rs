@@ -1,6 +1,7 @@
 //! The state that all connections of a thread use.
 
 use crate::access::AccessLog;
+use crate::budget::Budgets;
 use crate::buffer_pool::BufferPool;
 use crate::config::OriginConfig;
 use crate::files::Files;
@@ -36,6 +37,8 @@ pub(crate) struct Shared {
     pub(crate) policy: Option<Box<dyn Policy>>,
     pub(crate) tracer: Tracer,
     pub(crate) buffers: BufferPool,
+    /// What all connections hold.
+    pub(crate) budgets: Budgets,
     /// Bytes of all echoes that wait until the clients read them.
     pub(crate) echoes: usize,
     /// What all connections speak and are set to.
@@ -55,6 +58,7 @@ impl Shared {
             policy: parts.policy,
             tracer: parts.tracer,
             buffers: BufferPool::default(),
+            budgets: Budgets::default(),
             echoes: 0,
         }
     }

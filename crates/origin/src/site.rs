@@ -10,7 +10,7 @@ use crate::target::Target;
 use crate::token_stream::{self, TokenStream};
 use crate::web_socket::{self, Service};
 use bytes::Bytes;
-use page::{IMAGE_PATH, PAGE_PATH, Synthetic, SyntheticImage, Table};
+use page::{IMAGE_PATH, PAGE_PATH, Synthetic, SyntheticHtml, SyntheticImage, Table};
 use proto::{Fields, Method, RequestHead, Status};
 use std::fmt;
 use std::sync::Arc;
@@ -41,6 +41,15 @@ const API_PATH: &str = "/api";
 /// The largest response of [`API_PATH`], in bytes.
 const LARGEST_ANSWER: u64 = 1 << 30;
 
+/// Bytes of a synthetic document that is kept for the next request: one of a hundred images.
+const LARGEST_DOCUMENT: u64 = 16 * 1024;
+
+/// The longest target that is looked at, as nginx has it.
+const LONGEST_TARGET: usize = 8 * 1024;
+
+/// The longest authority: a name of 253 bytes (RFC 1035 §2.3.4) and a port.
+const LONGEST_AUTHORITY: usize = 512;
+
 /// The longest `delay_ms`.
 const LONGEST_DELAY_MS: u64 = 600_000;
 
@@ -62,6 +71,9 @@ impl Site {
     pub(crate) fn plan(&mut self, now: Instant, request: &RequestHead) -> Plan {
         if let Some(answer) = self.replayed(request) {
             return Plan::Answer(answer);
+        }
+        if request.path.len() > LONGEST_TARGET || request.authority.len() > LONGEST_AUTHORITY {
+            return Plan::Answer(Answer::text(answer::URI_TOO_LONG, "This target is too long."));
         }
         // The first such request has passed all the checks below.
         if let Some(cached) = self.responses.find(now, request) {
@@ -139,16 +151,23 @@ impl Site {
             Ok(page) => page,
             Err(error) => return Answer::text(answer::BAD_REQUEST, &error.to_string()),
         };
-        let html = match &self.document {
-            Some((known, html)) if *known == page => html.clone(),
-            _ => {
-                let html = Bytes::from(page.html());
-                self.document = Some((page, html.clone()));
-                html
-            }
+        let body = match &self.document {
+            Some((known, html)) if *known == page => Body::Bytes(html.clone()),
+            _ => self.document_of(page),
         };
         let fields = Fields::new().with("content-type", "text/html; charset=utf-8");
-        Answer::new(Status::OK, fields, Body::Bytes(html))
+        Answer::new(Status::OK, fields, body)
+    }
+
+    /// The document of a page: small ones are kept, large ones are made as they are sent.
+    fn document_of(&mut self, page: Synthetic) -> Body {
+        let mut html = SyntheticHtml::new(&page);
+        if html.left() > LARGEST_DOCUMENT {
+            return Body::Page(Box::new(html));
+        }
+        let html = Bytes::from(html.next(usize::MAX));
+        self.document = Some((page, html.clone()));
+        Body::Bytes(html)
     }
 }
 

@@ -12,6 +12,9 @@ use unit::Instant;
 
 const ALLOW: &str = "GET, OPTIONS";
 
+/// Bytes of a poll's answer, and the rest of a line. The client asks for what is missing with its next poll.
+const LARGEST_POLL: usize = 256 * 1024;
+
 /// The longest that a poll may have to wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(1_200);
 
@@ -109,7 +112,7 @@ impl TokenStream {
     }
 }
 
-/// `/poll`: the tokens after `after` that are due, a line each; else the next one, as soon as it is due. `since` is when
+/// `/poll`: the tokens after `after` that are due, a line each, as far as they fit into [`LARGEST_POLL`]; else the next one, as soon as it is due. `since` is when
 /// the first token was due, as that token says; without it the stream begins. So the client keeps the state, and a poll
 /// can be repeated.
 pub(crate) fn polled(now: Instant, request: &RequestHead, target: &Target<'_>) -> Answer {
@@ -134,6 +137,9 @@ pub(crate) fn polled(now: Instant, request: &RequestHead, target: &Target<'_>) -
     let left = (0..).zip(stream.dues(since)).skip(first as usize);
     for (number, due) in left.take_while(|(_, due)| *due <= now) {
         body.push_str(&line(stream, number, due));
+        if body.len() >= LARGEST_POLL {
+            break;
+        }
     }
     if body.is_empty() {
         let next = (0..).zip(stream.dues(since)).nth(first as usize);

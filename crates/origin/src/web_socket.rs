@@ -5,8 +5,8 @@ use crate::token_stream::TokenStream;
 use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::ws::{
-    CloseCode, Connection, Event, MessageKind, Refusal, Role, ServerHandshake, Settings, Wish,
-    Writes,
+    CloseCode, Connection, DeflateOffer, Event, MessageKind, Refusal, Role, ServerHandshake,
+    Settings, Wish, Writes,
 };
 use proto::{Fin, RequestHead, ResponseHead};
 use std::time::Duration;
@@ -56,6 +56,8 @@ pub(crate) struct WebSocket {
 /// What a WebSocket of this origin is opened with.
 pub(crate) struct Setup<'a> {
     pub(crate) settings: &'a WebSocketSettings,
+    /// The compression to accept, where there is memory for it.
+    pub(crate) deflate: Option<DeflateOffer>,
     /// The silence after which the peer is pinged.
     pub(crate) ping_after: Duration,
     pub(crate) tracer: Tracer,
@@ -69,9 +71,9 @@ impl WebSocket {
         service: Service,
         setup: Setup<'_>,
     ) -> Result<(ResponseHead, Self), Refusal> {
-        let Setup { settings: ours, ping_after, tracer } = setup;
+        let Setup { settings: ours, deflate, ping_after, tracer } = setup;
         let handshake = ServerHandshake::read(request)?;
-        let wish = Wish { deflate: ours.deflate, ..Wish::default() };
+        let wish = Wish { deflate, ..Wish::default() };
         let (head, agreed) = handshake.accept(&wish);
         let writes = ours.writes;
         let settings = Settings {
@@ -139,6 +141,11 @@ impl WebSocket {
             None if self.connection.wants_end() => Some((Bytes::new(), Fin::Last)),
             None => None,
         }
+    }
+
+    /// Bytes of memory of its messages, in both directions, and of its coders.
+    pub(crate) fn bytes_held(&self) -> usize {
+        self.connection.held() + self.connection.unsent() + self.out.len() + self.held.capacity()
     }
 
     /// Bytes that the stream is to get credit for, once all answers to them were taken.

@@ -79,17 +79,32 @@ impl Group {
             if *version == Version::V2 && fs::write(path.join("cgroup.kill"), "1").is_ok() {
                 continue;
             }
-            let left = fs::read_to_string(path.join("cgroup.procs")).unwrap_or_default();
-            for pid in left.lines().filter_map(|line| line.parse::<libc::pid_t>().ok()) {
-                // 0 is a process of a PID namespace that we cannot see into. kill(2) would take it for our own process
-                // group.
-                if pid > 0 {
-                    // SAFETY: takes numbers alone; one that has ended meanwhile is an error without effect.
-                    unsafe { libc::kill(pid, libc::SIGKILL) };
-                }
-            }
+            let file = path.join("cgroup.procs");
+            let opened = open_members(&file);
+            kill_members(&file, &opened);
         }
     }
+}
+
+/// The processes that a group's file names now, each with a descriptor of it.
+fn open_members(file: &Path) -> Vec<(libc::pid_t, OwnedFd)> {
+    let open = |pid| Some((pid, descriptor::process(pid).ok()?));
+    members(file).into_iter().filter_map(open).collect()
+}
+
+/// Kills those of the opened processes that the group's file still names. One that ended between the reading of the file
+/// and the opening may have left its number to a process outside the group, which is then what was opened.
+fn kill_members(file: &Path, opened: &[(libc::pid_t, OwnedFd)]) {
+    let still = members(file);
+    for (_, process) in opened.iter().filter(|(pid, _)| still.contains(pid)) {
+        descriptor::kill(process.as_fd());
+    }
+}
+
+/// The numbers in a group's file. 0 is a process of a PID namespace that we cannot see into.
+fn members(file: &Path) -> Vec<libc::pid_t> {
+    let text = fs::read_to_string(file).unwrap_or_default();
+    text.lines().filter_map(|line| line.parse().ok()).filter(|pid| *pid > 0).collect()
 }
 
 impl Drop for Group {

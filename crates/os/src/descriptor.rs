@@ -1,10 +1,10 @@
-//! Descriptors of any kind: pipes, and waiting until one is readable.
+//! Descriptors of any kind: pipes, processes, and waiting until one is readable.
 #![allow(unsafe_code)]
 
 use crate::clock;
 use crate::error::Os;
 use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 /// Whether a read would return at once, with bytes or at the end.
@@ -43,6 +43,26 @@ pub(crate) fn wait_for(
             }
         }
     }
+}
+
+/// A descriptor of a process (pidfd_open(2)). It is of this one process, whoever gets its number later, and is readable
+/// once the process has ended.
+pub(crate) fn process(pid: libc::pid_t) -> io::Result<OwnedFd> {
+    // SAFETY: a system call without pointers.
+    let pidfd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
+    if pidfd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: a new descriptor that nobody else owns.
+    Ok(unsafe { OwnedFd::from_raw_fd(pidfd as RawFd) })
+}
+
+/// Kills the process that a descriptor is of. Without effect where it has ended.
+pub(crate) fn kill(process: BorrowedFd<'_>) {
+    let no_details = std::ptr::null::<libc::siginfo_t>();
+    let fd = process.as_raw_fd();
+    // SAFETY: an open descriptor, numbers, and a null pointer, which stands for the details of kill(2).
+    unsafe { libc::syscall(libc::SYS_pidfd_send_signal, fd, libc::SIGKILL, no_details, 0) };
 }
 
 /// Two ends, which no program inherits.

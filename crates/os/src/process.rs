@@ -14,11 +14,12 @@ pub use usage::{Counter, Usage, children_usage, own_usage, thread_waited};
 pub use crate::descriptor::{is_readable, wait_readable};
 
 use crate::cgroup;
+use crate::descriptor;
 use crate::error::Os;
 use crate::process_tree;
 use before_exec::{Maps, prepare, tie_to_parent};
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::sync::Arc;
@@ -145,16 +146,11 @@ pub fn spawn(mut command: Command, setup: Setup<'_>) -> Result<Child, Os> {
         }
     })?;
     let pid = child.id() as libc::pid_t;
-    // SAFETY: a system call without pointers.
-    let pidfd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-    if pidfd < 0 {
-        let error = Os::last(attempted());
+    let pidfd = descriptor::process(pid).map_err(|source| {
         let _ = child.kill();
         let _ = child.wait();
-        return Err(error);
-    }
-    // SAFETY: a new descriptor that nobody else owns.
-    let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd as RawFd) };
+        Os::new(attempted(), source)
+    })?;
     let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
     let counts = entry.is_some_and(|entry| entry.was_entered());
     let account = setup.account.map(|group| Account { group, counts });

@@ -44,6 +44,8 @@ pub use resource::{Counts, Host, Kind, Method, Release, Resource, ResourceId};
 pub use scan::{Found, Scanner};
 pub use source::PageSource;
 pub use stream::{LARGEST_TOKEN, LEAST_TOKEN, StreamError, SyntheticStream, Token};
-pub use synthetic::{IMAGE_PATH, PAGE_PATH, QueryError, Synthetic, SyntheticError, SyntheticImage};
+pub use synthetic::{
+    IMAGE_PATH, PAGE_PATH, QueryError, Synthetic, SyntheticError, SyntheticHtml, SyntheticImage,
+};
 pub use table::{Answer, Table};
 pub use url::{Scheme, Url, UrlError};

@@ -128,9 +128,14 @@ impl Token {
     /// Its text of `bytes` bytes, one line of ASCII.
     pub fn text(&self, bytes: u32) -> String {
         let mut text = format!("{} {} {} ", self.stream, self.number, self.due.nanos());
-        let filling = FILLING.iter().cycle().skip(self.number as usize % FILLING.len());
-        let left = (bytes as usize).saturating_sub(text.len());
-        text.extend(filling.take(left).map(|byte| char::from(*byte)));
+        let bytes = (bytes as usize).max(text.len());
+        text.reserve_exact(bytes - text.len());
+        let mut from = self.number as usize % FILLING.len();
+        while text.len() < bytes {
+            let piece = &FILLING[from..];
+            text.push_str(&piece[..piece.len().min(bytes - text.len())]);
+            from = 0;
+        }
         text
     }
 
@@ -161,7 +166,7 @@ fn range(value: &str) -> Result<(u64, u64), StreamError> {
     }
 }
 
-const FILLING: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-";
+const FILLING: &str = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-";
 
 #[cfg(test)]
 mod tests {

@@ -133,29 +133,9 @@ impl Synthetic {
         target
     }
 
-    /// The document.
+    /// The document as a whole.
     pub fn html(&self) -> String {
-        let mut html = format!(
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <title>{} images of {}</title>\n</head>\n<body>\n",
-            self.images,
-            ByteSize(self.bytes)
-        );
-        let values = Seed(self.seed).child("image");
-        for index in 0..self.images {
-            let _ = write!(
-                html,
-                "<img src=\"{IMAGE_PATH}{index}?bytes={}&amp;v={:016x}",
-                self.bytes,
-                values.draw(u64::from(index)),
-            );
-            if self.image_delay_ms > 0 {
-                let _ = write!(html, "&amp;delay_ms={}", self.image_delay_ms);
-            }
-            html.push_str("\" alt=\"\">\n");
-        }
-        html.push_str("</body>\n</html>\n");
-        html
+        SyntheticHtml::new(self).next(usize::MAX)
     }
 
     /// The page's graph when it is served by `origin`, scanned from its HTML.
@@ -190,6 +170,102 @@ impl Synthetic {
         }
         Ok(Page::new(ResourceId(0), resources)?)
     }
+}
+
+/// The document of a synthetic page, made piece by piece: a page of 100,000 images has 8 MB.
+#[derive(Debug, Clone)]
+pub struct SyntheticHtml {
+    head: String,
+    values: Seed,
+    /// What follows an image's number and its value.
+    after_number: String,
+    after_value: String,
+    next: Part,
+    images: u32,
+    /// Bytes that were not given yet.
+    left: u64,
+}
+
+/// The part of a document that comes next.
+#[derive(Debug, Clone, Copy)]
+enum Part {
+    Head,
+    Image(u32),
+    Nothing,
+}
+
+impl SyntheticHtml {
+    /// The document of this page, from its beginning. Nothing is made yet.
+    pub fn new(page: &Synthetic) -> Self {
+        let head = format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <title>{} images of {}</title>\n</head>\n<body>\n",
+            page.images,
+            ByteSize(page.bytes)
+        );
+        let delay = match page.image_delay_ms {
+            0 => String::new(),
+            delay => format!("&amp;delay_ms={delay}"),
+        };
+        let after_number = format!("?bytes={}&amp;v=", page.bytes);
+        let after_value = format!("{delay}\" alt=\"\">\n");
+        let line = IMAGE_START.len() + after_number.len() + VALUE + after_value.len();
+        let images = u64::from(page.images);
+        let left = (head.len() + END.len()) as u64 + images * line as u64 + digits_below(images);
+        let values = Seed(page.seed).child("image");
+        Self {
+            head,
+            values,
+            after_number,
+            after_value,
+            next: Part::Head,
+            images: page.images,
+            left,
+        }
+    }
+
+    /// Bytes that [`next`](Self::next) has not given yet.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// The next piece, of `limit` bytes and the rest of a line at most. Empty at the end.
+    pub fn next(&mut self, limit: usize) -> String {
+        let mut html = String::with_capacity(limit.min(self.left as usize) + 128);
+        while html.len() < limit {
+            self.next = match self.next {
+                Part::Head => {
+                    html.push_str(&self.head);
+                    Part::Image(0)
+                }
+                Part::Image(index) if index < self.images => {
+                    let value = self.values.draw(u64::from(index));
+                    let (number, end) = (&self.after_number, &self.after_value);
+                    let _ = write!(html, "{IMAGE_START}{index}{number}{value:016x}{end}");
+                    Part::Image(index + 1)
+                }
+                Part::Image(_) => {
+                    html.push_str(END);
+                    Part::Nothing
+                }
+                Part::Nothing => break,
+            };
+        }
+        self.left -= html.len() as u64;
+        html
+    }
+}
+
+const IMAGE_START: &str = "<img src=\"/image/";
+const END: &str = "</body>\n</html>\n";
+/// Digits of an image's value.
+const VALUE: usize = 16;
+
+/// Decimal digits of all numbers below `count` together.
+fn digits_below(count: u64) -> u64 {
+    let powers = std::iter::successors(Some(10_u64), |power| power.checked_mul(10));
+    // Every number has one digit, those from 10 on another one, and so on.
+    count + powers.take_while(|power| *power < count).map(|power| count - power).sum::<u64>()
 }
 
 /// Why a synthetic page has no graph.
@@ -273,6 +349,26 @@ mod tests {
         };
         assert!(html[..offset.0 as usize].ends_with("alt=\"\">"));
         assert_eq!(page.resources()[1].server_time, Duration::from_millis(7));
+    }
+
+    #[test]
+    fn a_document_in_pieces_is_the_document_and_its_length_is_known_before() {
+        for images in [0, 1, 9, 10, 11, 100, 101, 1_234] {
+            for image_delay_ms in [0, 70] {
+                let page = Synthetic { images, image_delay_ms, ..Synthetic::default() };
+                let whole = page.html();
+                let mut pieces = SyntheticHtml::new(&page);
+                assert_eq!(pieces.left(), whole.len() as u64, "{images} images");
+                let mut all = String::new();
+                while pieces.left() > 0 {
+                    let piece = pieces.next(100);
+                    assert!((1..400).contains(&piece.len()));
+                    all.push_str(&piece);
+                }
+                assert_eq!(all, whole);
+                assert_eq!(pieces.next(100), "");
+            }
+        }
     }
 
     #[test]

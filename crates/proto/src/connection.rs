@@ -45,6 +45,15 @@ pub enum ConnectionState {
     Closed,
 }
 
+/// How many bytes the peer's flow control lets through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SendCredit {
+    /// On the stream, above what is queued there.
+    pub stream: usize,
+    /// On the connection, for all streams together.
+    pub connection: usize,
+}
+
 /// What a connection has to tell.
 #[derive(Debug, PartialEq)]
 pub enum Event<'i> {
@@ -147,6 +156,11 @@ pub trait Connection {
 
     /// Body bytes queued and not yet given to the layer below.
     fn unsent(&self, stream: StreamId) -> usize;
+
+    /// Credit of the peer that bytes queued now would meet. Without flow control it has no bound.
+    fn send_credit(&self, _stream: StreamId) -> SendCredit {
+        SendCredit { stream: usize::MAX, connection: usize::MAX }
+    }
 
     /// Abandons the stream. On HTTP/1.1 that closes the connection.
     fn reset(&mut self, now: Instant, stream: StreamId);

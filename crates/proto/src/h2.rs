@@ -26,10 +26,10 @@
 mod cache;
 mod codec;
 mod framing;
-mod head;
-mod head_out;
+pub(crate) mod head;
+pub(crate) mod head_out;
 mod headers;
-mod priority;
+pub(crate) mod priority;
 mod receive;
 mod role;
 mod settings;

@@ -26,6 +26,7 @@ mod connection;
 mod error;
 pub mod h1;
 pub mod h2;
+pub mod h3;
 mod id_map;
 mod message;
 mod multiplex;
@@ -37,7 +38,7 @@ pub mod ws;
 
 pub use connection::{
     ByteStreamConnection, ClientConnection, Connection, ConnectionState, CountOnly, DirectReceive,
-    Event, Fin, Repeated, ServerConnection,
+    Event, Fin, Repeated, SendCredit, ServerConnection,
 };
 pub use error::{Error, Misuse, Refused, Scope};
 pub use id_map::{IdHasher, IdMap};

@@ -15,6 +15,7 @@ pub(crate) mod reader;
 pub(crate) mod role;
 pub(crate) mod send_order;
 pub(crate) mod session;
+pub(crate) mod stall;
 pub(crate) mod state;
 pub(crate) mod status;
 pub(crate) mod stream;
@@ -40,6 +41,7 @@ pub(crate) use send_order::{OpeningPriority, Readiness, SendOrder};
 pub(crate) use session::{
     Admission, DataFrame, Endowment, Over, Received, Session, SessionSettings,
 };
+pub(crate) use stall::{PROGRESS, Stall};
 pub(crate) use state::{State, Step};
 pub(crate) use status::{Gone, Role, StreamStatus};
 pub(crate) use stream::{BadData, BodyLength, Opener, Stream, Update, Windows};

@@ -1,11 +1,12 @@
-//! How long `wirelap serve` bears with a peer, as flags.
+//! How long `wirelap serve` bears with a peer, and how much it holds for peers, as flags.
 
 use super::get::parse_time;
 use clap::Args;
 use origin::Limits;
 use std::time::Duration;
+use unit::ByteSize;
 
-/// The origin's times, which a test holds against its own defaults.
+/// The origin's limits, which a test holds against its own defaults.
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Patience")]
 pub(crate) struct PatienceArgs {
@@ -21,12 +22,21 @@ pub(crate) struct PatienceArgs {
     /// For a request under way of which no byte goes either way
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "120s")]
     stall_timeout: Duration,
+    /// Memory for all peers together: bodies that wait to be sent, echoes, WebSocket messages. Above it the connections
+    /// that hold most are reset. One connection may hold three eighths of a thread's share, one address three quarters
+    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    max_memory: ByteSize,
 }
 
 impl PatienceArgs {
-    /// The origin's limits with these times.
-    pub(crate) fn limits(self) -> Limits {
+    /// The limits of each of so many threads.
+    pub(crate) fn limits(self, threads: usize) -> Limits {
+        let all = usize::try_from(self.max_memory.0).unwrap_or(usize::MAX);
+        let held = all / threads.max(1);
         Limits {
+            held,
+            held_by_peer: held / 4 * 3,
+            held_by_connection: held / 8 * 3,
             handshake: self.handshake_timeout,
             head: self.head_timeout,
             idle: self.idle_timeout,
@@ -50,6 +60,6 @@ mod tests {
     #[test]
     fn without_flags_the_origins_own_limits_hold() {
         let line = Line::try_parse_from(["serve"]).unwrap();
-        assert_eq!(line.patience.limits(), Limits::default());
+        assert_eq!(line.patience.limits(2), Limits::default());
     }
 }

@@ -119,7 +119,7 @@ fn tell(args: &GetArgs, outcomes: Vec<Outcome>) -> Result<usize, CliError> {
     for outcome in outcomes {
         if args.json {
             let line = outcome.json().map_err(CliError::failed)?;
-            console::print(&format!("{line}\n"))?;
+            console::print_json(&format!("{line}\n"))?;
         }
         match &outcome.result {
             Err(_) => {

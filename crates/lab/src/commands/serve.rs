@@ -55,7 +55,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     config.priorities = priorities;
     // Clients of SPDY's time have HTTP/2 without the setting that offers it.
     config.web_socket_over_h2 = !(args.no_websocket_over_h2 || args.spdy);
-    config.limits = args.patience.limits();
+    config.limits = args.patience.limits(threads);
     let (stop, cpus) = (Stop::new()?, CpuSet::allowed());
     let workers: Vec<_> = shares
         .into_iter()

@@ -32,10 +32,28 @@ impl Session {
         }
     }
 
-    /// Sends a piece of a request's body back.
-    pub(super) fn echo(&mut self, context: &mut Context<'_>, index: usize, piece: Bytes, fin: Fin) {
+    /// Sends a piece of a request's body back. Short pieces wait for more while others are on their way.
+    pub(super) fn echo(&mut self, context: &mut Context<'_>, index: usize, piece: &[u8], fin: Fin) {
         let exchange = &mut self.exchanges[index];
+        let State::Echoing(echo) = &mut exchange.state else { return };
         exchange.ledger.sent_bytes += piece.len() as u64;
+        let had_pending = !echo.pending.is_empty();
+        let waits = fin == Fin::More
+            && echo.pending.len() + piece.len() < SHORT
+            && context.machine.unsent(exchange.stream) > 0;
+        if waits {
+            echo.pending.extend_from_slice(piece);
+            self.pending_echoes += usize::from(!had_pending && !piece.is_empty());
+            return self.credit_echo(context, index);
+        }
+        self.pending_echoes -= usize::from(had_pending);
+        let piece = if had_pending {
+            let mut joined = std::mem::take(&mut echo.pending);
+            joined.extend_from_slice(piece);
+            Bytes::from(joined)
+        } else {
+            Bytes::copy_from_slice(piece)
+        };
         if context.machine.send(exchange.stream, piece, fin).is_err() {
             return self.end(context, index, ExchangeEnd::CutOff);
         }
@@ -50,14 +68,28 @@ impl Session {
         }
     }
 
+    /// Sends the short pieces of echoes that nothing is on its way of.
+    pub(super) fn flush_echoes(&mut self, context: &mut Context<'_>) {
+        for index in (0..self.exchanges.len()).rev() {
+            let exchange = &self.exchanges[index];
+            let has_pending =
+                matches!(&exchange.state, State::Echoing(echo) if !echo.pending.is_empty());
+            if has_pending && context.machine.unsent(exchange.stream) == 0 {
+                self.echo(context, index, &[], Fin::More);
+            }
+        }
+    }
+
     /// Lets the client send more, unless too much of its echo waits.
     pub(super) fn credit_echo(&mut self, context: &mut Context<'_>, index: usize) {
         let limits = context.shared.config.limits;
         let exchange = &mut self.exchanges[index];
         let State::Echoing(echo) = &mut exchange.state else { return };
-        let unsent = context.machine.unsent(exchange.stream);
+        let unsent = context.machine.unsent(exchange.stream) + echo.pending.len();
         context.shared.echoes = context.shared.echoes - exchange.buffered + unsent;
         exchange.buffered = unsent;
+        self.account.change(exchange.held, unsent, &mut context.shared.budgets);
+        exchange.held = unsent;
         let is_full = unsent >= limits.echo
             || (context.shared.echoes >= limits.echoes && unsent >= SMALL_ECHO);
         if is_full {
@@ -86,7 +118,7 @@ impl Session {
                 continue;
             }
             let unsent = context.machine.unsent(exchange.stream);
-            if unsent < full.unsent {
+            if unsent + LEAST_READ <= full.unsent {
                 *full = Full { until: context.now + patience, unsent };
                 continue;
             }
@@ -95,6 +127,12 @@ impl Session {
         }
     }
 }
+
+/// Pieces below this are joined.
+const SHORT: usize = 4 * 1024;
+
+/// Bytes that a client must read of a full echo within its time: one byte now and then is no reading.
+const LEAST_READ: usize = 16 * 1024;
 
 /// Bytes that an echo may hold even where all echoes together are at their limit, so that it goes on at the pace at
 /// which its client reads.

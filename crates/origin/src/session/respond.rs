@@ -5,15 +5,27 @@ use crate::access::ExchangeEnd;
 use crate::answer::{Answer, CONTINUE, Plan};
 use crate::body::Body;
 use crate::exchange::State;
-use proto::{Fin, Method, Misuse, RequestHead, ResponseHead, Status};
+use proto::{Fin, Method, Misuse, RequestHead, ResponseHead, Status, StreamId};
 use std::time::Duration;
 
 /// Bytes that are queued on a stream before its body waits, and that are produced at a time, where few streams share
 /// the connection. The body continues after a transmit.
 const PIECE_OF_FEW: usize = 64 * 1024;
 
+/// The same over TLS, which also holds the record that the socket does not take.
+const PIECE_OVER_TLS: usize = 32 * 1024;
+
 /// The same where many do: a hundred streams then hold a few megabytes, not tens.
 const PIECE_OF_MANY: usize = 16 * 1024;
+
+/// Bytes that many bodies of a connection share before their pieces become small.
+const MADE_FOR_MANY: usize = 128 * 1024;
+
+/// Bytes of a body that are made for a peer that gives no credit.
+const LEAST_PIECE: usize = 1024;
+
+/// The same where as many wait already.
+const LEAST_MORE: usize = 64;
 
 /// More exchanges than this are many.
 const FEW: usize = 4;
@@ -99,29 +111,53 @@ impl Session {
     }
 
     fn piece(&self) -> usize {
-        if self.exchanges.len() > FEW { PIECE_OF_MANY } else { PIECE_OF_FEW }
+        match self.exchanges.len() {
+            0..=FEW if self.bytes_pass_unchanged => PIECE_OF_FEW,
+            0..=FEW => PIECE_OVER_TLS,
+            _ => PIECE_OF_MANY,
+        }
+    }
+
+    /// Bytes of the next piece of a body that takes memory: as many as the peer has credit for, but a few in any case.
+    /// They are asked for again once they are sent, and then by a peer that gave credit.
+    fn piece_of_made(&self, context: &Context<'_>, stream: StreamId) -> usize {
+        let credit = context.machine.send_credit(stream);
+        let of_connection = credit.connection.saturating_sub(self.account.held());
+        let of_many = match self.exchanges.len() {
+            0..=FEW => usize::MAX,
+            _ => MADE_FOR_MANY.saturating_sub(self.account.held()) / 4,
+        };
+        let of_thread =
+            context.shared.config.limits.held.saturating_sub(context.shared.budgets.held());
+        let least =
+            if context.machine.unsent(stream) < LEAST_PIECE { LEAST_PIECE } else { LEAST_MORE };
+        let most = [credit.stream, of_connection, of_many, of_thread].into_iter().min();
+        most.map_or(0, |most| most.min(self.piece())).max(least)
     }
 
     fn send_piece(&mut self, context: &mut Context<'_>, index: usize) -> Sent {
-        let limit = self.piece();
+        match self.exchanges[index].state {
+            State::Sending(_) => return self.send_body(context, index),
+            State::Echoing(_) => self.credit_echo(context, index),
+            State::WebSocket(_) => self.pump_web_socket(context, index),
+            State::Streaming(_) => self.pump_stream(context, index),
+            State::Thinking { .. } | State::Counting | State::Given => {}
+        }
+        Sent::Last
+    }
+
+    /// Sends a piece of a body.
+    fn send_body(&mut self, context: &mut Context<'_>, index: usize) -> Sent {
+        let stream = self.exchanges[index].stream;
+        let is_made =
+            matches!(&self.exchanges[index].state, State::Sending(body) if body.is_made());
+        let mut limit = self.piece();
+        if is_made {
+            self.hold(context, index, context.machine.unsent(stream));
+            limit = self.piece_of_made(context, stream);
+        }
         let exchange = &mut self.exchanges[index];
-        let stream = exchange.stream;
-        let body = match &mut exchange.state {
-            State::Sending(body) => body,
-            State::Echoing(_) => {
-                self.credit_echo(context, index);
-                return Sent::Last;
-            }
-            State::WebSocket(_) => {
-                self.pump_web_socket(context, index);
-                return Sent::Last;
-            }
-            State::Streaming(_) => {
-                self.pump_stream(context, index);
-                return Sent::Last;
-            }
-            State::Thinking { .. } | State::Counting | State::Given => return Sent::Last,
-        };
+        let State::Sending(body) = &mut exchange.state else { return Sent::Last };
         if self.bytes_pass_unchanged
             && let Some(part) = body.file_part()
         {
@@ -142,12 +178,15 @@ impl Session {
             self.end(context, index, ExchangeEnd::CutOff);
             return Sent::Last;
         }
-        if fin == Fin::More {
-            return Sent::More;
+        if fin == Fin::Last {
+            exchange.state = State::Given;
+            self.given += 1;
         }
-        exchange.state = State::Given;
-        self.given += 1;
-        Sent::Last
+        if is_made {
+            self.hold(context, index, context.machine.unsent(stream));
+        }
+        // A body of which the peer is in the way is asked for again.
+        if fin == Fin::More && limit == self.piece() { Sent::More } else { Sent::Last }
     }
 
     /// The rest of a body was given to the connection as a part of a file.

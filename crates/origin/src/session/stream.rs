@@ -8,7 +8,7 @@ use crate::token_stream::TokenStream;
 use proto::{Fin, Status};
 
 /// Bytes queued on a stream before further tokens wait.
-const QUEUE: usize = 64 * 1024;
+const QUEUE: usize = 16 * 1024;
 
 impl Session {
     /// Sends the head of a stream, and the tokens that are due at once.
@@ -28,10 +28,21 @@ impl Session {
 
     /// Sends the tokens that are due.
     pub(super) fn pump_stream(&mut self, context: &mut Context<'_>, index: usize) {
+        let stream = self.exchanges[index].stream;
+        self.send_tokens(context, index);
+        if self.exchanges.get(index).is_some_and(|exchange| exchange.stream == stream) {
+            self.hold(context, index, context.machine.unsent(stream));
+        }
+    }
+
+    fn send_tokens(&mut self, context: &mut Context<'_>, index: usize) {
         let exchange = &mut self.exchanges[index];
         let State::Streaming(stream) = &mut exchange.state else { return };
         loop {
-            stream.is_full = context.machine.unsent(exchange.stream) >= QUEUE;
+            // Where nothing waits and there is no credit, the connection asks once there is some.
+            let unsent = context.machine.unsent(exchange.stream);
+            let has_credit = unsent > 0 || context.machine.send_credit(exchange.stream).stream > 0;
+            stream.is_full = unsent >= QUEUE || !has_credit;
             if stream.is_full {
                 return;
             }

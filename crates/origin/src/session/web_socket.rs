@@ -19,8 +19,11 @@ impl Session {
         let limits = context.shared.config.limits;
         // Half of the stall limit, so that the pong of a live peer comes before it.
         let tracer = context.shared.tracer.for_connection(self.connection);
+        let has_memory = context.shared.budgets.held() < limits.held / 2;
+        let deflate = context.shared.config.web_socket.deflate.filter(|_| has_memory);
         let setup = Setup {
             settings: &context.shared.config.web_socket,
+            deflate,
             ping_after: limits.stall / 2,
             tracer,
         };
@@ -64,6 +67,16 @@ impl Session {
             if context.machine.unsent(stream) < queue {
                 self.pump_web_socket(context, index);
             }
+            self.hold_web_socket(context, stream);
+        }
+    }
+
+    /// Books what a WebSocket holds: messages that arrive, answers that wait, and its coders.
+    fn hold_web_socket(&mut self, context: &mut Context<'_>, stream: StreamId) {
+        let Some(index) = self.find(stream) else { return };
+        if let State::WebSocket(web_socket) = &self.exchanges[index].state {
+            let bytes = web_socket.bytes_held() + context.machine.unsent(stream);
+            self.hold(context, index, bytes);
         }
     }
 

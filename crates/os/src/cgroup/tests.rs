@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::process::{Counter, Group as ProcessGroup, Setup, User, spawn};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
 /// A folder in the place of a machine's root, removed at the end.
@@ -26,6 +27,29 @@ impl Drop for FakeRoot {
     fn drop(&mut self) {
         fs::remove_dir_all(&self.0).unwrap();
     }
+}
+
+#[test]
+fn a_process_outside_the_group_that_got_a_number_again_is_spared() {
+    let root = FakeRoot::new("kill");
+    let mut sleepers = [0; 3].map(|_| Command::new("sleep").arg("100").spawn().unwrap());
+    let [gone, stays, other] = [0, 1, 2].map(|index: usize| sleepers[index].id().to_string());
+    root.write("cgroup.procs", &format!("{gone}\n0\n{stays}\n"));
+    let file = root.0.join("cgroup.procs");
+    let opened = open_members(&file);
+    assert_eq!(opened.len(), 2);
+    // The first one had left the group when it was opened: its number is a stranger's. A new one came.
+    root.write("cgroup.procs", &format!("{stays}\n{other}\n"));
+    kill_members(&file, &opened);
+    assert_eq!(sleepers[1].wait().unwrap().signal(), Some(libc::SIGKILL));
+    for index in [0, 2] {
+        assert_eq!(sleepers[index].try_wait().unwrap(), None);
+        sleepers[index].kill().unwrap();
+        sleepers[index].wait().unwrap();
+    }
+    // What was opened is the process that has ended, whatever its number names now.
+    root.write("cgroup.procs", &format!("{gone}\n"));
+    kill_members(&file, &opened);
 }
 
 /// A user's session under systemd: one hierarchy, in which the session's own slice hands memory out.

@@ -2,10 +2,10 @@
 //! ends too, and with it all processes of the namespace.
 #![allow(unsafe_code)]
 
-use crate::descriptor::{is_readable, pipe, wait_readable};
+use crate::descriptor::{self, is_readable, pipe, wait_readable};
 use crate::error::Os;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
 use std::time::Duration;
 
 /// The first process of the PID namespace of our later children. When it ends, the kernel kills all
@@ -31,13 +31,7 @@ impl Init {
         if pid == 0 {
             await_end_of(reader.as_raw_fd());
         }
-        // SAFETY: a system call without pointers.
-        let pidfd = unsafe { libc::syscall(libc::SYS_pidfd_open, pid, 0) };
-        if pidfd < 0 {
-            return Err(Os::last(attempted));
-        }
-        // SAFETY: a new descriptor that nobody else owns.
-        let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd as RawFd) };
+        let pidfd = descriptor::process(pid).map_err(|source| Os::new(attempted, source))?;
         Ok(Self { pid, pidfd, _lifeline: writer })
     }
 }

@@ -100,8 +100,11 @@ impl Uring {
         completion: Completion,
         table: &mut Table,
     ) -> Option<Readiness> {
-        self.lent = completion.filled;
-        let input = &mut table.find(token)?.input;
+        let Some(socket) = table.find(token) else {
+            self.lent = completion.filled;
+            return None;
+        };
+        let input = &mut socket.input;
         if !completion.more {
             input.receiving = Receiving::Idle;
         }
@@ -109,10 +112,10 @@ impl Uring {
         match (completion.result, completion.filled) {
             (Ok(0), _) => input.receiving = Receiving::Ended,
             (Ok(_), Some(filled)) if input.paused || !input.undelivered.is_empty() => {
-                input.undelivered.extend_from_slice(self.ring.bytes(filled));
+                input.undelivered.extend_from_slice(self.ring.bytes(&filled));
+                self.lent = Some(filled);
             }
             (Ok(_), Some(filled)) => {
-                self.lent = None;
                 self.fresh = Some((token, filled));
             }
             (Err(error), _) if !goes_on(error) => return Some(Readiness::failure(token, error)),
@@ -244,8 +247,7 @@ impl Poller for Uring {
         let input = &mut socket.input;
         input.ready = !matches!(input.receiving, Receiving::Armed | Receiving::Cancelling);
         if let Some((_token, filled)) = fresh {
-            self.lent = Some(filled);
-            let bytes = self.ring.bytes(filled);
+            let bytes = self.ring.bytes(self.lent.insert(filled));
             let Some(buffer) = buffer else { return Ok(Received::Bytes(bytes)) };
             let count = fill(buffer, bytes);
             input.undelivered.extend_from_slice(&bytes[count..]);

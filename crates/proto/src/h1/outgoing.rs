@@ -7,7 +7,7 @@ use endpoint::{FilePart, SendBuf};
 use wire::h1;
 
 /// Bytes below which an application is asked for more.
-const LOW_WATER: usize = 64 * 1024;
+const LOW_WATER: usize = 16 * 1024;
 
 /// The head and the body of one message.
 #[derive(Debug, Default)]

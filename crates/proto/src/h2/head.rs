@@ -8,7 +8,7 @@ use wire::is_lower_name;
 
 /// What kind of head is being read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Request,
     Response,
     Trailers,
@@ -16,14 +16,14 @@ pub(super) enum Kind {
 
 /// Whether extended CONNECT was offered (RFC 8441 §3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ExtendedConnect {
+pub(crate) enum ExtendedConnect {
     Offered,
     NotOffered,
 }
 
 /// Takes fields one by one; tells at the end what they make.
 #[derive(Debug)]
-pub(super) struct HeadReader {
+pub(crate) struct HeadReader {
     kind: Kind,
     method: Option<Method>,
     scheme: Option<Scheme>,
@@ -40,12 +40,12 @@ pub(super) struct HeadReader {
 }
 
 impl HeadReader {
-    pub(super) fn new(kind: Kind) -> Self {
+    pub(crate) fn new(kind: Kind) -> Self {
         Self::with_buffers(RequestHead::default(), kind)
     }
 
     /// The same, in the buffers of an earlier head.
-    pub(super) fn with_buffers(head: RequestHead, kind: Kind) -> Self {
+    pub(crate) fn with_buffers(head: RequestHead, kind: Kind) -> Self {
         let RequestHead { authority, path, fields, .. } = head;
         Self {
             kind,
@@ -64,7 +64,7 @@ impl HeadReader {
     }
 
     /// Takes the next field.
-    pub(super) fn field(&mut self, field: Field<'_>) {
+    pub(crate) fn field(&mut self, field: Field<'_>) {
         if self.malformed.is_some() {
             return;
         }
@@ -124,7 +124,7 @@ impl HeadReader {
     }
 
     /// The request that the fields make.
-    pub(super) fn request(
+    pub(crate) fn request(
         mut self,
         extended: ExtendedConnect,
     ) -> Result<Received<RequestHead>, &'static str> {
@@ -168,7 +168,7 @@ impl HeadReader {
     }
 
     /// The response that the fields make.
-    pub(super) fn response(self) -> Result<Received<ResponseHead>, &'static str> {
+    pub(crate) fn response(self) -> Result<Received<ResponseHead>, &'static str> {
         self.check()?;
         let status = self.status.ok_or("RFC 9113 §8.3.2: :status is missing")?;
         if status.code() == 101 {
@@ -180,7 +180,7 @@ impl HeadReader {
     }
 
     /// The trailers that the fields make.
-    pub(super) fn trailers(self) -> Result<Fields, &'static str> {
+    pub(crate) fn trailers(self) -> Result<Fields, &'static str> {
         self.check().map(|()| self.fields.into_fields())
     }
 
@@ -229,7 +229,7 @@ fn visible<'v>(value: &'v [u8], rule: &'static str) -> Result<&'v str, &'static 
 }
 
 /// RFC 9113 §8.2.1: no upper case, no controls, no colon, and a token besides (RFC 9110 §5.1).
-pub(super) fn check_name(name: &[u8]) -> Result<(), &'static str> {
+pub(crate) fn check_name(name: &[u8]) -> Result<(), &'static str> {
     match is_lower_name(name) {
         true => Ok(()),
         false => Err("RFC 9113 §8.2.1: a field name with characters it cannot have"),
@@ -237,7 +237,7 @@ pub(super) fn check_name(name: &[u8]) -> Result<(), &'static str> {
 }
 
 /// RFC 9113 §8.2.1: no NUL, CR, LF; no white space at the ends.
-pub(super) fn check_value(value: &[u8]) -> Result<(), &'static str> {
+pub(crate) fn check_value(value: &[u8]) -> Result<(), &'static str> {
     const RULE: &str = "RFC 9113 §8.2.1: a field value with characters it cannot have";
     let space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let control = value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n'));

@@ -6,7 +6,7 @@ use crate::{Field, Fields, Method, RequestHead, ResponseHead};
 use wire::hpack::Encoder;
 
 /// Checks that a request can be sent to a peer that takes header lists up to `limit`.
-pub(super) fn check_request(head: &RequestHead, limit: u32) -> Result<(), &'static str> {
+pub(crate) fn check_request(head: &RequestHead, limit: u32) -> Result<(), &'static str> {
     let connect = head.method == Method::Connect && head.protocol.is_none();
     if head.protocol.is_some() && head.method != Method::Connect {
         return Err("only CONNECT has a :protocol");
@@ -27,7 +27,7 @@ pub(super) fn check_request(head: &RequestHead, limit: u32) -> Result<(), &'stat
 }
 
 /// Checks that a response or trailers can be sent.
-pub(super) fn check_response(fields: &Fields, limit: u32) -> Result<(), &'static str> {
+pub(crate) fn check_response(fields: &Fields, limit: u32) -> Result<(), &'static str> {
     check_size(fields.list_size() + 42, limit)?;
     check_fields(fields)
 }
@@ -57,10 +57,16 @@ fn check_fields(fields: &Fields) -> Result<(), &'static str> {
 }
 
 /// Appends a request's header block.
-pub(super) fn encode_request(encoder: &mut Encoder, head: &RequestHead, out: &mut Vec<u8>) {
+pub(crate) fn encode_request(encoder: &mut Encoder, head: &RequestHead, out: &mut Vec<u8>) {
     encoder.begin(out);
+    request_fields(head, |field| encoder.field(field, out));
+}
+
+/// Hands out the fields of a request's header block.
+#[inline]
+pub(crate) fn request_fields(head: &RequestHead, mut put: impl FnMut(Field<'_>)) {
     let mut pseudo = |name: &[u8], value: &str| {
-        encoder.field(Field { name, value: value.as_bytes(), sensitive: false }, out);
+        put(Field { name, value: value.as_bytes(), sensitive: false });
     };
     let connect = head.method == Method::Connect && head.protocol.is_none();
     pseudo(b":method", head.method.as_str());
@@ -74,26 +80,34 @@ pub(super) fn encode_request(encoder: &mut Encoder, head: &RequestHead, out: &mu
         pseudo(b":scheme", head.scheme.as_str());
         pseudo(b":path", &head.path);
     }
-    encode_fields(encoder, &head.fields, out);
+    regular_fields(&head.fields, put);
 }
 
 /// Appends a response's header block.
-pub(super) fn encode_response(encoder: &mut Encoder, head: &ResponseHead, out: &mut Vec<u8>) {
+pub(crate) fn encode_response(encoder: &mut Encoder, head: &ResponseHead, out: &mut Vec<u8>) {
     encoder.begin(out);
+    response_fields(head, |field| encoder.field(field, out));
+}
+
+/// Hands out the fields of a response's header block.
+#[inline]
+pub(crate) fn response_fields(head: &ResponseHead, mut put: impl FnMut(Field<'_>)) {
     let code = head.status.code();
     let digit = |value: u16| b'0' + (value % 10) as u8;
     let status = [digit(code / 100), digit(code / 10), digit(code)];
-    encoder.field(Field { name: b":status", value: &status, sensitive: false }, out);
-    encode_fields(encoder, &head.fields, out);
+    put(Field { name: b":status", value: &status, sensitive: false });
+    regular_fields(&head.fields, put);
 }
 
 /// Appends the block of trailers.
-pub(super) fn encode_trailers(encoder: &mut Encoder, fields: &Fields, out: &mut Vec<u8>) {
+pub(crate) fn encode_trailers(encoder: &mut Encoder, fields: &Fields, out: &mut Vec<u8>) {
     encoder.begin(out);
-    encode_fields(encoder, fields, out);
+    regular_fields(fields, |field| encoder.field(field, out));
 }
 
-fn encode_fields(encoder: &mut Encoder, fields: &Fields, out: &mut Vec<u8>) {
+/// Hands out regular fields as they are sent.
+#[inline]
+pub(crate) fn regular_fields(fields: &Fields, mut put: impl FnMut(Field<'_>)) {
     for mut field in fields.iter() {
         let lower;
         if has_upper(field.name) {
@@ -103,7 +117,7 @@ fn encode_fields(encoder: &mut Encoder, fields: &Fields, out: &mut Vec<u8>) {
         if !belongs_to_connection(&field) {
             // RFC 7541 §7.1.3: credentials are never indexed.
             field.sensitive |= matches!(field.name, b"authorization" | b"proxy-authorization");
-            encoder.field(field, out);
+            put(field);
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::{Fields, StreamId};
 use wire::h2::Dependency;
 
 /// A place in the tree.
-pub(super) fn from_dependency(dependency: Dependency) -> Priority {
+pub(crate) fn from_dependency(dependency: Dependency) -> Priority {
     Priority::Dependency {
         parent: StreamId(u64::from(dependency.parent)),
         weight: u16::from(dependency.weight) + 1,
@@ -14,7 +14,7 @@ pub(super) fn from_dependency(dependency: Dependency) -> Priority {
 }
 
 /// The way back; None for a weight or parent that the wire cannot carry.
-pub(super) fn to_dependency(
+pub(crate) fn to_dependency(
     parent: StreamId,
     weight: u16,
     exclusive: Exclusive,
@@ -28,7 +28,7 @@ pub(super) fn to_dependency(
 
 /// The `priority` field of a head (RFC 9218 §5).
 #[inline]
-pub(super) fn of_fields(fields: &Fields) -> Option<PriorityField> {
+pub(crate) fn of_fields(fields: &Fields) -> Option<PriorityField> {
     match fields.validated() {
         Some(validated) if !validated.has_priority() => None,
         _ if fields.is_empty() => None,
@@ -46,12 +46,12 @@ fn find_field(fields: &Fields) -> Option<PriorityField> {
 }
 
 /// Reads a Priority field's value (RFC 9218 §4).
-pub(super) fn from_field(value: &[u8]) -> Priority {
+pub(crate) fn from_field(value: &[u8]) -> Priority {
     PriorityField::parse(value).priority()
 }
 
 /// Writes a Priority field's value.
-pub(super) fn to_field(urgency: u8, incremental: Incremental) -> String {
+pub(crate) fn to_field(urgency: u8, incremental: Incremental) -> String {
     let incremental = (incremental == Incremental::Parts).then_some(incremental);
     PriorityField { urgency: Some(urgency.min(7)), incremental }.to_string()
 }

@@ -20,7 +20,7 @@ pub struct Allowance {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Limits {
     /// Streams reset before their end, by the peer or by us for the peer's fault. The default is
-    /// nghttp2's.
+    /// nghttp2's. A stream whose queued bytes are thrown away counts for up to 5.
     pub resets: Allowance,
     /// Frames that we must answer: SETTINGS, PING.
     pub replies: Allowance,
@@ -65,8 +65,10 @@ impl Guard {
         }
     }
 
-    pub(crate) fn reset(&mut self, now: Instant) -> Result<(), TooMuch> {
-        self.resets.spend(now, "RFC 9113 §10.5: too many streams reset")
+    /// A stream is reset, with bytes of it that wait to be sent: the work of making them was for nothing.
+    pub(crate) fn reset(&mut self, now: Instant, unsent: usize) -> Result<(), TooMuch> {
+        let cost = reset_cost(unsent);
+        self.resets.spend_many(now, cost, "RFC 9113 §10.5: too many streams reset")
     }
 
     pub(crate) fn reply(&mut self, now: Instant) -> Result<(), TooMuch> {
@@ -82,6 +84,12 @@ impl Guard {
     pub(crate) fn useful(&mut self) {
         self.chatter.earn(4);
     }
+}
+
+/// What the reset of a stream counts for: 1, and 1 more for each 16 KiB that had been made for it, 5 at most. A browser
+/// that leaves a page may reset a hundred downloads.
+fn reset_cost(unsent: usize) -> u32 {
+    1 + (unsent / (16 * 1024)).min(4) as u32
 }
 
 /// The generic cell rate algorithm (ITU-T I.371): `due` runs ahead of the clock by one interval an
@@ -100,7 +108,11 @@ impl Meter {
     }
 
     fn spend(&mut self, now: Instant, what: &'static str) -> Result<(), TooMuch> {
-        self.due = self.due.max(now) + self.interval;
+        self.spend_many(now, 1, what)
+    }
+
+    fn spend_many(&mut self, now: Instant, acts: u32, what: &'static str) -> Result<(), TooMuch> {
+        self.due = self.due.max(now) + self.interval * acts;
         if self.due.since(now) > self.ahead { Err(TooMuch(what)) } else { Ok(()) }
     }
 
@@ -126,6 +138,14 @@ mod tests {
             assert_eq!(meter.spend(later, "x"), Ok(()));
         }
         assert_eq!(meter.spend(later, "x"), Err(TooMuch("x")));
+    }
+
+    #[test]
+    fn a_reset_that_throws_bytes_away_counts_for_more() {
+        let mut guard = Guard::new(&Limits::default());
+        let now = Instant::from_nanos(7_000_000_000);
+        let allowed = (0..1000).take_while(|_| guard.reset(now, 64 * 1024).is_ok()).count();
+        assert_eq!(allowed, 200, "1,000 of 5 each");
     }
 
     #[test]

@@ -29,6 +29,8 @@ pub(crate) struct Outgoing {
     first: Bytes,
     rest: VecDeque<Bytes>,
     bytes: usize,
+    /// Bytes sent so far.
+    sent: u64,
     /// Whether the application waits for `Writable`.
     owes_writable: bool,
 }
@@ -57,6 +59,7 @@ impl Outgoing {
             first: Bytes::new(),
             rest: VecDeque::new(),
             bytes: 0,
+            sent: 0,
             owes_writable: false,
         }
     }
@@ -64,6 +67,16 @@ impl Outgoing {
     /// Bytes queued.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Bytes sent so far.
+    pub(crate) fn sent(&self) -> u64 {
+        self.sent
+    }
+
+    /// Bytes that the peer has credit for.
+    pub(crate) fn credit(&self) -> usize {
+        self.window.available()
     }
 
     pub(crate) fn push(&mut self, data: Bytes, fin: Fin) {
@@ -88,6 +101,11 @@ impl Outgoing {
 
     pub(crate) fn is_open(&self) -> bool {
         matches!(self.ending, Ending::Open)
+    }
+
+    /// Whether the end is queued and has not been sent.
+    pub(crate) fn owes_end(&self) -> bool {
+        matches!(self.ending, Ending::Last | Ending::Trailers(_))
     }
 
     /// Whether the last byte ends the stream.
@@ -119,6 +137,7 @@ impl Outgoing {
     pub(crate) fn send(&mut self, chunk: Chunk, out: &mut SendBuf, low_water: usize) -> Sent {
         self.take(chunk.size, out);
         self.window.take(chunk.size);
+        self.sent += chunk.size as u64;
         let writable = self.owes_writable && self.bytes < low_water;
         self.owes_writable &= !writable;
         Sent { drained: self.bytes == 0, writable }
@@ -138,6 +157,11 @@ impl Outgoing {
                 left = 0;
             }
         }
+    }
+
+    /// Whether there is credit, nothing to send and no end, and nobody waits to be told so.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.bytes == 0 && self.is_open() && self.window.available() > 0
     }
 
     /// Whether there are bytes to send and credit to send them.

@@ -7,7 +7,7 @@ macro_rules! impl_roles {
         const _: () = {
             use crate::connection::{
                 ByteStreamConnection, ClientConnection, Connection, ConnectionState, Event, Fin,
-                ServerConnection,
+                SendCredit, ServerConnection,
             };
             use crate::error::{Misuse, Refused};
             use crate::message::{RequestHead, ResponseHead};
@@ -123,6 +123,10 @@ macro_rules! impl_role {
 
             fn unsent(&self, stream: StreamId) -> usize {
                 self.session.unsent(stream)
+            }
+
+            fn send_credit(&self, stream: StreamId) -> SendCredit {
+                self.session.send_credit(stream)
             }
 
             fn reset(&mut self, now: Instant, stream: StreamId) {

@@ -15,8 +15,8 @@ mod transmit;
 use super::framing::ErrorCode;
 use super::{
     ConnectionWindows, Draining, Events, FrameWriter, Framing, Gone, Guard, KeepAlive, Limits, Log,
-    Opener, Outbox, Role, Rule, SendOrder, Stream, StreamStatus, Streams, Timer, Timers, TooMuch,
-    Windows,
+    Opener, Outbox, Role, Rule, SendOrder, Stall, Stream, StreamStatus, Streams, Timer, Timers,
+    TooMuch, Windows,
 };
 use crate::schedule::Scheduler;
 use crate::{ConnectionState, Error, Event, Scope, StreamId};
@@ -39,7 +39,9 @@ pub(crate) struct Session<F: Framing> {
     /// Credit of new streams for the peer.
     stream_window: u32,
     /// Since when streams have waited for the connection's credit alone.
-    stalled_since: Option<Instant>,
+    stall: Stall,
+    /// Bytes of bodies sent.
+    sent: u64,
     order: SendOrder,
     outbox: Outbox,
     events: Events,
@@ -100,7 +102,8 @@ impl<F: Framing> Session<F> {
             streams: Streams::new(role),
             windows,
             stream_window: settings.stream_window,
-            stalled_since: None,
+            stall: Stall::default(),
+            sent: 0,
             order: SendOrder::new(scheduler),
             outbox: Outbox::default(),
             events: Events::default(),
@@ -160,7 +163,7 @@ impl<F: Framing> Session<F> {
     /// Ends a stream for the peer's fault (RFC 9113 §5.4.2, SPDY §2.4.2). The application hears of it
     /// where it knew the stream.
     pub(crate) fn fail_stream(&mut self, id: u32, broken: Rule<F::StreamCode>) -> Result<(), Over> {
-        self.count_reset()?;
+        self.count_reset(id)?;
         self.queue_reset(id, broken.code);
         let known = self.streams.find(id).is_some_and(Stream::is_live);
         self.drop_stream(id, Gone::ResetByUs);
@@ -185,8 +188,9 @@ impl<F: Framing> Session<F> {
     }
 
     /// Counts a stream that is reset for the peer's doing.
-    pub(crate) fn count_reset(&mut self) -> Result<(), Over> {
-        self.guard.reset(self.now()).map_err(|too_much| self.calm(too_much))
+    pub(crate) fn count_reset(&mut self, id: u32) -> Result<(), Over> {
+        let unsent = self.stream(id).map_or(0, |stream| stream.outgoing().bytes());
+        self.guard.reset(self.now(), unsent).map_err(|too_much| self.calm(too_much))
     }
 
     /// Whether more waits for the peer than it may leave unread.

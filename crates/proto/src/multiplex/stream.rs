@@ -1,6 +1,6 @@
 //! One stream: its state, both of its windows, and what its message being received must be.
 
-use super::{Ending, Outgoing, Readiness, ReceiveWindow, State, Step};
+use super::{Ending, Outgoing, PROGRESS, Readiness, ReceiveWindow, Stall, State, Step};
 use crate::{Fin, Method, Status};
 use unit::Instant;
 
@@ -19,8 +19,8 @@ pub(crate) struct Stream {
     outgoing: Outgoing,
     /// What the scheduler was told last.
     readiness: Readiness,
-    /// Since when it has had bytes and no credit.
-    stalled_since: Option<Instant>,
+    /// Whether it has bytes and no credit.
+    stall: Stall,
 }
 
 /// Who opened a stream.
@@ -110,7 +110,7 @@ impl Stream {
             head_sent: false,
             outgoing: Outgoing::new(windows.send),
             readiness: Readiness::Blocked,
-            stalled_since: None,
+            stall: Stall::default(),
         }
     }
 
@@ -240,20 +240,21 @@ impl Stream {
 
     /// Looks again whether it can send.
     pub(crate) fn update_readiness(&mut self, now: Instant) -> Update {
-        if !self.outgoing.is_stalled() {
-            self.stalled_since = None;
-        } else if self.stalled_since.is_none() {
-            self.stalled_since = Some(now);
+        let waiting = self.outgoing.bytes();
+        if waiting == 0 || self.outgoing.credit() >= waiting.min(PROGRESS) {
+            self.stall.end();
+        } else {
+            self.stall.update(now, self.outgoing.sent(), self.outgoing.is_stalled());
         }
         let ready = self.outgoing.is_ready();
         let readiness = if ready { Readiness::Ready } else { Readiness::Blocked };
         let changed = readiness != self.readiness;
         self.readiness = readiness;
-        Update { changed: changed.then_some(readiness), is_stalled: self.stalled_since.is_some() }
+        Update { changed: changed.then_some(readiness), is_stalled: self.stall.since().is_some() }
     }
 
     /// Since when it has had bytes and no credit.
     pub(crate) fn stalled_since(&self) -> Option<Instant> {
-        self.stalled_since
+        self.stall.since()
     }
 }

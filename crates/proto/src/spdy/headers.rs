@@ -160,7 +160,7 @@ impl Session<Spdy> {
     /// Answers a request that the application never sees.
     fn refuse(&mut self, syn: Syn, status: u16, text: &'static str) -> Result<(), Over> {
         let Some(status) = Status::new(status) else { return Ok(()) };
-        self.count_reset()?;
+        self.count_reset(syn.id)?;
         self.answer_unseen(syn.id, status);
         match syn.fin {
             Fin::Last => self.forget_answered(syn.id),

@@ -103,7 +103,6 @@ impl Assembly {
     }
 
     /// Bytes that its buffer holds, filled or not.
-    #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
         self.data.capacity()
     }

@@ -61,8 +61,19 @@ impl Coders {
         }
     }
 
+    /// Bytes of memory that they take.
+    pub(super) fn held(&self) -> usize {
+        let deflater = self.deflater.as_ref().map_or(0, |_| DEFLATER);
+        deflater + self.inflater.as_ref().map_or(0, |_| INFLATER)
+    }
+
     /// Nothing more is coded.
     pub(super) fn release(&mut self) {
         (self.deflater, self.inflater) = (None, None);
     }
 }
+
+/// Bytes of a compressor and of a decompressor with the greatest window (zlib's zconf.h: 2^(15+2) + 2^(8+9), and
+/// 2^15 + 7 kB).
+const DEFLATER: usize = 256 * 1024;
+const INFLATER: usize = 40 * 1024;

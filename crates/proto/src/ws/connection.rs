@@ -275,14 +275,14 @@ impl Connection {
         Ok(())
     }
 
-    /// Bytes that its buffers of what has arrived hold.
-    #[cfg(test)]
-    pub(super) fn held(&self) -> usize {
+    /// Bytes of memory of the message that is arriving, inflated, and of the coders. Those of messages that wait to be
+    /// sent are [`unsent`](Self::unsent).
+    pub fn held(&self) -> usize {
         let control = match &self.receiving {
             Receiving::Control(_, payload) => payload.capacity(),
             Receiving::Header(_) | Receiving::Data(..) => 0,
         };
-        control + self.assembly.as_ref().map_or(0, Assembly::capacity)
+        control + self.assembly.as_ref().map_or(0, Assembly::capacity) + self.coders.held()
     }
 
     fn may_send(&self) -> Result<(), Misuse> {

@@ -208,7 +208,7 @@ proptest! {
         let mut decoder = Decoder::new(DecoderLimits { max_capacity: capacity, blocked_streams });
         let (mut to_decoder, mut to_encoder, mut sections) = (Vec::new(), Vec::new(), Vec::new());
         let (mut next, mut read_back) = (0, 0);
-        let mut turns = turns.into_iter().chain(std::iter::repeat(0).take(4000)).enumerate();
+        let mut turns = turns.into_iter().chain(std::iter::repeat_n(0, 4000)).enumerate();
         while read_back < lists.len() {
             let Some((turn, what)) = turns.next() else { panic!("it goes on for ever") };
             let what = if turn >= 200 { turn as u8 % 5 } else { what };

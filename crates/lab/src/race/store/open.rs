@@ -1,5 +1,5 @@
 //! Opens a file of rows. The one rule: the file may be anybody's. It is read without being written to, ordinary tables
-//! are demanded where views could compute without end (https://www.sqlite.org/security.html), and reading has a limit
+//! are demanded where views could compute without end (<https://www.sqlite.org/security.html>), and reading has a limit
 //! of time.
 
 use rusqlite::config::DbConfig;

@@ -23,8 +23,9 @@ const LENGTH: usize = 131 * 64;
 /// What io_uring_register(2) asks of the ring's address.
 const PAGE: usize = 4096;
 
-/// A part of a buffer, which holds bytes that arrived.
-#[derive(Debug, Clone, Copy)]
+/// A part of a buffer, which holds bytes that arrived. There is one for each buffer that the kernel filled: it can be
+/// neither copied nor used once the buffer was given back. [`Buffers::recycle`] takes it.
+#[derive(Debug)]
 pub(super) struct Filled {
     number: u16,
     length: usize,
@@ -66,7 +67,7 @@ impl Buffers {
     }
 
     /// The bytes that arrived.
-    pub(super) fn bytes(&self, filled: Filled) -> &[u8] {
+    pub(super) fn bytes(&self, filled: &Filled) -> &[u8] {
         let at = usize::from(filled.number) * LENGTH;
         // SAFETY: within the allocation (`filled` checks both); the buffer is not the kernel's until it is given
         // again, which takes `&mut self`.

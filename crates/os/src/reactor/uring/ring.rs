@@ -29,7 +29,7 @@ const LAST_WAITS: usize = 100;
 const LAST_WAIT: Duration = Duration::from_millis(10);
 
 /// What came of an operation.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(super) struct Completion {
     pub(super) operation: Operation,
     /// A count, or the bits of poll(2).
@@ -202,7 +202,7 @@ impl Ring {
     }
 
     /// Bytes that arrived.
-    pub(super) fn bytes(&self, filled: Filled) -> &[u8] {
+    pub(super) fn bytes(&self, filled: &Filled) -> &[u8] {
         self.buffers.as_ref().map_or(&[], |buffers| buffers.bytes(filled))
     }
 

@@ -67,6 +67,45 @@ fn a_peer_that_gives_the_connection_no_credit_loses_it_in_the_end() {
 }
 
 #[test]
+fn a_byte_of_credit_now_and_then_does_not_hold_a_stream() {
+    let mut hand = ByHand::greeted(Settings::server());
+    hand.request(1, true, &[]);
+    hand.server.respond(StreamId(1), &ResponseHead::new(Status::OK), Fin::More).unwrap();
+    hand.server.send(StreamId(1), vec![0; 100_000].into(), Fin::Last).unwrap();
+    hand.take();
+    let mut heard = String::new();
+    for _ in 0..7 {
+        for stream in [0, 1] {
+            heard += &format!("{:?}", hand.frame(Frame::WindowUpdate { stream, increment: 1 }));
+        }
+        hand.take();
+        hand.now += Duration::from_secs(10);
+        hand.server.handle_timeout(hand.now);
+    }
+    heard += &format!("{:?}", hand.give(&[]));
+    assert!(heard.contains("flow-control credit"), "{heard}");
+}
+
+#[test]
+fn a_slow_reader_that_goes_on_is_no_stall() {
+    let mut hand = ByHand::greeted(Settings::server());
+    hand.request(1, true, &[]);
+    hand.server.respond(StreamId(1), &ResponseHead::new(Status::OK), Fin::More).unwrap();
+    hand.server.send(StreamId(1), vec![0; 300_000].into(), Fin::Last).unwrap();
+    hand.take();
+    for _ in 0..40 {
+        for stream in [0, 1] {
+            assert_eq!(hand.frame(Frame::WindowUpdate { stream, increment: 4_000 }), []);
+        }
+        hand.take();
+        hand.now += Duration::from_secs(10);
+        hand.server.handle_timeout(hand.now);
+        assert_eq!(hand.server.state(), ConnectionState::Open);
+    }
+    assert_eq!(hand.server.unsent(StreamId(1)), 300_000 - 65_535 - 40 * 4_000);
+}
+
+#[test]
 fn credit_in_time_stops_the_watch() {
     let mut hand = ByHand::greeted(Settings::server());
     hand.request(1, true, &[]);

@@ -6,7 +6,7 @@ use crate::multiplex::{
     BodyLength, Ending, Framing, Gone, Opener, OpeningPriority, Prioritised, Promise, Step, Stream,
 };
 use crate::schedule::Priority;
-use crate::{Fields, Fin, Misuse, Refused, RequestHead, ResponseHead, StreamId};
+use crate::{Fields, Fin, Misuse, Refused, RequestHead, ResponseHead, SendCredit, StreamId};
 use bytes::Bytes;
 use unit::Instant;
 
@@ -195,6 +195,13 @@ impl<F: Framing> Session<F> {
     pub(crate) fn unsent(&self, stream: StreamId) -> usize {
         let stream = number(stream).and_then(|id| self.streams.find(id));
         stream.map_or(0, |stream| stream.outgoing().bytes())
+    }
+
+    pub(crate) fn send_credit(&self, stream: StreamId) -> SendCredit {
+        let of_stream = number(stream).and_then(|id| self.streams.find(id)).map_or(0, |stream| {
+            stream.outgoing().credit().saturating_sub(stream.outgoing().bytes())
+        });
+        SendCredit { stream: of_stream, connection: self.windows.available() }
     }
 
     pub(crate) fn reset(&mut self, now: Instant, stream: StreamId) {

@@ -142,7 +142,7 @@ impl<F: Framing> Session<F> {
         const WAITING_FOR: &str = "flow-control credit";
         let (now, patience) = (self.now(), self.settings.stall_timeout);
         let late = |since: Option<Instant>| since.is_some_and(|since| since + patience <= now);
-        if late(self.stalled_since) {
+        if late(self.stall.since()) {
             self.give_up(WAITING_FOR);
             return;
         }
@@ -153,7 +153,7 @@ impl<F: Framing> Session<F> {
             self.events.push(Event::Reset { stream: StreamId(u64::from(id)), error });
         }
         let streams = self.streams.iter_mut().filter_map(|stream| stream.stalled_since());
-        if let Some(first) = streams.chain(self.stalled_since).min() {
+        if let Some(first) = streams.chain(self.stall.since()).min() {
             self.timers.set(Timer::Stall, first + patience);
         }
         self.close_if_drained();

@@ -14,7 +14,7 @@ impl<F: Framing> Session<F> {
             (StreamStatus::Idle, Some(rule)) => Err(self.fail(rule)),
             (StreamStatus::Idle | StreamStatus::Gone(_), _) => self.count_chatter(),
             (StreamStatus::Live(_), _) => {
-                self.count_reset()?;
+                self.count_reset(id)?;
                 self.drop_stream(id, Gone::ResetByPeer);
                 self.log.stream_reset(id, code.number());
                 let error = if code == F::RULES.refused {
@@ -49,8 +49,16 @@ impl<F: Framing> Session<F> {
         if stream.outgoing_mut().adjust(i64::from(increment)).is_err() {
             return self.fail_stream(id, F::RULES.stream_window);
         }
-        self.reschedule(id);
+        self.credit_came(id);
         Ok(())
+    }
+
+    /// A stream has another window. An application that queued nothing for want of credit is told to go on.
+    fn credit_came(&mut self, id: u32) {
+        self.reschedule(id);
+        if self.streams.find(id).is_some_and(|stream| stream.outgoing().is_idle()) {
+            self.events.push(Event::Writable { stream: StreamId(u64::from(id)) });
+        }
     }
 
     /// A new initial window of the peer moves the windows of all streams by so many bytes (RFC 9113
@@ -66,7 +74,10 @@ impl<F: Framing> Session<F> {
         if overflow {
             return Err(self.fail(F::RULES.initial_window));
         }
-        for id in self.streams.select(|_, stream| stream.outgoing().bytes() > 0) {
+        for id in self.streams.select(|_, stream| stream.outgoing().is_open()) {
+            self.credit_came(id);
+        }
+        for id in self.streams.select(|_, stream| !stream.outgoing().is_open()) {
             self.reschedule(id);
         }
         Ok(())

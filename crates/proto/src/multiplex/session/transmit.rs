@@ -2,7 +2,7 @@
 //! decides at the moment of sending.
 
 use super::Session;
-use crate::multiplex::{Answered, Ending, Framing, Opener, Step, Timer, Update};
+use crate::multiplex::{Answered, Ending, Framing, Opener, PROGRESS, Step, Timer, Update};
 use crate::{Event, Fin, ResponseHead, StreamId};
 use endpoint::SendBuf;
 use unit::Instant;
@@ -56,6 +56,7 @@ impl<F: Framing> Session<F> {
         let sent = outgoing.send(chunk, out, self.settings.send_low_water);
         let update = stream.update_readiness(now);
         self.windows.take(chunk.size);
+        self.sent += chunk.size as u64;
         if sent.drained || chunk.size >= LEAST_USEFUL {
             self.guard.useful();
         }
@@ -105,10 +106,13 @@ impl<F: Framing> Session<F> {
 
     /// Notes since when streams have waited for the connection's credit alone.
     pub(super) fn watch_connection(&mut self) {
-        if !self.order.has_ready() || self.windows.available() > 0 {
-            self.stalled_since = None;
-        } else if self.stalled_since.is_none() {
-            self.stalled_since = Some(self.now());
+        let (available, now) = (self.windows.available(), self.now());
+        let begins = if !self.order.has_ready() || available >= PROGRESS {
+            self.stall.end()
+        } else {
+            self.stall.update(now, self.sent, available == 0)
+        };
+        if begins {
             self.watch_stalls();
         }
     }

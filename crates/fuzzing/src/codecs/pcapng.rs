@@ -1,0 +1,14 @@
+//! Whatever reads as a block is written and read again as the same one.
+
+use wire::pcapng::Block;
+
+pub(crate) fn run(bytes: &[u8]) {
+    let Ok((block, length)) = Block::decode(bytes) else { return };
+    assert!(length <= bytes.len());
+    if matches!(block, Block::Other(_)) {
+        return;
+    }
+    let mut written = Vec::new();
+    block.encode(&mut written);
+    assert_eq!(Block::decode(&written), Ok((block, written.len())));
+}

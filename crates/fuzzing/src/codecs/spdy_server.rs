@@ -1,0 +1,53 @@
+//! A SPDY server under arbitrary bytes in arbitrary pieces: it takes all of them, and what it says is
+//! whole frames.
+
+use crate::decode;
+use bytes::Bytes;
+use endpoint::SendBuf;
+use proto::schedule::RoundRobin;
+use proto::spdy::{Server, Settings, Version};
+use proto::{
+    ByteStreamConnection, Connection, ConnectionState, Event, Fin, ResponseHead, ServerConnection,
+    Status,
+};
+use trace::Tracer;
+use unit::Instant;
+use wire::spdy::{FrameHeader, HEADER_LENGTH};
+
+pub(crate) fn run(input: &[u8]) {
+    let Some(input) = decode::<(u8, bool, bool, &[u8])>(input) else { return };
+    let (size, answers, older, bytes) = input;
+    let version = if older { Version::V3 } else { Version::V3_1 };
+    let settings = Settings { max_concurrent_streams: 4, ..Settings::server(version) };
+    let turns = Box::new(RoundRobin::default());
+    let mut server = Server::new(Instant::ZERO, settings, turns, Tracer::off());
+    let mut out = SendBuf::new();
+    let mut hear = |server: &mut Server, mut piece: &[u8]| {
+        while let Some(event) = server.handle_bytes(Instant::ZERO, &mut piece) {
+            match event {
+                Event::Request { stream, head, .. } if answers => {
+                    let _ = server.promise(stream, &head);
+                    let _ = server.respond(stream, &ResponseHead::new(Status::OK), Fin::More);
+                    let _ = server.send(stream, Bytes::from_static(&[7; 900]), Fin::Last);
+                }
+                Event::Data { stream, data, .. } => server.consume(stream, data.len()),
+                _ => {}
+            }
+        }
+        assert!(piece.is_empty());
+        server.poll_transmit(Instant::ZERO, &mut out, 1000);
+    };
+    for piece in bytes.chunks(usize::from(size).max(1)) {
+        hear(&mut server, piece);
+    }
+    server.handle_eof(Instant::ZERO);
+    hear(&mut server, b"");
+    assert_eq!(server.state(), ConnectionState::Closed);
+    server.poll_transmit(Instant::ZERO, &mut out, usize::MAX / 2);
+    let sent = out.to_vec();
+    let mut rest = &sent[..];
+    while let Some((header, tail)) = rest.split_first_chunk::<HEADER_LENGTH>() {
+        rest = tail.get(FrameHeader::parse(header).length as usize..).expect("whole frames");
+    }
+    assert!(rest.is_empty());
+}

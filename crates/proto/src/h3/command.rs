@@ -1,0 +1,256 @@
+//! What the application does.
+
+use super::session::Session;
+use super::stream::{Message, Stream};
+use crate::connection::{ConnectionState, Fin};
+use crate::error::{Misuse, Refused};
+use crate::h2::{head_out, priority};
+use crate::message::{Method, RequestHead, ResponseHead};
+use crate::multiplex::outgoing::Ending;
+use crate::multiplex::status::Role;
+use crate::multiplexed_connection::{StreamAction, StreamKind};
+use crate::schedule::Priority;
+use crate::stream_id::StreamId;
+use bytes::Bytes;
+use unit::Instant;
+use wire::h3::{
+    ErrorCode, Frame, FrameHeader, FrameKind, parse_varint, put_varint, reserved, varint_length,
+};
+use wire::{Field, Fields};
+
+/// Datagrams that wait for the application or the transport; older ones are dropped (RFC 9221 §5.2).
+const MOST_DATAGRAMS: usize = 256;
+
+impl Session {
+    pub(super) fn request(
+        &mut self,
+        now: Instant,
+        head: &RequestHead,
+        fin: Fin,
+    ) -> Result<StreamId, Refused> {
+        self.now = now;
+        if self.state != ConnectionState::Open {
+            return Err(Refused::Draining);
+        }
+        if self.available_streams() == 0 {
+            return Err(Refused::Full);
+        }
+        head_out::check_request(head, self.head_limit()).map_err(Refused::Unsendable)?;
+        // RFC 9220 §3: not before the server has said that it takes it.
+        if head.protocol.is_some() && !self.peer().enable_connect_protocol {
+            return Err(Refused::NotAllowed);
+        }
+        let id = self.next_request;
+        self.next_request += 4;
+        let mut stream = Stream::new();
+        stream.head_sent = true;
+        stream.asked_for_head = head.method == Method::Head;
+        stream.is_tunnel = head.method == Method::Connect;
+        if fin == Fin::Last {
+            stream.outgoing.push(Bytes::new(), Fin::Last);
+        }
+        self.streams.insert(id, stream);
+        self.open_in_scheduler(id, None);
+        let (stream, kind) = (StreamId(id), StreamKind::Bidirectional);
+        self.actions.push_back(StreamAction::Open { stream, kind });
+        if let Some(number) = self.settings.grease.filter(|_| id == 0) {
+            let kind = FrameKind(reserved(number));
+            self.put_frame(id, kind, b"");
+        }
+        self.write_section(id, |put| head_out::request_fields(head, put));
+        Ok(stream)
+    }
+
+    pub(super) fn available_streams(&self) -> usize {
+        if self.state != ConnectionState::Open {
+            return 0;
+        }
+        let left = self.request_limit.saturating_sub(self.next_request / 4);
+        usize::try_from(left).unwrap_or(usize::MAX)
+    }
+
+    pub(super) fn inform(&mut self, stream: StreamId, head: &ResponseHead) -> Result<(), Misuse> {
+        self.check_head(stream, head)?;
+        self.write_section(stream.0, |put| head_out::response_fields(head, put));
+        Ok(())
+    }
+
+    pub(super) fn respond(
+        &mut self,
+        stream: StreamId,
+        head: &ResponseHead,
+        fin: Fin,
+    ) -> Result<(), Misuse> {
+        self.check_head(stream, head)?;
+        if let Some(field) = priority::of_fields(&head.fields) {
+            self.scheduler.merge_response(stream, field);
+        }
+        self.write_response(stream.0, head, fin);
+        Ok(())
+    }
+
+    fn check_head(&self, stream: StreamId, head: &ResponseHead) -> Result<(), Misuse> {
+        let entry = self.streams.get(&stream.0).ok_or(Misuse::UnknownStream)?;
+        if entry.head_sent {
+            return Err(Misuse::OutOfOrder("a head after the final one"));
+        }
+        head_out::check_response(&head.fields, self.head_limit()).map_err(Misuse::Unsendable)
+    }
+
+    /// Queues the final head.
+    pub(super) fn write_response(&mut self, id: u64, head: &ResponseHead, fin: Fin) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.head_sent = true;
+            if fin == Fin::Last {
+                stream.outgoing.push(Bytes::new(), Fin::Last);
+            }
+        }
+        self.write_section(id, |put| head_out::response_fields(head, put));
+    }
+
+    /// Queues trailers, which end the stream.
+    pub(super) fn write_trailers(&mut self, id: u64, fields: &Fields) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.ends_with_head = true;
+        }
+        self.write_section(id, |put| head_out::regular_fields(fields, put));
+    }
+
+    /// Encodes a field section and queues its HEADERS frame.
+    fn write_section(&mut self, id: u64, fields: impl FnOnce(&mut dyn FnMut(Field<'_>))) {
+        self.encoder.begin(id);
+        fields(&mut |field| self.encoder.field(field));
+        let mut section = Vec::new();
+        self.encoder.end(&mut section);
+        let plain = self.encoder.plain_size();
+        self.headers.sent.count(plain, section.len());
+        let (plain, coded) = (plain as u64, section.len() as u64);
+        self.tracer.emit(self.now, || trace::Event::HeaderBlock { stream: id, plain, coded });
+        self.move_instructions();
+        self.put_frame(id, FrameKind::HEADERS, &section);
+    }
+
+    fn put_frame(&mut self, id: u64, kind: FrameKind, payload: &[u8]) {
+        let (frame, length) = (kind.name(), payload.len() as u64);
+        self.tracer.emit(self.now, || trace::Event::FrameCreated { stream: id, frame, length });
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        stream.head.put_with(|out| {
+            FrameHeader { kind, length }.encode(out);
+            out.extend_from_slice(payload);
+        });
+        self.update(id);
+    }
+
+    pub(super) fn send(&mut self, stream: StreamId, data: Bytes, fin: Fin) -> Result<(), Misuse> {
+        let entry = self.open_to_body(stream)?;
+        entry.outgoing.push(data, fin);
+        self.update(stream.0);
+        Ok(())
+    }
+
+    pub(super) fn send_trailers(
+        &mut self,
+        stream: StreamId,
+        fields: &Fields,
+    ) -> Result<(), Misuse> {
+        let limit = self.head_limit();
+        head_out::check_response(fields, limit).map_err(Misuse::Unsendable)?;
+        let entry = self.open_to_body(stream)?;
+        entry.outgoing.end(Ending::Trailers(fields.clone()));
+        self.update(stream.0);
+        Ok(())
+    }
+
+    fn open_to_body(&mut self, stream: StreamId) -> Result<&mut Stream, Misuse> {
+        let entry = self.streams.get_mut(&stream.0).ok_or(Misuse::UnknownStream)?;
+        if !entry.head_sent {
+            return Err(Misuse::OutOfOrder("a body before its head"));
+        }
+        if entry.is_sent || !entry.outgoing.is_open() {
+            return Err(Misuse::OutOfOrder("bytes after the end"));
+        }
+        Ok(entry)
+    }
+
+    pub(super) fn unsent(&self, stream: StreamId) -> usize {
+        self.streams.get(&stream.0).map_or(0, |entry| entry.outgoing.bytes())
+    }
+
+    pub(super) fn consume(&mut self, stream: StreamId, bytes: usize) {
+        let window = self.settings.stream_window;
+        let Some(entry) = self.streams.get_mut(&stream.0) else { return };
+        let was_full = entry.unconsumed >= window;
+        entry.unconsumed = entry.unconsumed.saturating_sub(bytes);
+        if was_full && entry.unconsumed < window && entry.message != Message::Over {
+            self.actions.push_back(StreamAction::Read { stream });
+        }
+    }
+
+    pub(super) fn reset(&mut self, now: Instant, stream: StreamId) {
+        self.now = now;
+        let Some(entry) = self.streams.get(&stream.0) else { return };
+        // RFC 9114 §4.1.1: a server that has not begun to answer has not acted on the request.
+        let code = match (self.role, entry.head_sent) {
+            (Role::Server, true) => ErrorCode::INTERNAL_ERROR,
+            (Role::Server, false) => ErrorCode::REQUEST_REJECTED,
+            (Role::Client, _) => ErrorCode::REQUEST_CANCELLED,
+        };
+        self.abandon(stream.0, code);
+        self.close_if_drained();
+    }
+
+    pub(super) fn prioritise(&mut self, stream: StreamId, priority: Priority) {
+        self.scheduler.reprioritise(stream, priority);
+        let is_told = self.role == Role::Client && self.streams.contains_key(&stream.0);
+        if let (true, Priority::Urgency { urgency, incremental }) = (is_told, priority) {
+            let value = priority::to_field(urgency, incremental);
+            let value = value.as_bytes();
+            self.queue_control(&Frame::PriorityUpdate { stream: stream.0, value });
+        }
+    }
+
+    /// Queues a datagram of a request (RFC 9297 §2.1). Whether it arrives is not told.
+    pub(super) fn send_datagram(&mut self, stream: StreamId, payload: &[u8]) -> Result<(), Misuse> {
+        if !self.streams.contains_key(&stream.0) {
+            return Err(Misuse::UnknownStream);
+        }
+        let quarter = stream.0 / 4;
+        let room =
+            self.facts.max_datagram.filter(|_| self.settings.datagrams && self.peer().datagrams);
+        let Some(most) = room else {
+            return Err(Misuse::Unsendable("the peer takes no datagrams"));
+        };
+        if varint_length(quarter) + payload.len() > most {
+            return Err(Misuse::Unsendable("the datagram is larger than the peer takes"));
+        }
+        let mut datagram = Vec::with_capacity(payload.len() + 8);
+        put_varint(quarter, &mut datagram);
+        datagram.extend_from_slice(payload);
+        if self.datagrams_out.len() >= MOST_DATAGRAMS {
+            self.datagrams_out.pop_front();
+        }
+        self.datagrams_out.push_back(datagram.into());
+        Ok(())
+    }
+
+    pub(super) fn handle_datagram(&mut self, now: Instant, payload: &[u8]) {
+        self.now = now;
+        let mut rest = payload;
+        let quarter = parse_varint(&mut rest).filter(|&quarter| quarter < 1 << 60);
+        let Some(quarter) = quarter.filter(|_| self.settings.datagrams) else {
+            let text = "RFC 9297 §2.1: a datagram names a request";
+            return self.fail_connection(ErrorCode::DATAGRAM_ERROR, text);
+        };
+        // RFC 9297 §2.1: one for a stream that is gone, or has not come, is dropped.
+        if self.streams.contains_key(&(4 * quarter)) {
+            if self.datagrams_in.len() >= MOST_DATAGRAMS {
+                self.datagrams_in.pop_front();
+            }
+            self.datagrams_in.push_back((StreamId(4 * quarter), Bytes::copy_from_slice(rest)));
+        }
+    }
+
+    fn head_limit(&self) -> u32 {
+        u32::try_from(self.peer().max_field_section_size).unwrap_or(u32::MAX)
+    }
+}

@@ -1,0 +1,299 @@
+//! The peer's unidirectional streams: its control stream and QPACK's two (RFC 9114 §6.2, §7.2; RFC 9204 §4.2).
+
+use super::session::{Broken, Session, connection};
+use super::settings::PeerSettings;
+use crate::connection::Fin;
+use crate::connection::{ConnectionState, Event};
+use crate::error::Error;
+use crate::h2::priority;
+use crate::multiplex::status::Role;
+use crate::multiplexed_connection::{EarlyData, StreamAction};
+use crate::schedule::Priority;
+use crate::stream_id::StreamId;
+use wire::h3::{
+    ErrorCode, Frame, FrameHeader, FrameKind, FrameReader, Read, StreamType, VarintReader,
+};
+
+/// A unidirectional stream of the peer.
+#[derive(Debug)]
+pub(super) enum Input {
+    /// Its type has not come.
+    Untyped(VarintReader),
+    Control(ControlFrame),
+    Encoder,
+    Decoder,
+    /// Of a type that is not known.
+    Ignored,
+}
+
+/// What of the control stream comes next.
+#[derive(Debug, Default)]
+pub(super) struct ControlFrame {
+    reader: FrameReader,
+    frame: Option<(FrameHeader, Vec<u8>)>,
+}
+
+/// The largest frame of a control stream that is read. Larger ones of an unknown type are ignored as they come.
+const LARGEST_FRAME: u64 = 16_384;
+/// Unidirectional streams of unknown types that a peer may open.
+const MOST_INPUTS: usize = 100;
+
+impl Session {
+    /// Reads bytes of a unidirectional stream of the peer. All are taken.
+    pub(super) fn read_unidirectional(
+        &mut self,
+        id: u64,
+        bytes: &mut &[u8],
+        fin: Fin,
+    ) -> Result<(), Broken> {
+        let mut input = match self.inputs.remove(&id) {
+            Some(input) => input,
+            None if self.inputs.len() >= MOST_INPUTS => {
+                let text = "RFC 9114 §10.5: more unidirectional streams than there are types";
+                return Err(connection(ErrorCode::EXCESSIVE_LOAD, text));
+            }
+            None => Input::Untyped(VarintReader::default()),
+        };
+        if let Input::Untyped(varint) = &mut input
+            && let Some(kind) = varint.read(bytes)
+        {
+            input = self.open_input(id, StreamType(kind))?;
+        }
+        match &mut input {
+            Input::Untyped(_) => {}
+            Input::Control(frame) => self.read_control(frame, bytes)?,
+            Input::Encoder => {
+                let followed = self.decoder.handle_instructions(bytes);
+                followed.map_err(|e| {
+                    connection(ErrorCode::QPACK_ENCODER_STREAM_ERROR, e.fault.text())
+                })?;
+                self.unblock()?;
+                self.decoder.acknowledge_insertions();
+                self.move_instructions();
+            }
+            Input::Decoder => {
+                let followed = self.encoder.handle_instructions(bytes);
+                followed.map_err(|e| {
+                    connection(ErrorCode::QPACK_DECODER_STREAM_ERROR, e.fault.text())
+                })?;
+            }
+            Input::Ignored => {}
+        }
+        *bytes = &[];
+        match (fin, &input) {
+            (Fin::Last, Input::Control(_) | Input::Encoder | Input::Decoder) => {
+                let text = "RFC 9114 §6.2.1: the stream stays open as long as the connection";
+                Err(connection(ErrorCode::CLOSED_CRITICAL_STREAM, text))
+            }
+            (Fin::Last, _) => Ok(()),
+            (Fin::More, _) => {
+                self.inputs.insert(id, input);
+                Ok(())
+            }
+        }
+    }
+
+    /// The peer abandoned a unidirectional stream, or wants no more of one of ours.
+    pub(super) fn lose_unidirectional(&mut self, id: u64) {
+        let is_ours = self.outputs.iter().take(3).any(|output| output.id == id);
+        if is_ours || self.critical.contains(&Some(id)) {
+            let text = "RFC 9114 §6.2.1: the stream stays open as long as the connection";
+            self.fail_connection(ErrorCode::CLOSED_CRITICAL_STREAM, text);
+        }
+        self.inputs.remove(&id);
+    }
+
+    fn open_input(&mut self, id: u64, kind: StreamType) -> Result<Input, Broken> {
+        let wrong = |text| Err(connection(ErrorCode::STREAM_CREATION_ERROR, text));
+        let (slot, input) = match kind {
+            StreamType::CONTROL => (0, Input::Control(ControlFrame::default())),
+            StreamType::QPACK_ENCODER => (1, Input::Encoder),
+            StreamType::QPACK_DECODER => (2, Input::Decoder),
+            StreamType::PUSH if self.role == Role::Server => {
+                return wrong("RFC 9114 §6.2.2: clients do not push");
+            }
+            StreamType::PUSH => {
+                let text = "RFC 9114 §4.6: a push that was never allowed";
+                return Err(connection(ErrorCode::ID_ERROR, text));
+            }
+            _ => {
+                self.count_chatter()?;
+                // RFC 9114 §6.2: reading is abandoned, and that is no error.
+                let (stream, code) = (StreamId(id), ErrorCode::STREAM_CREATION_ERROR.0);
+                self.actions.push_back(StreamAction::StopSending { stream, code });
+                return Ok(Input::Ignored);
+            }
+        };
+        if self.critical[slot].replace(id).is_some() {
+            return wrong("RFC 9114 §6.2.1: a second stream of this type");
+        }
+        Ok(input)
+    }
+
+    fn read_control(
+        &mut self,
+        control: &mut ControlFrame,
+        bytes: &mut &[u8],
+    ) -> Result<(), Broken> {
+        loop {
+            let (header, mut payload) = match control.frame.take() {
+                Some(frame) => frame,
+                None => match control.reader.read(bytes) {
+                    Read::Incomplete => return Ok(()),
+                    Read::Header(header) => {
+                        self.check_control(header)?;
+                        (header, Vec::new())
+                    }
+                },
+            };
+            let is_known = header.kind.name() != "unknown";
+            let mut left = header.length - payload.len() as u64;
+            if !is_known {
+                // Nothing is kept of it: `header.length` is what is left.
+                let ignored = left.min(bytes.len() as u64);
+                *bytes = &bytes[ignored as usize..];
+                left -= ignored;
+                if left > 0 {
+                    control.frame = Some((FrameHeader { length: left, ..header }, Vec::new()));
+                    return Ok(());
+                }
+                self.count_chatter()?;
+                continue;
+            }
+            let (part, rest) = bytes.split_at(left.min(bytes.len() as u64) as usize);
+            *bytes = rest;
+            payload.extend_from_slice(part);
+            if (payload.len() as u64) < header.length {
+                control.frame = Some((header, payload));
+                return Ok(());
+            }
+            let (frame, length) = (header.kind.name(), header.length);
+            self.tracer.emit(self.now, || trace::Event::FrameParsed { stream: 0, frame, length });
+            let frame = Frame::parse(header.kind, &payload);
+            self.on_control(frame.map_err(|error| connection(error.code, error.rule))?)?;
+        }
+    }
+
+    /// What a frame's header alone can break on a control stream.
+    fn check_control(&mut self, header: FrameHeader) -> Result<(), Broken> {
+        let unexpected = |text| Err(connection(ErrorCode::FRAME_UNEXPECTED, text));
+        match (header.kind, self.peer) {
+            (FrameKind::SETTINGS, Some(_)) => unexpected("RFC 9114 §7.2.4: SETTINGS come once"),
+            (FrameKind::SETTINGS, None) => check_length(header),
+            (_, None) => {
+                let text = "RFC 9114 §6.2.1: the control stream begins with SETTINGS";
+                Err(connection(ErrorCode::MISSING_SETTINGS, text))
+            }
+            (FrameKind::DATA | FrameKind::HEADERS | FrameKind::PUSH_PROMISE, _) => {
+                unexpected("RFC 9114 §7.2: the frame belongs to a request")
+            }
+            (kind, _) if kind.is_http2_only() => {
+                unexpected("RFC 9114 §7.2.8: a frame of HTTP/2 that HTTP/3 does not have")
+            }
+            (FrameKind::MAX_PUSH_ID, _) if self.role == Role::Client => {
+                unexpected("RFC 9114 §7.2.7: servers send no MAX_PUSH_ID")
+            }
+            (FrameKind::PRIORITY_UPDATE | FrameKind::PRIORITY_UPDATE_PUSH, _)
+                if self.role == Role::Client =>
+            {
+                unexpected("RFC 9218 §7.2: servers send no PRIORITY_UPDATE")
+            }
+            (kind, _) if kind.name() == "unknown" => Ok(()),
+            _ => check_length(header),
+        }
+    }
+
+    fn on_control(&mut self, frame: Frame<'_>) -> Result<(), Broken> {
+        match frame {
+            Frame::Settings(list) => self.on_settings(PeerSettings::read(list)?),
+            Frame::GoAway { id } => self.on_goaway(id),
+            Frame::CancelPush { .. } => {
+                let text = "RFC 9114 §7.2.3: a push that was never promised";
+                Err(connection(ErrorCode::ID_ERROR, text))
+            }
+            Frame::MaxPushId { .. } => self.count_chatter(),
+            Frame::PriorityUpdate { stream, value } => {
+                self.on_priority_update(stream, priority::from_field(value))
+            }
+            Frame::PriorityUpdatePush { .. } => {
+                let text = "RFC 9218 §7.2: a push that was never promised";
+                Err(connection(ErrorCode::ID_ERROR, text))
+            }
+            // Refused by the header, or ignored.
+            Frame::Data(_)
+            | Frame::Headers(_)
+            | Frame::PushPromise { .. }
+            | Frame::Unknown { .. } => Ok(()),
+        }
+    }
+
+    fn on_settings(&mut self, peer: PeerSettings) -> Result<(), Broken> {
+        if let Some(remembered) = self.settings.remembered
+            && self.facts.early_data != EarlyData::Rejected
+        {
+            peer.check_against(&remembered)?;
+        }
+        self.peer = Some(peer);
+        self.encoder.set_limits(peer.encoder_limits());
+        self.move_instructions();
+        self.tracer.emit(self.now, || trace::Event::ConnectionReady { protocol: "h3" });
+        Ok(())
+    }
+
+    fn on_goaway(&mut self, id: u64) -> Result<(), Broken> {
+        let wrong = |text| Err(connection(ErrorCode::ID_ERROR, text));
+        if self.role == Role::Client && !id.is_multiple_of(4) {
+            return wrong("RFC 9114 §7.2.6: GOAWAY names a request");
+        }
+        if self.goaway_received.is_some_and(|earlier| id > earlier) {
+            return wrong("RFC 9114 §5.2: GOAWAY names no later stream than before");
+        }
+        self.count_chatter()?;
+        if self.goaway_received.replace(id).is_none() && self.state == ConnectionState::Open {
+            self.state = ConnectionState::Draining;
+            let last = (self.role == Role::Client).then(|| id.checked_sub(4).map(StreamId));
+            self.events.push_back(Event::Draining { last: last.flatten() });
+        }
+        if self.role == Role::Client {
+            let mut void: Vec<u64> =
+                self.streams.keys().copied().filter(|&own| own >= id).collect();
+            void.sort_unstable();
+            for id in void {
+                self.abandon(id, ErrorCode::REQUEST_CANCELLED);
+                let (stream, error) = (StreamId(id), Error::Unprocessed);
+                self.events.push_back(Event::Reset { stream, error });
+            }
+        }
+        self.close_if_drained();
+        Ok(())
+    }
+
+    fn on_priority_update(&mut self, id: u64, priority: Priority) -> Result<(), Broken> {
+        self.count_chatter()?;
+        if !id.is_multiple_of(4) {
+            let text = "RFC 9218 §7.2: PRIORITY_UPDATE names a request";
+            return Err(connection(ErrorCode::ID_ERROR, text));
+        }
+        if self.streams.contains_key(&id) {
+            self.scheduler.reprioritise(StreamId(id), priority);
+        } else if id >= self.next_request || self.unseen.contains(&id) {
+            self.early.retain(|&(other, _)| other != id);
+            if self.early.len() >= MOST_EARLY {
+                self.early.pop_front();
+            }
+            self.early.push_back((id, priority));
+        }
+        Ok(())
+    }
+}
+
+/// Priorities that are kept before their requests come (RFC 9218 §7.2).
+const MOST_EARLY: usize = 128;
+
+fn check_length(header: FrameHeader) -> Result<(), Broken> {
+    if header.length > LARGEST_FRAME {
+        let text = "RFC 9114 §10.5: a frame of the control stream that is too long";
+        return Err(connection(ErrorCode::EXCESSIVE_LOAD, text));
+    }
+    Ok(())
+}

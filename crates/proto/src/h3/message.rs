@@ -1,0 +1,222 @@
+//! Field sections: decoded, held while they are blocked, then given to their stream (RFC 9114 §4, RFC 9204 §2.2).
+
+use super::session::{Broken, Session, connection};
+use super::stream::{BlockedSection, Message};
+use crate::connection::{Event, Fin};
+use crate::h2::head::{ExtendedConnect, HeadReader, Kind};
+use crate::h2::priority;
+use crate::message::{Method, RequestHead, ResponseHead, Status};
+use crate::multiplex::session::Received;
+use crate::multiplex::status::Role;
+use crate::multiplexed_connection::{Backlog, StreamAction};
+use crate::schedule::{Priority, PriorityField};
+use crate::stream_id::StreamId;
+use wire::Fields;
+use wire::h3::ErrorCode;
+use wire::hpack::plain_size;
+use wire::qpack::Decoded;
+
+impl Session {
+    /// A whole field section; `fin` tells whether the stream ends after it.
+    pub(super) fn on_section(
+        &mut self,
+        id: u64,
+        section: Vec<u8>,
+        fin: Fin,
+    ) -> Result<Option<Event<'static>>, Broken> {
+        let Some(stream) = self.streams.get(&id) else { return Ok(None) };
+        let kind = match (stream.message, self.role) {
+            (Message::Head, Role::Server) => Kind::Request,
+            (Message::Head, Role::Client) => Kind::Response,
+            _ => Kind::Trailers,
+        };
+        let limit = self.settings.max_field_section_size;
+        let (mut reader, mut plain) = (HeadReader::new(kind), 0);
+        let decoded = self.decoder.decode(id, &section, limit, |field| {
+            plain += plain_size(field);
+            reader.field(field);
+        });
+        let decoded = decoded.map_err(|error| {
+            connection(ErrorCode::QPACK_DECOMPRESSION_FAILED, error.fault.text())
+        })?;
+        let size = match decoded {
+            Decoded::Blocked { required } => return self.block(id, required, section, fin),
+            Decoded::Whole { size } => size,
+        };
+        self.move_instructions();
+        self.headers.received.count(plain, section.len());
+        let (plain, coded) = (plain as u64, section.len() as u64);
+        self.tracer.emit(self.now, || trace::Event::HeaderBlock { stream: id, plain, coded });
+        if size > limit {
+            return self.on_large_head(id, kind);
+        }
+        let wrong = |rule| Broken::Stream(ErrorCode::MESSAGE_ERROR, rule);
+        match kind {
+            Kind::Request => {
+                let extended = match self.settings.enable_connect_protocol {
+                    true => ExtendedConnect::Offered,
+                    false => ExtendedConnect::NotOffered,
+                };
+                let read = reader.request(extended).map_err(wrong)?;
+                self.on_request(id, read, fin).map(Some)
+            }
+            Kind::Response => {
+                let read = reader.response().map_err(wrong)?;
+                self.on_response(id, read, fin).map(Some)
+            }
+            Kind::Trailers => {
+                let fields = reader.trailers().map_err(wrong)?;
+                self.on_trailers(id, fields, fin).map(Some)
+            }
+        }
+    }
+
+    /// The section waits for the dynamic table.
+    fn block(
+        &mut self,
+        id: u64,
+        required: u64,
+        section: Vec<u8>,
+        fin: Fin,
+    ) -> Result<Option<Event<'static>>, Broken> {
+        let blocked = self.streams.values().filter(|stream| stream.blocked.is_some()).count();
+        if blocked >= self.settings.qpack_blocked_streams {
+            let text = "RFC 9204 §2.1.2: more streams are blocked than may be";
+            return Err(connection(ErrorCode::QPACK_DECOMPRESSION_FAILED, text));
+        }
+        if let Some(stream) = self.streams.get_mut(&id) {
+            let is_last = fin == Fin::Last;
+            let deferred = Vec::new();
+            stream.blocked = Some(BlockedSection { required, section, deferred, is_last });
+        }
+        Ok(None)
+    }
+
+    /// Goes on with the streams whose entries have come, in the order of their numbers.
+    pub(super) fn unblock(&mut self) -> Result<(), Broken> {
+        let inserted = self.decoder.inserted();
+        let is_free = |blocked: &BlockedSection| blocked.required <= inserted;
+        let mut free: Vec<u64> = self
+            .streams
+            .iter()
+            .filter(|(_, stream)| stream.blocked.as_ref().is_some_and(is_free))
+            .map(|(&id, _)| id)
+            .collect();
+        free.sort_unstable();
+        for id in free {
+            let Some(stream) = self.streams.get_mut(&id) else { continue };
+            let Some(blocked) = stream.blocked.take() else { continue };
+            let BlockedSection { section, deferred, is_last, .. } = blocked;
+            let fin = if is_last { Fin::Last } else { Fin::More };
+            let now = if deferred.is_empty() { fin } else { Fin::More };
+            match self.on_section(id, section, now) {
+                Ok(event) => self.events.extend(event),
+                Err(broken @ Broken::Connection(..)) => return Err(broken),
+                Err(broken @ Broken::Stream(..)) => {
+                    self.fail(id, broken);
+                    continue;
+                }
+            }
+            let stream = StreamId(id);
+            if !deferred.is_empty() {
+                self.backlog.push_back(Backlog { stream, bytes: deferred, fin });
+            }
+            self.actions.push_back(StreamAction::Read { stream });
+        }
+        Ok(())
+    }
+
+    /// To a request that is too large a server says 431 (RFC 6585 §5); all else is reset.
+    fn on_large_head(&mut self, id: u64, kind: Kind) -> Result<Option<Event<'static>>, Broken> {
+        let status = Status::new(431).filter(|_| kind == Kind::Request);
+        let Some(status) = status else {
+            let text = "RFC 9114 §4.2.2: a field section larger than our limit";
+            return Err(Broken::Stream(ErrorCode::EXCESSIVE_LOAD, text));
+        };
+        self.open_in_scheduler(id, None);
+        self.write_response(id, &ResponseHead::new(status), Fin::Last);
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.message = Message::Over;
+        }
+        let (stream, code) = (StreamId(id), ErrorCode::NO_ERROR.0);
+        self.actions.push_back(StreamAction::StopSending { stream, code });
+        Ok(None)
+    }
+
+    fn on_request(
+        &mut self,
+        id: u64,
+        read: Received<RequestHead>,
+        fin: Fin,
+    ) -> Result<Event<'static>, Broken> {
+        self.guard.useful();
+        let Received { head, content_length } = read;
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.message = Message::Body;
+            stream.is_tunnel = head.method == Method::Connect;
+            stream.body_left = content_length;
+        }
+        self.open_in_scheduler(id, priority::of_fields(&head.fields));
+        if fin == Fin::Last {
+            // A request without its body ends the stream before the application hears of it.
+            self.finish_message(id)?;
+        }
+        Ok(Event::Request { stream: StreamId(id), head, fin })
+    }
+
+    /// A PRIORITY_UPDATE that came early goes before the `priority` field (RFC 9218 §7).
+    pub(super) fn open_in_scheduler(&mut self, id: u64, field: Option<PriorityField>) {
+        let stream = StreamId(id);
+        self.scheduler.insert(stream, Priority::Unset);
+        let early = self.early.iter().position(|&(other, _)| other == id);
+        let early = early.and_then(|at| self.early.remove(at)).map(|(_, priority)| priority);
+        if let Some(priority) = early.or(field.map(PriorityField::priority)) {
+            self.scheduler.reprioritise(stream, priority);
+        }
+    }
+
+    fn on_response(
+        &mut self,
+        id: u64,
+        read: Received<ResponseHead>,
+        fin: Fin,
+    ) -> Result<Event<'static>, Broken> {
+        let (Received { head, content_length }, stream) = (read, StreamId(id));
+        if head.status.is_informational() {
+            if fin == Fin::Last {
+                let text = "RFC 9114 §4.1: the stream ends before the final response";
+                return Err(Broken::Stream(ErrorCode::MESSAGE_ERROR, text));
+            }
+            self.count_chatter()?;
+            return Ok(Event::Informational { stream, head });
+        }
+        self.guard.useful();
+        if let Some(entry) = self.streams.get_mut(&id) {
+            entry.message = Message::Body;
+            let is_tunnel = entry.is_tunnel && head.status.code() / 100 == 2;
+            entry.is_tunnel = is_tunnel;
+            // RFC 9110 §6.4.1: such a length tells of a body that does not come.
+            let has_none = entry.asked_for_head || head.status.forbids_body();
+            entry.body_left =
+                if has_none { Some(0) } else { content_length.filter(|_| !is_tunnel) };
+        }
+        if fin == Fin::Last {
+            self.finish_message(id)?;
+        }
+        Ok(Event::Response { stream, head, fin })
+    }
+
+    fn on_trailers(&mut self, id: u64, fields: Fields, fin: Fin) -> Result<Event<'static>, Broken> {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            if stream.body_left.is_some_and(|left| left > 0) {
+                let text = "RFC 9114 §4.1.2: less body than Content-Length says";
+                return Err(Broken::Stream(ErrorCode::MESSAGE_ERROR, text));
+            }
+            stream.message = Message::Trailers;
+        }
+        if fin == Fin::Last {
+            self.finish_message(id)?;
+        }
+        Ok(Event::Trailers { stream: StreamId(id), fields })
+    }
+}

@@ -1,0 +1,363 @@
+//! A connection of either role: its streams, settings, QPACK's two directions, limits and end.
+//!
+//! The way of a byte: `receive.rs` reads request streams and `control.rs` all others, `message.rs` says what a field
+//! section means, `command.rs` is what the application does, `transmit.rs` is what goes out.
+
+use super::settings::{PeerSettings, Settings};
+use super::stream::{Message, Stream};
+use crate::connection::{ConnectionState, Event};
+use crate::error::{Error, Scope};
+use crate::id_map::IdMap;
+use crate::multiplex::guard::{Guard, TooMuch};
+use crate::multiplex::status::Role;
+use crate::multiplexed_connection::{Backlog, EarlyData, StreamAction, StreamKind, TransportFacts};
+use crate::schedule::{Priority, Scheduler};
+use crate::stream_id::StreamId;
+use bytes::Bytes;
+use endpoint::SendBuf;
+use std::collections::{BTreeSet, VecDeque};
+use trace::{HeaderBytes, Tracer};
+use unit::Instant;
+use wire::h3::{
+    ErrorCode, Frame, FrameHeader, FrameKind, SettingsList, StreamType, put_varint, reserved,
+};
+use wire::qpack::{Decoder, Encoder};
+
+#[derive(Debug)]
+pub(super) struct Session {
+    pub(super) role: Role,
+    pub(super) settings: Settings,
+    pub(super) tracer: Tracer,
+    pub(super) now: Instant,
+    pub(super) state: ConnectionState,
+    /// None until SETTINGS come.
+    pub(super) peer: Option<PeerSettings>,
+    pub(super) facts: TransportFacts,
+    pub(super) encoder: Encoder,
+    pub(super) decoder: Decoder,
+    /// Control, QPACK encoder and QPACK decoder stream of ours, and one of a reserved type.
+    pub(super) outputs: Vec<Output>,
+    pub(super) inputs: IdMap<u64, super::control::Input>,
+    /// The peer's control, encoder and decoder stream.
+    pub(super) critical: [Option<u64>; 3],
+    pub(super) streams: IdMap<u64, Stream>,
+    /// The next request stream: ours at a client, the peer's at a server.
+    pub(super) next_request: u64,
+    /// Client: requests that the server allows over the connection's whole life.
+    pub(super) request_limit: u64,
+    /// Server: streams below `next_request` that no bytes have come on.
+    pub(super) unseen: BTreeSet<u64>,
+    pub(super) scheduler: Box<dyn Scheduler>,
+    pub(super) ready: usize,
+    /// Priorities that came before their requests.
+    pub(super) early: VecDeque<(u64, Priority)>,
+    pub(super) events: VecDeque<Event<'static>>,
+    pub(super) actions: VecDeque<StreamAction>,
+    pub(super) backlog: VecDeque<Backlog>,
+    pub(super) guard: Guard,
+    pub(super) goaway_sent: Option<u64>,
+    pub(super) goaway_received: Option<u64>,
+    /// The close that waits until the control stream's bytes are out.
+    pub(super) closing: Option<StreamAction>,
+    pub(super) headers: HeaderBytes,
+    pub(super) datagrams_in: VecDeque<(StreamId, Bytes)>,
+    pub(super) datagrams_out: VecDeque<Bytes>,
+}
+
+/// A unidirectional stream of ours.
+#[derive(Debug)]
+pub(super) struct Output {
+    pub(super) id: u64,
+    pub(super) bytes: SendBuf,
+    pub(super) is_stuck: bool,
+}
+
+pub(super) const CONTROL: usize = 0;
+pub(super) const ENCODER: usize = 1;
+pub(super) const DECODER: usize = 2;
+const GREASE: usize = 3;
+
+/// A rule that the peer has broken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Broken {
+    /// The stream ends.
+    Stream(ErrorCode, &'static str),
+    /// The connection ends.
+    Connection(ErrorCode, &'static str),
+}
+
+pub(super) fn connection(code: ErrorCode, text: &'static str) -> Broken {
+    Broken::Connection(code, text)
+}
+
+impl Session {
+    pub(super) fn new(
+        role: Role,
+        now: Instant,
+        settings: Settings,
+        mut scheduler: Box<dyn Scheduler>,
+        tracer: Tracer,
+    ) -> Self {
+        scheduler.peer_sends_no_dependencies();
+        let mut session = Self {
+            role,
+            tracer,
+            now,
+            state: ConnectionState::Open,
+            peer: None,
+            facts: TransportFacts::default(),
+            encoder: Encoder::new(settings.encoder_table_capacity),
+            decoder: Decoder::new(settings.decoder_limits()),
+            outputs: Vec::new(),
+            inputs: IdMap::default(),
+            critical: [None; 3],
+            streams: IdMap::default(),
+            next_request: 0,
+            request_limit: 0,
+            unseen: BTreeSet::new(),
+            scheduler,
+            ready: 0,
+            early: VecDeque::new(),
+            events: VecDeque::new(),
+            actions: VecDeque::new(),
+            backlog: VecDeque::new(),
+            guard: Guard::new(&settings.limits),
+            goaway_sent: None,
+            goaway_received: None,
+            closing: None,
+            headers: HeaderBytes::default(),
+            datagrams_in: VecDeque::new(),
+            datagrams_out: VecDeque::new(),
+            settings,
+        };
+        session.greet();
+        session
+    }
+
+    /// Opens our unidirectional streams and queues what they begin with.
+    fn greet(&mut self) {
+        let first = match self.role {
+            Role::Client => 2,
+            Role::Server => 3,
+        };
+        let types = [StreamType::CONTROL, StreamType::QPACK_ENCODER, StreamType::QPACK_DECODER];
+        let grease = self.settings.grease.map(|number| StreamType(reserved(number)));
+        for (index, kind) in types.into_iter().chain(grease).enumerate() {
+            let id = first + 4 * index as u64;
+            let mut bytes = SendBuf::new();
+            bytes.put_with(|out| put_varint(kind.0, out));
+            self.outputs.push(Output { id, bytes, is_stuck: false });
+            let (stream, kind) = (StreamId(id), StreamKind::Unidirectional);
+            self.actions.push_back(StreamAction::Open { stream, kind });
+        }
+        let mut payload = Vec::new();
+        SettingsList::encode(&self.settings.list(self.role), &mut payload);
+        self.outputs[CONTROL].bytes.put_with(|out| {
+            FrameHeader { kind: FrameKind::SETTINGS, length: payload.len() as u64 }.encode(out);
+            out.extend_from_slice(&payload);
+        });
+        if let Some(number) = self.settings.grease {
+            let kind = FrameKind(reserved(number));
+            self.queue_control(&Frame::Unknown { kind, payload: b"" });
+            self.outputs[GREASE].bytes.put(b"grease");
+        }
+        if let Some(remembered) = self.settings.remembered {
+            self.encoder.set_limits(remembered.encoder_limits());
+            self.move_instructions();
+        }
+    }
+
+    pub(super) fn queue_control(&mut self, frame: &Frame<'_>) {
+        self.outputs[CONTROL].bytes.put_with(|out| frame.encode(out));
+        let (stream, frame) = (self.outputs[CONTROL].id, frame.kind().name());
+        self.tracer.emit(self.now, || trace::Event::FrameCreated { stream, frame, length: 0 });
+    }
+
+    /// Puts QPACK's instructions on their streams.
+    pub(super) fn move_instructions(&mut self) {
+        if self.encoder.has_instructions() {
+            let bytes = self.encoder.take_instructions();
+            self.outputs[ENCODER].bytes.put(&bytes);
+        }
+        let bytes = self.decoder.take_instructions();
+        if !bytes.is_empty() {
+            self.outputs[DECODER].bytes.put(&bytes);
+        }
+    }
+
+    /// What the peer takes: its settings, remembered ones, or the defaults.
+    pub(super) fn peer(&self) -> PeerSettings {
+        self.peer.or(self.settings.remembered).unwrap_or_default()
+    }
+
+    /// Acts on a rule that was broken on a stream.
+    pub(super) fn fail(&mut self, id: u64, broken: Broken) {
+        match broken {
+            Broken::Stream(code, text) => self.fail_stream(id, code, text),
+            Broken::Connection(code, text) => self.fail_connection(code, text),
+        }
+    }
+
+    pub(super) fn fail_connection(&mut self, code: ErrorCode, rule: &'static str) {
+        if self.state == ConnectionState::Closed {
+            return;
+        }
+        let (scope, number) = (Scope::Connection, code.0);
+        self.end(Some(Error::PeerViolation { scope, code: number, rule }));
+        self.actions.push_back(StreamAction::Close { code: number, reason: rule });
+    }
+
+    /// Ends a stream for the peer's fault. The application hears of it where it knew the stream.
+    fn fail_stream(&mut self, id: u64, code: ErrorCode, rule: &'static str) {
+        let Some(stream) = self.streams.get(&id) else { return };
+        let was_told = self.role == Role::Client || stream.message != Message::Head;
+        let unsent = self.abandon(id, code);
+        if was_told {
+            let stream = StreamId(id);
+            let error = Error::PeerViolation { scope: Scope::Stream(stream), code: code.0, rule };
+            self.events.push_back(Event::Reset { stream, error });
+        }
+        self.count_reset(unsent);
+        self.close_if_drained();
+    }
+
+    /// Counts a stream that ended before its time, with bytes that waited to be sent.
+    pub(super) fn count_reset(&mut self, unsent: usize) {
+        if let Err(TooMuch(_)) = self.guard.reset(self.now, unsent) {
+            let text = "RFC 9114 §10.5: too many streams reset";
+            self.fail_connection(ErrorCode::EXCESSIVE_LOAD, text);
+        }
+    }
+
+    /// Counts a frame that moves nothing.
+    pub(super) fn count_chatter(&mut self) -> Result<(), Broken> {
+        let text = "RFC 9114 §10.5: too many frames without effect";
+        let counted = self.guard.chatter(self.now);
+        counted.map_err(|TooMuch(_)| connection(ErrorCode::EXCESSIVE_LOAD, text))
+    }
+
+    /// Resets both sides of a stream, as far as they are open, and forgets it. Gives the bytes of its body that waited to
+    /// be sent.
+    pub(super) fn abandon(&mut self, id: u64, code: ErrorCode) -> usize {
+        let Some(stream) = self.streams.get(&id) else { return 0 };
+        let (is_sent, message, unsent) = (stream.is_sent, stream.message, stream.outgoing.bytes());
+        let (name, code) = (StreamId(id), code.0);
+        if !is_sent {
+            self.actions.push_back(StreamAction::Reset { stream: name, code });
+        }
+        if message != Message::Over {
+            self.actions.push_back(StreamAction::StopSending { stream: name, code });
+        }
+        self.tracer.emit(self.now, || trace::Event::StreamReset { stream: id, code });
+        self.forget(id);
+        unsent
+    }
+
+    /// Forgets a stream. Sections of it that were not decoded are given up (RFC 9204 §2.2.2.2).
+    pub(super) fn forget(&mut self, id: u64) {
+        let Some(stream) = self.streams.remove(&id) else { return };
+        if stream.message != Message::Over {
+            self.decoder.cancel_stream(id);
+            self.move_instructions();
+        }
+        self.backlog.retain(|backlog| backlog.stream.0 != id);
+        self.ready -= usize::from(stream.is_ready);
+        self.scheduler.remove(StreamId(id));
+    }
+
+    /// Forgets a stream whose two sides are over.
+    pub(super) fn forget_if_over(&mut self, id: u64) {
+        if self.streams.get(&id).is_some_and(Stream::is_over) {
+            self.forget(id);
+            self.close_if_drained();
+        }
+    }
+
+    /// Tells the scheduler whether a stream can send, where that has changed.
+    pub(super) fn update(&mut self, id: u64) {
+        let Some(stream) = self.streams.get_mut(&id) else { return };
+        let can_send = stream.can_send();
+        if std::mem::replace(&mut stream.is_ready, can_send) == can_send {
+            return;
+        }
+        if can_send {
+            self.ready += 1;
+            self.scheduler.ready(StreamId(id));
+        } else {
+            self.ready -= 1;
+            self.scheduler.blocked(StreamId(id));
+        }
+    }
+
+    /// Begins an orderly end (RFC 9114 §5.2).
+    pub(super) fn shut_down(&mut self) {
+        if self.goaway_sent.is_some() || self.state == ConnectionState::Closed {
+            return;
+        }
+        // A client names the first push that it does not take, and it takes none.
+        let id = if self.role == Role::Server { self.next_request } else { 0 };
+        self.goaway_sent = Some(id);
+        self.queue_control(&Frame::GoAway { id });
+        self.state = ConnectionState::Draining;
+        self.close_if_drained();
+    }
+
+    /// The connection ends with its last stream.
+    pub(super) fn close_if_drained(&mut self) {
+        let is_draining = self.goaway_sent.is_some() || self.goaway_received.is_some();
+        if is_draining && self.state != ConnectionState::Closed && self.streams.is_empty() {
+            self.end(None);
+            let (code, reason) = (ErrorCode::NO_ERROR.0, "");
+            self.closing = Some(StreamAction::Close { code, reason });
+        }
+    }
+
+    /// The connection is over.
+    pub(super) fn end(&mut self, error: Option<Error>) {
+        if self.state == ConnectionState::Closed {
+            return;
+        }
+        let reason = error.as_ref().map_or(String::new(), ToString::to_string);
+        self.tracer.emit(self.now, || trace::Event::ConnectionClosed { reason: &reason });
+        self.state = ConnectionState::Closed;
+        self.streams.clear();
+        self.ready = 0;
+        self.backlog.clear();
+        self.actions.clear();
+        self.events.push_back(Event::Closed { error });
+    }
+
+    pub(super) fn handle_transport(&mut self, now: Instant, facts: TransportFacts) {
+        self.now = now;
+        self.facts = facts;
+        if facts.early_data == EarlyData::Rejected && self.role == Role::Client {
+            self.start_again();
+        }
+    }
+
+    /// Early data was rejected: every stream is void, and the server's settings are unknown.
+    fn start_again(&mut self) {
+        for &id in self.streams.keys() {
+            self.scheduler.remove(StreamId(id));
+        }
+        let mut void: Vec<u64> = self.streams.drain().map(|(id, _)| id).collect();
+        void.sort_unstable();
+        for id in void {
+            let (stream, error) = (StreamId(id), Error::Unprocessed);
+            self.events.push_back(Event::Reset { stream, error });
+        }
+        (self.ready, self.next_request) = (0, 0);
+        self.settings.remembered = None;
+        self.encoder = Encoder::new(self.settings.encoder_table_capacity);
+        self.decoder = Decoder::new(self.settings.decoder_limits());
+        self.outputs.clear();
+        self.actions.clear();
+        self.greet();
+    }
+
+    pub(super) fn handle_transport_closed(&mut self, now: Instant, error: Option<Error>) {
+        self.now = now;
+        self.end(error);
+        self.closing = None;
+    }
+}

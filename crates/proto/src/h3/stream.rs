@@ -1,0 +1,111 @@
+//! One request stream: how far its message has come in, and what is still to go out.
+
+use crate::multiplex::outgoing::Outgoing;
+use endpoint::SendBuf;
+use wire::h3::FrameReader;
+
+#[derive(Debug)]
+pub(super) struct Stream {
+    pub(super) message: Message,
+    pub(super) reading: Reading,
+    pub(super) frames: FrameReader,
+    /// What Content-Length leaves of the body; None for any length.
+    pub(super) body_left: Option<u64>,
+    /// Client: the answer has no body, whatever Content-Length says.
+    pub(super) asked_for_head: bool,
+    /// A CONNECT: DATA alone follows the heads (RFC 9114 §4.4).
+    pub(super) is_tunnel: bool,
+    /// Bytes received that the application has not given back.
+    pub(super) unconsumed: usize,
+    pub(super) blocked: Option<BlockedSection>,
+    pub(super) head_sent: bool,
+    /// Frames but DATA, which go before the body.
+    pub(super) head: SendBuf,
+    pub(super) outgoing: Outgoing,
+    /// The stream ends with what is in `head`.
+    pub(super) ends_with_head: bool,
+    pub(super) is_sent: bool,
+    /// The transport takes no more bytes of it.
+    pub(super) is_stuck: bool,
+    /// What the scheduler was told last.
+    pub(super) is_ready: bool,
+}
+
+/// How far the message being received has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Message {
+    /// The final head is still to come.
+    Head,
+    Body,
+    /// Trailers have come: nothing may follow.
+    Trailers,
+    /// The stream has ended, or is of no interest.
+    Over,
+}
+
+/// What of a frame comes next.
+#[derive(Debug)]
+pub(super) enum Reading {
+    Header,
+    Data { left: u64 },
+    Section { left: usize, section: Vec<u8> },
+    Ignored { left: u64 },
+}
+
+/// A field section that waits for entries of the dynamic table, and what came behind it.
+#[derive(Debug)]
+pub(super) struct BlockedSection {
+    pub(super) required: u64,
+    pub(super) section: Vec<u8>,
+    pub(super) deferred: Vec<u8>,
+    pub(super) is_last: bool,
+}
+
+impl Stream {
+    pub(super) fn new() -> Self {
+        Self {
+            message: Message::Head,
+            reading: Reading::Header,
+            frames: FrameReader::default(),
+            body_left: None,
+            asked_for_head: false,
+            is_tunnel: false,
+            unconsumed: 0,
+            blocked: None,
+            head_sent: false,
+            head: SendBuf::new(),
+            // QUIC keeps the stream's credit.
+            outgoing: Outgoing::new(WINDOW),
+            ends_with_head: false,
+            is_sent: false,
+            is_stuck: false,
+            is_ready: false,
+        }
+    }
+
+    /// Whether it has something to send that the transport can take.
+    pub(super) fn can_send(&self) -> bool {
+        !self.is_sent
+            && !self.is_stuck
+            && (!self.head.is_empty()
+                || self.ends_with_head
+                || self.outgoing.bytes() > 0
+                || (self.head_sent && self.outgoing.owes_end()))
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.is_sent && self.message == Message::Over
+    }
+
+    /// Whether it stands between two frames.
+    pub(super) fn is_between_frames(&self) -> bool {
+        match self.reading {
+            Reading::Header => !self.frames.is_partial(),
+            Reading::Data { left } | Reading::Ignored { left } => left == 0,
+            Reading::Section { .. } => false,
+        }
+    }
+}
+
+/// A window that QUIC's own never exceeds: it is given back as it is used.
+pub(super) const WINDOW: u32 = 0x7fff_ffff;

@@ -1,0 +1,127 @@
+//! What goes out: the control stream's and QPACK's bytes first, then the request stream that the scheduler names.
+
+use super::session::{Output, Session};
+use super::stream::{Stream, WINDOW};
+use crate::connection::{Event, Fin};
+use crate::multiplex::outgoing::Ending;
+use crate::multiplexed_connection::{StreamAction, StreamTransmit};
+use crate::stream_id::StreamId;
+use endpoint::SendBuf;
+use unit::Instant;
+use wire::h3::{FrameHeader, FrameKind};
+
+/// Bytes of a DATA frame's header at most, as far as a limit counts.
+const HEADER: usize = 9;
+
+impl Session {
+    pub(super) fn poll_stream_action(&mut self) -> Option<StreamAction> {
+        if let Some(action) = self.actions.pop_front() {
+            return Some(action);
+        }
+        let is_owed = self.outputs.iter().any(|output| !output.bytes.is_empty() || output.is_stuck);
+        if is_owed { None } else { self.closing.take() }
+    }
+
+    pub(super) fn wants_transmit(&self) -> bool {
+        let owed = |output: &Output| !output.bytes.is_empty() && !output.is_stuck;
+        self.ready > 0
+            || !self.actions.is_empty()
+            || self.closing.is_some()
+            || !self.datagrams_out.is_empty()
+            || self.outputs.iter().any(owed)
+    }
+
+    pub(super) fn poll_stream_transmit(
+        &mut self,
+        now: Instant,
+        out: &mut SendBuf,
+        limit: usize,
+    ) -> Option<StreamTransmit> {
+        self.now = now;
+        for output in &mut self.outputs {
+            if !output.is_stuck && output.bytes.move_to(out, limit) > 0 {
+                return Some(StreamTransmit { stream: StreamId(output.id), fin: Fin::More });
+            }
+        }
+        while self.ready > 0 {
+            let stream = self.scheduler.next()?;
+            let before = out.len();
+            let Some(fin) = self.send_from(stream.0, out, limit) else {
+                self.scheduler.blocked(stream);
+                continue;
+            };
+            self.scheduler.sent(stream, out.len() - before);
+            self.update(stream.0);
+            self.forget_if_over(stream.0);
+            return Some(StreamTransmit { stream, fin });
+        }
+        None
+    }
+
+    /// Moves a stream's next bytes to `out`; None where it has none.
+    fn send_from(&mut self, id: u64, out: &mut SendBuf, limit: usize) -> Option<Fin> {
+        let start = out.len();
+        if !self.streams.get(&id)?.can_send() {
+            return None;
+        }
+        loop {
+            let low_water = self.settings.send_low_water;
+            let stream = self.streams.get_mut(&id)?;
+            let left = limit.saturating_sub(out.len() - start).max(usize::from(out.len() == start));
+            stream.head.move_to(out, left);
+            let left = limit.saturating_sub(out.len() - start);
+            if !stream.head.is_empty() || (left <= HEADER && out.len() > start) {
+                break;
+            }
+            if stream.ends_with_head {
+                return Some(finish(stream));
+            }
+            if stream.outgoing.bytes() > 0 {
+                let writable = send_data(stream, out, left, low_water);
+                self.guard.useful();
+                let length = (out.len() - start) as u64;
+                let frame = FrameKind::DATA.name();
+                self.tracer.emit(self.now, || trace::Event::FrameCreated {
+                    stream: id,
+                    frame,
+                    length,
+                });
+                if writable {
+                    self.events.push_back(Event::Writable { stream: StreamId(id) });
+                }
+                continue;
+            }
+            match stream.outgoing.take_ending() {
+                None => break,
+                Some(Ending::Trailers(fields)) => self.write_trailers(id, &fields),
+                Some(_) => return Some(finish(stream)),
+            }
+        }
+        Some(Fin::More)
+    }
+
+    pub(super) fn set_stuck(&mut self, stream: StreamId, is_stuck: bool) {
+        if let Some(output) = self.outputs.iter_mut().find(|output| output.id == stream.0) {
+            output.is_stuck = is_stuck;
+        } else if let Some(entry) = self.streams.get_mut(&stream.0) {
+            entry.is_stuck = is_stuck;
+            self.update(stream.0);
+        }
+    }
+}
+
+/// Writes one DATA frame; tells whether the application is to send more.
+fn send_data(stream: &mut Stream, out: &mut SendBuf, limit: usize, low_water: usize) -> bool {
+    let chunk = stream.outgoing.chunk(limit.saturating_sub(HEADER).clamp(1, WINDOW as usize));
+    let header = FrameHeader { kind: FrameKind::DATA, length: chunk.size as u64 };
+    out.put_with(|out| header.encode(out));
+    let sent = stream.outgoing.send(chunk, out, low_water);
+    // The credit is QUIC's: what was used comes back at once, so it never overflows.
+    let _ = stream.outgoing.adjust(chunk.size as i64);
+    sent.writable
+}
+
+fn finish(stream: &mut Stream) -> Fin {
+    stream.is_sent = true;
+    Fin::Last
+}

@@ -1,0 +1,6 @@
+//! Our downloader under a hostile server.
+#![no_main]
+
+use fuzzing::target;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| target("client_download").expect("a target of this name")(input));

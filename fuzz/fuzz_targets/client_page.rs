@@ -1,0 +1,6 @@
+//! Our client with a page load, under a hostile server.
+#![no_main]
+
+use fuzzing::target;
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| target("client_page").expect("a target of this name")(input));

@@ -12,7 +12,12 @@ use std::sync::Arc;
 
 /// Prints `text` to standard output. A reader that has gone away (`| head`) is not an error.
 pub(crate) fn print(text: &str) -> Result<(), CliError> {
-    put(&unit::escape_lines(text))
+    put(&escaped_lines(text))
+}
+
+/// Escapes all but the ends of lines. CSV's are CRLF (RFC 4180), which moves no cursor anywhere else.
+fn escaped_lines(text: &str) -> String {
+    text.split("\r\n").map(unit::escape_lines).collect::<Vec<_>>().join("\r\n")
 }
 
 /// Prints JSON to standard output: what a terminal obeys stands escaped in its texts.
@@ -129,6 +134,14 @@ pub(crate) fn width() -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_of_csv_ends_as_it_is_to_and_no_other_carriage_return_is_printed() {
+        assert_eq!(
+            escaped_lines("a,b\r\n1,\r2\r\n"),
+            "a,b\r\n1,\\u{d}2\r\n".replace("\\u{d}", "\\r")
+        );
+    }
 
     #[test]
     fn colours_stay_and_nothing_else_that_a_terminal_obeys() {

@@ -41,6 +41,7 @@ impl fmt::Display for Carried {
             FamilyKind::WithBaseline => format!("with {baseline}"),
             FamilyKind::AmongOthers => "among the others".to_owned(),
         };
+        let any = if *comparisons == 1 { "" } else { "any of " };
         let comparisons = match comparisons {
             1 => format!("the comparison {with} of each workload"),
             more => format!("the {more} comparisons {with} of each workload"),
@@ -48,10 +49,7 @@ impl fmt::Display for Carried {
         if self.is_all() {
             write!(f, "{links}: {blocks} {many} enough for {comparisons}")
         } else if *blocks < blocks_for_all(1) {
-            write!(
-                f,
-                "{links}: {blocks} {many} too few for any of {comparisons}; {enough} would do"
-            )
+            write!(f, "{links}: {blocks} {many} too few for {any}{comparisons}; {enough} would do")
         } else {
             write!(
                 f,

@@ -236,9 +236,12 @@ impl Ledger {
         }
     }
 
-    /// Whether connections that are lost have anything left to do.
-    pub(super) fn wants_connections(&self) -> bool {
-        self.phase != Phase::Ending && self.left != Some(0) || self.queued > 0
+    /// Whether a connection that is lost has anything left to do. Where every request is made, the plan is ending.
+    pub(super) fn wants_connections(&mut self) -> bool {
+        if self.phase == Phase::Running && self.left == Some(0) {
+            self.phase = Phase::Ending;
+        }
+        self.phase != Phase::Ending || self.queued > 0
     }
 
     /// Whether one more request that counts may be begun, which is then counted on.

@@ -135,3 +135,23 @@ fn an_answer_that_refuses_is_an_answer_and_is_counted_apart() {
     assert_eq!((whole.answers, whole.refused, whole.faults.total()), (40, 40, 0));
     assert_eq!(tally.statuses().collect::<Vec<_>>(), [(503, 40)]);
 }
+
+/// The last requests are lost with their connections: there is nothing left to open one for, and the run is over.
+#[test]
+fn a_run_by_number_ends_where_its_last_connections_are_lost() {
+    for deed in [Deed::Ends, Deed::Resets] {
+        struct Loses(Deed);
+        impl Peer for Loses {
+            fn request(&mut self, now: Instant, _nth: usize, _own: usize) -> Vec<(Instant, Deed)> {
+                vec![(now + ms(1), Deed::Says(OK.to_vec())), (now + ms(1), self.0.clone())]
+            }
+        }
+        for connections in [1, 4] {
+            let plan = LoadPlan { requests: Some(4), connections, ..plan() };
+            let mut world = World::new(plan, Loses(deed.clone()));
+            world.go();
+            assert!(world.connects() <= 4, "{}", world.connects());
+            assert_eq!(world.into_tally().whole().ended(), 4);
+        }
+    }
+}

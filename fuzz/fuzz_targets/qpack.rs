@@ -2,53 +2,6 @@
 //! it gives can be coded and read again, and an encoder that believes a lying decoder stays whole.
 #![no_main]
 
-use libfuzzer_sys::fuzz_target;
-use wire::Fields;
-use wire::qpack::{Decoded, Decoder, DecoderLimits, Encoder, EncoderLimits};
+use fuzzing::target;
 
-const LIMIT: usize = 4096;
-const CAPACITY: usize = 512;
-
-fuzz_target!(|input: (u8, Vec<(u8, &[u8])>)| {
-    let (blocked, parts) = input;
-    let blocked_streams = usize::from(blocked % 4);
-    let limits = DecoderLimits { max_capacity: CAPACITY, blocked_streams };
-    let (mut decoder, mut mirror) = (Decoder::new(limits), Decoder::new(limits));
-    let mut encoder = Encoder::new(CAPACITY);
-    encoder.set_limits(EncoderLimits { max_capacity: CAPACITY, blocked_streams });
-    let mut lied_to = Encoder::new(CAPACITY);
-    lied_to.set_limits(EncoderLimits { max_capacity: CAPACITY, blocked_streams });
-    for (kind, bytes) in parts {
-        let stream = u64::from(kind / 4) * 4;
-        if kind % 4 == 0 && decoder.handle_instructions(bytes).is_err() {
-            return;
-        }
-        if kind % 4 == 1 && lied_to.handle_instructions(bytes).is_err() {
-            return;
-        }
-        let mut fields = Fields::new();
-        match decoder.decode(stream, bytes, LIMIT, |field| fields.push_field(field)) {
-            Ok(Decoded::Whole { .. }) => {}
-            Ok(Decoded::Blocked { .. }) => continue,
-            Err(error) => {
-                assert!(error.at <= bytes.len());
-                return;
-            }
-        }
-        assert!(fields.list_size() <= LIMIT);
-        for encoder in [&mut encoder, &mut lied_to] {
-            encoder.begin(stream);
-            fields.iter().for_each(|field| encoder.field(field));
-        }
-        lied_to.end(&mut Vec::new());
-        let mut section = Vec::new();
-        encoder.end(&mut section);
-        mirror.handle_instructions(&encoder.take_instructions()).expect("our own instructions");
-        let mut again = Fields::new();
-        let read = mirror.decode(stream, &section, LIMIT, |field| again.push_field(field));
-        assert_eq!((read, &again), (Ok(Decoded::Whole { size: fields.list_size() }), &fields));
-        mirror.acknowledge_insertions();
-        encoder.handle_instructions(&mirror.take_instructions()).expect("our own acknowledgements");
-        assert!(encoder.blocked_streams() <= blocked_streams);
-    }
-});
+libfuzzer_sys::fuzz_target!(|input: &[u8]| target("qpack").expect("a target of this name")(input));

@@ -9,6 +9,7 @@ mod bench;
 mod disks;
 mod escapes;
 mod faults;
+mod http3;
 mod kills;
 mod misuse;
 mod peers;

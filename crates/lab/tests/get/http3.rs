@@ -1,0 +1,155 @@
+//! HTTP/3 with other people's programs: our client at nginx and Caddy, our server under curl.
+
+use crate::bench::{Bench, Running};
+use crate::server::{content, get, is_whole};
+use crate::started::{free_port, self_signed, started};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+const LENGTH: usize = 7_000_000;
+
+/// A current release, which has HTTP/3 where Debian 12's has not.
+fn current(program: &str) -> Option<String> {
+    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers");
+    let output = Command::new(peers).arg("current").output().unwrap();
+    let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()).join(program);
+    if path.exists() {
+        return Some(path.display().to_string());
+    }
+    testing::skip(format!("a current {program} is not installed: ./peers install"));
+    None
+}
+
+/// A site with a large file and a hundred small ones, and a certificate for localhost.
+fn site(bench: &Bench) -> bool {
+    std::fs::create_dir(bench.path("www")).unwrap();
+    bench.write("www/large", content(LENGTH));
+    for number in 1..=100 {
+        bench.write(&format!("www/{number}"), format!("file {number}"));
+    }
+    self_signed(bench, "localhost", "")
+}
+
+/// Gets the large file, then all small ones.
+fn get_all(bench: &Bench, port: u16) {
+    let url = |path: &str| format!("https://localhost:{port}/{path}");
+    let ran = get(bench, &["--http3", "--cacert", "cert.pem", &url("large")]);
+    ran.said(0, &["over h3"]);
+    is_whole(bench, "large", &content(LENGTH));
+    let small: Vec<String> = (1..=100).map(|number| url(&number.to_string())).collect();
+    let small: Vec<&str> = small.iter().map(String::as_str).collect();
+    get(bench, &[&["--http3", "--cacert", "cert.pem"][..], &small].concat()).said(0, &[]);
+    for number in 1..=100 {
+        is_whole(bench, &number.to_string(), format!("file {number}").as_bytes());
+    }
+}
+
+fn end(server: Running) {
+    server.signal("TERM");
+    server.end();
+}
+
+#[test]
+fn nginx_asks_for_a_retry_and_sends_whole_files_over_http3() {
+    let Some(nginx) = current("nginx") else { return };
+    let bench = Bench::new();
+    if !site(&bench) {
+        return;
+    }
+    let (port, folder) = (free_port(), bench.folder.display().to_string());
+    bench.write(
+        "nginx.conf",
+        format!(
+            "daemon off; master_process off; pid {folder}/pid; error_log {folder}/error;
+            events {{}}
+            http {{ access_log off; client_body_temp_path {folder}/a; proxy_temp_path {folder}/b;
+              fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
+              ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;
+              server {{ listen 127.0.0.1:{port} quic; listen 127.0.0.1:{port} ssl; quic_retry on;
+                root {folder}/www; }} }}"
+        ),
+    );
+    let config = format!("{folder}/nginx.conf");
+    let server = started(&bench, (&nginx, &["-e", "/dev/null", "-c", &config]), port);
+    get_all(&bench, port);
+    end(server);
+}
+
+#[test]
+fn caddy_sends_whole_files_over_http3() {
+    let Some(caddy) = current("caddy") else { return };
+    let bench = Bench::new();
+    if !site(&bench) {
+        return;
+    }
+    let (port, folder) = (free_port(), bench.folder.display().to_string());
+    bench.write(
+        "Caddyfile",
+        format!(
+            "{{\n auto_https off\n admin off\n}}\nhttps://localhost:{port} {{\n bind 127.0.0.1\n \
+             tls {folder}/cert.pem {folder}/key.pem\n root * {folder}/www\n file_server\n}}\n"
+        ),
+    );
+    let arguments = ["run", "--config", "Caddyfile", "--adapter", "caddyfile"];
+    let server = started(&bench, (&caddy, &arguments), port);
+    get_all(&bench, port);
+    end(server);
+}
+
+#[test]
+fn curl_gets_a_large_file_and_a_hundred_at_once_over_http3_and_learns_of_it_by_alt_svc() {
+    let Some(curl) = current("curl") else { return };
+    let bench = Bench::new();
+    if !site(&bench) {
+        return;
+    }
+    let port = free_port();
+    let address = format!("127.0.0.1:{port}");
+    let arguments = [
+        "serve",
+        "www",
+        "--cert",
+        "cert.pem",
+        "--key",
+        "key.pem",
+        "--listen-tls",
+        &address,
+        "--listen-quic",
+        &address,
+    ];
+    let server =
+        started(&bench, (&crate::bench::wirelap().display().to_string(), &arguments), port);
+    let run = |arguments: &[&str]| {
+        let resolve = format!("localhost:{port}:127.0.0.1");
+        let mut command = bench.command(&curl);
+        command.args(["-sS", "--cacert", "cert.pem", "--resolve", &resolve]).args(arguments);
+        let ran = bench.start(command).end();
+        assert_eq!(ran.code, 0, "{ran:?}");
+        ran.out
+    };
+    let url = format!("https://localhost:{port}/large");
+    let said = run(&["--http3-only", &url, "-o", "large", "-w", "%{http_version}"]);
+    assert_eq!(said, "3");
+    is_whole(&bench, "large", &content(LENGTH));
+    let url = format!("https://localhost:{port}/[1-100]");
+    let said = run(&[
+        "-Z",
+        "--parallel-max",
+        "100",
+        "--http3-only",
+        &url,
+        "-o",
+        "#1",
+        "-w",
+        "%{http_code} ",
+    ]);
+    assert_eq!(said, "200 ".repeat(100));
+    for number in 1..=100 {
+        is_whole(&bench, &number.to_string(), format!("file {number}").as_bytes());
+    }
+    let url = format!("https://localhost:{port}/1");
+    let known = ["--alt-svc", "known", "-o", "1", "-w", "%{http_version} ", &url];
+    assert_eq!(run(&known), "2 ");
+    assert_eq!(run(&known), "3 ");
+    end(server);
+}

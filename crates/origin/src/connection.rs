@@ -11,8 +11,8 @@ use proto::{ConnectionState, Event};
 use secure::ServerTls;
 use std::rc::Rc;
 use transport::{
-    Failure, Handler, Lifetime, Negotiated, Phase, QuicHandle, QuicInput, QuicLink, QuicSocket,
-    Server, ServerMachine, ServerSpec, Truncation,
+    Failure, Handler, Lifetime, Negotiated, Phase, Protocol, QuicHandle, QuicInput, QuicLink,
+    QuicSocket, Server, ServerMachine, ServerSpec, Truncation,
 };
 use unit::Instant;
 
@@ -356,7 +356,7 @@ struct Events<'a> {
 }
 
 impl Handler<Server> for Events<'_> {
-    fn handle_ready(&mut self, _machine: &mut ServerMachine, negotiated: Negotiated<'_>) {
+    fn handle_ready(&mut self, _machine: &mut ServerMachine, negotiated: Negotiated<'_, Protocol>) {
         let protocol = negotiated.protocol;
         if let Some(log) = &self.shared.log {
             let tls = negotiated.tls.map(|tls| tls.record());

@@ -18,7 +18,7 @@
 //! struct Get(Option<usize>);
 //!
 //! impl Handler<Client> for Get {
-//!     fn handle_ready(&mut self, machine: &mut ClientMachine, _: Negotiated<'_>) {
+//!     fn handle_ready(&mut self, machine: &mut ClientMachine, _: Negotiated<'_, Protocol>) {
 //!         let request = RequestHead::get(Scheme::Http, "a.test", "/");
 //!         machine.request(Instant::ZERO, &request, Fin::Last).expect("a fresh connection takes a request");
 //!     }

@@ -1,6 +1,5 @@
 //! The public state and figures of a connection.
 
-use crate::protocol::Protocol;
 use std::fmt;
 use unit::Instant;
 
@@ -26,7 +25,7 @@ pub enum Phase {
 
 /// What was negotiated.
 #[derive(Debug, Clone, Copy)]
-pub struct Negotiated<'a, P = Protocol> {
+pub struct Negotiated<'a, P> {
     /// What is spoken.
     pub protocol: P,
     /// What TLS agreed on; None on a clear connection.

@@ -27,7 +27,7 @@ struct Asker {
 }
 
 impl Handler<Client> for Asker {
-    fn handle_ready(&mut self, machine: &mut ClientMachine, negotiated: Negotiated<'_>) {
+    fn handle_ready(&mut self, machine: &mut ClientMachine, negotiated: Negotiated<'_, Protocol>) {
         assert_eq!(self.ready.replace(negotiated.protocol), None, "it is ready once");
         let scheme = if negotiated.tls.is_some() { Scheme::Https } else { Scheme::Http };
         machine.request(NOW, &RequestHead::get(scheme, "a.test", "/x"), Fin::Last).unwrap();
@@ -58,7 +58,7 @@ struct Answerer {
 }
 
 impl Handler<Server> for Answerer {
-    fn handle_ready(&mut self, _: &mut ServerMachine, negotiated: Negotiated<'_>) {
+    fn handle_ready(&mut self, _: &mut ServerMachine, negotiated: Negotiated<'_, Protocol>) {
         assert_eq!(self.ready.replace(negotiated.protocol), None, "it is ready once");
     }
 

@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::fetch::Acted;
 use crate::redirect;
 use proto::{Error, Event, Fin, ResponseHead, StreamId};
-use transport::{ClientMachine, Connection, Handler, Negotiated};
+use transport::{ClientMachine, Connection, Handler, Negotiated, Protocol};
 use unit::Instant;
 
 /// A connection whose protocol machine takes commands.
@@ -25,7 +25,7 @@ pub(super) struct Events<'c, W> {
 }
 
 impl<W: Work> Handler<transport::Client> for Events<'_, W> {
-    fn handle_ready(&mut self, _machine: &mut ClientMachine, negotiated: Negotiated<'_>) {
+    fn handle_ready(&mut self, _machine: &mut ClientMachine, negotiated: Negotiated<'_, Protocol>) {
         self.exchanges.protocol = Some(negotiated.protocol);
         self.client.pool.learned(self.exchanges.origin, negotiated.protocol);
     }

@@ -10,7 +10,7 @@ use proto::ws::{
 use proto::{Error, Event as Http, Fin, RequestHead, StreamId};
 use std::collections::VecDeque;
 use trace::Tracer;
-use transport::{Client, ClientMachine, Handler, Negotiated};
+use transport::{Client, ClientMachine, Handler, Negotiated, Protocol};
 use unit::{Instant, Seed};
 
 /// Bytes that are queued on the stream before further frames wait.
@@ -67,7 +67,7 @@ pub(crate) struct StreamEvents<'s> {
 }
 
 impl Handler<Client> for StreamEvents<'_> {
-    fn handle_ready(&mut self, machine: &mut ClientMachine, _negotiated: Negotiated<'_>) {
+    fn handle_ready(&mut self, machine: &mut ClientMachine, _negotiated: Negotiated<'_, Protocol>) {
         self.stream.ask(self.now, machine);
     }
 

@@ -7,7 +7,7 @@ use crate::load::server::Server;
 use crate::load::tally::Fault;
 use crate::web_socket::stream::{WebSocketEvent, WebSocketStream};
 use proto::{Error, Event, Fin, Repeated, Status, StreamId};
-use transport::{Client, ClientMachine, Failure, Handler, Negotiated};
+use transport::{Client, ClientMachine, Failure, Handler, Negotiated, Protocol};
 use unit::Instant;
 
 /// What became of a request.
@@ -73,7 +73,7 @@ impl Reporting<'_> {
 }
 
 impl Handler<Client> for Events<'_> {
-    fn handle_ready(&mut self, machine: &mut ClientMachine, _negotiated: Negotiated<'_>) {
+    fn handle_ready(&mut self, machine: &mut ClientMachine, _negotiated: Negotiated<'_, Protocol>) {
         if let Some(echoes) = &mut self.echoes {
             echoes.stream.ask(self.now, machine);
         }

@@ -148,6 +148,7 @@ impl Connection {
         self.quic.is_some() && self.transport.is_over() && !self.transport.wants_transmit()
     }
 
+    #[inline]
     pub(crate) fn handle_bytes(&mut self, now: Instant, shared: &mut Shared, bytes: &[u8]) {
         self.progress = now;
         let Self { transport, session, serial, peer, .. } = self;
@@ -204,6 +205,7 @@ impl Connection {
         }
     }
 
+    #[inline]
     pub(crate) fn poll_transmit(
         &mut self,
         now: Instant,
@@ -258,6 +260,7 @@ impl Connection {
 
     /// The next action for the socket once nothing waits to be sent: at most one step of its shutdown. After `Close`
     /// and `Abort` the connection must be forgotten.
+    #[inline]
     pub(crate) fn next_step(&mut self, socket: SocketId) -> Option<Action> {
         let machine = self.transport.ready_machine();
         let is_over = self.transport.is_over()
@@ -290,6 +293,7 @@ impl Connection {
     }
 
     /// Calls the session, then handles the events that follow.
+    #[inline]
     fn command(
         &mut self,
         now: Instant,
@@ -318,6 +322,7 @@ impl Connection {
     }
 
     /// When the present time limit of this connection ends.
+    #[inline]
     fn patience(&self, limits: &Limits) -> Option<Instant> {
         let (since, span) = match &self.session {
             _ if self.transport.is_over() => (self.progress, limits.stall),

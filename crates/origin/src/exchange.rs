@@ -27,7 +27,7 @@ pub(crate) enum State {
     /// The server time before the answer.
     Thinking { until: Instant, answer: Box<Answer> },
     /// The request's body goes back as it comes.
-    Echoing(Echo),
+    Echoing(Box<Echo>),
     /// The request's body is counted.
     Counting,
     /// The response is being sent.
@@ -66,21 +66,14 @@ pub(crate) struct Ledger {
     pub(crate) request: RequestHead,
     pub(crate) received: Instant,
     pub(crate) received_bytes: u64,
-    pub(crate) answered: Option<Instant>,
-    pub(crate) status: Option<u16>,
+    /// When the response's head was given to the connection, and its status.
+    pub(crate) answered: Option<(Instant, u16)>,
     pub(crate) sent_bytes: u64,
 }
 
 impl Ledger {
     pub(crate) fn new(now: Instant, request: RequestHead) -> Self {
-        Self {
-            request,
-            received: now,
-            received_bytes: 0,
-            answered: None,
-            status: None,
-            sent_bytes: 0,
-        }
+        Self { request, received: now, received_bytes: 0, answered: None, sent_bytes: 0 }
     }
 }
 
@@ -101,11 +94,11 @@ impl Exchange {
             method: ledger.request.method.as_str(),
             authority: &ledger.request.authority,
             path: &ledger.request.path,
-            status: ledger.status,
+            status: ledger.answered.map(|(_, status)| status),
             received_bytes: ledger.received_bytes,
             sent_bytes: ledger.sent_bytes,
             received: ledger.received,
-            answered: ledger.answered,
+            answered: ledger.answered.map(|(at, _)| at),
             finished: now,
             end,
         }

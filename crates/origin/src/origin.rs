@@ -1,6 +1,6 @@
 //! The end point: all connections of one thread, their timers, and shutdown.
 
-use crate::budget::{Excess, PeerAddress};
+use crate::budget::{BudgetLimits, Excess, PeerAddress};
 use crate::config::{ListenerKind, OriginConfig};
 use crate::connection::{Connection, QuicPlace, QuicSpec, Spec};
 use crate::shared::{Parts, Shared};
@@ -157,8 +157,16 @@ impl Origin {
     }
 
     /// Resets the connections that hold most, while all of them, or those of this peer, hold too much.
+    #[inline]
     fn keep_within_budgets(&mut self, now: Instant, peer: PeerAddress) {
         let limits = self.shared.config.limits.budgets();
+        // No peer holds more than all together, and no thread less than one of its peers may.
+        if self.shared.budgets.held() > limits.peer.min(limits.thread) {
+            self.end_what_holds_most(now, peer, limits);
+        }
+    }
+
+    fn end_what_holds_most(&mut self, now: Instant, peer: PeerAddress, limits: BudgetLimits) {
         while let Some(excess) = self.shared.budgets.excess(peer, limits) {
             let counts =
                 |connection: &Connection| excess == Excess::Thread || connection.peer == peer;

@@ -8,9 +8,9 @@ mod web_socket;
 
 use crate::access::ExchangeEnd;
 use crate::budget::{Account, PeerAddress};
-use crate::exchange::{Echo, Exchange, Ledger, State};
+use crate::exchange::{Exchange, Ledger, State};
 use crate::shared::Shared;
-use proto::{Event, Fields, Fin, StreamId};
+use proto::{Event, Fields, Fin, RequestHead, StreamId};
 use std::collections::VecDeque;
 use transport::{Protocol, ServerMachine};
 use unit::Instant;
@@ -80,6 +80,7 @@ impl Session {
     }
 
     /// Returns the buffers where no request is in progress.
+    #[inline]
     pub(crate) fn return_buffers(&mut self, machine: &mut ServerMachine, shared: &mut Shared) {
         if self.exchanges.is_empty() {
             machine.return_buffers(&mut shared.buffers.requests);
@@ -107,6 +108,7 @@ impl Session {
     }
 
     /// When the next answer is due, or a WebSocket's time-out.
+    #[inline]
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         if self.thinking + self.streaming + self.web_sockets + self.full_echoes == 0 {
             return None;
@@ -115,13 +117,14 @@ impl Session {
             State::Thinking { until, .. } => Some(*until),
             State::Streaming(stream) => stream.poll_timeout(),
             State::WebSocket(web_socket) => web_socket.poll_timeout(),
-            State::Echoing(Echo { full: Some(full), .. }) => Some(full.until),
+            State::Echoing(echo) => echo.full.map(|full| full.until),
             _ => None,
         };
         self.exchanges.iter().filter_map(due).min()
     }
 
     /// Runs after a transmit: exchanges whose bytes are all sent end.
+    #[inline]
     pub(crate) fn handle_transmitted(&mut self, context: &mut Context<'_>) {
         if self.pending_echoes > 0 {
             self.flush_echoes(context);
@@ -176,6 +179,7 @@ impl Session {
     pub(crate) fn handle_event(&mut self, context: &mut Context<'_>, event: Event<'_>) {
         match event {
             Event::Request { stream, head, fin } => {
+                let is_large = is_large(&head);
                 let exchange = Exchange {
                     stream,
                     state: State::Counting,
@@ -186,7 +190,9 @@ impl Session {
                 let index = self.exchanges.partition_point(|other| other.stream < stream);
                 self.exchanges.insert(index, exchange);
                 self.begin(context, index, fin);
-                self.forget_fields(stream);
+                if is_large {
+                    self.forget_fields(stream);
+                }
             }
             Event::Data { stream, data, fin } => self.take_body(context, stream, data, fin),
             Event::Trailers { stream, .. } => self.take_body(context, stream, &[], Fin::Last),
@@ -285,14 +291,14 @@ impl Session {
     fn end(&mut self, context: &mut Context<'_>, index: usize, end: ExchangeEnd) {
         let Some(exchange) = self.exchanges.remove(index) else { return };
         self.account.change(exchange.held, 0, &mut context.shared.budgets);
-        if let State::Echoing(echo) = &exchange.state {
-            self.pending_echoes -= usize::from(!echo.pending.is_empty());
-        }
-        match exchange.state {
+        match &exchange.state {
             State::Thinking { .. } => self.thinking -= 1,
             State::Given => self.given -= 1,
             State::Streaming(_) => self.streaming -= 1,
-            State::Echoing(Echo { full: Some(_), .. }) => self.full_echoes -= 1,
+            State::Echoing(echo) => {
+                self.pending_echoes -= usize::from(!echo.pending.is_empty());
+                self.full_echoes -= usize::from(echo.full.is_some());
+            }
             State::WebSocket(_) => self.web_sockets -= 1,
             _ => {}
         }
@@ -303,6 +309,10 @@ impl Session {
         context.machine.recycle(exchange.ledger.request);
         self.quiet_since = context.now;
     }
+}
+
+fn is_large(head: &RequestHead) -> bool {
+    head.fields.capacity() > LARGE_FIELDS || head.path.len() > LARGE_TARGET
 }
 
 /// Bytes of a request's fields that are kept until the request is answered, for the next request's. Browsers send less.

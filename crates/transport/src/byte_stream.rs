@@ -130,6 +130,7 @@ impl<R: Role> StreamConnection<R> {
     }
 
     /// Passes on the events that commands, `poll_transmit` and time-outs have caused.
+    #[inline]
     pub fn drain_events(&mut self, now: Instant, handler: &mut impl Handler<R>) {
         if let Stage::Ready(_, machine) = &mut self.stage {
             hand_over::<R>(now, machine, &[], handler);

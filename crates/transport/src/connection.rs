@@ -86,6 +86,7 @@ impl<R: QuicRole> Connection<R> {
     }
 
     /// Passes on the events that commands, `poll_transmit` and time-outs have caused.
+    #[inline]
     pub fn drain_events(&mut self, now: Instant, handler: &mut impl Handler<R>) {
         either!(&mut self.0, carrier => carrier.drain_events(now, handler));
     }
@@ -100,6 +101,7 @@ impl<R: QuicRole> Connection<R> {
     }
 
     /// When to call `handle_timeout`; None for never.
+    #[inline]
     pub fn poll_timeout(&self) -> Option<Instant> {
         either!(&self.0, carrier => carrier.poll_timeout())
     }
@@ -148,6 +150,7 @@ impl<R: QuicRole> Connection<R> {
     }
 
     /// Whether the driver was asked to transmit and has not yet been given everything.
+    #[inline]
     pub fn is_transmitting(&self) -> bool {
         either!(&self.0, carrier => carrier.is_transmitting())
     }
@@ -184,6 +187,7 @@ impl<R: QuicRole> Connection<R> {
     }
 
     /// Where the connection stands.
+    #[inline]
     pub fn phase(&self) -> Phase {
         either!(&self.0, carrier => carrier.phase())
     }
@@ -209,6 +213,7 @@ impl<R: QuicRole> Connection<R> {
     }
 
     /// Over a byte stream: whether the peer has said by TLS that it will send nothing more. Follow with `handle_eof`.
+    #[inline]
     pub fn peer_closed(&self) -> bool {
         match &self.0 {
             Carrier::Stream(stream) => stream.peer_closed(),

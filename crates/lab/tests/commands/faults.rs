@@ -78,7 +78,7 @@ fn a_full_disk_keeps_finished_rows_and_tells_how_to_go_on() {
     fs::create_dir(bench.path("disk")).unwrap();
     let run = |size: &str| -> Ran {
         let line = format!(
-            "mount -t tmpfs -o size={size} none disk && $W race tiny.toml --out disk/run; code=$?; \
+            "mount -t tmpfs -o size={size} none disk && $W race tiny.toml --no-wait --no-calibration --out disk/run; code=$?; \
              mount -o remount,size=64m disk; ls disk; cp -r disk/run kept-{size}; exit $code"
         );
         bench.shell(&OWN_MOUNTS, &line)

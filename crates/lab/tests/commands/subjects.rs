@@ -302,7 +302,7 @@ fn a_race_of_which_no_trial_was_measured_exits_1_with_the_reason() {
         &["error: no trial of ", " was measured: ", " unsupported: ", "not declared to speak h2"],
     );
     // How long it was to take was said before, and the report is there all the same.
-    ran.said(1, &[" trials, about "]);
+    ran.said(1, &["mine: 1 trial, about "]);
     assert!(bench.path("run/report.html").exists());
     bench.run(&["report", "run"]).said(0, &[]);
 }
@@ -311,7 +311,7 @@ fn a_race_of_which_no_trial_was_measured_exits_1_with_the_reason() {
 fn a_plan_tells_how_long_it_takes_and_a_busy_machine_is_told_before_anything_runs() {
     let bench = bench(HONEST, FILES);
     let planned = bench.run(&["race", "quick", "--dry-run"]);
-    assert!(planned.out.contains(" trials, about "), "{}", planned.out);
+    assert!(planned.out.contains("108 trials and 6 warm-ups, about "), "{}", planned.out);
     if !trials_run_here() {
         return;
     }

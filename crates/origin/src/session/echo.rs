@@ -5,7 +5,7 @@ use super::{Context, Session};
 use crate::access::ExchangeEnd;
 use crate::answer::{Answer, CONTENT_TOO_LARGE};
 use crate::body::Body;
-use crate::exchange::{Echo, Full, State};
+use crate::exchange::{Full, State};
 use bytes::Bytes;
 use proto::{Fields, Fin, Status};
 
@@ -28,7 +28,7 @@ impl Session {
         }
         let head = context.shared.head(context.now, Status::OK, &fields);
         if self.respond_head(context, index, &head, Fin::More) {
-            self.exchanges[index].state = State::Echoing(Echo::default());
+            self.exchanges[index].state = State::Echoing(Box::default());
         }
     }
 
@@ -111,9 +111,8 @@ impl Session {
         let patience = context.shared.config.limits.echo_stall;
         for index in (0..self.exchanges.len()).rev() {
             let exchange = &mut self.exchanges[index];
-            let State::Echoing(Echo { full: Some(full), .. }) = &mut exchange.state else {
-                continue;
-            };
+            let State::Echoing(echo) = &mut exchange.state else { continue };
+            let Some(full) = &mut echo.full else { continue };
             if full.until > context.now {
                 continue;
             }

@@ -149,8 +149,9 @@ impl Session {
     /// Sends a piece of a body.
     fn send_body(&mut self, context: &mut Context<'_>, index: usize) -> Sent {
         let stream = self.exchanges[index].stream;
-        let is_made =
-            matches!(&self.exchanges[index].state, State::Sending(body) if body.is_made());
+        // What a peer without credit gets in any case is not worth counting.
+        let is_made = matches!(&self.exchanges[index].state, State::Sending(body)
+            if body.left() > LEAST_PIECE as u64 && body.is_made());
         let mut limit = self.piece();
         if is_made {
             self.hold(context, index, context.machine.unsent(stream));
@@ -248,8 +249,7 @@ impl Session {
         fin: Fin,
     ) -> bool {
         let exchange = &mut self.exchanges[index];
-        exchange.ledger.status = Some(head.status.code());
-        exchange.ledger.answered = Some(context.now);
+        exchange.ledger.answered = Some((context.now, head.status.code()));
         let stream = exchange.stream;
         if context.machine.respond(stream, head, fin).is_ok() {
             return true;

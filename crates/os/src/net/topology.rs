@@ -31,6 +31,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::path::Path;
 use std::process::Command;
+use std::time::Duration;
 use unit::ByteSize;
 
 /// The namespaces live as long as this value. Dropping it kills every process of both ends, also daemons. Processes in
@@ -210,9 +211,10 @@ impl Topology {
         })
     }
 
-    /// Whether processes can run in it: the first one of its PID namespace lives.
+    /// Whether processes can run in it: the first one of its PID namespace lives. Where that one was killed, the kernel ends
+    /// all others before it, so this waits for a fifth of a second before it says yes.
     pub fn has_processes(&self) -> bool {
-        !self.init.has_ended()
+        !self.init.ends_within(Duration::from_millis(200))
     }
 
     /// Frames that the devices of both ends and of the link have dropped so far, besides the drops of the link's model.

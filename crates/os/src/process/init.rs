@@ -2,7 +2,7 @@
 //! ends too, and with it all processes of the namespace.
 #![allow(unsafe_code)]
 
-use crate::descriptor::{self, is_readable, pipe, wait_readable};
+use crate::descriptor::{self, pipe, wait_readable};
 use crate::error::Os;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -34,12 +34,10 @@ impl Init {
         let pidfd = descriptor::process(pid).map_err(|source| Os::new(attempted, source))?;
         Ok(Self { pid, pidfd, _lifeline: writer })
     }
-}
 
-impl Init {
-    /// Whether it has ended, and with it all processes of the namespace.
-    pub(crate) fn has_ended(&self) -> bool {
-        is_readable(self.pidfd.as_fd()).unwrap_or(false)
+    /// Whether it ends within that time, and with it all processes of the namespace.
+    pub(crate) fn ends_within(&self, time: Duration) -> bool {
+        wait_readable(self.pidfd.as_fd(), Some(time)).unwrap_or(false)
     }
 }
 

@@ -23,6 +23,7 @@ pub(super) struct HeaderBlockCache {
 impl HeaderBlockCache {
     /// Consumes a head at the front of `input` that differs from the cached one in method and path only. Returns its
     /// length and the request, built in the buffers of `spare`. None consumes nothing.
+    #[inline]
     pub(super) fn read(
         &self,
         input: &mut &[u8],

@@ -154,8 +154,9 @@ impl Pair {
     }
 }
 
+/// Each protocol over a byte stream alone. HTTP/3 is tested over QUIC (`tests/quic`).
 fn single() -> impl Iterator<Item = Offer> {
-    Protocol::ALL.into_iter().map(Offer::Only)
+    Protocol::ALL.into_iter().filter(|one| *one != Protocol::Http3).map(Offer::Only)
 }
 
 fn exchange(offer: Offer, tls: Option<&Certificates>, body: usize, sizes: (usize, usize)) {

@@ -156,7 +156,7 @@ impl Bench<'_> {
     }
 }
 
-/// What bounds the number of connections, beside the user.
+/// What bounds the number of connections, besides the user.
 struct ConnectionLimits {
     /// Descriptors that this process may have.
     descriptors: u64,

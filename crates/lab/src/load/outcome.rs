@@ -12,7 +12,7 @@ use study::load::{
 };
 use trace::{Protocol, SpokenProtocol};
 
-/// What a result says of its run beside what was counted.
+/// What a result says of its run besides what was counted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunFacts {
     pub(crate) threads: usize,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use study::experiment::{Contender, Negotiation, Tls, Transport as Asked};
 
-/// What the client has to know of a trial, beside its contender.
+/// What the client has to know of a trial, besides its contender.
 pub(crate) struct ClientSpec<'a> {
     /// Where each host is.
     pub(crate) hosts: &'a BTreeMap<String, IpAddr>,

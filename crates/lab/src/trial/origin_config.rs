@@ -13,7 +13,7 @@ use std::time::Duration;
 use study::experiment::{Contender, Priorities};
 use transport::Protocol;
 
-/// What the origin has to know of a trial, beside its contender.
+/// What the origin has to know of a trial, besides its contender.
 pub(super) struct OriginSpec {
     /// What lies between HTTP and each listening socket, in the order of the sockets.
     pub(super) listeners: Vec<ListenerKind>,

@@ -132,6 +132,7 @@ impl<R: QuicRole> QuicConnection<R> {
         let Self { link, streams, stage, is_over, .. } = self;
         if let Stage::Ready { machine, .. } = stage
             && !*is_over
+            && !link.is_gathering(now)
         {
             let machine = &mut **machine;
             Pump { now, link, streams, machine }.feed(max_datagrams);

@@ -11,6 +11,7 @@ use quinn_proto::{Connection, ConnectionHandle, Dir, Event, StreamId, VarInt, Wr
 use secure::QuicHandshake;
 use std::fmt;
 use std::net::SocketAddr;
+use std::time::Duration;
 use unit::Instant;
 
 /// A QUIC connection.
@@ -19,6 +20,8 @@ pub struct Link {
     pub(super) quic: Connection,
     /// At least so many bytes of streams were handed over but are in no datagram yet.
     waiting: u64,
+    /// When the pacer lets out a batch again. None where it does not keep anything back.
+    resume_at: Option<Instant>,
 }
 
 /// What arrived of a stream.
@@ -48,7 +51,7 @@ pub(super) enum Taken {
 
 impl Link {
     pub(super) fn new(handle: ConnectionHandle, quic: Connection) -> Self {
-        Self { handle, quic, waiting: 0 }
+        Self { handle, quic, waiting: 0, resume_at: None }
     }
 
     /// Its place at its socket.
@@ -71,25 +74,57 @@ impl Link {
     }
 
     pub(super) fn poll_timeout(&mut self) -> Option<Instant> {
-        self.quic.poll_timeout().map(from_std)
+        [self.quic.poll_timeout().map(from_std), self.resume_at].into_iter().flatten().min()
     }
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {
         self.quic.poll()
     }
 
-    /// Writes the next datagrams to `out`: one batch for the kernel's segmentation.
+    /// Writes the next datagrams to `out`: one batch for the kernel's segmentation. None while the pacer gathers one.
     pub(super) fn poll_transmit(
         &mut self,
         now: Instant,
         out: &mut Vec<u8>,
         max_datagrams: usize,
     ) -> Option<DatagramTransmit> {
+        if self.is_gathering(now) && !self.is_closed() {
+            return None;
+        }
         let max = self.batch(max_datagrams);
-        let transmit = self.quic.poll_transmit(to_std(now), max, out)?;
-        out.truncate(transmit.size);
-        self.waiting = self.waiting.saturating_sub(transmit.size as u64);
-        Some(datagram_transmit(&transmit))
+        let transmit = self.quic.poll_transmit(to_std(now), max, out);
+        let sent = transmit.as_ref().map_or(0, |transmit| transmit.size);
+        out.truncate(sent);
+        self.waiting = self.waiting.saturating_sub(sent as u64);
+        let latest = now + LONGEST_GATHERING;
+        self.resume_at = match transmit {
+            Some(_) => self.gathering_time(max).map(|time| latest.min(now + time)),
+            // Its pacer has set a timer; what waits may also have been dropped by now.
+            None => self.quic.poll_timeout().map(from_std).filter(|at| *at <= latest),
+        };
+        transmit.as_ref().map(datagram_transmit)
+    }
+
+    /// Whether the pacer has not gathered a batch yet.
+    pub(super) fn is_gathering(&self, now: Instant) -> bool {
+        self.resume_at.is_some_and(|at| now < at)
+    }
+
+    /// How long quinn-proto's pacer needs to let out what waits, one batch of `max` datagrams at most. It would let out
+    /// each datagram as soon as there is credit for it, and a system call for each costs far more than its bytes. None
+    /// where nothing waits, or the congestion window keeps it back.
+    fn gathering_time(&self, max: usize) -> Option<Duration> {
+        let mtu = u64::from(self.quic.current_mtu());
+        if self.waiting == 0 || self.controller()?.allowance() < mtu {
+            return None;
+        }
+        let window = self.quic.congestion_state().window().max(mtu);
+        let batch = self.waiting.min(mtu * max as u64);
+        Some(self.quic.rtt().mul_f64(batch as f64 / (PACER_GAIN * window as f64)))
+    }
+
+    fn controller(&self) -> Option<Box<LossBased>> {
+        self.quic.congestion_state().clone_box().into_any().downcast().ok()
     }
 
     /// The datagrams of a batch at most: the kernel takes no more than one largest datagram's bytes.
@@ -101,8 +136,7 @@ impl Link {
     /// How many bytes of streams congestion window and pacer let out now, at most those of one batch. quinn-proto does
     /// not change the order of what it has: what is handed over early cannot be overtaken.
     pub(super) fn demand(&self, max_datagrams: usize) -> usize {
-        let controller = self.quic.congestion_state().clone_box().into_any();
-        let Ok(controller) = controller.downcast::<LossBased>() else { return 0 };
+        let Some(controller) = self.controller() else { return 0 };
         // Something waits for an acknowledgement or for the pacer.
         if self.waiting > 0 && controller.in_flight() > 0 {
             return 0;
@@ -229,6 +263,12 @@ const MAX_BATCH_BYTES: usize = 65_507;
 
 /// In nanoseconds.
 const PACER_INTERVAL: u128 = 2_000_000;
+
+/// quinn-proto's pacer lets out so many congestion windows a round trip (RFC 9002 §7.7).
+const PACER_GAIN: f64 = 1.25;
+
+/// What waits behind the pacer is held together for this long at most: acknowledgements wait with it.
+const LONGEST_GATHERING: Duration = Duration::from_micros(500);
 
 /// Chunks of a stream that are read before others have their turn.
 const CHUNKS_A_TURN: usize = 64;

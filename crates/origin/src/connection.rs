@@ -215,6 +215,9 @@ impl Connection {
     ) {
         let before = out.len();
         // A second attempt where the first gave no bytes: the events that it left may have produced some.
+        if self.session.as_ref().is_some_and(Session::has_asked) {
+            self.command(now, shared, Session::give_asked);
+        }
         for _ in 0..2 {
             self.transport.poll_transmit(now, out, limit);
             self.command(now, shared, Session::handle_transmitted);
@@ -255,7 +258,8 @@ impl Connection {
 
     /// Whether `poll_transmit` would give bytes.
     pub(crate) fn wants_transmit(&self) -> bool {
-        !self.socket.has_sent_fin && self.transport.wants_transmit()
+        let has_asked = self.session.as_ref().is_some_and(Session::has_asked);
+        !self.socket.has_sent_fin && (has_asked || self.transport.wants_transmit())
     }
 
     /// The next action for the socket once nothing waits to be sent: at most one step of its shutdown. After `Close`

@@ -35,6 +35,8 @@ pub(crate) struct Session {
     /// Streams that were asked for more of a body that takes memory, which is made when the driver asks for bytes: it
     /// asks when the kernel would take them.
     asked: Vec<StreamId>,
+    /// Bytes of a body that are made at a time. They become more as the peer reads.
+    pace: usize,
     account: Account,
     /// Since when there was no exchange.
     quiet_since: Instant,
@@ -70,6 +72,7 @@ impl Session {
             full_echoes: 0,
             pending_echoes: 0,
             asked: Vec::new(),
+            pace: respond::FIRST_PACE,
             account: Account::new(spec.peer),
             quiet_since: now,
         }
@@ -153,6 +156,8 @@ impl Session {
 
     /// Gives the streams that were asked more of their bodies.
     pub(crate) fn give_asked(&mut self, context: &mut Context<'_>) {
+        // The driver asks again once the kernel has taken what it got before.
+        self.pace = (self.pace * 2).min(self.piece());
         let mut asked = std::mem::take(&mut self.asked);
         for stream in asked.drain(..) {
             if let Some(index) = self.find(stream) {

@@ -33,6 +33,8 @@ pub(crate) struct Connection {
     progress: Instant,
     /// Whether it was asked to close after the idle time-out.
     is_warned: bool,
+    /// Since when the origin stops.
+    draining: Option<Instant>,
 }
 
 /// Where a connection over QUIC belongs.
@@ -102,6 +104,7 @@ impl Connection {
             socket: Socket::default(),
             progress: now,
             is_warned: false,
+            draining: None,
         }
     }
 
@@ -172,7 +175,8 @@ impl Connection {
             Some(session) => session.quiet_since().is_some() && !self.is_warned,
             None => true,
         };
-        !may_end_well && self.patience(limits).is_some_and(|at| at <= now)
+        (!may_end_well || self.draining.is_some())
+            && self.patience(limits).is_some_and(|at| at <= now)
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant, shared: &mut Shared) {
@@ -215,6 +219,9 @@ impl Connection {
     ) {
         let before = out.len();
         // A second attempt where the first gave no bytes: the events that it left may have produced some.
+        if self.session.as_ref().is_some_and(Session::has_asked) {
+            self.command(now, shared, Session::give_asked);
+        }
         for _ in 0..2 {
             self.transport.poll_transmit(now, out, limit);
             self.command(now, shared, Session::handle_transmitted);
@@ -224,6 +231,17 @@ impl Connection {
                 return;
             }
         }
+    }
+
+    /// The origin stops: takes no more requests, and gives its peer less time.
+    pub(crate) fn drain(&mut self, now: Instant, shared: &mut Shared) {
+        self.draining = Some(now);
+        self.shutdown(now, shared);
+    }
+
+    /// The peer has acknowledged bytes.
+    pub(crate) fn handle_progress(&mut self, now: Instant) {
+        self.progress = now;
     }
 
     /// Takes no more requests and finishes those in progress.
@@ -255,7 +273,8 @@ impl Connection {
 
     /// Whether `poll_transmit` would give bytes.
     pub(crate) fn wants_transmit(&self) -> bool {
-        !self.socket.has_sent_fin && self.transport.wants_transmit()
+        let has_asked = self.session.as_ref().is_some_and(Session::has_asked);
+        !self.socket.has_sent_fin && (has_asked || self.transport.wants_transmit())
     }
 
     /// The next action for the socket once nothing waits to be sent: at most one step of its shutdown. After `Close`
@@ -324,6 +343,10 @@ impl Connection {
     /// When the present time limit of this connection ends.
     #[inline]
     fn patience(&self, limits: &Limits) -> Option<Instant> {
+        if let Some(since) = self.draining {
+            let is_thinking = self.session.as_ref().is_some_and(Session::is_thinking);
+            return (!is_thinking).then(|| self.progress.max(since) + limits.drain_stall);
+        }
         let (since, span) = match &self.session {
             _ if self.transport.is_over() => (self.progress, limits.stall),
             Some(session) => match session.quiet_since() {

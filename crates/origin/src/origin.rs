@@ -377,11 +377,18 @@ impl EndPoint for Origin {
         let places: Vec<usize> = self.connections.iter().map(|(place, _)| place).collect();
         for place in places {
             if let Some(connection) = self.connections.get_mut(place) {
-                connection.shutdown(now, &mut self.shared);
+                connection.drain(now, &mut self.shared);
                 self.settle(place);
             }
         }
         self.finish_when_empty();
+    }
+
+    fn handle_progress(&mut self, now: Instant, socket: SocketId) {
+        let Some(place) = self.place_of(socket) else { return };
+        if let Some(connection) = self.connections.get_mut(place) {
+            connection.handle_progress(now);
+        }
     }
 
     fn poll_timeout(&mut self) -> Option<Instant> {

@@ -41,6 +41,17 @@ impl TcpFacts {
     }
 }
 
+/// Bytes of a socket that its peer has acknowledged so far.
+pub(crate) fn acknowledged(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    // The kernel's struct tcp_info (include/uapi/linux/tcp.h, since Linux 4.1) has more fields than libc's:
+    // `tcpi_bytes_acked` stands behind eight fields of a byte, 24 of four bytes and two of eight.
+    const AT: usize = 120;
+    let mut bytes = [0; AT + 8];
+    read(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
+    let acknowledged = bytes[AT..].first_chunk().copied().unwrap_or_default();
+    Ok(u64::from_ne_bytes(acknowledged))
+}
+
 fn congestion_control(fd: BorrowedFd<'_>) -> io::Result<String> {
     // TCP_CA_NAME_MAX of the kernel.
     let mut name = [0; 16];

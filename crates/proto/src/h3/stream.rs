@@ -35,7 +35,7 @@ pub(super) struct Stream {
     pub(super) stall: Stall,
     /// Bytes of it that were given to the transport.
     pub(super) given: u64,
-    /// What the scheduler was told last.
+    /// The state last given to the scheduler.
     pub(super) is_ready: bool,
 }
 

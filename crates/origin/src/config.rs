@@ -166,6 +166,8 @@ impl OriginConfig {
         };
         let h3 = h3::Settings {
             send_low_water: LOW_WATER,
+            head_timeout: limits.head,
+            stall_timeout: limits.stall,
             enable_connect_protocol: self.web_socket_over_h2,
             ..h3::Settings::server()
         };

@@ -221,6 +221,10 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan, CliError> {
         return Err(CliError::misuse("HTTP/1.1 has one request at a time on each connection")
             .remedy("raise -c instead of -m"));
     }
+    if args.http3 && is_echo {
+        return Err(CliError::misuse("load opens WebSockets over HTTP/1.1 alone")
+            .remedy("leave --http3 out"));
+    }
     if args.poisson && args.rate.is_empty() && args.slo.is_none() {
         return Err(
             CliError::misuse("--poisson spaces the requests of a --rate").remedy("add --rate RATE")
@@ -294,12 +298,14 @@ fn access(args: &LoadArgs, urls: &[Url], is_echo: bool) -> Result<Access, CliErr
     let is_secured = || urls.iter().all(|url| url.scheme == page::Scheme::Https);
     let offer = match () {
         () if args.http1_1 || is_echo => Offer::Only(Protocol::Http1),
+        () if args.http3 => Offer::Only(Protocol::Http3),
         () if args.http2_prior_knowledge => Offer::Only(Protocol::Http2),
         () if args.spdy => Offer::Only(Protocol::Spdy31),
         () if args.http2 && is_secured() => Offer::Only(Protocol::Http2),
         () => Offer::OrHttp1(Protocol::Http2),
     };
-    let transport = Transport { offer, security: Security::AsUrl };
+    let security = if args.http3 { Security::Tls } else { Security::AsUrl };
+    let transport = Transport { offer, security };
     let trusted = Trusted { cacert: args.cacert.as_deref(), insecure: args.insecure };
     // Each handshake is a full one, so that their times are of one kind.
     let tls = trust::client_tls(&trusted, transport.alpn(), Resumption::Off)?;

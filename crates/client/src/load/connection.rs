@@ -172,6 +172,11 @@ impl LoadConnection {
         self.transport().map(Connection::timings)
     }
 
+    /// Whether it carries a WebSocket.
+    pub(super) fn has_web_socket(&self) -> bool {
+        self.echoes.is_some()
+    }
+
     /// Requests under way.
     pub(super) fn under_way(&self) -> usize {
         self.pending.len()
@@ -212,7 +217,7 @@ impl LoadConnection {
                         }
                         stream
                     }
-                    Err(Refused::Draining | Refused::Full) => {
+                    Err(Refused::Draining | Refused::Full | Refused::TooEarly) => {
                         return Err(Outcome::Unprocessed(request));
                     }
                     Err(Refused::NotAllowed | Refused::Unsendable(_)) => {
@@ -266,8 +271,9 @@ impl LoadConnection {
         self.transport().is_some_and(Connection::is_transmitting)
     }
 
+    /// Hands a WebSocket's request and frames over to the connection.
     #[inline]
-    fn write_frames(&mut self, now: Instant) {
+    pub(super) fn write_frames(&mut self, now: Instant) {
         if let Some(echoes) = &mut self.echoes
             && let Some(machine) = self.transport.as_mut().and_then(Connection::machine)
         {

@@ -8,8 +8,6 @@
 mod connections;
 mod quic;
 
-pub(super) use quic::Farewell;
-
 use super::connection::{LoadConnection, Loss, Outcome, PreparedRequest, Reporting, Stage};
 use super::ledger::Ledger;
 use super::pace::Arrivals;
@@ -27,7 +25,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
-use transport::{ClientSettings, Offer, Protocol};
+use transport::ClientSettings;
 use unit::Instant;
 
 /// Who watches a run. It is told from within the engine's thread, and should be quick.
@@ -80,7 +78,7 @@ impl Load {
         let config = plan.access.config();
         Self {
             settings: connection_settings(&config, config.transport.offer),
-            web_socket_settings: connection_settings(&config, Offer::Only(Protocol::Http1)),
+            web_socket_settings: connection_settings(&config, config.transport.web_socket_offer()),
             config,
             connections: connections.collect(),
             prepared: plan.targets.iter().map(|target| prepare(&plan, target)).collect(),
@@ -151,8 +149,10 @@ impl Load {
             return;
         }
         self.note_opened(now, number);
-        if self.fill(now, number)
-            && self.connections[number].is_over_quic()
+        let has_begun = self.fill(now, number);
+        let connection = &self.connections[number];
+        if connection.is_over_quic()
+            && (has_begun || connection.has_web_socket())
             && let Err(loss) = self.carry_out(now, number)
         {
             return self.close(now, number, loss);

@@ -221,10 +221,6 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan, CliError> {
         return Err(CliError::misuse("HTTP/1.1 has one request at a time on each connection")
             .remedy("raise -c instead of -m"));
     }
-    if args.http3 && is_echo {
-        return Err(CliError::misuse("load opens WebSockets over HTTP/1.1 alone")
-            .remedy("leave --http3 out"));
-    }
     if args.poisson && args.rate.is_empty() && args.slo.is_none() {
         return Err(
             CliError::misuse("--poisson spaces the requests of a --rate").remedy("add --rate RATE")
@@ -296,8 +292,10 @@ fn servers(plan: &LoadPlan) -> usize {
 
 fn access(args: &LoadArgs, urls: &[Url], is_echo: bool) -> Result<Access, CliError> {
     let is_secured = || urls.iter().all(|url| url.scheme == page::Scheme::Https);
+    // WebSockets go over HTTP/2 and HTTP/3 where that is asked for (RFC 8441, RFC 9220).
+    let extends_connect = args.http2 || args.http2_prior_knowledge || args.http3;
     let offer = match () {
-        () if args.http1_1 || is_echo => Offer::Only(Protocol::Http1),
+        () if args.http1_1 || is_echo && !extends_connect => Offer::Only(Protocol::Http1),
         () if args.http3 => Offer::Only(Protocol::Http3),
         () if args.http2_prior_knowledge => Offer::Only(Protocol::Http2),
         () if args.spdy => Offer::Only(Protocol::Spdy31),

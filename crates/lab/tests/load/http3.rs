@@ -31,6 +31,36 @@ fn end(server: Running) {
     server.end();
 }
 
+#[test]
+fn our_origin_echoes_every_message_over_http2_and_http3() {
+    let Some(bench) = site() else { return };
+    let (server, port) = own(&bench);
+    let url = format!("wss://127.0.0.1:{port}/ws/echo");
+    for protocol in ["--http2", "--http3"] {
+        for flags in [&["-c", "5", "-m", "4"][..], &["-c", "2", "-m", "2", "--rate", "2000"]] {
+            let args = [&["-k", protocol, "-n", "2000", &url][..], flags].concat();
+            let (code, result) = load(&bench, &args);
+            assert_eq!((code, result["protocol"].as_str()), (0, Some("ws")), "{result:#}");
+            assert_eq!(answered(&result), 2_000, "{protocol}");
+            assert_eq!(result["whole"]["body_bytes"], 2_000 * 32);
+        }
+    }
+    end(server);
+    // A server that does not offer it says so by its settings.
+    let port = free_port();
+    let address = format!("127.0.0.1:{port}");
+    let both = ["--listen-tls", &address, "--listen-quic", &address, "--no-websocket-over-h2"];
+    let wirelap = crate::bench::wirelap().display().to_string();
+    let server = started(&bench, (&wirelap, &[&["serve", "www"][..], &both].concat()), port);
+    let url = format!("wss://127.0.0.1:{port}/ws/echo");
+    for protocol in ["--http2", "--http3"] {
+        let (code, result) = load(&bench, &["-k", protocol, "-c", "2", "-n", "4", &url]);
+        assert_eq!(code, 1, "{protocol}: {result:#}");
+        assert!(result["connects"]["errors"]["protocol"].as_u64() >= Some(2), "{result:#}");
+    }
+    end(server);
+}
+
 /// Makes the requests, and compares their number with the lines of the server's log.
 fn counts(bench: &Bench, port: u16, log: &str) {
     let url = format!("https://localhost:{port}/hello");

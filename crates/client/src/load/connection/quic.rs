@@ -1,15 +1,16 @@
 //! One connection of the engine over QUIC, and its UDP socket.
 
 use super::{LoadConnection, Stage};
-use crate::load::engine::Farewell;
+use crate::own_socket::{Farewell, OwnSocket};
+use crate::web_socket::stream::WebSocketSpec;
 use endpoint::{DatagramTransmit, ReceivedDatagrams, SocketId};
-use transport::{Admission, Arrival, Client, Connection, QuicInput, QuicSocket};
+use transport::{Client, Connection, QuicInput};
 use unit::Instant;
 
 /// The socket of a connection over QUIC.
 #[derive(Debug)]
 pub(super) struct QuicSide {
-    socket: QuicSocket,
+    socket: OwnSocket,
     /// When the engine looks at this connection next.
     alarm: Option<Instant>,
 }
@@ -18,11 +19,11 @@ impl LoadConnection {
     /// An attempt over QUIC begins. QUIC connects and secures in one.
     pub(in crate::load) fn begin_quic(
         &mut self,
-        transport: Connection<Client>,
-        quic: QuicSocket,
+        (transport, quic): (Connection<Client>, OwnSocket),
         socket: SocketId,
+        web_socket: Option<WebSocketSpec>,
     ) {
-        self.begin(transport, None);
+        self.begin(transport, web_socket);
         self.stage = Stage::Securing;
         self.quic = Some(Box::new(QuicSide { socket: quic, alarm: None }));
         self.socket = socket;
@@ -39,14 +40,7 @@ impl LoadConnection {
         now: Instant,
         received: &mut ReceivedDatagrams,
     ) -> Option<QuicInput> {
-        let quic = self.quic.as_mut()?;
-        loop {
-            match quic.socket.handle_datagrams(now, received, Admission::Full)? {
-                Arrival::Input(_, input) => return Some(input),
-                // Nobody opens connections to a client.
-                Arrival::Opened(_) => {}
-            }
-        }
+        self.quic.as_mut()?.socket.next_input(now, received)
     }
 
     /// Writes the next datagrams to `out`.
@@ -57,31 +51,20 @@ impl LoadConnection {
         max_datagrams: usize,
     ) -> Option<DatagramTransmit> {
         self.write_frames(now);
-        let quic = self.quic.as_mut()?;
-        if let Some(transmit) = quic.socket.poll_answer(out) {
-            return Some(transmit);
-        }
-        let transmit = self.transport.as_mut()?.poll_datagrams(now, out, max_datagrams);
-        self.settle_quic();
-        transmit
+        let (quic, transport) = (self.quic.as_mut()?, self.transport.as_mut()?);
+        quic.socket.poll_datagrams(now, transport, out, max_datagrams)
     }
 
     /// Passes on what the connection has for its socket.
     pub(super) fn settle_quic(&mut self) {
-        if let (Some(quic), Some(transport)) = (&mut self.quic, &mut self.transport)
-            && let Some(link) = transport.link()
-        {
-            quic.socket.settle(link);
+        if let (Some(quic), Some(transport)) = (&mut self.quic, &mut self.transport) {
+            quic.socket.settle(transport);
         }
     }
 
     /// Closes the connection; gives the datagrams that tell the server.
     pub(in crate::load) fn farewell(&mut self, now: Instant) -> Option<Farewell> {
-        let transport = self.transport.as_mut()?;
-        transport.close();
-        let mut bytes = Vec::new();
-        let transmit = transport.poll_datagrams(now, &mut bytes, 1)?;
-        Some(Farewell { transmit, bytes })
+        Farewell::close(now, self.transport.as_mut()?)
     }
 
     /// Whether the connection waited for the alarm of this time, which is spent now.

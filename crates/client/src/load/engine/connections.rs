@@ -203,7 +203,7 @@ impl Load {
     }
 
     /// How the WebSocket of a target is asked for.
-    fn web_socket(&mut self, target: usize) -> WebSocketSpec {
+    pub(super) fn web_socket(&mut self, target: usize) -> WebSocketSpec {
         let target = &self.plan.targets[target];
         let fields = match &target.exchange {
             Exchange::Echo { fields, .. } => fields.clone(),

@@ -3,14 +3,15 @@
 
 use super::Load;
 use crate::load::connection::{Loss, Stage};
-use endpoint::{Action, DatagramSettings, DatagramTransmit, ReceivedDatagrams, SocketId};
+use crate::own_socket::{Farewell, OwnSocket};
+use endpoint::{Action, DatagramTransmit, ReceivedDatagrams, SocketId};
 use secure::QuicClientTls;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use trace::Tracer;
-use transport::{Connection, Failure, Protocol, QuicSocket};
+use transport::{Connection, Failure, Protocol};
 use unit::Instant;
 
 /// What the engine keeps for all its connections over QUIC.
@@ -23,13 +24,6 @@ pub(super) struct QuicState {
     /// When connections have to be looked at, at the earliest. An entry that its connection has replaced by an earlier
     /// one is passed over.
     alarms: BinaryHeap<Reverse<(Instant, usize)>>,
-}
-
-/// The datagrams that close a connection.
-#[derive(Debug)]
-pub(in crate::load) struct Farewell {
-    pub(in crate::load) transmit: DatagramTransmit,
-    pub(in crate::load) bytes: Vec<u8>,
 }
 
 impl QuicState {
@@ -56,13 +50,13 @@ impl Load {
                 Arc::clone(self.quic.tls.insert(tls))
             }
         };
-        let mut quic = QuicSocket::client(&self.config.quic, tls);
-        let link = quic.connect(now, remote, &server.url.host)?;
+        let to = (remote, &*server.url.host);
+        let (quic, link) = OwnSocket::connect(now, &self.config.quic, tls, to)?;
         let transport = Connection::open_quic(now, link, self.settings.clone(), Tracer::off());
         let socket = self.other_socket(number);
-        let settings = DatagramSettings { remote: Some(remote), ..DatagramSettings::default() };
-        self.connections[number].begin_quic(transport, quic, socket);
-        self.actions.push_back(Action::Bind { socket, local: any_address(remote), settings });
+        let web_socket = server.web_socket.map(|target| self.web_socket(target));
+        self.connections[number].begin_quic((transport, quic), socket, web_socket);
+        self.actions.push_back(OwnSocket::bind(socket, remote));
         self.settle(now, number);
         self.set_alarm(number);
         Ok(())
@@ -116,10 +110,7 @@ impl Load {
         max_datagrams: usize,
     ) -> Option<DatagramTransmit> {
         let transmit = match self.quic.farewells.remove(&socket) {
-            Some(Farewell { transmit, bytes }) => {
-                out.extend_from_slice(&bytes);
-                Some(transmit)
-            }
+            Some(farewell) => Some(farewell.write(out)),
             None => {
                 let number = self.number_of(socket)?;
                 let transmit = self.connections[number].poll_datagrams(now, out, max_datagrams);
@@ -188,18 +179,10 @@ impl Load {
 
     /// Has the connection carry out what commands to its machine have caused.
     pub(super) fn carry_out(&mut self, now: Instant, number: usize) -> Result<(), Loss> {
+        self.connections[number].write_frames(now);
         self.drive(now, number, |transport, events| {
             transport.drain_events(now, events);
             Ok(())
         })
     }
-}
-
-/// Any address and port of the family of `remote`.
-fn any_address(remote: SocketAddr) -> SocketAddr {
-    let ip = match remote {
-        SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-        SocketAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-    };
-    SocketAddr::new(ip, 0)
 }

@@ -172,7 +172,7 @@ impl<W: Work> Client<W> {
             };
             match asked {
                 Ok(stream) => self.sent(now, id, &mut connection, stream),
-                Err(Refused::Full | Refused::Draining) => self.admit(now, id),
+                Err(Refused::Full | Refused::Draining | Refused::TooEarly) => self.admit(now, id),
                 Err(refused @ (Refused::Unsendable(_) | Refused::NotAllowed)) => {
                     let destination = connection.exchanges.destination.clone();
                     let reason = refused.to_string();

@@ -36,6 +36,7 @@ mod fetch;
 mod fetch_list;
 mod hosts;
 pub mod load;
+mod own_socket;
 mod page_load;
 mod pool;
 mod profile;

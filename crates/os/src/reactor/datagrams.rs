@@ -265,7 +265,7 @@ impl Reactor {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     return self.handle_datagrams_drained(end_point, token);
                 }
-                Err(error) if is_of_one_datagram(&error) => {}
+                Err(error) if is_of_one_datagram(&error) && !is_refused(&error, datagrams) => {}
                 Err(error) => {
                     self.fail_datagrams(end_point, token, socket_error(&error));
                     return self.act(end_point);
@@ -355,6 +355,11 @@ impl Reactor {
         }
         Turn::Over
     }
+}
+
+/// Whether nothing listens at the only peer.
+fn is_refused(error: &io::Error, datagrams: &Datagrams) -> bool {
+    datagrams.socket.is_connected() && error.kind() == ErrorKind::ConnectionRefused
 }
 
 /// Whether a receive call failed because of one datagram, sent or received: an ICMP message reported it, or there was

@@ -319,7 +319,7 @@ fn an_extended_connect_waits_for_the_servers_setting_and_opens_a_tunnel() {
     (head.method, head.protocol) = (Method::Connect, Some("websocket".into()));
     let offer = Settings { enable_connect_protocol: true, ..Settings::server() };
     let mut pair = Pair::new(Settings::client(), offer, 1);
-    assert!(pair.client.request(NOW, &head, Fin::More).is_err());
+    assert_eq!(pair.client.request(NOW, &head, Fin::More), Err(crate::Refused::TooEarly));
     pair.run();
     let stream = pair.client.request(NOW, &head, Fin::More).unwrap();
     pair.run();

@@ -30,7 +30,7 @@ impl Profile {
             queue: Queue::Bytes(self.queue),
             ..PathSpec::default()
         };
-        LinkSpec { up: way(self.up), down: way(self.down) }
+        LinkSpec { up: way(self.up), down: way(self.down), rebind: None }
     }
 }
 

@@ -142,12 +142,16 @@ impl<P> Link<P> {
         }
     }
 
-    /// When the queue of `direction` can take a packet of `length`: `now`, or when enough of it has left. Packets that
+    /// When the policer and the queue of `direction` can take a packet of `length`: `now`, or when enough of it has left. Packets that
     /// arrive in between change the answer. For a packet longer than the whole queue: when the bottleneck is idle. An
-    /// active queue that is full tells when it next sends a packet; ask again then.
+    /// active queue that is full, and an empty policer, tell when to ask again.
     pub fn space_at(&mut self, now: Instant, direction: Direction, length: ByteSize) -> Instant {
         if self.late.is_some() {
             self.run(now);
+        }
+        let policed = self.paths[direction.index()].policed_until(now, length);
+        if policed > now {
+            return policed;
         }
         let waits_since = match self.active(direction) {
             None => return self.paths[direction.index()].space_at(now, length),

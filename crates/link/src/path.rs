@@ -166,6 +166,12 @@ impl Path {
         self.service.serve(since, length).depart
     }
 
+    /// When the policer lets a packet of `length` pass, or `now` where it never does.
+    pub(crate) fn policed_until(&self, now: Instant, length: ByteSize) -> Instant {
+        let policer = self.policer.as_ref();
+        policer.and_then(|policer| policer.ready_at(now, length)).unwrap_or(now)
+    }
+
     pub(crate) fn packets(&self) -> u64 {
         self.packets
     }

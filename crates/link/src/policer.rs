@@ -43,6 +43,14 @@ impl TokenBucket {
         Self { rate, full, tokens: full, at: Instant::ZERO }
     }
 
+    /// When a packet of `length` passes, if none comes before it; None where it is longer than a burst.
+    pub(crate) fn ready_at(&self, now: Instant, length: ByteSize) -> Option<Instant> {
+        let price = u128::from(length.0) * BYTE;
+        let wait = price.saturating_sub(self.tokens).div_ceil(self.rate);
+        let at = self.at.nanos().saturating_add(u64::try_from(wait).unwrap_or(u64::MAX));
+        (price <= self.full).then(|| now.max(Instant::from_nanos(at)))
+    }
+
     /// Whether a packet of `length` that comes at `now` passes. A dropped packet takes no tokens.
     pub(crate) fn passes(&mut self, now: Instant, length: ByteSize) -> bool {
         let came = now.since(self.at).as_nanos() * self.rate;

@@ -12,6 +12,7 @@ impl World {
     pub(crate) fn deliver(&mut self, path: PathId) {
         let delivery = self.routes[path.0].link.poll_deliver(self.now);
         self.take_decisions(path);
+        self.routes[path.0].planned = None;
         self.plan_link(path);
         let Some(delivery) = delivery else { return };
         match delivery.packet {

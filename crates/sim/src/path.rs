@@ -7,7 +7,7 @@ use link::{Link, LinkSpec, PathSpec};
 use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use trace::{Direction, PacketRecord};
-use unit::Seed;
+use unit::{Instant, Seed};
 
 /// What lies between two hosts. Up is from the first of them to the second.
 #[derive(Debug, Clone, PartialEq)]
@@ -45,6 +45,8 @@ pub(crate) struct Route {
     pub(crate) queues: [TurnQueue; 2],
     /// Whether packets meet their fate after they have entered the link.
     pub(crate) decides_late: bool,
+    /// When such a link is looked at next.
+    pub(crate) planned: Option<Instant>,
     /// The packets that have not met it yet.
     pub(crate) undecided: HashMap<(Direction, u64), Undecided>,
 }
@@ -77,6 +79,7 @@ impl Route {
         Self {
             link: Link::new(&path.0, seed),
             decides_late: path.0.decides_late(),
+            planned: None,
             undecided: HashMap::new(),
             spec: path.0,
             ends: [near, far],

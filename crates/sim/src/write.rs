@@ -198,9 +198,12 @@ impl World {
     /// Plans the link's next event, where it decides after packets have entered.
     pub(crate) fn plan_link(&mut self, path: PathId) {
         let route = &mut self.routes[path.0];
-        if route.decides_late
-            && let Some(at) = route.link.poll_timeout()
-        {
+        if !route.decides_late {
+            return;
+        }
+        let Some(at) = route.link.poll_timeout() else { return };
+        if route.planned.is_none_or(|planned| planned > at) {
+            route.planned = Some(at);
             self.agenda.plan(at, Event::Deliver(path));
         }
     }
@@ -228,9 +231,10 @@ impl World {
             }
         }
         match fate {
-            Some(Fate::Delivered { at }) => self.agenda.plan(at, Event::Deliver(path)),
-            Some(_) => {}
-            None => self.plan_link(path),
+            Some(Fate::Delivered { at }) if !self.routes[path.0].decides_late => {
+                self.agenda.plan(at, Event::Deliver(path));
+            }
+            _ => self.plan_link(path),
         }
         fate
     }

@@ -96,15 +96,33 @@ impl LinkSpec {
     /// or says why it cannot.
     pub fn parse(
         text: &str,
+        load: impl FnMut(&str) -> Result<String, String>,
+    ) -> Result<Self, SpecError> {
+        let (first, rest) = text.split_once(',').unwrap_or((text, ""));
+        match first.contains('=') {
+            true => Self::default().with_settings(text, load),
+            false => {
+                let profile = find(first.trim()).ok_or_else(|| unknown_profile(first.trim()))?;
+                match text.strip_suffix(',') {
+                    // Something is missing behind the comma.
+                    Some(_) if rest.is_empty() => Err(unknown_key("")),
+                    _ => profile.spec().with_settings(rest, load),
+                }
+            }
+        }
+    }
+
+    /// This link with some settings changed, separated by commas; the same one where `text` is empty.
+    pub(crate) fn with_settings(
+        mut self,
+        text: &str,
         mut load: impl FnMut(&str) -> Result<String, String>,
     ) -> Result<Self, SpecError> {
-        let mut items = text.split(',').map(str::trim).peekable();
-        let mut link = match items.next_if(|first| !first.contains('=')) {
-            Some(name) => find(name).ok_or_else(|| unknown_profile(name))?.spec(),
-            None => Self::default(),
-        };
+        if text.is_empty() {
+            return Ok(self);
+        }
         let mut given: Vec<(Setting, &str)> = Vec::new();
-        for item in items {
+        for item in text.split(',').map(str::trim) {
             let (key, value) = item.split_once('=').unwrap_or((item, ""));
             let setting = Setting::find(key.trim()).ok_or_else(|| unknown_key(key.trim()))?;
             check_against(setting, &given)?;
@@ -113,11 +131,11 @@ impl LinkSpec {
         // Settings for both directions come first, so that those for one direction replace them.
         given.sort_by_key(|(setting, _)| setting.ways != Ways::Both);
         for &(setting, value) in &given {
-            setting.apply(value, &mut link, &mut load)?;
+            setting.apply(value, &mut self, &mut load)?;
         }
-        match given.iter().find(|(setting, _)| setting.lacks_rate(&mut link)) {
+        match given.iter().find(|(setting, _)| setting.lacks_rate(&mut self)) {
             Some((setting, _)) => Err(SpecError::NeedsRate { key: setting.key }),
-            None => Ok(link),
+            None => Ok(self),
         }
     }
 }

@@ -300,6 +300,23 @@ fn a_limit_on_udp_lets_its_rate_through_and_a_block_nothing() {
 }
 
 #[test]
+fn trains_of_datagrams_are_packets_of_their_own_on_the_link() {
+    for address in ["10.77.0.2:7", "[fd77::2]:7"] {
+        for spec in ["rtt=4ms", "rtt=4ms,rate=20mbit,queue=100kB"] {
+            let bench = Bench::new();
+            let (far, near) = (bench.peer("echo [::]:7"), bench.peer(&format!("gso {address} 40")));
+            let (stdout, stderr) = run(rootless(&mut bench.link(spec, &far, &near)));
+            assert_eq!(stdout, "40\n", "{spec}");
+            let header = if address.starts_with('[') { 48 } else { 28 };
+            let rows = bench.packets();
+            let rows: Vec<&Row> = rows.iter().filter(|row| row.length == 1_000 + header).collect();
+            assert_eq!(rows.len(), 80, "{spec}");
+            assert!(stderr.contains("unplanned drops 0"), "{stderr}");
+        }
+    }
+}
+
+#[test]
 fn after_a_rebinding_datagrams_go_on_and_a_tcp_connection_is_reset() {
     let bench = Bench::new();
     let (far, near) = (bench.peer("echo 0.0.0.0:7"), bench.peer("ping far:7 20"));

@@ -115,6 +115,8 @@ pub struct Forwarder<'a> {
     counters: LinkCounters,
     record: Option<&'a mut dyn FnMut(PacketRecord)>,
     frames: Option<Frames<'a>>,
+    /// Whether the kernel takes several datagrams as one super-packet.
+    merges_udp: bool,
     /// A segment as a real wire would carry it, for observers and receivers.
     segment: Vec<u8>,
 }
@@ -153,6 +155,7 @@ impl<'a> Forwarder<'a> {
             counters: LinkCounters::default(),
             record: observers.records,
             frames: observers.frames,
+            merges_udp: true,
             segment: Vec::new(),
         })
     }

@@ -4,7 +4,7 @@
 use super::Forwarder;
 use crate::clock;
 use crate::net::frame::{Frame, FrameEvent};
-use crate::net::gso_batch::{GsoBatch, LinkPacket};
+use crate::net::gso_batch::{GsoBatch, GsoKind, LinkPacket};
 use crate::net::packet_socket::{ETHERNET, OFFLOAD};
 use link::Delivery;
 use std::ops::Range;
@@ -77,8 +77,17 @@ impl Forwarder<'_> {
         is_it
             && !next.is_marked
             && next.direction == direction
-            && batch.layout.is_mergeable
+            && self.merges(batch.layout.kind)
             && self.frames.is_none()
+    }
+
+    /// Whether several segments of a super-packet may be handed to the kernel at once.
+    fn merges(&self, kind: GsoKind) -> bool {
+        match kind {
+            GsoKind::Tcp => true,
+            GsoKind::Udp => self.merges_udp,
+            GsoKind::Other => false,
+        }
     }
 
     /// The next packet that is due. Its lateness is recorded.
@@ -104,11 +113,18 @@ impl Forwarder<'_> {
         let frame = match count == batch.layout.count {
             true => &batch.frame,
             false => {
-                batch.write(run, &mut segment);
+                batch.write(run.clone(), &mut segment);
                 &segment
             }
         };
-        if self.send(direction, frame) {
+        let is_sent = self.send(direction, frame);
+        if !is_sent && count > 1 && batch.layout.kind == GsoKind::Udp {
+            // A kernel before 6.2: from now on datagrams leave one by one.
+            self.merges_udp = false;
+            self.segment = segment;
+            return run.for_each(|index| self.send_run(due, direction, batch, index..index + 1));
+        }
+        if is_sent {
             self.count_delivered(direction, count as u64, length);
             self.show_left(due, direction, frame);
         } else {

@@ -81,7 +81,7 @@ impl Bursts {
     }
 
     /// A burst ends after each packet with r = 1 / length, and mean = p / (p + r).
-    fn to_bad(&self) -> f64 {
+    fn to_bad(self) -> f64 {
         self.mean.fraction() / (1.0 - self.mean.fraction()) / self.length
     }
 }

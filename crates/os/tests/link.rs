@@ -321,7 +321,14 @@ fn after_a_rebinding_datagrams_go_on_and_a_tcp_connection_is_reset() {
     let bench = Bench::new();
     let (far, near) = (bench.peer("echo 0.0.0.0:7"), bench.peer("ping far:7 20"));
     let (stdout, _) = run(rootless(&mut bench.link("rtt=10ms,rebind=60ms", &far, &near)));
-    assert_round_trips(&stdout, 20, Duration::from_millis(10));
+    // An answer that is on its way to the old port at that moment is lost. All others come.
+    let answers: String = stdout
+        .lines()
+        .filter(|&line| line != "lost")
+        .fold(String::new(), |all, line| all + line + "\n");
+    let count = answers.lines().count();
+    assert!(count >= 19, "{stdout}");
+    assert_round_trips(&answers, count, Duration::from_millis(10));
     let far = bench.peer("serve [::]:80 2000000");
     for address in ["far:80", "[fd77::2]:80"] {
         let near = bench.peer(&format!("fetch {address}"));

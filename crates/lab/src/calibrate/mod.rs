@@ -199,7 +199,8 @@ fn loss() -> Result<LossGauge, CliError> {
     let mut planned = ::link::Link::new(&spec, Seed(gauge::SEED));
     let lost: BTreeSet<u64> = (0..u64::from(PACKETS))
         .filter(|_| {
-            planned.handle_packet(Instant::ZERO, Direction::Up, (), ByteSize(92)) == Fate::Lost
+            let fate = planned.handle_packet(Instant::ZERO, Direction::Up, (), ByteSize(92));
+            fate == Some(Fate::Lost)
         })
         .collect();
     let against = (0..u64::from(PACKETS)).filter(|n| came.contains(n) == lost.contains(n)).count();

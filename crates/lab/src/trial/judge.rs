@@ -161,6 +161,10 @@ fn link_counters(counters: &LinkCounters, dropped: u64) -> record::LinkCounters 
         bytes: way.bytes,
         lost: way.lost,
         queue_full: way.queue_full,
+        aqm_dropped: way.aqm_dropped,
+        policed: way.policed,
+        blocked: way.blocked,
+        marked: way.marked,
     };
     record::LinkCounters {
         down: way(counters.down),

@@ -64,6 +64,10 @@ impl Trial<'_> {
         let machine = machine.end(&topology).map_err(failed)?;
         let (counters, missed, link_settings) = (path.counters(), path.missed(), path.settings());
         drop(path);
+        // An active queue tells of a packet when it leaves.
+        if self.network.forward.link.decides_late() {
+            packets.sort_by_key(|packet| packet.at);
+        }
         // A trial that failed is the one that people look into.
         let capture = capture::keep(captured, self.order);
         let namespace_settings = topology.settings().clone();

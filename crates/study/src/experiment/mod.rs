@@ -252,6 +252,7 @@ pub fn builtin() -> &'static [Builtin] {
             toml: include_str!("../../../../experiments/jvm-downloads.toml"),
         },
         Builtin { name: "stream", toml: include_str!("../../../../experiments/stream.toml") },
+        Builtin { name: "lossy", toml: include_str!("../../../../experiments/lossy.toml") },
         Builtin { name: "aa", toml: include_str!("../../../../experiments/aa.toml") },
     ]
 }

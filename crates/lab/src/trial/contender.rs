@@ -3,28 +3,35 @@
 use crate::error::CliError;
 use endpoint::{Acks, FastOpen, Nagle, SocketSettings};
 use secure::{Resumption, Versions};
-use study::experiment::{Contender, Side, Tls, Transport};
-use transport::Protocol;
+use study::experiment::{CongestionControl, Contender, Side, Tls, Transport};
+use transport::{CongestionController, MtuDiscovery, Protocol, QuicSettings};
 
-/// The protocol of a transport's first bytes. An error where wirelap's own `end`, "client" or "server", has no
-/// machine for it: a trial that asks for it is unsupported before it begins.
-pub(crate) fn protocol_of(end: &str, transport: Transport) -> Result<Protocol, CliError> {
-    raced(transport).ok_or_else(|| CliError::failed(unspoken(end, transport)))
+/// The protocol of a transport's first bytes.
+pub(crate) fn protocol_of(transport: Transport) -> Result<Protocol, CliError> {
+    Protocol::try_from(transport.protocol().begins_as()).map_err(CliError::failed)
 }
 
-/// Why a trial is unsupported whose transport wirelap's own `end` does not speak; None where it does.
-pub(crate) fn lacks_machine(end: &str, transport: Transport) -> Option<String> {
-    raced(transport).is_none().then(|| unspoken(end, transport))
-}
-
-/// What our own ends speak in a trial. HTTP/3 is not yet among it: `serve` and `get` alone have it.
-fn raced(transport: Transport) -> Option<Protocol> {
-    let protocol = Protocol::try_from(transport.protocol().begins_as()).ok()?;
-    (protocol != Protocol::Http3).then_some(protocol)
-}
-
-fn unspoken(end: &str, transport: Transport) -> String {
-    format!("wirelap's own {end} does not speak {transport} in races")
+/// QUIC of either side. What TCP and QUIC both have is equal: packets that fill the contender's MTU and keep their
+/// size, the packets of the first round, and the congestion controller.
+pub(crate) fn quic_settings(contender: &Contender) -> Result<QuicSettings, CliError> {
+    let settings = &contender.settings;
+    let initial_mtu = settings.mtu.saturating_sub(IPV4_AND_UDP_HEADERS);
+    let congestion_controller = match settings.congestion_control {
+        CongestionControl::Cubic => CongestionController::Cubic,
+        CongestionControl::Reno => CongestionController::NewReno,
+        CongestionControl::Bbr => {
+            return Err(CliError::failed("wirelap's own QUIC has cubic and reno, not bbr"));
+        }
+    };
+    Ok(QuicSettings {
+        congestion_controller,
+        initial_window: settings.initial_window,
+        initial_mtu: u16::try_from(initial_mtu).unwrap_or(u16::MAX),
+        mtu_discovery: MtuDiscovery::Off,
+        stream_window: settings.stream_window.0 as u32,
+        connection_window: settings.connection_window.0 as u32,
+        ..QuicSettings::default()
+    })
 }
 
 /// How a side's sockets send and acknowledge.
@@ -49,3 +56,6 @@ pub(crate) fn versions(contender: &Contender) -> Versions {
 pub(crate) fn resumption(contender: &Contender) -> Resumption {
     if contender.settings.resumption { Resumption::On } else { Resumption::Off }
 }
+
+/// Bytes of an IPv4 header without options (RFC 791 §3.1) and of UDP's (RFC 768).
+const IPV4_AND_UDP_HEADERS: u32 = 20 + 8;

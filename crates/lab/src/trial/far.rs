@@ -5,10 +5,11 @@ use crate::console;
 use crate::error::CliError;
 use crate::files_adapter::FilesAdapter;
 use crate::key_log;
-use crate::trial::contender::socket_settings;
+use crate::trial::contender::{quic_settings, socket_settings};
 use crate::trial::job::{FarJob, FarReady, FarReport};
 use crate::trial::near::timed;
 use crate::trial::origin_config::{OriginSpec, origin_config, server_tls};
+use endpoint::DatagramSettings;
 use origin::{
     AccessLog, AccessRecord, Files, ListenerKind, OpenedRecord, Origin, Parts, WallClock,
 };
@@ -16,6 +17,7 @@ use os::files::{CacheSettings, Root};
 use os::reactor::{Reactor, Stop};
 use os::signal::Interrupts;
 use os::tcp::{Listener, Sharing, TcpFacts};
+use os::udp::DatagramSocket;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
@@ -28,7 +30,7 @@ use study::reconcile::{ServerConnection, ServerLog};
 pub(crate) fn run() -> Result<ExitCode, CliError> {
     let Some(job) = console::read_job::<FarJob>()? else { return Ok(ExitCode::FAILURE) };
     let key_log = key_log::open(job.key_log.as_deref())?;
-    let tls = match job.listen_tls.is_empty() {
+    let tls = match job.identities.is_empty() {
         true => None,
         false => Some(server_tls(&job.contender, &job.identities, key_log)?),
     };
@@ -50,6 +52,11 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
         }
         reactor.listen(listener)?;
         kinds.push(kind);
+    }
+    for (address, tls) in job.listen_quic.iter().zip(tls.iter().cycle()) {
+        let socket = DatagramSocket::bind(*address, Sharing::Found, &DatagramSettings::default())?;
+        reactor.listen_datagrams(socket);
+        kinds.push(ListenerKind::Quic(tls.clone(), quic_settings(&job.contender)?));
     }
     let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
     let spec = OriginSpec { listeners: kinds, table: job.table.map(Arc::new), wall_clock };

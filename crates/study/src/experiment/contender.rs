@@ -80,7 +80,7 @@ pub enum Transport {
     /// HTTP/2 (RFC 9113), by prior knowledge where there is no TLS.
     #[serde(rename = "h2")]
     H2,
-    /// HTTP/3 (RFC 9114), over QUIC: between other people's clients and servers.
+    /// HTTP/3 (RFC 9114), over QUIC.
     #[serde(rename = "h3")]
     H3,
     /// SPDY/3.1, by prior knowledge where there is no TLS.
@@ -123,7 +123,7 @@ impl Transport {
                 protocol: Protocol::Http3,
                 tls: Tls::V1_3,
                 connections: 1,
-                ways: "over QUIC; between other people's clients and servers that speak it",
+                ways: "over QUIC, which has TLS 1.3 within it; one connection an origin",
             },
             Self::Spdy => Defaults {
                 protocol: Protocol::Spdy31,

@@ -108,7 +108,7 @@ mod tests {
         let quick: Experiment = named("quick").toml.parse().unwrap();
         assert_eq!(
             said(&quick)[2],
-            "lan, wifi: 14 blocks are enough for the 2 comparisons with h1-tls of each workload"
+            "lan, wifi: 14 blocks are enough for the 3 comparisons with h1-tls of each workload"
         );
     }
 

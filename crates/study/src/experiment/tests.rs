@@ -39,7 +39,7 @@ fn every_builtin_experiment_reads_and_bears_its_name() {
 fn quick_is_the_experiment_of_the_readme() {
     let quick: Experiment = builtin()[0].toml.parse().unwrap();
     let names: Vec<_> = quick.contenders.iter().map(|c| c.name.as_str()).collect();
-    assert_eq!(names, ["h1", "h1-tls", "h2"]);
+    assert_eq!(names, ["h1", "h1-tls", "h2", "h3"]);
     let links: Vec<_> = quick.links.iter().map(|l| l.name.as_str()).collect();
     assert_eq!(links, ["lan", "wifi", "3g"]);
     assert_eq!(quick.baseline, "h1-tls");

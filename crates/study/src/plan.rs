@@ -256,7 +256,7 @@ impl Slot<'_> {
                 experiment: experiment.name.clone(),
                 cell: Cell {
                     workload: self.workload.clone(),
-                    contender: contender.clone(),
+                    contender: contender.among(&experiment.contenders),
                     link: self.link.clone(),
                 },
                 block: self.block,

@@ -78,6 +78,8 @@ pub(crate) struct FarReport {
     pub(crate) log: ServerLog,
     /// The times of its event loop.
     pub(crate) times: Option<LoopTimes>,
+    /// Settings read back from its connections.
+    pub(crate) settings: BTreeMap<String, String>,
 }
 
 /// Worker to near: do this.

@@ -21,6 +21,17 @@ pub struct Link {
     waiting: u64,
 }
 
+/// What a connection sends by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuicFacts {
+    /// The congestion controller's name.
+    pub congestion_control: &'static str,
+    /// The congestion window, in bytes of datagrams.
+    pub congestion_window: u64,
+    /// Bytes of a datagram at most.
+    pub datagram_size: u16,
+}
+
 /// What arrived of a stream.
 pub(super) struct Received {
     pub(super) chunks: Vec<Bytes>,
@@ -59,6 +70,16 @@ impl Link {
     /// The peer's address.
     pub fn remote(&self) -> SocketAddr {
         self.quic.remote_address()
+    }
+
+    /// What it sends by now.
+    pub fn facts(&self) -> QuicFacts {
+        let controller = self.controller();
+        QuicFacts {
+            congestion_control: controller.as_ref().map_or("unknown", |own| own.name()),
+            congestion_window: controller.map_or(0, |own| own.window_bytes()),
+            datagram_size: self.quic.current_mtu(),
+        }
     }
 
     /// A packet for this connection arrived.
@@ -101,8 +122,7 @@ impl Link {
     /// How many bytes of streams congestion window and pacer let out now, at most those of one batch. quinn-proto does
     /// not change the order of what it has: what is handed over early cannot be overtaken.
     pub(super) fn demand(&self, max_datagrams: usize) -> usize {
-        let controller = self.quic.congestion_state().clone_box().into_any();
-        let Ok(controller) = controller.downcast::<LossBased>() else { return 0 };
+        let Some(controller) = self.controller() else { return 0 };
         // Something waits for an acknowledgement or for the pacer.
         if self.waiting > 0 && controller.in_flight() > 0 {
             return 0;
@@ -111,6 +131,10 @@ impl Link {
         let burst = self.pacer_burst(controller.window_bytes());
         let allowed = controller.allowance().min(burst) as usize / mtu;
         allowed.min(self.batch(max_datagrams)) * (mtu - OVERHEAD)
+    }
+
+    fn controller(&self) -> Option<Box<LossBased>> {
+        self.quic.congestion_state().clone_box().into_any().downcast().ok()
     }
 
     /// The bytes that quinn-proto's pacer lets out at once: those of 2 ms, between 10 and 256 datagrams.

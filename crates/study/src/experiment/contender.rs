@@ -232,17 +232,17 @@ pub struct Settings {
     pub negotiation: Negotiation,
     /// Connections to one origin at most.
     pub connections: u32,
-    /// The client's HTTP/2 or SPDY receive window for a stream, in bytes.
+    /// The client's HTTP/2, HTTP/3 or SPDY receive window for a stream, in bytes.
     #[serde(with = "size")]
     #[schemars(with = "u64")]
     pub stream_window: ByteSize,
-    /// The client's HTTP/2 or SPDY receive window for the connection, in bytes.
+    /// The client's HTTP/2, HTTP/3 or SPDY receive window for the connection, in bytes.
     #[serde(with = "size")]
     #[schemars(with = "u64")]
     pub connection_window: ByteSize,
-    /// TCP congestion control of both sides, by the kernel's name.
+    /// TCP's or QUIC's congestion control of both sides, by the kernel's name.
     pub congestion_control: CongestionControl,
-    /// TCP initial congestion window of both sides, in segments.
+    /// TCP's or QUIC's initial congestion window of both sides, in packets.
     pub initial_window: u32,
     /// Largest IP packet, in bytes.
     pub mtu: u32,

@@ -48,6 +48,36 @@ fn quick_is_the_experiment_of_the_readme() {
 }
 
 #[test]
+fn tcp_is_paced_beside_http3_unless_it_is_to_be_as_shipped() {
+    let quick: Experiment = builtin()[0].toml.parse().unwrap();
+    let paced = |contenders: &[Contender], name: &str| {
+        let own = contenders.iter().find(|contender| contender.name == name).unwrap();
+        own.among(contenders).settings.pacing
+    };
+    assert!(paced(&quick.contenders, "h2") && paced(&quick.contenders, "h1"));
+    assert!(!paced(&quick.contenders, "h3"), "QUIC paces by itself");
+    assert!(!paced(&quick.contenders[..3], "h2"), "nothing to be equal to");
+    let mut as_shipped = quick.contenders;
+    as_shipped[2].settings.terms = Terms::AsShipped;
+    assert!(!paced(&as_shipped, "h2") && paced(&as_shipped, "h1"));
+}
+
+#[test]
+fn what_only_one_of_tcp_and_quic_has_is_refused_for_the_other() {
+    let settings = |transport: &str, settings: &str| {
+        let contender = format!("\"{transport}\"\nsettings = {{ {settings} }}");
+        fault("\"http/1.1\"", &contender).message
+    };
+    for setting in ["mtu_discovery = true", "gso = false", "ack_threshold = 4"] {
+        assert!(settings("h2", setting).contains("is QUIC's"), "{setting}");
+    }
+    assert!(settings("h3", "pacing = true").contains("QUIC is always paced"));
+    assert!(settings("h3", "mtu = 1200").contains("packets of 1228 bytes"));
+    let h3 = SMALL.replace("\"http/1.1\"", "\"h3\"\nsettings = { terms = \"as-shipped\" }");
+    assert!(h3.parse::<Experiment>().unwrap().contenders[0].settings.mtu_discovery);
+}
+
+#[test]
 fn what_is_wrong_with_a_service_is_shown_at_its_key() {
     let calls = "kind = \"calls\"\npattern = \"serial\"\ncount = 2\nrequests = [{ path = \"/\" }]";
     let page = "kind = \"page\"\nimages = [10, 100]\nbytes = [\"5kB\", 100]";

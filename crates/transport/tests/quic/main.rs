@@ -120,7 +120,7 @@ fn the_first_round_has_ten_packets() {
 }
 
 #[test]
-fn the_first_five_rounds_double_as_those_of_tcp_do() {
+fn the_first_five_rounds_double_within_five_per_cent() {
     let settings = QuicSettings { initial_mtu: 1_472, ..settings() };
     let mut pair = pair("rtt=100ms,down=200mbit,up=200mbit,queue=9MB", &settings, &[2_000_000]);
     pair.run(1);
@@ -136,7 +136,7 @@ fn the_first_five_rounds_double_as_those_of_tcp_do() {
             _ => rounds.push((at, 1)),
         }
     }
-    // Ten segments and slow start (RFC 6928, RFC 9438 §4.10), which is what the kernel's TCP sends over this link. The pacer
+    // Ten segments and slow start (RFC 6928, RFC 9438 §4.10). The pacer
     // leaves the last packets of a round to the next one.
     let packets: Vec<u32> = rounds.iter().take(5).map(|(_, packets)| *packets).collect();
     let alike = packets

@@ -25,7 +25,7 @@ use quic::{QuicPorts, UDP_SOCKETS};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
-use transport::{ClientSettings, Protocol};
+use transport::{ClientSettings, Protocol, QuicFacts};
 use unit::Instant;
 
 /// An end point that does the work `W` over its own connections.
@@ -40,6 +40,7 @@ pub struct Client<W> {
     connections: Vec<Option<PooledConnection>>,
     free: Vec<usize>,
     quic: QuicPorts,
+    quic_facts: Option<QuicFacts>,
     fetches: BTreeMap<FetchId, Fetch>,
     wake: Wake,
     /// The index of the address in use, for origins that are not reached at their first one.
@@ -74,6 +75,7 @@ impl<W: Work> Client<W> {
             connections: Vec::new(),
             free: Vec::new(),
             quic: QuicPorts::default(),
+            quic_facts: None,
             fetches: BTreeMap::new(),
             wake: Wake::default(),
             detours: HashMap::new(),
@@ -86,6 +88,11 @@ impl<W: Work> Client<W> {
     /// The work, in its present state.
     pub fn work(&self) -> &W {
         &self.work
+    }
+
+    /// What the last connection over QUIC began to send by; None where there was none.
+    pub fn quic_facts(&self) -> Option<&QuicFacts> {
+        self.quic_facts.as_ref()
     }
 
     /// Returns the work.

@@ -11,8 +11,8 @@ use proto::{ConnectionState, Event};
 use secure::ServerTls;
 use std::rc::Rc;
 use transport::{
-    Failure, Handler, Lifetime, Negotiated, Phase, Protocol, QuicHandle, QuicInput, QuicLink,
-    QuicSocket, Server, ServerMachine, ServerSpec, Truncation,
+    Failure, Handler, Lifetime, Negotiated, Phase, Protocol, QuicFacts, QuicHandle, QuicInput,
+    QuicLink, QuicSocket, Server, ServerMachine, ServerSpec, Truncation,
 };
 use unit::Instant;
 
@@ -28,6 +28,8 @@ pub(crate) struct Connection {
     session: Option<Session>,
     /// Where it belongs, if QUIC carries it.
     pub(crate) quic: Option<QuicPlace>,
+    /// What it began to send by over QUIC.
+    quic_facts: Option<QuicFacts>,
     socket: Socket,
     /// When a byte was last received or sent.
     progress: Instant,
@@ -82,10 +84,12 @@ impl Connection {
     pub(crate) fn accept_quic(now: Instant, spec: QuicSpec, shared: &Shared) -> Self {
         let QuicSpec { serial, place, link } = spec;
         let peer = link.remote().ip().into();
+        let facts = link.facts();
         let settings = Rc::clone(&shared.transport);
         let tracer = shared.tracer.for_connection(serial);
         let transport = transport::Connection::accept_quic(now, link, settings, tracer);
-        Self::new(now, (serial, peer), transport, Some(place))
+        let quic_facts = Some(facts);
+        Self { quic_facts, ..Self::new(now, (serial, peer), transport, Some(place)) }
     }
 
     fn new(
@@ -101,6 +105,7 @@ impl Connection {
             transport,
             session: None,
             quic,
+            quic_facts: None,
             socket: Socket::default(),
             progress: now,
             is_warned: false,
@@ -111,8 +116,9 @@ impl Connection {
     /// Over QUIC: a packet arrived.
     pub(crate) fn handle_input(&mut self, now: Instant, shared: &mut Shared, input: QuicInput) {
         self.progress = now;
-        let Self { transport, session, serial, peer, .. } = self;
-        let mut events = Events { now, shared, session, serial: *serial, peer: *peer };
+        let Self { transport, session, serial, peer, quic_facts, .. } = self;
+        let quic = quic_facts.as_ref();
+        let mut events = Events { now, shared, session, serial: *serial, peer: *peer, quic };
         if let Err(failure) = transport.handle_input(now, input, &mut events) {
             self.fail(now, shared, &failure);
         }
@@ -154,16 +160,18 @@ impl Connection {
     #[inline]
     pub(crate) fn handle_bytes(&mut self, now: Instant, shared: &mut Shared, bytes: &[u8]) {
         self.progress = now;
-        let Self { transport, session, serial, peer, .. } = self;
-        let mut events = Events { now, shared, session, serial: *serial, peer: *peer };
+        let Self { transport, session, serial, peer, quic_facts, .. } = self;
+        let quic = quic_facts.as_ref();
+        let mut events = Events { now, shared, session, serial: *serial, peer: *peer, quic };
         if let Err(failure) = transport.handle_bytes(now, bytes, &mut events) {
             self.fail(now, shared, &failure);
         }
     }
 
     pub(crate) fn handle_eof(&mut self, now: Instant, shared: &mut Shared) {
-        let Self { transport, session, serial, peer, .. } = self;
-        let mut events = Events { now, shared, session, serial: *serial, peer: *peer };
+        let Self { transport, session, serial, peer, quic_facts, .. } = self;
+        let quic = quic_facts.as_ref();
+        let mut events = Events { now, shared, session, serial: *serial, peer: *peer, quic };
         // The messages' own lengths reveal a truncation within TLS (RFC 9112 §9.8), so it is not judged here.
         let _ended_early = transport.handle_eof(now, Truncation::Ignored, &mut events);
     }
@@ -189,8 +197,9 @@ impl Connection {
             // The silence was this side's, not the peer's.
             self.progress = now;
         }
-        let Self { transport, session, serial, peer, .. } = self;
-        let mut events = Events { now, shared, session, serial: *serial, peer: *peer };
+        let Self { transport, session, serial, peer, quic_facts, .. } = self;
+        let quic = quic_facts.as_ref();
+        let mut events = Events { now, shared, session, serial: *serial, peer: *peer, quic };
         if let Err(failure) = transport.handle_timeout(now, &mut events) {
             return self.fail(now, shared, &failure);
         }
@@ -319,10 +328,11 @@ impl Connection {
         shared: &mut Shared,
         command: impl FnOnce(&mut Session, &mut Context<'_>),
     ) {
-        let Self { transport, session, serial, peer, .. } = self;
+        let Self { transport, session, serial, peer, quic_facts, .. } = self;
         let (Some(open), Some(machine)) = (session.as_mut(), transport.machine()) else { return };
         command(open, &mut Context { now, shared, machine });
-        let mut events = Events { now, shared, session, serial: *serial, peer: *peer };
+        let quic = quic_facts.as_ref();
+        let mut events = Events { now, shared, session, serial: *serial, peer: *peer, quic };
         transport.drain_events(now, &mut events);
     }
 
@@ -381,6 +391,7 @@ struct Events<'a> {
     session: &'a mut Option<Session>,
     serial: u64,
     peer: PeerAddress,
+    quic: Option<&'a QuicFacts>,
 }
 
 impl Handler<Server> for Events<'_> {
@@ -388,7 +399,8 @@ impl Handler<Server> for Events<'_> {
         let protocol = negotiated.protocol;
         if let Some(log) = &self.shared.log {
             let tls = negotiated.tls.map(|tls| tls.record());
-            log.opened(&OpenedRecord { connection: self.serial, protocol, tls });
+            let quic = self.quic.cloned();
+            log.opened(&OpenedRecord { connection: self.serial, protocol, tls, quic });
         }
         let bytes_pass_unchanged = negotiated.tls.is_none();
         let (connection, peer) = (self.serial, self.peer);

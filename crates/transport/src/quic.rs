@@ -13,7 +13,7 @@ mod streams;
 
 pub use congestion::CongestionController;
 pub use connection::QuicConnection;
-pub use link::Link as QuicLink;
+pub use link::{Link as QuicLink, QuicFacts};
 pub use port::QuicPort;
-pub use settings::{AddressValidation, MtuDiscovery, QuicSettings};
+pub use settings::{AddressValidation, Gso, MtuDiscovery, QuicSettings};
 pub use socket::{Admission, Arrival, Lifetime, QuicHandle, QuicInput, QuicSocket};

@@ -40,6 +40,8 @@ pub(crate) struct FarJob {
     pub(crate) listen: Vec<SocketAddr>,
     /// TLS listeners.
     pub(crate) listen_tls: Vec<SocketAddr>,
+    /// Listeners of HTTP/3, over UDP.
+    pub(crate) listen_quic: Vec<SocketAddr>,
     /// Certificate chains and keys in PEM, one for each host.
     pub(crate) identities: Vec<IdentityPem>,
     /// What the hosts of a recorded page answer; None serves what the origin makes itself.
@@ -76,6 +78,8 @@ pub(crate) struct FarReport {
     pub(crate) log: ServerLog,
     /// The times of its event loop.
     pub(crate) times: Option<LoopTimes>,
+    /// Settings read back from its connections.
+    pub(crate) settings: BTreeMap<String, String>,
 }
 
 /// Worker to near: do this.

@@ -2,6 +2,7 @@
 
 use super::assets::assets;
 use super::audit;
+use super::contender::terms;
 use super::observed::{Ends, Observed};
 use super::outcome::unsaved_capture;
 use super::task::Task;
@@ -103,6 +104,8 @@ impl Trial<'_> {
         settings.extend(ends.near().settings.clone());
         settings.extend(ends.far_settings.clone());
         settings.insert("cores".to_owned(), self.cores());
+        let terms = terms(&self.order.plan.cell.contender);
+        settings.extend(terms.map(|terms| ("terms".to_owned(), terms)));
         settings
     }
 

@@ -4,6 +4,7 @@ use crate::console;
 use crate::error::CliError;
 use crate::key_log;
 use crate::trial::client_config::{ClientSpec, client_config};
+use crate::trial::contender::read_back;
 use crate::trial::echo::EchoTask;
 use crate::trial::job::{NearJob, NearReport};
 use crate::trial::own_calls;
@@ -121,7 +122,10 @@ pub(crate) struct Said {
 /// Does `work` to its end; gives it back, with what sockets and reactor reported.
 pub(crate) fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, Said), CliError> {
     let mut client = Client::new(config, work);
-    let said = run_client(&mut client)?;
+    let mut said = run_client(&mut client)?;
+    if let Some(facts) = client.quic_facts() {
+        said.settings.extend(read_back("near", facts));
+    }
     Ok((client.into_work(), said))
 }
 
@@ -150,6 +154,7 @@ fn note_facts(settings: &mut BTreeMap<String, String>, stage: SocketStage, facts
     settings.insert("near socket congestion control".to_owned(), facts.congestion_control.clone());
     if stage == SocketStage::Opened {
         settings.insert("near socket nodelay".to_owned(), facts.no_delay.to_string());
+        settings.insert("near socket paced".to_owned(), facts.paced.to_string());
         settings.insert("near socket segment size".to_owned(), facts.segment_size.to_string());
         settings
             .insert("near socket initial window".to_owned(), facts.congestion_window.to_string());

@@ -81,7 +81,7 @@ fn identity(pem: &IdentityPem) -> Result<Identity, CliError> {
 
 /// The one protocol that a contender speaks, whether the client knows that beforehand or not.
 fn protocol(contender: &Contender) -> Result<Protocol, CliError> {
-    protocol_of("server", contender.transport)
+    protocol_of(contender.transport)
 }
 
 #[cfg(test)]
@@ -105,18 +105,12 @@ mod tests {
         assert_eq!(speaks("transport = \"h2\""), ["h2"]);
         assert_eq!(speaks("transport = \"spdy/3.1\""), ["spdy/3.1"]);
         assert_eq!(speaks("transport = \"ws\""), ["http/1.1"]);
+        assert_eq!(speaks("transport = \"h3\""), ["h3"]);
     }
 
     #[test]
     fn nobody_is_waited_for_when_a_trial_has_ended() {
         assert_eq!(config("transport = \"http/1.1\"").unwrap().limits.drain, Duration::ZERO);
-    }
-
-    #[test]
-    fn what_our_origin_does_not_speak_is_an_error() {
-        let error =
-            config("transport = \"h3\"\nclient = \"curl\"\nserver = \"caddy\"").unwrap_err();
-        assert!(error.to_string().contains("server does not speak h3"), "{error}");
     }
 
     #[test]

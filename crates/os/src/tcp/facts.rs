@@ -1,6 +1,6 @@
 //! The values that the kernel uses for a socket, read back and not assumed.
 
-use super::option::{no_delay, read, unsent_low_water};
+use super::option::{is_paced, no_delay, read, unsent_low_water};
 use std::io;
 use std::mem;
 use std::os::fd::BorrowedFd;
@@ -23,6 +23,8 @@ pub struct TcpFacts {
     pub unsent_low_water: u32,
     /// TCP_NODELAY in force.
     pub no_delay: bool,
+    /// Whether the kernel was asked to pace it.
+    pub paced: bool,
 }
 
 impl TcpFacts {
@@ -37,6 +39,7 @@ impl TcpFacts {
             retransmits: info.tcpi_total_retrans,
             unsent_low_water: unsent_low_water(fd)?,
             no_delay: no_delay(fd)?,
+            paced: is_paced(fd)?,
         })
     }
 }

@@ -24,6 +24,17 @@ pub struct Link {
     resume_at: Option<Instant>,
 }
 
+/// What a connection sends by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuicFacts {
+    /// The congestion controller's name.
+    pub congestion_control: &'static str,
+    /// The congestion window, in bytes of datagrams.
+    pub congestion_window: u64,
+    /// Bytes of a datagram at most.
+    pub datagram_size: u16,
+}
+
 /// What arrived of a stream.
 pub(super) struct Received {
     pub(super) chunks: Vec<Bytes>,
@@ -62,6 +73,16 @@ impl Link {
     /// The peer's address.
     pub fn remote(&self) -> SocketAddr {
         self.quic.remote_address()
+    }
+
+    /// What it sends by now.
+    pub fn facts(&self) -> QuicFacts {
+        let controller = self.controller();
+        QuicFacts {
+            congestion_control: controller.as_ref().map_or("unknown", |own| own.name()),
+            congestion_window: controller.map_or(0, |own| own.window_bytes()),
+            datagram_size: self.quic.current_mtu(),
+        }
     }
 
     /// A packet for this connection arrived.
@@ -145,6 +166,10 @@ impl Link {
         let burst = self.pacer_burst(controller.window_bytes());
         let allowed = controller.allowance().min(burst) as usize / mtu;
         allowed.min(self.batch(max_datagrams)) * (mtu - OVERHEAD)
+    }
+
+    fn controller(&self) -> Option<Box<LossBased>> {
+        self.quic.congestion_state().clone_box().into_any().downcast().ok()
     }
 
     /// The bytes that quinn-proto's pacer lets out at once: those of 2 ms, between 10 and 256 datagrams.

@@ -144,10 +144,6 @@ impl Link {
         Some(self.quic.rtt().mul_f64(batch as f64 / (PACER_GAIN * window as f64)))
     }
 
-    fn controller(&self) -> Option<Box<LossBased>> {
-        self.quic.congestion_state().clone_box().into_any().downcast().ok()
-    }
-
     /// The datagrams of a batch at most: the kernel takes no more than one largest datagram's bytes.
     fn batch(&self, max_datagrams: usize) -> usize {
         let fits = MAX_BATCH_BYTES / usize::from(self.quic.current_mtu());

@@ -66,6 +66,7 @@ pub use protocol::{NoMachine, Protocol};
 pub use quic::{
     AddressValidation, Admission, Arrival, CongestionController, Lifetime, MtuDiscovery,
     QuicConnection, QuicHandle, QuicInput, QuicLink, QuicPort, QuicSettings, QuicSocket,
+    ServerMemory,
 };
 pub use role::{Handler, QuicRole, Role};
 pub use server::{

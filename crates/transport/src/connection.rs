@@ -31,7 +31,8 @@ macro_rules! either {
 }
 
 impl<R: QuicRole> Connection<R> {
-    /// Over a byte stream: the client's socket is connected. Over QUIC: the connection was opened, and early data may go.
+    /// Over a byte stream: the client's socket is connected. Over QUIC: the connection was opened, by either side.
+    /// Early data may go or may have come.
     pub fn handle_connected(
         &mut self,
         now: Instant,

@@ -8,10 +8,10 @@ use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{ConnectionId, Side, TransportError, TransportErrorCode};
 use rustls::HandshakeKind;
 use rustls::quic::{Connection, KeyChange, Secrets, Suite};
-use trace::EarlyData;
 use std::any::Any;
 use std::io::Cursor;
 use std::sync::atomic::{AtomicBool, Ordering};
+use trace::EarlyData;
 
 /// What `quinn_proto::crypto::Session::handshake_data` gives, boxed, at any time of a handshake.
 #[derive(Debug, Clone)]
@@ -85,7 +85,9 @@ impl crypto::Session for Session {
     }
 
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
-        let suite = self.connection.negotiated_cipher_suite();
+        // A client with early data already knows the suite of its session; the server has agreed to nothing yet.
+        let is_known = matches!(self.connection, Connection::Server(_)) || !self.is_handshaking();
+        let suite = self.connection.negotiated_cipher_suite().filter(|_| is_known);
         Some(Box::new(QuicHandshake {
             suite: suite.map(|suite| suite.suite().as_str().unwrap_or("unknown")),
             alpn: self.connection.alpn_protocol().map(<[u8]>::to_vec),

@@ -77,18 +77,16 @@ impl<R: QuicRole> QuicConnection<R> {
         &mut self.link
     }
 
-    /// Client: the connection was just opened. Where early data may go it is ready at once.
+    /// The connection was just opened. Where early data may go or has come it is ready at once.
     pub fn handle_opened(
         &mut self,
         now: Instant,
         handler: &mut impl Handler<R>,
     ) -> Result<(), Failure> {
-        let opened = match self.link.has_early_data() && self.role.known().is_some() {
-            true => self.become_ready(now, handler),
-            false => Ok(()),
-        };
-        self.drain_events(now, handler);
-        opened
+        if self.link.server.is_some() && self.link.has_early_data() && self.role.known().is_some() {
+            self.become_ready(now, handler)?;
+        }
+        self.take_events(now, handler)
     }
 
     /// A packet arrived.

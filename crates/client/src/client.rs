@@ -205,7 +205,7 @@ impl<W: Work> Client<W> {
         };
         let (connection, number) = (exchanges.connection, exchanges.record.id);
         fetch.sent(now, Assignment { connection, number, stream, protocol, opening });
-        // HTTP/3 has no dependencies; the field tells it.
+        // HTTP/3 has no dependencies; the `priority` field carries the urgency.
         if self.config.priorities == Priorities::Chromium && protocol != Protocol::Http3 {
             machine.prioritise(stream, exchanges.dependency(fetch.spec.priority.urgency));
         }

@@ -295,7 +295,7 @@ impl<C: Conversation> WebSocketClient<C> {
         }
     }
 
-    /// Sends what is to be sent, and tells the driver.
+    /// Queues the output, and asks the driver to send.
     fn settle(&mut self, now: Instant) {
         let Phase::Running(running) = &mut self.phase else { return };
         let Running { transport, stream, stage, connection, unanswered, .. } = &mut **running;

@@ -108,7 +108,7 @@ pub trait EndPoint {
     fn handle_bytes(&mut self, now: Instant, socket: SocketId, bytes: &[u8]);
 
     /// Direct receive: a buffer for what comes next on this stream socket, where the end point knows what that is
-    /// without seeing it. The driver receives into it, which saves a copy, and tells by `handle_received`. None for
+    /// without seeing it. The driver receives into it, which saves a copy, and reports by `handle_received`. None for
     /// `handle_bytes`.
     fn poll_receive_buffer(&mut self, _socket: SocketId) -> Option<&mut [u8]> {
         None

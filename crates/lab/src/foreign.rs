@@ -1,4 +1,4 @@
-//! Values that somebody else wrote: rows of a run's folder, what a worker heard from a server, an experiment's file. The
+//! Values that somebody else wrote: rows of a run's folder, what a worker received from a server, an experiment's file. The
 //! one rule: every character that a terminal would obey is written out before anything is made of the value.
 
 use serde::Serialize;

@@ -150,7 +150,7 @@ impl Connection {
         self.transport.link().map_or(Lifetime::Over, |link| quic.settle(link))
     }
 
-    /// Over QUIC: ends it; its peer is told.
+    /// Over QUIC: ends it with CONNECTION_CLOSE.
     pub(crate) fn close(&mut self) {
         self.transport.close();
     }

@@ -169,7 +169,7 @@ impl Representation<'_> {
         Answer::new(answer::PARTIAL_CONTENT, fields, Body::Sequence(bodies))
     }
 
-    /// RFC 9110 §15.5.17: it tells the length there is.
+    /// RFC 9110 §15.5.17: Content-Range has the length of the whole.
     fn unsatisfiable(self) -> Answer {
         Answer::text(answer::RANGE_NOT_SATISFIABLE, "None of these bytes are there.")
             .with("content-range", &format!("bytes */{}", self.length))

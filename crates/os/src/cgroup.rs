@@ -132,7 +132,7 @@ pub(crate) struct GroupEntry {
 }
 
 impl GroupEntry {
-    /// Runs between fork and exec, so it makes system calls only. Enters the group, and tells the parent if it cannot.
+    /// Runs between fork and exec, so it makes system calls only. Enters the group, and reports to the parent if it cannot.
     pub(crate) fn enter(&self) {
         if !self.files.iter().all(|file| enter_by(file)) {
             // SAFETY: a descriptor that is open and one byte of a static string.

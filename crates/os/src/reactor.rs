@@ -321,7 +321,7 @@ impl Reactor {
         }
     }
 
-    /// The socket is gone. The end point is told if it still holds it.
+    /// The socket is gone. The end point is notified if it still holds it.
     fn fail<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token, error: SocketError) {
         self.fail_quietly(end_point, token, error);
         self.act(end_point);

@@ -1,10 +1,9 @@
 //! A page as a graph: resources, each of which has one event that lets a browser know of it.
 //!
-//! A `Page` that exists can be loaded: `Page::new` (and reading one from a file) refuses cycles,
-//! unknown initiators, and counted resources that hang on uncounted ones. The one rule: nothing here
-//! has state.
+//! A `Page` that exists can be loaded: `Page::new` (and reading one from a file) refuses cycles
+//! and unknown initiators. The one rule: nothing here has state.
 
-use crate::resource::{Counts, Host, Resource, ResourceId};
+use crate::resource::{Host, Resource, ResourceId};
 use crate::table::{Answer, Table};
 use crate::url::Scheme;
 use serde::{Deserialize, Serialize};
@@ -42,14 +41,6 @@ pub enum GraphError {
     /// A resource leads to itself.
     #[error("resource {} is found by itself, directly or through others", .0.0)]
     Cycle(ResourceId),
-    /// The load would wait for a resource that itself waits for the load.
-    #[error("resource {} counts into the load but is found by {}, which comes after it", .id.0, .by.0)]
-    BehindTheLoad {
-        /// The counted resource.
-        id: ResourceId,
-        /// Its uncounted initiator.
-        by: ResourceId,
-    },
     /// One host and path would need two different answers.
     #[error("resource {} has the URL of an earlier one but another status, size, type or server time", .0.0)]
     TwoAnswers(ResourceId),
@@ -102,13 +93,10 @@ impl Page {
         &self.hosts
     }
 
-    /// Server and client time on the longest chain of initiators that counts into the load. It is the load time over a
+    /// Server and client time on the longest chain of initiators. It is the load time over a
     /// network that takes no time.
     pub fn least_time(&self) -> Duration {
-        let times = self.chain_times();
-        let ends = self.resources.iter().zip(times);
-        let counted = ends.filter(|(resource, _)| resource.counts == Counts::IntoLoad);
-        counted.map(|(_, time)| time).max().unwrap_or_default()
+        self.chain_times().into_iter().max().unwrap_or_default()
     }
 
     /// Server and client time up to the end of each resource. Each is computed once, from its initiator's.
@@ -190,10 +178,7 @@ fn check_initiators(document: ResourceId, resources: &[Resource]) -> Result<(), 
     for (index, resource) in resources.iter().enumerate() {
         let id = ResourceId(index as u32);
         let Some(by) = resource.release.initiator() else { continue };
-        let initiator = resources.get(by.index()).ok_or(GraphError::UnknownInitiator { id, by })?;
-        if resource.counts == Counts::IntoLoad && initiator.counts == Counts::AfterLoad {
-            return Err(GraphError::BehindTheLoad { id, by });
-        }
+        resources.get(by.index()).ok_or(GraphError::UnknownInitiator { id, by })?;
     }
     Ok(())
 }
@@ -251,7 +236,6 @@ mod tests {
             release,
             think: Duration::ZERO,
             hint: Hint::None,
-            counts: Counts::IntoLoad,
         }
     }
 
@@ -295,11 +279,6 @@ mod tests {
             build(vec![resource("http://a/1", found_by(9))]),
             Err(GraphError::UnknownInitiator { .. })
         ));
-        let late = Resource { counts: Counts::AfterLoad, ..resource("http://a/1", found_by(0)) };
-        assert!(matches!(
-            build(vec![late, resource("http://a/2", found_by(1))]),
-            Err(GraphError::BehindTheLoad { .. })
-        ));
         assert_eq!(
             build(vec![resource("http://a/1", found_by(0)), resource("http://a/2", found_by(1))]),
             Ok(())
@@ -311,9 +290,8 @@ mod tests {
         let mut chain = vec![resource("http://a/", Release::Navigation)];
         chain.extend((0..3).map(|by| resource(&format!("http://a/{by}"), found_by(by))));
         chain[2].think = Duration::from_millis(10);
-        let beside =
-            Resource { counts: Counts::AfterLoad, ..resource("http://a/late", found_by(3)) };
-        chain.push(Resource { think: Duration::from_secs(9), ..beside });
+        let beside = resource("http://a/beside", found_by(0));
+        chain.push(Resource { think: Duration::from_millis(11), ..beside });
         let page = Page::new(ResourceId(0), chain).unwrap();
         assert_eq!(page.least_time(), Duration::from_millis(4 * 3 + 10));
     }

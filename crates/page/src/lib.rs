@@ -40,7 +40,7 @@ pub use graph::{GraphError, Page};
 pub use load::{ExpectedResponse, FetchStart, History, Load, Milestones};
 pub use noise::noise;
 pub use priority::{Browser, Hint, Priority, Rank};
-pub use resource::{Counts, Host, Kind, Method, Release, Resource, ResourceId};
+pub use resource::{Host, Kind, Method, Release, Resource, ResourceId};
 pub use scan::{Found, Scanner};
 pub use source::PageSource;
 pub use stream::{LARGEST_TOKEN, LEAST_TOKEN, StreamError, SyntheticStream, Token};

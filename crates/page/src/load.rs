@@ -1,6 +1,6 @@
 //! One load of a page: which resource is asked for when, and when the load is done.
 //!
-//! The load is done when every resource that counts into it is Done. If one of them ended otherwise it never is. The
+//! The load is done when every resource is Done. If one of them ended otherwise it never is. The
 //! one rule: a load speaks of fetches only. `release` holds the states of a resource, `track` one resource, `progress`
 //! what a load has come to.
 //!
@@ -12,7 +12,7 @@ mod track;
 
 use crate::graph::Page;
 use crate::priority::{Browser, Priority};
-use crate::resource::{Counts, Kind, Method, Release, ResourceId};
+use crate::resource::{Kind, Method, Release, ResourceId};
 use crate::scan::{Found, Scanner};
 use crate::url::Url;
 use progress::LoadState;
@@ -33,11 +33,8 @@ pub struct Load {
     ready: BTreeSet<(u8, u64, ResourceId)>,
     released: u64,
     thinking: BinaryHeap<Reverse<(Instant, ResourceId)>>,
-    held: Vec<ResourceId>,
     /// Resources that have not ended.
     open: usize,
-    /// Those of them that count into the load.
-    counted_open: usize,
     load: LoadState,
     /// The URLs that a page read from the wire has requested already. A browser requests each once.
     browsed: Option<HashMap<Url, ResourceId>>,
@@ -78,7 +75,6 @@ impl Load {
             .map(|resource| Track {
                 hint: resource.hint,
                 think: resource.think,
-                counts: resource.counts,
                 method: resource.method,
                 expected: Some(ExpectedResponse {
                     status: resource.status,
@@ -102,12 +98,10 @@ impl Load {
         }
         let mut load = Self::empty(browser, page.document());
         load.open = tracks.len();
-        load.counted_open = tracks.iter().filter(|t| t.counts == Counts::IntoLoad).count();
         load.resources = tracks;
         for id in roots.into_iter().rev() {
             load.release(id, None, now);
         }
-        load.settle(now);
         load
     }
 
@@ -129,9 +123,7 @@ impl Load {
             ready: BTreeSet::new(),
             released: 0,
             thinking: BinaryHeap::new(),
-            held: Vec::new(),
             open: 0,
-            counted_open: 0,
             load: LoadState::Running,
             browsed: None,
         }
@@ -164,7 +156,7 @@ impl Load {
     pub fn handle_timeout(&mut self, now: Instant) {
         while self.poll_timeout().is_some_and(|due| due <= now) {
             if let Some(Reverse((_, id))) = self.thinking.pop() {
-                self.make_ready(id, now);
+                self.make_ready(id);
             }
         }
     }
@@ -249,7 +241,6 @@ impl Load {
         }
         self.resources.push(track);
         self.open += 1;
-        self.counted_open += 1;
         self.release(id, by, now);
     }
 }

@@ -83,16 +83,6 @@ impl Release {
     }
 }
 
-/// Whether the load waits for a resource.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Counts {
-    /// The load is done only when this is.
-    IntoLoad,
-    /// It began after onLoad. It is fetched once the load is done, and does not count into it.
-    AfterLoad,
-}
-
 /// One thing to fetch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resource {
@@ -121,8 +111,6 @@ pub struct Resource {
     pub think: Duration,
     /// What was said about its importance.
     pub hint: Hint,
-    /// Whether the load waits for it.
-    pub counts: Counts,
 }
 
 impl Resource {

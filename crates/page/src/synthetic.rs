@@ -7,7 +7,7 @@
 
 use crate::graph::{GraphError, Page};
 use crate::priority::Hint;
-use crate::resource::{Counts, Kind, Method, Release, Resource, ResourceId};
+use crate::resource::{Kind, Method, Release, Resource, ResourceId};
 use crate::scan::Scanner;
 use crate::url::{Url, UrlError};
 use serde::{Deserialize, Serialize};
@@ -152,7 +152,6 @@ impl Synthetic {
             release: Release::Navigation,
             think: Duration::ZERO,
             hint: Hint::None,
-            counts: Counts::IntoLoad,
         };
         let mut resources = vec![document];
         for found in Scanner::new().feed(html.as_bytes()) {

@@ -11,7 +11,7 @@
 //! 2. commands are given (`request`, `respond`, `send`, `reset`, …).
 //! 3. [`ByteStreamConnection::poll_transmit`] is called when the layer below can take bytes, and not
 //!    before: the scheduler decides there which stream goes next, as late as it can.
-//! 4. [`Connection::poll_timeout`] tells when to call [`Connection::handle_timeout`].
+//! 4. [`Connection::poll_timeout`] says when to call [`Connection::handle_timeout`].
 //!
 //! Commands and time-outs may leave events behind: call `handle_bytes` with an empty input to get them.
 
@@ -136,7 +136,7 @@ pub enum Event<'i> {
 
 /// What clients and servers share, and all that an application sees: commands, queries and time.
 pub trait Connection {
-    /// The time that `poll_timeout` told has come. Events may follow.
+    /// The time that `poll_timeout` gave has come. Events may follow.
     fn handle_timeout(&mut self, now: Instant);
 
     /// When to call `handle_timeout`; None for never.

@@ -8,7 +8,7 @@
 //! 2. Stream bytes arrive: while [`MultiplexedConnection::wants_read`] allows it, read some and call
 //!    [`MultiplexedConnection::handle_stream`] until it returns None. Then hand in
 //!    [`MultiplexedConnection::take_backlog`] the same way, until there is none.
-//! 3. Commands are given. [`MultiplexedConnection::poll_event`] tells what they, other inputs and time-outs caused.
+//! 3. Commands are given. [`MultiplexedConnection::poll_event`] returns what they, other inputs and time-outs caused.
 //! 4. Carry out [`MultiplexedConnection::poll_stream_action`] until None, and before any transmit.
 //! 5. While congestion window and pacer allow it, [`MultiplexedConnection::poll_stream_transmit`] gives
 //!    bytes of one stream. Ask as late as possible: the choice is made there. What the transport does not

@@ -67,7 +67,7 @@ use std::collections::BTreeMap;
 use study::record::TrialRecord;
 use study::result::RunResult;
 
-/// All that a report tells of.
+/// Everything that a report shows.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'a> {
     /// What was found.

@@ -1,4 +1,4 @@
-//! QUIC's cryptography (RFC 9001) over rustls, as quinn-proto asks for it. Unlike quinn's own it tells the cipher, whether
+//! QUIC's cryptography (RFC 9001) over rustls, as quinn-proto asks for it. Unlike quinn's own it gives the cipher, whether
 //! a session was resumed and why a handshake failed, and takes the padding off received packets before they are parsed.
 
 mod frames;

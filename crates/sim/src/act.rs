@@ -9,7 +9,7 @@ use crate::world::World;
 use endpoint::{Action, SocketId};
 
 impl World {
-    /// Actions on a socket that is gone have no effect: the end point was told that it is gone.
+    /// Actions on a socket that is gone have no effect: the end point was notified that it is gone.
     pub(crate) fn act(&mut self, host: HostId, action: Action) {
         if let Some(actions) = &mut self.hosts[host.0].actions {
             actions.push(action.clone());

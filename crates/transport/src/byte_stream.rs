@@ -1,5 +1,5 @@
 //! One connection over a byte stream, either role: TLS or none, and the machine of what is spoken. The one rule: the
-//! application hears of a machine's events through its [`Handler`] only, because the plaintext that they borrow belongs
+//! application gets a machine's events through its [`Handler`] only, because the plaintext that they borrow belongs
 //! to TLS.
 //!
 //! The order of a connection's phases:
@@ -384,7 +384,7 @@ impl<R: Role> StreamConnection<R> {
                     }
                 }
                 // The peer may speak in the flight that ends the handshake: this piece waits until TLS, from which it
-                // is borrowed, has told what was agreed on.
+                // is borrowed, has reported what was negotiated.
                 Stage::Opening(seen) => {
                     seen.extend_from_slice(plain);
                     self.become_ready(now, handler)?;

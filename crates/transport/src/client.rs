@@ -200,7 +200,7 @@ impl Connection<Client> {
     }
 
     /// Direct receive: where the bytes that come next on the socket are certainly this stream's body and nothing else,
-    /// how many of them. The driver may then receive them where they belong, and tells by `body_received`.
+    /// how many of them. The driver may then receive them where they belong, and reports by `body_received`.
     pub fn expected_body(&mut self) -> Option<(StreamId, u64)> {
         if self.is_secured() {
             return None;
@@ -208,7 +208,7 @@ impl Connection<Client> {
         self.machine()?.direct_receive()?.expected_body()
     }
 
-    /// So many of the bytes that `expected_body` told were received elsewhere; tells whether the body is whole now.
+    /// So many of the bytes that `expected_body` gave were received elsewhere; returns whether the body is whole now.
     pub fn body_received(&mut self, now: Instant, bytes: u64) -> Fin {
         if let Carrier::Stream(stream) = &mut self.0 {
             stream.count_received(bytes);

@@ -1,4 +1,4 @@
-//! One connection, either role, whatever carries it. An application gives its commands to the machine, and hears of its
+//! One connection, either role, whatever carries it. An application gives its commands to the machine, and gets its
 //! events through its [`Handler`]. The one rule: which carrier it is shows in the driver's calls alone.
 
 use crate::byte_stream::StreamConnection;
@@ -156,7 +156,7 @@ impl<R: QuicRole> Connection<R> {
         either!(&self.0, carrier => carrier.is_transmitting())
     }
 
-    /// Over a byte stream: tells the peer, where TLS can, that nothing more will be sent. What it sends is still processed.
+    /// Over a byte stream: sends close_notify where there is TLS; nothing more will be sent. What it sends is still processed.
     pub fn close_output(&mut self) {
         if let Carrier::Stream(stream) = &mut self.0 {
             stream.close_output();

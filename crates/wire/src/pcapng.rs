@@ -137,7 +137,7 @@ impl<'a> Block<'a> {
         }
     }
 
-    /// Reads the block that `bytes` begin with, and tells how many bytes it has.
+    /// Reads the block that `bytes` begin with, and returns its length in bytes.
     pub fn decode(bytes: &'a [u8]) -> Result<(Self, usize), PcapngError> {
         let kind = u32_at(bytes, 0)?;
         if kind == SECTION && u32_at(bytes, HEAD)? != BYTE_ORDER {

@@ -115,7 +115,7 @@ impl LoadConnection {
         self.pending.drain()
     }
 
-    /// Has the transport do something; `report` tells what became of requests. An error where the connection cannot
+    /// Calls the transport; `report` gets the outcomes of requests. An error where the connection cannot
     /// go on.
     pub(super) fn drive(
         &mut self,
@@ -241,14 +241,14 @@ impl LoadConnection {
         }
     }
 
-    /// Whether the driver is to be told now that there is something to send.
+    /// Whether the driver must be asked now to send.
     #[inline]
     pub(super) fn poll_wants_transmit(&mut self, now: Instant) -> bool {
         self.write_frames(now);
         self.transport.as_mut().is_some_and(Connection::poll_wants_transmit)
     }
 
-    /// Whether the driver was told, and has not come to the end of what is to be sent.
+    /// Whether the driver was asked to send and has not reached the end of the output.
     pub(super) fn is_transmitting(&self) -> bool {
         self.transport().is_some_and(Connection::is_transmitting)
     }

@@ -26,7 +26,7 @@ use std::time::Duration;
 use transport::{ClientSettings, Offer, Protocol};
 use unit::Instant;
 
-/// Who watches a run. It is told from within the engine's thread, and should be quick.
+/// Who watches a run. It is called from the engine's thread, and should be quick.
 pub trait Watch {
     /// What counts begins now.
     fn handle_began(&mut self, now: Instant);
@@ -94,7 +94,7 @@ impl Load {
         }
     }
 
-    /// Has `watch` told of what happens.
+    /// Reports what happens to `watch`.
     pub fn observe(&mut self, watch: Box<dyn Watch>) {
         self.watch = Some(watch);
     }
@@ -266,7 +266,7 @@ impl Load {
         })
     }
 
-    /// Tells the watcher what it has not been told.
+    /// Reports to the watcher what is new.
     fn tell_watch(&mut self, now: Instant) {
         let (began, ended) = (self.ledger.take_beginning(now), self.ledger.take_end());
         let Some(watch) = &mut self.watch else { return };

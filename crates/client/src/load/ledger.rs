@@ -64,7 +64,7 @@ struct Clock {
     counts_from: Instant,
     /// The last request is begun; None where no time bounds that.
     ends_at: Option<Instant>,
-    /// What has happened since the watcher was told last.
+    /// What has happened since the last report to the watcher.
     interval: Interval,
 }
 
@@ -78,14 +78,14 @@ enum Phase {
     Finished,
 }
 
-/// What the watcher knows: it is told once that the run began and that it ended.
+/// What was reported to the watcher: the beginning and the end of the run once each.
 #[derive(Debug, Default)]
 struct Announced {
     began: bool,
     ended: bool,
 }
 
-/// How long an interval is that watchers are told of.
+/// Length of an interval that is reported to watchers.
 const INTERVAL: Duration = Duration::from_secs(1);
 
 /// Attempts at a request that servers say they have not acted on.
@@ -401,7 +401,7 @@ impl Ledger {
         }
     }
 
-    /// Whether what counts has begun and the watcher does not know it: it is told once.
+    /// Whether the measured part has begun and this was not reported to the watcher yet.
     pub(super) fn take_beginning(&mut self, now: Instant) -> bool {
         let counts = self.clock.as_ref().is_some_and(|clock| clock.counts_from <= now);
         counts && !std::mem::replace(&mut self.announced.began, true)
@@ -412,7 +412,7 @@ impl Ledger {
         self.tally.ended.is_some() && !std::mem::replace(&mut self.announced.ended, true)
     }
 
-    /// The interval that is to be told, where it has lasted long enough: what has happened since the one before it.
+    /// The interval to report, where it has lasted long enough: what has happened since the one before it.
     pub(super) fn due_interval(&mut self, now: Instant) -> Option<&mut Interval> {
         let interval = &mut self.clock.as_mut()?.interval;
         if interval.from + INTERVAL > now {
@@ -424,7 +424,7 @@ impl Ledger {
         Some(interval)
     }
 
-    /// When the present interval is to be told; None where none is.
+    /// When the present interval is to be reported; None where none is.
     pub(super) fn interval_end(&self) -> Option<Instant> {
         let clock = self.clock.as_ref().filter(|_| self.phase == Phase::Running)?;
         Some(clock.interval.from + INTERVAL)

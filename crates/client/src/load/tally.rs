@@ -47,7 +47,7 @@ pub enum Fault {
 }
 
 impl Fault {
-    /// All of them, in the order in which they are told.
+    /// All of them, in the order in which reports list them.
     pub const ALL: [Self; 14] = [
         Self::ConnectRefused,
         Self::ConnectTimedOut,

@@ -60,7 +60,7 @@ pub(crate) struct WebSocketStream {
     events: VecDeque<WebSocketEvent>,
 }
 
-/// A WebSocket as the one that hears of its connection's events.
+/// A WebSocket as the handler of its connection's events.
 pub(crate) struct StreamEvents<'s> {
     pub(crate) now: Instant,
     pub(crate) stream: &'s mut WebSocketStream,
@@ -201,7 +201,7 @@ impl WebSocketStream {
         }
     }
 
-    /// The time that `poll_timeout` told may have come.
+    /// The time that `poll_timeout` gave may have come.
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         if let Some(socket) = &mut self.socket {
             socket.handle_timeout(now);
@@ -213,7 +213,7 @@ impl WebSocketStream {
     }
 }
 
-/// Has the WebSocket take `bytes` and keeps what it tells.
+/// Gives `bytes` to the WebSocket and keeps its events.
 fn take(
     now: Instant,
     socket: &mut Connection,

@@ -280,7 +280,7 @@ fn measure(job: GaugeJob) -> Result<GaugeReport, CliError> {
     let mut child = command.spawn().map_err(|error| failed(&error))?;
     if let Some(mut stdin) = child.stdin.take() {
         let text = serde_json::to_vec(&job).map_err(|error| failed(&error))?;
-        // A child that died at once is told by its empty output.
+        // A child that died at once is recognised by its empty output.
         let _ = stdin.write_all(&text);
     }
     let output = child.wait_with_output().map_err(|error| failed(&error))?;

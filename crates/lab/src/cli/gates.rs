@@ -5,7 +5,7 @@ use clap::{Args, ValueHint};
 use std::path::PathBuf;
 use study::gate::{GATE_ERROR, Gate, GateOutcome, Gates};
 
-/// Gates: what must hold, and who is told (docs/gates.md).
+/// Gates: what must hold, and where the outcome is written (docs/gates.md).
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Gates")]
 pub(crate) struct GateArgs {

@@ -115,7 +115,7 @@ pub(crate) struct LoadArgs {
     /// Print the course over time as CSV, a line a second; with --slo the probes, a line each
     #[arg(long)]
     pub(crate) csv: bool,
-    /// Taken for wrk's sake: percentiles are always told
+    /// Taken for wrk's sake: percentiles are always printed
     #[arg(long, hide = true)]
     pub(crate) latency: bool,
 }

@@ -13,7 +13,7 @@ use std::process::ExitCode;
 use study::compare::{Run, RunComparison, Wanted, compare};
 use study::record::RunHeader;
 
-/// Compares, writes what was asked for, prints. The exit code tells what the gates say.
+/// Compares, writes what was asked for, prints. The exit code is that of the gates.
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, CliError> {
     let (a, b) = (Folder::read(&args.a)?, Folder::read(&args.b)?);
     let wanted =

@@ -30,7 +30,7 @@ const DURATION: Duration = Duration::from_secs(10);
 /// The rate that a search begins at.
 const FIRST_RATE: f64 = 1_000.0;
 
-/// Makes the load, and tells what came of it.
+/// Makes the load, and prints its result.
 pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
     let mut plan = plan(args)?;
     let limits = ConnectionLimits { descriptors: os::process::raise_descriptors() };
@@ -111,7 +111,7 @@ impl Bench<'_> {
         Ok((outcome::result(&self.plan, &ran, facts), ran))
     }
 
-    /// Looks for the highest rate that holds `slo`; the run that is told is that of the highest rate that held.
+    /// Looks for the highest rate that holds `slo`; the run that is reported is that of the highest rate that held.
     fn search(&mut self, slo: &Slo) -> Result<(LoadResult, LoadRun), CliError> {
         let probe_time = self.plan.duration.unwrap_or(DURATION) + self.plan.warm_up;
         let mut search = SloSearch::new(slo, self.first_rate(), probe_time);

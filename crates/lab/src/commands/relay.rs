@@ -15,7 +15,7 @@ use std::time::Duration;
 /// How long bytes of a connection that has ended may take to leave: the link may be slow.
 const FLUSH: Duration = Duration::from_secs(600);
 
-/// Relays until it is told to stop.
+/// Relays until it is asked to stop.
 pub(crate) fn run() -> Result<ExitCode, CliError> {
     let Some(message) = handover::receive(std::io::stdin().as_fd())? else {
         return Ok(ExitCode::FAILURE);

@@ -35,7 +35,7 @@ use transport::{Protocol, QuicSettings};
 
 /// Serves until interrupted: the first interrupt ends it in good order, the second one at once.
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
-    // Opened here first, so that a wrong folder is told before anything listens.
+    // Opened here first, so that a wrong folder is reported before anything listens.
     Root::open(&args.dir, CacheSettings::default()).map_err(misuse)?;
     let backend = backend(args)?;
     let priorities = priorities(args)?;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     };
     let threads = args.threads.unwrap_or_else(machine::cores) as usize;
     let identity = identity(args)?;
-    // Before the addresses are told: from then on somebody may know whom to interrupt.
+    // Before the addresses are printed: from then on somebody may interrupt this process.
     let interrupts = Interrupts::take()
         .map_err(|error| CliError::failed(format!("taking over Ctrl-C: {error}")))?;
     let Listening { kinds, shares, quic_port } = listen(args, identity, threads, &settings)?;

@@ -19,7 +19,7 @@ pub(crate) enum Target {
 }
 
 impl Target {
-    /// As people are told.
+    /// As printed.
     pub(crate) fn name(&self) -> String {
         match self {
             Self::File(path) | Self::Stream(path) => path.display().to_string(),

@@ -40,7 +40,7 @@ struct Line<'a> {
 }
 
 impl Outcome {
-    /// What the machine tells and what the disk says, put together.
+    /// The results of the protocol machine and of the disk, put together.
     pub(crate) fn new(
         wish: Wish,
         report: Report,

@@ -67,7 +67,7 @@ fn join(request: &mut Request, folder: &Path) {
     }
 }
 
-/// The file's name, where the file can be read: a missing one is told before anything runs.
+/// The file's name, where the file can be read: a missing one is reported before anything runs.
 fn readable(file: &Path) -> Result<String, CliError> {
     let opened = std::fs::File::open(file).and_then(|file| file.metadata());
     match opened {

@@ -66,7 +66,7 @@ pub(crate) struct PathSpec<'s> {
     pub(crate) ports: &'s BTreeSet<u16>,
 }
 
-/// Who is told of packets.
+/// Who is notified of packets.
 pub(crate) struct PathObservers<'a> {
     /// Takes the record of each.
     pub(crate) record: &'a mut dyn FnMut(PacketRecord),

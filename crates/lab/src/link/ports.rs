@@ -23,7 +23,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// What a relay process is told, beside its listeners: the route of each.
+/// The job of a relay process: the route of each of its listeners.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RelayJob {
     pub(crate) routes: Vec<Route>,
@@ -55,7 +55,7 @@ enum Target {
 }
 
 impl Ports {
-    /// Listens on this machine and looks the services up, so that what is wrong is told before anything runs.
+    /// Listens on this machine and looks the services up, so that what is wrong is reported before anything runs.
     pub(crate) fn open(
         exposed_ports: &[Expose],
         forwarded_ports: &[Forward],

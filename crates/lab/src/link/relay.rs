@@ -20,7 +20,7 @@ pub(crate) struct Route {
     pub(crate) addresses: Vec<SocketAddr>,
 }
 
-/// Is told when a service cannot be reached, once until it can be again.
+/// Is called when a service cannot be reached, once until it can be again.
 pub(crate) type OnUnreachable = Box<dyn FnMut(&Route, SocketError)>;
 
 /// Relays connections.

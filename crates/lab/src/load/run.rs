@@ -33,7 +33,7 @@ pub(crate) struct Snapshot {
     pub(crate) connections: u64,
 }
 
-/// What a thread tells while it runs.
+/// What a thread reports while it runs.
 enum ThreadReport {
     /// Its nth interval.
     Interval(usize, Box<Interval>),
@@ -179,7 +179,7 @@ impl Watch for Observer {
     fn handle_interval(&mut self, interval: &Interval) {
         let told = ThreadReport::Interval(self.intervals, Box::new(interval.clone()));
         self.intervals += 1;
-        // The main thread hears for as long as there is somebody to tell.
+        // The main thread receives until no sender is left.
         let _heard = self.reports.send(told);
     }
 

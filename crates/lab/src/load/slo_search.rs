@@ -40,7 +40,7 @@ impl<'a> SloSearch<'a> {
         }
     }
 
-    /// What the user is told before the first probe.
+    /// What is printed before the first probe.
     pub(crate) fn introduction(&self) -> String {
         format!(
             "Searching the highest rate that holds {}: about 15 to 25 probes of {} each, at most {} in {}",

@@ -30,7 +30,7 @@ const QUIET_LOOKS: u32 = 2;
 /// What others may take beyond the cores that a trial does not need, in cores.
 const SPARE: f64 = 0.5;
 
-/// Looks whether other programs take processors that trials need; tells who, and waits where `patience` says so. Goes on in
+/// Looks whether other programs take processors that trials need; prints which, and waits where `patience` says so. Goes on in
 /// any case: each trial is audited by itself, links that are slow bear a busy machine, and counts are not changed by it.
 pub(crate) fn wait(patience: Patience, interrupts: &Interrupts) -> Result<(), CliError> {
     wait_with(patience, look, console::note, || interrupts.count() > 0)
@@ -129,7 +129,7 @@ mod tests {
         Busy { cores: 0.75, busiest: Some(("java".to_owned(), 0.7)), stolen: 0.0 }
     }
 
-    /// What is told where the first `busy` looks find java.
+    /// What is printed where the first `busy` looks find java.
     fn told(patience: Patience, busy: u32) -> (Vec<String>, Duration) {
         let (texts, waited, looks) =
             (RefCell::new(Vec::new()), RefCell::new(Duration::ZERO), RefCell::new(0));

@@ -54,7 +54,7 @@ pub(crate) fn report_results(
     let wrote = folder
         .write(&folder.result(), &json)
         .and_then(|()| folder.write(&folder.report(), &report::html(&report)));
-    // What was found is told all the same.
+    // What was found is printed all the same.
     match format {
         OutputFormat::Json => crate::console::print_json(&json),
         OutputFormat::Csv => crate::console::print(&report::csv(&rows.records)),
@@ -63,7 +63,7 @@ pub(crate) fn report_results(
     wrote.map(|()| judged.result)
 }
 
-/// A run with its result and what a report tells beside it.
+/// A run with its result and what a report adds to it.
 pub(crate) struct Judged<'r> {
     result: RunResult,
     rows: &'r Rows,

@@ -66,7 +66,7 @@ pub(crate) struct Runner<'a> {
     interrupts: &'a Interrupts,
 }
 
-/// Where rows go, and who is told of them.
+/// Where rows go, and who is notified of them.
 pub(crate) struct RunOutputs<'a> {
     /// What the run is.
     pub(crate) header: &'a RunHeader,
@@ -204,7 +204,7 @@ impl<'a> Runner<'a> {
         let number = self.started;
         self.started += 1;
         if let Some(mut stdin) = child.stdin.take() {
-            // A worker that died at once is told by its empty output.
+            // A worker that died at once is recognised by its empty output.
             let _ = stdin.write_all(text.as_bytes());
         }
         if let Some(stdout) = child.stdout.take() {
@@ -264,7 +264,7 @@ impl<'a> Runner<'a> {
         self.context.scratch.join(number.to_string())
     }
 
-    /// The kernel tells of it only while the worker lives.
+    /// The kernel reports it only while the worker lives.
     fn notice_stopped(&mut self) {
         for running in self.running.values_mut() {
             running.was_stopped |= os::process::was_stopped(running.child.id());

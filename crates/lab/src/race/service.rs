@@ -72,7 +72,7 @@ pub(super) fn of_url(
     Ok(Some(experiment))
 }
 
-/// Asks each service once, as each contender does but without a link: what is wrong with it is told before anything runs.
+/// Asks each service once, as each contender does but without a link: what is wrong with it is reported before anything runs.
 /// Only safe methods are used.
 pub(crate) fn check(chosen: &Selected) -> Result<(), CliError> {
     let mut asked: Vec<(&RunningService, Transport, Tls)> = Vec::new();

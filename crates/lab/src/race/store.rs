@@ -61,7 +61,7 @@ impl Store {
         match open::check_tables(&store.connection) {
             Ok(Ok(())) => Ok(store),
             Ok(Err(what)) => Err(store.damaged(&what)),
-            // What can be read of it is told from its rows.
+            // What can be read of it is known from its rows.
             Err(_) if store.truncated => Ok(store),
             Err(error) => Err(store.error("reading", &error)),
         }

@@ -15,13 +15,13 @@ pub(super) fn assets(page: &Page) -> BTreeMap<String, Asset> {
 fn asset(page: &Page, resource: &Resource) -> Option<Asset> {
     let by = resource.release.initiator().and_then(|by| page.resource(by)).map(|by| by.kind);
     let in_markup = by == Some(Kind::Document) && resource.release != Release::Navigation;
-    let blocks = resource.hint != Hint::Lowered && resource.counts == page::Counts::IntoLoad;
+    let blocks = resource.hint != Hint::Lowered;
     match resource.kind {
         Kind::Stylesheet if blocks && (in_markup || by == Some(Kind::Stylesheet)) => {
             Some(Asset::Stylesheet)
         }
         Kind::Script if blocks && in_markup => Some(Asset::Script),
-        Kind::Font if resource.counts == page::Counts::IntoLoad => Some(Asset::Font),
+        Kind::Font => Some(Asset::Font),
         _ => None,
     }
 }

@@ -1,4 +1,4 @@
-//! What the audit is told of a trial: by the machine's own counters, by the link and by the two ends. Nothing here
+//! The figures of a trial's audit: by the machine's own counters, by the link and by the two ends. Nothing here
 //! judges; `study::audit` does.
 
 use crate::trial::job::TrialOrder;

@@ -19,7 +19,7 @@ pub(crate) fn begin(order: &TrialOrder) -> io::Result<Option<Capture>> {
     Capture::begin(&order.scratch.join("packets")).map(Some)
 }
 
-/// Keeps a trial's capture with the secrets that both ends told.
+/// Keeps a trial's capture with the TLS secrets of both ends.
 pub(crate) fn keep(capture: Option<Capture>, order: &TrialOrder) -> Result<(), String> {
     let (Some(capture), Some(to)) = (capture, &order.capture) else { return Ok(()) };
     let (near, far) = (read(&near_keys(order)), read(&far_keys(order)));

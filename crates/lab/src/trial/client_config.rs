@@ -26,7 +26,7 @@ pub(crate) struct ClientSpec<'a> {
     pub(crate) trust: ServerTrust,
     /// When a connection or a fetch has taken too long.
     pub(crate) timeout: Duration,
-    /// Who is told TLS secrets.
+    /// Who gets TLS secrets.
     pub(crate) key_log: Option<Arc<dyn KeyLog>>,
 }
 

@@ -66,7 +66,7 @@ impl EchoTask {
         }
     }
 
-    /// What a WebSocket says and hears.
+    /// The messages that a WebSocket sends and receives.
     pub(crate) fn messages(&self) -> impl Iterator<Item = Message> {
         self.messages.iter().map(EchoMessage::message)
     }

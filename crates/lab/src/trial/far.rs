@@ -1,5 +1,5 @@
 //! `wirelap far` (hidden): the server's side of a trial. Takes its job, says when it listens, and
-//! answers until it is told to stop.
+//! answers until it is asked to stop.
 
 use crate::console;
 use crate::error::CliError;

@@ -4,7 +4,7 @@ use crate::trial::task::Task;
 use os::reactor::LoopTimes;
 use page::Table;
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
@@ -33,7 +33,7 @@ pub(crate) struct TrialOrder {
     pub(crate) run_by: u32,
 }
 
-/// Worker to far: answer like this until told to stop.
+/// Worker to far: answer like this until asked to stop.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct FarJob {
     /// Clear listeners.
@@ -120,8 +120,6 @@ pub(crate) struct NearReport {
     /// The tokens of its streams.
     #[serde(default)]
     pub(crate) tokens: Vec<TokenRecord>,
-    /// Fetches that began after the load, by number.
-    pub(crate) uncounted: BTreeSet<u32>,
     /// The server time that each fetch was to meet, by number.
     pub(crate) server_time: BTreeMap<u32, Duration>,
     /// Settings read back from the client's sockets.

@@ -1,4 +1,4 @@
-//! `wirelap near` (hidden): the client's side of a trial. Takes its job, does it, and tells what happened.
+//! `wirelap near` (hidden): the client's side of a trial. Takes its job, does it, and reports what happened.
 
 use crate::console;
 use crate::error::CliError;
@@ -17,7 +17,7 @@ use client::{
 use endpoint::EndPoint;
 use os::reactor::{LoopTimes, Reactor, ReactorSettings, SocketStage, Stop, Timing};
 use os::tcp::TcpFacts;
-use page::{Browser, Counts, Load, Page, ResourceId};
+use page::{Browser, Load, Page, ResourceId};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -110,7 +110,7 @@ fn stream(
     Ok(NearReport { tokens: done.tokens().collect(), ..report })
 }
 
-/// What is told of a client's run beside its work.
+/// What is reported of a client's run besides its work.
 pub(crate) struct Said {
     /// By its sockets.
     settings: BTreeMap<String, String>,
@@ -118,7 +118,7 @@ pub(crate) struct Said {
     times: Option<LoopTimes>,
 }
 
-/// Does `work` to its end; gives it back, with what was said beside it.
+/// Does `work` to its end; gives it back, with what sockets and reactor reported.
 pub(crate) fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, Said), CliError> {
     let mut client = Client::new(config, work);
     let said = run_client(&mut client)?;
@@ -164,9 +164,6 @@ fn page_report(page: &Page, load: &PageLoad, said: Said) -> NearReport {
     let mut report = report(&load.records, said);
     for fetch in &report.fetches {
         let Some(resource) = resource(fetch.id) else { continue };
-        if resource.counts == Counts::AfterLoad {
-            report.uncounted.insert(fetch.id);
-        }
         if !resource.server_time.is_zero() {
             report.server_time.insert(fetch.id, resource.server_time);
         }
@@ -195,7 +192,6 @@ fn report(records: &Records, said: Said) -> NearReport {
         fetches,
         connections,
         tokens: Vec::new(),
-        uncounted: BTreeSet::new(),
         server_time: BTreeMap::new(),
         settings,
         times,

@@ -89,7 +89,6 @@ impl Ends {
                     packets,
                     link,
                     server_time: &near.server_time,
-                    uncounted: &near.uncounted,
                 });
                 if finding.outcome == Outcome::Measured
                     && let Some(other) =

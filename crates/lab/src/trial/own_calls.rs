@@ -92,7 +92,7 @@ pub(super) fn table(calls: &[Call]) -> Option<Table> {
         call.own.as_ref()?;
         let answer = Answer {
             status: 200,
-            // A HEAD is told the length of the body that a GET would get.
+            // The response to a HEAD has the Content-Length of the body that a GET would get.
             body: ByteSize(calls.iter().filter_map(|call| call.bytes).max()?),
             server_time: Duration::ZERO,
             content_type: "application/octet-stream".to_owned(),

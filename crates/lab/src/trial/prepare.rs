@@ -35,7 +35,7 @@ impl<'o> Trial<'o> {
 }
 
 /// The authorities in PEM by which another's client judges the certificate of a service that already runs. Refuses what
-/// such a client cannot be told.
+/// such a client cannot be given.
 fn subject_trusts(
     order: &TrialOrder,
     service: &RunningService,

@@ -26,7 +26,7 @@ use study::plan::TrialPlan;
 use study::record::{CpuUse, EndUse, Resources};
 use unit::Instant;
 
-/// What near may take beyond its trial's time-out, to write down that it came. A subject is told the same time-out for
+/// What near may take beyond its trial's time-out, to write down that it came. A subject gets the same time-out for
 /// each fetch, and its word for one that took longer is worth more than that it was ended.
 pub(super) const NEAR_GRACE: Duration = Duration::from_secs(2);
 

@@ -148,7 +148,7 @@ impl<'d> ServerProcess<'d> {
         }
     }
 
-    /// Ends it and hears what it did.
+    /// Ends it and takes its report.
     pub(crate) fn end(self, path: &mut NetworkPath<'_>) -> Result<ServerReport, Outcome> {
         match self {
             Self::Origin { mut child, stdout, settings } => {

@@ -220,7 +220,7 @@ impl From<experiment::Pattern> for CallPattern {
 }
 
 impl CallPattern {
-    /// As a client subject is told it.
+    /// As the contract gives it to a client subject.
     pub(crate) fn in_contract(self) -> subject::contract::Pattern {
         use subject::contract::Pattern;
         match self {

@@ -2,7 +2,7 @@
 
 use crate::bench::wirelap;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};
 use std::process::Stdio;
@@ -23,7 +23,6 @@ pub(crate) fn outcome(contender: &Contender, task: &Value) -> Outcome {
         packets: None,
         link: LinkFacts::default(),
         server_time: &BTreeMap::new(),
-        uncounted: &BTreeSet::new(),
     };
     reconcile(&logs).outcome
 }

@@ -28,7 +28,7 @@ pub struct Frame<'a> {
     bytes: &'a [u8],
 }
 
-/// Who is told of frames.
+/// Who is notified of frames.
 pub type Frames<'a> = &'a mut dyn FnMut(Frame<'_>);
 
 impl<'a> Frame<'a> {

@@ -40,7 +40,7 @@ pub(super) struct GsoLayout {
     headers: usize,
     /// Bytes of payload of each segment but the last one.
     size: usize,
-    /// Whether several segments may be handed to the kernel at once. Devices can be told to cut TCP. For UDP not all
+    /// Whether several segments may be handed to the kernel at once. Devices can cut TCP when asked. For UDP not all
     /// kernels can.
     pub(super) is_mergeable: bool,
 }

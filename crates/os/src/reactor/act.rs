@@ -22,7 +22,7 @@ impl Reactor {
         }
     }
 
-    /// Actions on a socket that failed meanwhile find no token and are dropped: the end point was told.
+    /// Actions on a socket that failed meanwhile find no token and are dropped: the end point was notified.
     fn act_once<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, action: Action) {
         match action {
             Action::Connect { socket, remote, settings } => {

@@ -221,7 +221,7 @@ impl Reactor {
         }
     }
 
-    /// The socket is gone. The end point is told. The caller runs the actions that follow.
+    /// The socket is gone. The end point is notified. The caller runs the actions that follow.
     fn fail_datagrams<E: EndPoint + ?Sized>(
         &mut self,
         end_point: &mut E,

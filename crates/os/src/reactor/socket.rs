@@ -77,12 +77,12 @@ pub(super) struct Input {
 /// Whether io_uring has a receive operation for a socket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Receiving {
-    /// It has none.
+    /// It has no receive operation.
     #[default]
     Idle,
     /// It has one.
     Armed,
-    /// It has one that was told to stop. Bytes received before that may still come.
+    /// Its operation was asked to stop. Bytes received before that may still come.
     Cancelling,
     /// The peer has ended.
     Ended,

@@ -31,7 +31,7 @@ impl Stop {
     pub fn stop(&self) {
         let one: u64 = 1;
         // SAFETY: eight bytes to read at the pointer. It fails only where the counter is full, which
-        // means that every reactor has been told already.
+        // means that every reactor has been notified already.
         unsafe {
             libc::write(self.fd.as_raw_fd(), (&raw const one).cast(), mem::size_of_val(&one));
         }

@@ -176,7 +176,7 @@ impl Poller for Uring {
         self.listen(listener, token)
     }
 
-    /// Submitted at once, so that no connection is accepted after the end point is told of the stop.
+    /// Submitted at once, so that no connection is accepted after the end point is notified of the stop.
     fn close_listener(&mut self, listener: Listener) {
         self.ring.close(OwnedFd::from(listener));
         self.ring.flush();

@@ -6,7 +6,7 @@ use std::mem;
 use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
-/// A socket's settings and state as the kernel tells them.
+/// A socket's settings and state as the kernel reports them (TCP_INFO).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct TcpFacts {
     /// TCP_CONGESTION: the congestion control in force.

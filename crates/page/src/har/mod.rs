@@ -31,7 +31,7 @@ pub use assumptions::Assumptions;
 
 use crate::graph::{GraphError, Page};
 use crate::priority::{Hint, Rank};
-use crate::resource::{Counts, Kind, Method, Resource, ResourceId};
+use crate::resource::{Kind, Method, Resource, ResourceId};
 use crate::table::Answer;
 use crate::url::{Url, UrlError, path_was_mended};
 use discovery::{Detective, Request};
@@ -389,7 +389,6 @@ impl Builder {
                 release: discovery.release,
                 think,
                 hint: Rank::from_name(&request.entry.rank).map_or(Hint::None, Hint::Recorded),
-                counts: Counts::IntoLoad,
             });
         }
         resources

@@ -2,7 +2,6 @@
 
 use super::track::{History, State};
 use super::{Load, ResourceId};
-use crate::resource::Counts;
 use crate::url::Url;
 use std::cmp::Reverse;
 use unit::{ByteSize, Instant};
@@ -14,7 +13,7 @@ pub struct Milestones {
     pub first_byte: Option<Instant>,
     /// The main document arrived whole.
     pub document: Option<Instant>,
-    /// Everything that counts arrived whole. None if a resource that counts failed.
+    /// Everything arrived whole. None if a resource failed.
     pub load: Option<Instant>,
 }
 
@@ -26,14 +25,9 @@ pub(super) enum LoadState {
 }
 
 impl Load {
-    /// Whether nothing is left to fetch, including what comes after the load.
+    /// Whether nothing is left to fetch: the page is loaded, or a resource failed.
     pub fn is_finished(&self) -> bool {
         self.open == 0
-    }
-
-    /// Whether the load is decided: done, or failed.
-    pub fn is_decided(&self) -> bool {
-        self.load != LoadState::Running
     }
 
     /// The times reached so far.
@@ -77,13 +71,14 @@ impl Load {
         })
     }
 
-    /// The chain of fetches that the load waited for, from the root. It ends with the counted resource that came last;
+    /// The chain of fetches that the load waited for, from the root. It ends with the resource that came last;
     /// each other one is the initiator of the next. Empty while the load is not done.
     pub fn critical_path(&self) -> Vec<ResourceId> {
         let LoadState::Reached(_) = self.load else { return Vec::new() };
-        let counted = self.resources.iter().enumerate();
-        let mut next = counted
-            .filter(|(_, track)| track.counts == Counts::IntoLoad)
+        let mut next = self
+            .resources
+            .iter()
+            .enumerate()
             .max_by_key(|(index, track)| (track.history.ended, Reverse(*index)))
             .map(|(index, _)| ResourceId(index as u32));
         let mut path = Vec::new();

@@ -19,7 +19,6 @@ fn resource(path: &str, release: Release) -> Resource {
         release,
         think: Duration::ZERO,
         hint: Hint::None,
-        counts: Counts::IntoLoad,
     }
 }
 
@@ -100,37 +99,18 @@ fn a_think_gap_delays_a_fetch_and_is_a_time_out() {
 }
 
 #[test]
-fn what_comes_after_the_load_waits_for_it_and_does_not_count() {
-    let late = Resource { counts: Counts::AfterLoad, ..resource("beacon", completed(0)) };
-    let page = page(vec![resource("", Release::Navigation), resource("image", completed(0)), late]);
-    let mut load = Load::replay(&page, Browser::Chromium, ms(0));
-    start_all(&mut load, ms(0));
-    load.handle_done(ResourceId(0), ms(1));
-    assert_eq!(start_all(&mut load, ms(1)), [1]);
-    load.handle_done(ResourceId(1), ms(2));
-    assert_eq!(load.milestones().load, Some(ms(2)));
-    assert!(load.is_decided() && !load.is_finished());
-    assert_eq!(start_all(&mut load, ms(2)), [2]);
-    load.handle_done(ResourceId(2), ms(9));
-    assert!(load.is_finished());
-    assert_eq!(load.milestones().load, Some(ms(2)));
-}
-
-#[test]
 fn a_failure_abandons_what_it_would_have_released_and_the_load_is_never_reached() {
-    let late = Resource { counts: Counts::AfterLoad, ..resource("beacon", completed(0)) };
     let page = page(vec![
         resource("", Release::Navigation),
         resource("script", completed(0)),
         resource("by-script", completed(1)),
-        late,
     ]);
     let mut load = Load::replay(&page, Browser::Chromium, ms(0));
     start_all(&mut load, ms(0));
     load.handle_done(ResourceId(0), ms(1));
     assert_eq!(start_all(&mut load, ms(1)), [1]);
     load.handle_failed(ResourceId(1), "connection reset", ms(2));
-    assert!(load.is_finished() && load.is_decided());
+    assert!(load.is_finished());
     assert_eq!(load.milestones().load, None);
     assert_eq!(load.failures().collect::<Vec<_>>(), [(ResourceId(1), "connection reset")]);
     assert_eq!(load.critical_path(), []);
@@ -172,22 +152,18 @@ fn a_browsed_page_is_found_in_its_own_bytes_and_each_url_is_asked_for_once() {
 
 /// A random tree of resources: each but the first is found by an earlier one.
 fn any_page() -> impl Strategy<Value = Page> {
-    let one = (any::<u32>(), 0_u8..3, 0_u64..1500, 0_u64..40, any::<bool>(), 0_u8..4);
+    let one = (any::<u32>(), 0_u8..3, 0_u64..1500, 0_u64..40, 0_u8..4);
     proptest::collection::vec(one, 0..40).prop_map(|specs| {
         let mut resources = vec![resource("", Release::Navigation)];
-        for (index, (pick, way, offset, think, late, kind)) in specs.into_iter().enumerate() {
+        for (index, (pick, way, offset, think, kind)) in specs.into_iter().enumerate() {
             let by = ResourceId(pick % resources.len() as u32);
             let release = match way {
                 0 => Release::Parsed { by, offset: ByteSize(offset) },
                 1 => Release::Completed { by },
                 _ => Release::Navigation,
             };
-            let behind = release
-                .initiator()
-                .is_some_and(|by| resources[by.index()].counts == Counts::AfterLoad);
             resources.push(Resource {
                 think: Duration::from_millis(think),
-                counts: if late || behind { Counts::AfterLoad } else { Counts::IntoLoad },
                 kind: [Kind::Image, Kind::Script, Kind::Stylesheet, Kind::Font][usize::from(kind)],
                 ..resource(&index.to_string(), release)
             });
@@ -230,10 +206,7 @@ proptest! {
         let load_at = load.milestones().load.unwrap();
         for (index, resource) in page.resources().iter().enumerate() {
             let history = load.history(ResourceId(index as u32)).unwrap();
-            match resource.counts {
-                Counts::IntoLoad => prop_assert!(history.ended.unwrap() <= load_at),
-                Counts::AfterLoad => prop_assert!(history.started.unwrap() >= load_at),
-            }
+            prop_assert!(history.ended.unwrap() <= load_at);
             if let Some(by) = resource.release.initiator() {
                 let released = load.history(by).unwrap();
                 prop_assert!(history.found.unwrap() >= released.started.unwrap());
@@ -246,12 +219,11 @@ proptest! {
     fn a_load_with_failures_ends_too(page in any_page(), fates in proptest::collection::vec(any::<bool>(), 1..60)) {
         let mut load = Load::replay(&page, Browser::Chromium, ms(0));
         let (mut now, mut fates) = (ms(0), fates.iter().cycle());
-        let mut counted_failure = false;
+        let mut failed = false;
         while !load.is_finished() {
             match load.poll_fetch(now) {
                 Some(fetch) if *fates.next().unwrap() => {
-                    counted_failure |=
-                        page.resource(fetch.id).unwrap().counts == Counts::IntoLoad;
+                    failed = true;
                     load.handle_failed(fetch.id, "test", now);
                 }
                 Some(fetch) => load.handle_done(fetch.id, now),
@@ -260,6 +232,6 @@ proptest! {
                 None => now = load.poll_timeout().expect("something to wait for"),
             }
         }
-        prop_assert_eq!(load.milestones().load.is_none(), counted_failure);
+        prop_assert_eq!(load.milestones().load.is_none(), failed);
     }
 }

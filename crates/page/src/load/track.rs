@@ -2,7 +2,7 @@
 
 use super::ExpectedResponse;
 use crate::priority::Hint;
-use crate::resource::{Counts, Kind, Method, ResourceId};
+use crate::resource::{Kind, Method, ResourceId};
 use crate::scan::Scanner;
 use crate::url::Url;
 use std::time::Duration;
@@ -15,7 +15,6 @@ pub(super) struct Track {
     pub(super) kind: Kind,
     pub(super) hint: Hint,
     pub(super) think: Duration,
-    pub(super) counts: Counts,
     pub(super) method: Method,
     pub(super) expected: Option<ExpectedResponse>,
     pub(super) state: State,
@@ -33,7 +32,6 @@ pub(super) struct Track {
 pub(super) enum State {
     Unknown,
     Thinking,
-    Held,
     Ready,
     InFlight,
     Done,
@@ -63,7 +61,6 @@ impl Track {
             kind,
             hint: Hint::None,
             think: Duration::ZERO,
-            counts: Counts::IntoLoad,
             method: Method::Get,
             expected: None,
             state: State::Unknown,

@@ -215,7 +215,7 @@ impl Client {
         Ok(Some(Event::Response { stream, head: response.head, fin }))
     }
 
-    /// Reads a whole head, and tells its length. One that is byte for byte the one before it, as a server repeats it
+    /// Reads a whole head, and returns its length. One that is byte for byte the one before it, as a server repeats it
     /// until its clock has gone on, is not read again.
     fn next_head(&mut self, input: &mut &[u8]) -> Result<Option<(usize, head::Response)>, Error> {
         let spare = std::mem::take(&mut self.spare_fields);

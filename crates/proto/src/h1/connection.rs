@@ -1,4 +1,4 @@
-//! What client and server share: the bytes of a head that is still arriving, what is told to the trace, and the words
+//! What client and server share: the bytes of a head that is still arriving, what is traced, and the words
 //! of an end.
 
 use super::outgoing::Moved;
@@ -77,7 +77,7 @@ pub(super) fn violation(code: u16, rule: &'static str) -> Error {
     Error::PeerViolation { scope: Scope::Connection, code: u64::from(code), rule }
 }
 
-/// What a connection tells its trace, and the bytes of its heads.
+/// The tracer of a connection, and the bytes of its heads.
 #[derive(Debug)]
 pub(super) struct Log {
     tracer: Tracer,

@@ -36,7 +36,7 @@ enum Stage {
     Dropped,
 }
 
-/// How the receiver tells the end of a body.
+/// How the receiver finds the end of a body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Framing {
     /// So many bytes are still owed.

@@ -161,7 +161,7 @@ impl Server {
                 || self.exchanges.back().is_some_and(Exchange::may_switch))
     }
 
-    /// Whether no bytes and no end wait to be told of: the common case after a command.
+    /// Whether no body bytes and no end of a body wait to become events: the common case after a command.
     fn has_nothing_to_tell(&self) -> bool {
         self.events.is_empty() && self.backlog.is_empty() && self.input == Input::Open
     }
@@ -211,7 +211,7 @@ impl Server {
         Some(Event::Request { stream, head: request.head, fin })
     }
 
-    /// Reads a whole head, and tells its length.
+    /// Reads a whole head, and returns its length.
     fn next_head(&mut self, input: &mut &[u8]) -> Result<Option<(usize, Request)>, Error> {
         let (scheme, limits) = (self.settings.scheme, self.settings.limits);
         let buffers = self.buffers.get_or_insert_with(Box::default);

@@ -1,4 +1,4 @@
-//! What an HTTP/1.1 connection can be told, with defaults.
+//! Settings of an HTTP/1.1 connection, with defaults.
 
 use crate::Scheme;
 use std::time::Duration;

@@ -21,7 +21,7 @@ pub(crate) enum ExtendedConnect {
     NotOffered,
 }
 
-/// Takes fields one by one; tells at the end what they make.
+/// Takes fields one by one; `request`, `response` or `trailers` checks the whole.
 #[derive(Debug)]
 pub(crate) struct HeadReader {
     kind: Kind,

@@ -204,7 +204,7 @@ impl Session<Http2> {
     }
 }
 
-/// `overhead` counts padding and the byte that tells its length.
+/// `overhead` counts padding and its length byte.
 fn data_frame(header: FrameHeader, overhead: u32) -> DataFrame {
     let fin = if header.has(FLAG_END_STREAM) { Fin::Last } else { Fin::More };
     DataFrame { stream: header.stream, length: header.length, overhead, fin }

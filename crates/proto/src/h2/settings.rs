@@ -10,7 +10,7 @@ pub(super) const DEFAULT_WINDOW: u32 = 65_535;
 pub(super) const DEFAULT_TABLE: u32 = 4096;
 const DEFAULT_FRAME: u32 = 16_384;
 
-/// How a client tells the server the priorities of its streams.
+/// How a client sends the priorities of its streams.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrioritySignal {
     /// PRIORITY frames, for dependencies (RFC 7540 §5.3).

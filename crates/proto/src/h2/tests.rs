@@ -40,7 +40,7 @@ impl ByHand {
         hand
     }
 
-    /// Gives bytes; tells the events.
+    /// Gives bytes; returns the events.
     fn give(&mut self, bytes: &[u8]) -> Vec<Owned> {
         self.sent.extend_from_slice(bytes);
         events(&mut self.server, self.now, bytes)

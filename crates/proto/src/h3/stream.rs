@@ -27,7 +27,7 @@ pub(super) struct Stream {
     pub(super) is_sent: bool,
     /// The transport takes no more bytes of it.
     pub(super) is_stuck: bool,
-    /// What the scheduler was told last.
+    /// The state last given to the scheduler.
     pub(super) is_ready: bool,
 }
 

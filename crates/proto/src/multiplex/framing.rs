@@ -120,7 +120,7 @@ pub(crate) trait Framing: Debug + Sized + 'static {
     /// The connection is closed.
     fn forget_all(&mut self);
 
-    /// A frame with which a connection tells that it will take no new streams, while those that are
+    /// A frame that says that the connection takes no new streams, while those that are
     /// under way are still taken.
     fn announce_shutdown(&self, _role: Role) -> Option<Announcement<Self>> {
         None

@@ -1,5 +1,5 @@
 //! Bounds on the work that a peer can cause for nothing. Each kind of cheap act has an allowance that
-//! time refills; a peer above it is told ENHANCE_YOUR_CALM.
+//! time refills; a peer above it gets ENHANCE_YOUR_CALM.
 //!
 //! Against: rapid reset (CVE-2023-44487), MadeYouReset (CVE-2025-8671), PING, SETTINGS, PRIORITY,
 //! empty-frame and WINDOW_UPDATE floods (CVE-2019-9511 to 9518), CONTINUATION floods (VU#421644).

@@ -1,4 +1,4 @@
-//! What a connection tells its trace and counts of its header blocks, and the time at which it does so.
+//! What a connection traces and counts of its header blocks, and the time of the latest call.
 
 use trace::{Event, HeaderBytes, Tracer};
 use unit::Instant;
@@ -15,7 +15,7 @@ impl Log {
         Self { tracer, now, headers: HeaderBytes::default() }
     }
 
-    /// The latest time that the driver has told.
+    /// The latest time that the driver has given.
     pub(crate) fn now(&self) -> Instant {
         self.now
     }

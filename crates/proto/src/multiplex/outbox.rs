@@ -59,7 +59,7 @@ impl Outbox {
     }
 }
 
-/// Appends frames to the outbox and tells the trace of each.
+/// Appends frames to the outbox and traces each.
 #[derive(Debug)]
 pub(crate) struct FrameWriter<'s> {
     outbox: &'s mut Outbox,

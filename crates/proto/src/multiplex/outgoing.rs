@@ -47,7 +47,7 @@ pub(crate) struct Chunk {
 pub(crate) struct Sent {
     /// Whether nothing is queued any more.
     pub(crate) drained: bool,
-    /// Whether the application is to be told to send more.
+    /// Whether the application is to get an event to send more.
     pub(crate) writable: bool,
 }
 

@@ -160,7 +160,7 @@ impl<F: Framing> Session<F> {
         Over
     }
 
-    /// Ends a stream for the peer's fault (RFC 9113 §5.4.2, SPDY §2.4.2). The application hears of it
+    /// Ends a stream for the peer's fault (RFC 9113 §5.4.2, SPDY §2.4.2). The application gets an event
     /// where it knew the stream.
     pub(crate) fn fail_stream(&mut self, id: u32, broken: Rule<F::StreamCode>) -> Result<(), Over> {
         self.count_reset(id)?;

@@ -17,7 +17,7 @@ pub(crate) struct Stream {
     /// Whether the final head has been sent.
     head_sent: bool,
     outgoing: Outgoing,
-    /// What the scheduler was told last.
+    /// The state last given to the scheduler.
     readiness: Readiness,
     /// Whether it has bytes and no credit.
     stall: Stall,
@@ -61,7 +61,7 @@ pub(crate) enum BadData {
 /// What came of another look at whether a stream can send.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Update {
-    /// What the scheduler is to be told, where that has changed.
+    /// The state for the scheduler, where it has changed.
     pub(crate) changed: Option<Readiness>,
     /// Whether it has bytes and no credit.
     pub(crate) is_stalled: bool,
@@ -233,7 +233,7 @@ impl Stream {
         self.readiness == Readiness::Ready
     }
 
-    /// What the scheduler was told last.
+    /// The state last given to the scheduler.
     pub(crate) fn readiness(&self) -> Readiness {
         self.readiness
     }

@@ -12,7 +12,7 @@ pub(crate) enum Owned {
     Other(String),
 }
 
-/// Gives a connection bytes, which it takes all; tells the events.
+/// Gives a connection bytes, which it takes all; returns the events.
 pub(crate) fn events(
     connection: &mut impl ByteStreamConnection,
     now: Instant,

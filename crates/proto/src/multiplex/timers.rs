@@ -23,7 +23,7 @@ pub(crate) enum Timer {
     KeepAlive,
     /// The answer to that.
     KeepAliveAck,
-    /// The echo that tells that the peer has seen our first GOAWAY (RFC 9113 §6.8).
+    /// The echo that proves that the peer has seen our first GOAWAY (RFC 9113 §6.8).
     Drain,
     /// Credit for what is queued.
     Stall,

@@ -19,7 +19,7 @@ pub(super) enum Value {
 pub(super) struct Malformed;
 
 /// Tells each member in order. Of a key that is there twice, the later value counts (§4.2.2). After
-/// an error, what was told so far must be forgotten.
+/// an error, the parameters so far must be dropped.
 pub(super) fn parse(input: &[u8], mut member: impl FnMut(&[u8], Value)) -> Result<(), Malformed> {
     let mut parser = Parser { rest: input };
     parser.skip(|byte| byte == b' ');

@@ -3,7 +3,7 @@
 //! incremental ones share.
 //!
 //! Where an urgency has streams of both kinds, the stream whose turn it is among the
-//! non-incremental ones has one half of the bytes and the incremental ones have the other. §10 tells of both orders
+//! non-incremental ones has one half of the bytes and the incremental ones have the other. §10 names both orders
 //! that can go wrong (a large non-incremental response before a small incremental one; an endless
 //! incremental one before a non-incremental one), recommends that servers avoid such starvation, and leaves
 //! the method to them. What others do: Go's `x/net/http2` alternates, as here; H2O (HTTP/3) lets an

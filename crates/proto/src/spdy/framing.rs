@@ -23,7 +23,7 @@ pub(super) struct Spdy {
     pub(super) peer: PeerSettings,
     pub(super) decoder: Decoder,
     encoder: Encoder,
-    /// Fields that came in HEADERS behind the head, to be told as trailers when the stream ends.
+    /// Fields that came in HEADERS behind the head, reported as trailers when the stream ends.
     pub(super) late: IdMap<u32, Fields>,
     /// Pushes that wait for their answers' heads.
     pushes: Pushes,

@@ -27,7 +27,7 @@ pub(super) enum Kind {
     Trailers,
 }
 
-/// Takes fields one by one; tells at the end what they make.
+/// Takes fields one by one; `request`, `response` or `trailers` checks the whole.
 #[derive(Debug)]
 pub(super) struct HeadReader {
     kind: Kind,

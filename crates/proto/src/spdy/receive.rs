@@ -95,7 +95,7 @@ impl Session<Spdy> {
         }
     }
 
-    /// SPDY §2.6.5: the identifier's parity tells whose PING it is.
+    /// SPDY §2.6.5: the identifier's parity says which side sent the PING.
     fn on_ping(&mut self, id: u32) -> Result<(), Over> {
         if self.opener(id) == Opener::Peer {
             self.count_reply()?;

@@ -118,7 +118,7 @@ impl Settings {
         }
         if role == Role::Client {
             // SPDY §2.6.4: of two entries with one identifier the first counts, so ours come first and
-            // what is told back follows where we say nothing ourselves.
+            // persisted settings that the client returns follow where we set nothing ourselves.
             let ours = list.len();
             let is_new = |back: &&Setting| list[..ours].iter().all(|own| own.id != back.id);
             let told_back: Vec<_> = self.persisted.iter().filter(is_new).copied().collect();

@@ -50,7 +50,7 @@ impl<C: ByteStreamConnection> ByHand<C> {
         hand
     }
 
-    /// Gives bytes; tells the events.
+    /// Gives bytes; returns the events.
     fn give(&mut self, bytes: &[u8]) -> Vec<Owned> {
         self.sent.extend_from_slice(bytes);
         events(&mut self.subject, self.now, bytes)

@@ -5,7 +5,7 @@ use super::MessageKind;
 use super::settings::Settings;
 use wire::ws::{CloseCode, FrameHeader, InflateError, Inflater, OpCode, Utf8, mask};
 
-/// What a peer broke: the code that it is told, and the rule.
+/// What a peer broke: the close code for it, and the rule.
 pub(super) type Broken = (CloseCode, &'static str);
 
 /// Bytes that a message gets capacity for before they have arrived.
@@ -123,7 +123,7 @@ impl Assembly {
         Ok((self.kind, self.data))
     }
 
-    /// RFC 6455 §8.1: a text is UTF-8; what is not is told as soon as it is there.
+    /// RFC 6455 §8.1: a text is UTF-8; what is not is refused as soon as it arrives.
     fn check(&mut self, from: usize) -> Result<(), Broken> {
         match self.kind {
             MessageKind::Text => self.text.take(&self.data[from..]).map_err(|_| NOT_TEXT),

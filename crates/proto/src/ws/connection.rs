@@ -166,7 +166,7 @@ impl Connection {
         self.input_ended = true;
     }
 
-    /// The time that `poll_timeout` told has come. Follow with `handle_bytes` on an empty input.
+    /// The time that `poll_timeout` gave has come. Follow with `handle_bytes` on an empty input.
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.poll_timeout().is_none_or(|deadline| deadline > now) {
             return;
@@ -425,7 +425,7 @@ impl Connection {
         }
     }
 
-    /// RFC 6455 §7.1.7: fails the connection, and tells the peer why.
+    /// RFC 6455 §7.1.7: fails the connection, and sends the reason in a close frame.
     fn fail(&mut self, now: Instant, code: CloseCode, rule: &'static str) {
         self.out.close(CloseFrame { code, reason: String::new() }.payload().into());
         let code = u64::from(code.code());

@@ -1,4 +1,4 @@
-//! What a WebSocket can be told, with defaults.
+//! Settings of a WebSocket, with defaults.
 
 use std::time::Duration;
 use unit::Seed;

@@ -1,7 +1,7 @@
 //! A run that never happened: pages loaded over links that are two numbers each, with seeded noise, heard by
 //! `study::reconcile` and judged by `study::analyse` as real rows are.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 use std::time::Duration;
 use study::audit::{Audit, AuditFigure};
@@ -338,7 +338,6 @@ impl Load<'_> {
             packets: None,
             link: facts,
             server_time: &BTreeMap::new(),
-            uncounted: &BTreeSet::new(),
         });
         // Without a packet log nothing tells serialisation from waiting: give it the time of its bytes.
         let mut parts = finding.parts;

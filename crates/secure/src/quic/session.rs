@@ -37,7 +37,7 @@ pub(super) struct Session {
     connection: Connection,
     initial: Suite,
     server: String,
-    /// Whether quinn-proto was told that ALPN is known.
+    /// Whether quinn-proto was notified that ALPN is known.
     is_known: bool,
     next: Option<Secrets>,
     /// Whether keys for early data were there.

@@ -37,7 +37,7 @@ pub use subject::reconcile_subject;
 use crate::metric;
 use crate::outcome::Outcome;
 use path::{Stretch, StretchKind, critical_path, finished};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 use trace::{ConnectionRecord, FetchOutcome, FetchRecord, PacketRecord};
 use unit::{BitRate, Instant};
@@ -55,8 +55,6 @@ pub struct TrialLogs<'a> {
     pub link: LinkFacts,
     /// The server time that the workload asked for, by fetch number.
     pub server_time: &'a BTreeMap<u32, Duration>,
-    /// Fetches that do not count into the load time, by number: those begun after the page was loaded.
-    pub uncounted: &'a BTreeSet<u32>,
 }
 
 /// The settings of a link.
@@ -85,14 +83,13 @@ pub struct Finding {
 
 /// Compares the two records.
 pub fn reconcile(logs: &TrialLogs<'_>) -> Finding {
-    let counted: Vec<&FetchRecord> =
-        logs.fetches.iter().filter(|f| !logs.uncounted.contains(&f.id)).collect();
-    let path = critical_path(&counted, logs.connections);
+    let fetches = logs.fetches;
+    let path = critical_path(fetches, logs.connections);
     let packets = logs.packets.map(summarise).unwrap_or_default();
-    let outcome = failure(&counted).or_else(|| objection(logs, &packets, &path));
+    let outcome = failure(fetches).or_else(|| objection(logs, &packets, &path));
     Finding {
-        metrics: metrics(logs, &counted, &path),
-        parts: (!counted.is_empty()).then(|| parts::split(&path, logs)),
+        metrics: metrics(logs, fetches, &path),
+        parts: (!fetches.is_empty()).then(|| parts::split(&path, logs)),
         packets,
         outcome: outcome.unwrap_or(Outcome::Measured),
     }
@@ -100,7 +97,7 @@ pub fn reconcile(logs: &TrialLogs<'_>) -> Finding {
 
 fn metrics(
     logs: &TrialLogs<'_>,
-    counted: &[&FetchRecord],
+    fetches: &[FetchRecord],
     path: &[Stretch],
 ) -> BTreeMap<String, f64> {
     let mut metrics = BTreeMap::new();
@@ -113,12 +110,12 @@ fn metrics(
     let (rounds, round_trips) = rounds(path);
     set(metric::ROUNDS, f64::from(rounds));
     set(metric::ROUND_TRIPS, f64::from(round_trips));
-    let Some(start) = counted.iter().map(|fetch| fetch.phases.queued).min() else {
+    let Some(start) = fetches.iter().map(|fetch| fetch.phases.queued).min() else {
         return metrics;
     };
-    let end = counted.iter().map(|fetch| finished(fetch)).max().unwrap_or(start);
+    let end = fetches.iter().map(finished).max().unwrap_or(start);
     set(metric::LOAD_MS, millis(end.since(start)));
-    let document = counted.iter().min_by_key(|fetch| (fetch.phases.queued, fetch.id));
+    let document = fetches.iter().min_by_key(|fetch| (fetch.phases.queued, fetch.id));
     if let Some(first) = document.and_then(|fetch| fetch.phases.first_byte) {
         set(metric::FIRST_BYTE_MS, millis(first.since(start)));
     }
@@ -139,11 +136,11 @@ fn rounds(path: &[Stretch]) -> (u32, u32) {
     (rounds, rounds + others)
 }
 
-fn failure(counted: &[&FetchRecord]) -> Option<Outcome> {
-    if counted.is_empty() {
+fn failure(fetches: &[FetchRecord]) -> Option<Outcome> {
+    if fetches.is_empty() {
         return Some(Outcome::Failed { reason: "nothing was fetched".to_owned() });
     }
-    let failed: Vec<_> = counted
+    let failed: Vec<_> = fetches
         .iter()
         .filter_map(|fetch| match &fetch.outcome {
             FetchOutcome::Done => None,
@@ -151,7 +148,7 @@ fn failure(counted: &[&FetchRecord]) -> Option<Outcome> {
         })
         .collect();
     let (fetch, reason) = failed.first()?;
-    let (number, all) = (failed.len(), counted.len());
+    let (number, all) = (failed.len(), fetches.len());
     let reason = format!("{number} of {all} fetches failed, the first {}: {reason}", fetch.url);
     Some(Outcome::Failed { reason })
 }

@@ -45,7 +45,7 @@ pub(super) enum StretchKind {
 
 /// The critical path from when the first fetch was queued to `end`, in order of time; empty without fetches.
 pub(super) fn critical_path(
-    fetches: &[&FetchRecord],
+    fetches: &[FetchRecord],
     connections: &[ConnectionRecord],
 ) -> Vec<Stretch> {
     let Some(last) = fetches.iter().max_by_key(|fetch| (finished(fetch), fetch.id)) else {
@@ -54,10 +54,10 @@ pub(super) fn critical_path(
     let start = fetches.iter().map(|fetch| fetch.phases.queued).min().unwrap_or_default();
     let mut walk = Walk { start, cursor: finished(last), connection: None, stretches: Vec::new() };
     let mut seen = BTreeSet::new();
-    let mut next = Some(*last);
+    let mut next = Some(last);
     while let Some(fetch) = next {
         seen.insert(fetch.id);
-        let others = || fetches.iter().copied().filter(|other| !seen.contains(&other.id));
+        let others = || fetches.iter().filter(|other| !seen.contains(&other.id));
         walk.fetch(fetch, connections);
         next = walk.before_sending(fetch, connections, others());
         if next.is_none() {

@@ -7,18 +7,16 @@ use super::{Finding, failure, millis};
 use crate::metric;
 use crate::outcome::Outcome;
 use std::collections::BTreeMap;
-use trace::FetchRecord;
 
 /// Compares the client's claims with the logs of link and server and with its key log.
 pub fn reconcile_subject(case: &Case<'_>) -> (Finding, Vec<Evidence>) {
     let sums = Sums::of(case);
-    let fetches: Vec<&FetchRecord> = case.fetches.iter().collect();
     let (evidence, objection) = judge(case, &sums);
     let finding = Finding {
         metrics: metrics(case, &evidence, &sums),
         parts: None,
         packets: sums.whole,
-        outcome: failure(&fetches).or(objection).unwrap_or(Outcome::Measured),
+        outcome: failure(case.fetches).or(objection).unwrap_or(Outcome::Measured),
     };
     (finding, evidence)
 }

@@ -60,15 +60,14 @@ struct Case {
     packets: Option<Vec<PacketRecord>>,
     link: LinkFacts,
     server_time: BTreeMap<u32, Duration>,
-    uncounted: BTreeSet<u32>,
 }
 
 impl Case {
     fn of(fetches: Vec<FetchRecord>, connections: Vec<ConnectionRecord>) -> Self {
         let rate = "1mbit".parse().ok();
         let link = LinkFacts { rtt: Duration::from_millis(100), down: rate, up: rate };
-        let (server_time, uncounted) = (BTreeMap::new(), BTreeSet::new());
-        Self { fetches, connections, packets: None, link, server_time, uncounted }
+        let server_time = BTreeMap::new();
+        Self { fetches, connections, packets: None, link, server_time }
     }
 
     fn finding(&self) -> Finding {
@@ -78,7 +77,6 @@ impl Case {
             packets: self.packets.as_deref(),
             link: self.link,
             server_time: &self.server_time,
-            uncounted: &self.uncounted,
         })
     }
 }
@@ -187,14 +185,6 @@ fn idle_time_within_a_body_is_window_growth_or_loss_recovery() {
     let parts = case.finding().parts.unwrap();
     assert_eq!((parts.loss_ns, parts.window_ns), (30_000_000, 50_000_000));
     assert_eq!(parts.total_ns(), 592_000_000);
-}
-
-#[test]
-fn what_is_fetched_after_the_page_was_loaded_does_not_count() {
-    let mut case = one_connection();
-    case.fetches.push(fetch(3, 0, [600.0, 600.0, 700.0, 900.0]));
-    case.uncounted.insert(3);
-    assert_eq!(case.finding().metrics["load_ms"], 592.0);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! One connection's stack over QUIC, either role: its packets, TLS within them, ALPN, and the machine of what is spoken.
-//! As over TCP an application gives its commands to the machine and hears of events by its [`Handler`].
+//! As over TCP an application gives its commands to the machine and gets events by its [`Handler`].
 //!
 //! ```text
 //! Securing ──> Ready ──> Closing ──> Closed

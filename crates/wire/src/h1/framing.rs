@@ -41,7 +41,7 @@ impl FramingFields {
         Self::default()
     }
 
-    /// Takes a field where it is about framing; tells whether it was Transfer-Encoding.
+    /// Takes a field where it is about framing; returns whether it was Transfer-Encoding.
     pub fn take(&mut self, field: Field<'_>) -> Result<bool, Error> {
         match field.name.len() {
             14 if field.name.eq_ignore_ascii_case(b"content-length") => {

@@ -114,7 +114,7 @@ impl HeadScanner {
         Ok(())
     }
 
-    /// A CRLF came; tells whether it was the empty line at the end.
+    /// A CRLF came; returns whether it was the empty line at the end.
     fn end_line(&mut self) -> Result<bool, Error> {
         let length = self.seen - self.line_start - 2;
         self.check_length(length)?;

@@ -32,7 +32,7 @@ impl Encoder {
         Self { table, whole, names, announce: None, plain: 0, resized: 0 }
     }
 
-    /// Changes the table's capacity; the next block tells the decoder.
+    /// Changes the table's capacity; the next block signals it to the decoder.
     pub fn set_capacity(&mut self, bytes: usize) {
         if bytes == self.table.capacity() {
             return;

@@ -222,7 +222,7 @@ impl Load {
         self.wanted.push(Reverse((now + connection.rest, number)));
     }
 
-    /// Has a connection's transport do something; what is told of requests goes to the ledger.
+    /// Calls a connection's transport; events of its requests go to the ledger.
     pub(super) fn drive(
         &mut self,
         now: Instant,

@@ -1,4 +1,4 @@
-//! What each process of a subject is told: a trial in the contract's words. Nothing here does IO.
+//! The job of each process of a subject: a trial in the contract's words. Nothing here does IO.
 
 use super::{OUTPUT, ROOT};
 use crate::trial::capture;

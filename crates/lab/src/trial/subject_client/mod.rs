@@ -1,4 +1,4 @@
-//! A trial's work, done by somebody else's client: what the subject is told ([`jobs`]), the processes that do it, and
+//! A trial's work, done by somebody else's client: the subject's jobs ([`jobs`]), the processes that do it, and
 //! what they say put into the words of rows ([`report`]). Nothing here judges what it says; `study` does.
 
 mod jobs;
@@ -45,7 +45,7 @@ pub(super) struct SubjectClient {
     command: Vec<String>,
     /// The command that prints its version, where it has one.
     version: Option<Vec<String>>,
-    /// What each of its processes is told, one after another.
+    /// The jobs of its processes, one after another.
     jobs: Vec<Job>,
     /// The bytes of each body, by the fetch's number.
     expected: BTreeMap<u32, u64>,

@@ -94,7 +94,6 @@ impl SubjectClient {
             fetches,
             connections: Vec::new(),
             tokens: Vec::new(),
-            uncounted: BTreeSet::new(),
             server_time: BTreeMap::new(),
             settings: self.settings(processes),
             times: None,

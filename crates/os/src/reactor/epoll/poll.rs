@@ -16,9 +16,9 @@ const EVENTS: usize = 256;
 /// What a descriptor is watched for.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Interest {
-    /// Both directions, each change told once.
+    /// Both directions, edge-triggered.
     Edges,
-    /// Reading, each change told once.
+    /// Reading, edge-triggered.
     InputEdges,
     /// Readable, reported for as long as it is.
     Input,

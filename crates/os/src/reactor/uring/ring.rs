@@ -61,7 +61,7 @@ pub(super) struct Ring {
     sends: Slab<Sending>,
     /// Receive operations whose end was not seen.
     receives: usize,
-    /// Descriptors to close once the kernel has been told to cancel their operations. Until then an operation that
+    /// Descriptors to close once the kernel has been asked to cancel their operations. Until then an operation that
     /// waits to be submitted may name them.
     closing: Vec<OwnedFd>,
     completions: Vec<cqueue::Entry>,
@@ -134,7 +134,7 @@ impl Ring {
         self.sends.try_remove(number)
     }
 
-    /// Ends an operation; its completion tells that it was cancelled, or what came before that.
+    /// Ends an operation; its completion is either the cancellation or the result that came before it.
     pub(super) fn cancel(&mut self, operation: Operation) -> io::Result<()> {
         self.push(opcode::AsyncCancel::new(operation.encode()).build(), Operation::Unobserved)
     }

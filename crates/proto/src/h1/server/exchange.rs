@@ -114,7 +114,7 @@ impl Exchange {
         self.owner == Owner::Application
     }
 
-    /// Counts body bytes that it has dealt with; tells how many of them were owed.
+    /// Counts body bytes that the application consumed; returns how many of them were owed.
     pub(super) fn consume(&mut self, bytes: usize) -> usize {
         let consumed = bytes.min(self.unconsumed);
         self.unconsumed -= consumed;
@@ -234,7 +234,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// How the length of the answer's body is told (RFC 9112 §6.1, §6.2), and how the body is sent.
+    /// How the answer's body is framed (RFC 9112 §6.1, §6.2), and how the body is sent.
     fn plan(&self, head: &ResponseHead, fin: Fin) -> Result<Plan, Misuse> {
         let status = head.status;
         let declared = match head.fields.validated() {
@@ -289,7 +289,7 @@ impl Exchange {
     }
 }
 
-/// Writes what tells the length of the body.
+/// Writes the fields that frame the body.
 fn put_length(out: &mut Vec<u8>, length: Length) {
     match length {
         Length::Known(length) => head::put_length(out, length),

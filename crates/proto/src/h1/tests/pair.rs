@@ -76,7 +76,7 @@ impl Message {
         }
     }
 
-    /// What the other side hears of the body.
+    /// What the other side receives of the body.
     fn told(&self, stream: u64) -> Vec<Told> {
         let has_trailers = self.trailers && self.announced == Announced::Chunked;
         let mut told = Vec::new();

@@ -10,7 +10,7 @@ fn default() -> Server {
     server(ServerSettings::default())
 }
 
-/// A server that has heard `bytes`.
+/// A server that has received `bytes`.
 fn after(bytes: &[u8]) -> Server {
     let mut server = default();
     hear(&mut server, &[bytes]);

@@ -130,8 +130,8 @@ fn a_stream_that_ended_keeps_its_credit_until_the_application_has_dealt_with_it(
     assert_eq!(both.near.session.streams_kept(), 0);
 }
 
-/// Requests that were prepared and answers that repeat are known again by their blocks. What is heard must not differ
-/// from what a connection without memory hears, whatever happens to the tables in between.
+/// Requests that were prepared and answers that repeat are known again by their blocks. The events must not differ
+/// from those of a connection without caches, whatever happens to the tables in between.
 #[test]
 fn what_is_known_again_is_what_was_said() {
     let mut both = Both::new(Settings::client(), Settings::server());

@@ -1,4 +1,4 @@
-//! Peers that make work for nothing: each is told ENHANCE_YOUR_CALM, and memory stays bounded.
+//! Peers that make work for nothing: each gets ENHANCE_YOUR_CALM, and memory stays bounded.
 
 use super::*;
 use crate::{ConnectionState, Fin, ResponseHead, ServerConnection, Status, StreamId};

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use wire::h2::{Dependency, SettingId};
 
-/// Writes down what it is told, and sends in turns.
+/// Writes down its calls, and sends in turns.
 #[derive(Debug, Default)]
 struct Recorder {
     told: Rc<RefCell<Vec<String>>>,

@@ -1,4 +1,4 @@
-//! Time-outs in virtual time, and what the tracer hears.
+//! Time-outs in virtual time, and what is traced.
 
 use super::*;
 use crate::h2::KeepAlive;

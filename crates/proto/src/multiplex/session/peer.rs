@@ -53,7 +53,7 @@ impl<F: Framing> Session<F> {
         Ok(())
     }
 
-    /// A stream has another window. An application that queued nothing for want of credit is told to go on.
+    /// A stream has another window. An application that queued nothing for want of credit gets an event to go on.
     fn credit_came(&mut self, id: u32) {
         self.reschedule(id);
         if self.streams.find(id).is_some_and(|stream| stream.outgoing().is_idle()) {

@@ -63,7 +63,7 @@ pub(super) enum Progress<'i> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ended {
     Well,
-    /// The stream was reset, and the application hears of it.
+    /// The stream was reset, and the application gets an event.
     Malformed,
 }
 

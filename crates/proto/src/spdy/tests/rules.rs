@@ -309,7 +309,7 @@ fn persisted_settings_come_back_in_the_next_session() {
     let mut next = Client::new(Instant::ZERO, settings, turns(), Tracer::off());
     let mut out = SendBuf::new();
     next.poll_transmit(Instant::ZERO, &mut out, 1000);
-    // Our own words of the same name go before what is told back.
+    // Our own settings go before persisted ones that the client returns.
     let frames = split(&out.to_vec());
     assert_eq!((frames[0].0, word(&frames[0].1, 0)), ("SETTINGS", 2));
     // CLEAR forgets.

@@ -1,5 +1,5 @@
 //! Who answers the contenders of an experiment's file. The one rule: what a service that already runs cannot do, or cannot
-//! be told, is refused, or its rows would say that it had.
+//! be set, is refused, or its rows would say that it had.
 
 use super::super::contender::{Contender, Tls, Transport};
 use super::super::file::{ContenderFile, TlsFile};

@@ -1,6 +1,6 @@
 use super::super::{Parts, TrialLogs, reconcile};
 use super::*;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use trace::{ConnectionRecord, FetchOutcome, FetchRecord, Phases, SpokenProtocol};
 
@@ -144,7 +144,6 @@ impl Log {
             packets: Some(&self.packets),
             link: link(),
             server_time: &server.into_iter().collect::<BTreeMap<_, _>>(),
-            uncounted: &BTreeSet::new(),
         });
         let parts: Parts = finding.parts.unwrap();
         assert_eq!(parts.total_ns(), (last * 1e6).round() as u64);

@@ -26,7 +26,7 @@
 mod event;
 mod fetch;
 mod header;
-mod nanos;
+pub mod nanos;
 mod packet;
 mod protocol;
 mod token;

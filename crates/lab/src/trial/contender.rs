@@ -2,8 +2,8 @@
 
 use crate::error::CliError;
 use endpoint::{Acks, FastOpen, Nagle, SocketSettings};
-use secure::{Resumption, Versions};
-use study::experiment::{Contender, Side, Tls, Transport};
+use secure::{DEFAULT_TICKETS, Resumption, Versions};
+use study::experiment::{Contender, Side, Temperature, Tls, Transport};
 use transport::Protocol;
 
 /// The protocol of a transport's first bytes. An error where wirelap's own `end`, "client" or "server", has no
@@ -45,7 +45,19 @@ pub(crate) fn versions(contender: &Contender) -> Versions {
     }
 }
 
-/// Whether tickets are given and taken; both sides are held to it.
+/// Whether tickets are given and taken, and whether early data goes; both sides are held to it.
 pub(crate) fn resumption(contender: &Contender) -> Resumption {
-    if contender.settings.resumption { Resumption::On } else { Resumption::Off }
+    match (contender.settings.temperature, contender.settings.resumption) {
+        (Temperature::Early, _) => Resumption::Early,
+        (Temperature::Cold | Temperature::Resumed | Temperature::Open, true) => Resumption::On,
+        (Temperature::Cold | Temperature::Resumed | Temperature::Open, false) => Resumption::Off,
+    }
+}
+
+/// Tickets that our origin gives after each handshake: where sessions are resumed, one for each connection of the work.
+pub(crate) fn tickets(contender: &Contender) -> usize {
+    match contender.settings.temperature.resumes() {
+        true => DEFAULT_TICKETS.max(contender.settings.connections as usize),
+        false => DEFAULT_TICKETS,
+    }
 }

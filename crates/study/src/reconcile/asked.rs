@@ -213,4 +213,43 @@ mod tests {
         contender.settings.resumption = false;
         assert!(departure(&contender, Instant::ZERO, &[own("h2", again)], None).is_some());
     }
+
+    #[test]
+    fn a_connection_of_another_temperature_than_asked_for_makes_the_trial_invalid() {
+        let warm = |resumed: bool, early_data: EarlyData| {
+            let record = tls("TLSv1.3", resumed).map(|tls| TlsRecord { early_data, ..tls });
+            own("h2", record)
+        };
+        let found = |temperature: Temperature, connection: ConnectionRecord, began: Instant| {
+            let mut contender = known("h2");
+            contender.settings.temperature = temperature;
+            match departure(&contender, began, &[connection], None) {
+                Some(Outcome::Invalid { reason }) => reason,
+                other => format!("{other:?}"),
+            }
+        };
+        let (none, accepted) = (EarlyData::None, EarlyData::Accepted);
+        let before = Instant::ZERO;
+        for (asked, connection) in [
+            (Temperature::Cold, warm(false, none)),
+            (Temperature::Cold, warm(true, none)),
+            (Temperature::Resumed, warm(true, none)),
+            (Temperature::Early, warm(true, accepted)),
+        ] {
+            assert_eq!(found(asked, connection, before), "None", "{asked:?}");
+        }
+        let after = Instant::from_nanos(1);
+        assert_eq!(found(Temperature::Open, warm(false, none), after), "None");
+        for (asked, connection, words) in [
+            (Temperature::Cold, warm(true, accepted), "was early"),
+            (Temperature::Resumed, warm(false, none), "made a full handshake"),
+            (Temperature::Resumed, warm(true, accepted), "was early"),
+            (Temperature::Early, warm(true, none), "was resumed"),
+            (Temperature::Early, warm(true, EarlyData::Rejected), "early data rejected"),
+            (Temperature::Open, warm(false, none), "made a full handshake"),
+        ] {
+            let reason = found(asked, connection, before);
+            assert!(reason.contains(words), "{asked:?}: {reason}");
+        }
+    }
 }

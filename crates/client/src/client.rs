@@ -1,11 +1,13 @@
 //! The client: fetches wait in the pool, go out on connections, and end as records.
 //!
 //! This file handles fetches, `connections` opens and closes connections, `end_point` handles the driver's inputs,
-//! `events` handles events of the protocol machines, and `drained` decides when a response is complete. The one rule:
+//! `events` handles events of the protocol machines, `early` what may go within a handshake, and `drained` decides when a
+//! response is complete. The one rule:
 //! `pump` runs after every input, and starts everything that can be started.
 
 mod connections;
 mod drained;
+mod early;
 mod end_point;
 mod events;
 mod quic;
@@ -171,6 +173,10 @@ impl<W: Work> Client<W> {
     fn send(&mut self, now: Instant, id: FetchId, connection: ConnectionId) {
         let Some(mut connection) = self.take(connection) else { return };
         if let Some(fetch) = self.fetches.get(&id) {
+            if connection.exchanges.is_early && !fetch.may_go_early() {
+                connection.exchanges.deferred.push(id);
+                return self.put_back(now, connection);
+            }
             let head = self.head(fetch, connection.exchanges.protocol);
             let fin = if fetch.spec.body.is_empty() { Fin::Last } else { Fin::More };
             let asked = match connection.transport.machine() {

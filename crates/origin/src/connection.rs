@@ -7,7 +7,7 @@ use crate::session::{Context, Session, SessionSpec};
 use crate::shared::Shared;
 use crate::timers::{Key, Timers};
 use endpoint::{Action, DatagramTransmit, SendBuf, SocketId};
-use proto::{ConnectionState, Event};
+use proto::{ConnectionState, EarlyData, Event};
 use secure::ServerTls;
 use std::rc::Rc;
 use transport::{
@@ -81,15 +81,30 @@ impl Connection {
     }
 
     /// A connection that a client opened over QUIC.
-    pub(crate) fn accept_quic(now: Instant, spec: QuicSpec, shared: &Shared) -> Self {
+    pub(crate) fn accept_quic(now: Instant, spec: QuicSpec, shared: &mut Shared) -> Self {
         let QuicSpec { serial, place, link } = spec;
         let peer = link.remote().ip().into();
         let facts = link.facts();
         let settings = Rc::clone(&shared.transport);
         let tracer = shared.tracer.for_connection(serial);
         let transport = transport::Connection::accept_quic(now, link, settings, tracer);
-        let quic_facts = Some(facts);
-        Self { quic_facts, ..Self::new(now, (serial, peer), transport, Some(place)) }
+        let mut connection = Self {
+            quic_facts: Some(facts),
+            ..Self::new(now, (serial, peer), transport, Some(place))
+        };
+        // Its first datagram may have brought early data.
+        connection.begin(now, shared);
+        connection
+    }
+
+    fn begin(&mut self, now: Instant, shared: &mut Shared) {
+        let Self { transport, session, serial, peer, quic_facts, .. } = self;
+        let quic = quic_facts.as_ref();
+        let mut events = Events { now, shared, session, serial: *serial, peer: *peer, quic };
+        if let Err(failure) = transport.handle_connected(now, &mut events) {
+            self.fail(now, shared, &failure);
+        }
+        self.return_buffers(shared);
     }
 
     fn new(
@@ -404,8 +419,15 @@ impl Handler<Server> for Events<'_> {
         }
         let bytes_pass_unchanged = negotiated.tls.is_none();
         let (connection, peer) = (self.serial, self.peer);
-        let spec = SessionSpec { connection, peer, protocol, bytes_pass_unchanged };
+        let is_early = negotiated.early_data == EarlyData::Sending;
+        let spec = SessionSpec { connection, peer, protocol, bytes_pass_unchanged, is_early };
         *self.session = Some(Session::new(self.now, spec));
+    }
+
+    fn handle_handshake(&mut self, _: &mut ServerMachine, _: Negotiated<'_, Protocol>) {
+        if let Some(session) = self.session {
+            session.handle_handshake();
+        }
     }
 
     fn handle_input(&mut self, machine: &mut ServerMachine) {

@@ -130,7 +130,7 @@ impl Origin {
                 let handle = link.handle();
                 let at = QuicPlace { port, handle };
                 let spec = QuicSpec { serial: self.serial, place: at, link };
-                let connection = Connection::accept_quic(now, spec, &self.shared);
+                let connection = Connection::accept_quic(now, spec, &mut self.shared);
                 let place = self.connections.insert(connection);
                 self.quic[port].places.insert(handle, place);
                 place

@@ -22,6 +22,8 @@ pub(crate) struct Session {
     protocol: Protocol,
     /// Whether the socket carries body bytes unchanged, so that the kernel can send files.
     bytes_pass_unchanged: bool,
+    /// Whether requests come within the handshake.
+    is_early: bool,
     /// In the order of their stream numbers. Usually they end from the front.
     exchanges: VecDeque<Exchange>,
     /// How many exchanges are in each of these states.
@@ -49,6 +51,8 @@ pub(crate) struct SessionSpec {
     pub(crate) peer: PeerAddress,
     pub(crate) protocol: Protocol,
     pub(crate) bytes_pass_unchanged: bool,
+    /// Whether requests come within the handshake.
+    pub(crate) is_early: bool,
 }
 
 /// What a session needs during one call.
@@ -64,6 +68,7 @@ impl Session {
             connection: spec.connection,
             protocol: spec.protocol,
             bytes_pass_unchanged: spec.bytes_pass_unchanged,
+            is_early: spec.is_early,
             exchanges: VecDeque::new(),
             thinking: 0,
             given: 0,
@@ -76,6 +81,11 @@ impl Session {
             account: Account::new(spec.peer),
             quiet_since: now,
         }
+    }
+
+    /// The handshake is over: what comes now comes once.
+    pub(crate) fn handle_handshake(&mut self) {
+        self.is_early = false;
     }
 
     /// Before requests may come: borrows buffers, where it has none.

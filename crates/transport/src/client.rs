@@ -7,6 +7,7 @@ use crate::offer::Offer;
 use crate::protocol::Protocol;
 use crate::quic::{QuicConnection, QuicLink};
 use crate::role::{QuicRole, Role};
+use proto::h3::PeerSettings;
 use proto::{
     ByteStreamConnection, ClientConnection, Fin, MultiplexedConnection, Repeated, Scheme, StreamId,
     h1, h2, h3, spdy,
@@ -114,6 +115,10 @@ impl Role for Client {
         }
     }
 
+    fn known(&self) -> Option<Protocol> {
+        self.settings.offer.known()
+    }
+
     fn machine(
         &self,
         now: Instant,
@@ -149,8 +154,13 @@ impl QuicRole for Client {
 
     const NO_ERROR: u64 = H3_NO_ERROR;
 
-    fn multiplexed(&self, now: Instant, protocol: Protocol) -> Option<Box<Self::Multiplexed>> {
-        protocol.client_over_quic(now, &self.settings, self.tracer.clone())
+    fn multiplexed(
+        &self,
+        now: Instant,
+        protocol: Protocol,
+        remembered: Option<PeerSettings>,
+    ) -> Option<Box<Self::Multiplexed>> {
+        protocol.client_over_quic(now, &self.settings, remembered, self.tracer.clone())
     }
 
     fn over_quic(machine: &Self::Multiplexed) -> &Self::Machine {

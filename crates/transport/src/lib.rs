@@ -66,6 +66,7 @@ pub use protocol::{NoMachine, Protocol};
 pub use quic::{
     AddressValidation, Admission, Arrival, CongestionController, Gso, Lifetime, MtuDiscovery,
     QuicConnection, QuicFacts, QuicHandle, QuicInput, QuicLink, QuicPort, QuicSettings, QuicSocket,
+    ServerMemory,
 };
 pub use role::{Handler, QuicRole, Role};
 pub use server::{

@@ -2,8 +2,8 @@
 
 use crate::error::CliError;
 use endpoint::{Acks, FastOpen, Nagle, Pacing, SocketSettings};
-use secure::{Resumption, Versions};
-use study::experiment::{CongestionControl, Contender, Side, Terms, Tls, Transport};
+use secure::{DEFAULT_TICKETS, Resumption, Versions};
+use study::experiment::{CongestionControl, Contender, Side, Temperature, Terms, Tls, Transport};
 use transport::{CongestionController, Gso, MtuDiscovery, Protocol, QuicFacts, QuicSettings};
 
 /// The protocol of a transport's first bytes.
@@ -105,9 +105,21 @@ pub(crate) fn versions(contender: &Contender) -> Versions {
     }
 }
 
-/// Whether tickets are given and taken; both sides are held to it.
+/// Whether tickets are given and taken, and whether early data goes; both sides are held to it.
 pub(crate) fn resumption(contender: &Contender) -> Resumption {
-    if contender.settings.resumption { Resumption::On } else { Resumption::Off }
+    match (contender.settings.temperature, contender.settings.resumption) {
+        (Temperature::Early, _) => Resumption::Early,
+        (Temperature::Cold | Temperature::Resumed | Temperature::Open, true) => Resumption::On,
+        (Temperature::Cold | Temperature::Resumed | Temperature::Open, false) => Resumption::Off,
+    }
+}
+
+/// Tickets that our origin gives after each handshake: where sessions are resumed, one for each connection of the work.
+pub(crate) fn tickets(contender: &Contender) -> usize {
+    match contender.settings.temperature.resumes() {
+        true => DEFAULT_TICKETS.max(contender.settings.connections as usize),
+        false => DEFAULT_TICKETS,
+    }
 }
 
 /// Bytes of an IPv4 header without options (RFC 791 §3.1) and of UDP's (RFC 768).

@@ -12,6 +12,7 @@ use study::experiment::Contender;
 use study::plan::TrialPlan;
 use study::reconcile::ServerLog;
 use trace::{ConnectionRecord, FetchRecord, TokenRecord};
+use unit::Instant;
 
 /// Runner to worker: run this trial.
 #[derive(Debug, Serialize, Deserialize)]
@@ -135,6 +136,9 @@ pub(crate) struct NearReport {
     /// The addresses of connections that it made before the work began, to fetch cookies.
     #[serde(default)]
     pub(crate) before: Vec<SocketAddr>,
+    /// When its work began, where a visit of other connections came before it.
+    #[serde(with = "trace::nanos::option", default)]
+    pub(crate) began: Option<Instant>,
 }
 
 #[cfg(test)]

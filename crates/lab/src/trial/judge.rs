@@ -6,7 +6,7 @@ use super::contender::terms;
 use super::observed::{Ends, Observed};
 use super::outcome::unsaved_capture;
 use super::task::Task;
-use super::{Trial, tcp_settings};
+use super::{Trial, earlier_visit, tcp_settings};
 use os::net::LinkCounters;
 use std::collections::BTreeMap;
 use study::audit::{Audit, Trial as AuditedTrial};
@@ -35,6 +35,9 @@ impl Trial<'_> {
         };
         let mut packets = observed.packets;
         tcp_settings::forget(&mut packets, &ends.near().before);
+        if let Some(began) = ends.near().began {
+            earlier_visit::forget(&mut packets, began);
+        }
         // A log with gaps is no witness.
         let log = (observed.missed == 0).then_some(packets.as_slice());
         let mut settings = self.settings(&ends, observed.namespace_settings);

@@ -1,6 +1,6 @@
 //! Our origin, as a contender asks for it. Nothing here does IO.
 
-use super::contender::{protocol_of, resumption, versions};
+use super::contender::{protocol_of, resumption, tickets, versions};
 use super::echo;
 use super::job::IdentityPem;
 use crate::error::CliError;
@@ -67,6 +67,7 @@ pub(super) fn server_tls(
         alpn: vec![protocol(contender)?.alpn().to_owned()],
         versions: versions(contender),
         resumption: resumption(contender),
+        tickets: tickets(contender),
         key_log,
         ..ServerTlsOptions::new(identities)
     };

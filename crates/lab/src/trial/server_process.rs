@@ -209,6 +209,7 @@ fn witnessed(log: &ServerLog) -> reconcile::ServerLog {
             cipher: String::new(),
             alpn: protocol.to_string(),
             resumed: id <= log.resumed,
+            early_data: trace::EarlyData::None,
         });
         let body_bytes = if id == 1 { log.bytes } else { 0 };
         ServerConnection { id, protocol: protocol.clone(), tls, requests: 1, body_bytes }

@@ -47,6 +47,10 @@ impl Session {
     pub(super) fn begin(&mut self, context: &mut Context<'_>, index: usize, fin: Fin) {
         let stream = self.exchanges[index].stream;
         let request = &self.exchanges[index].ledger.request;
+        if self.is_too_early(request) {
+            let answer = Answer::text(Status::TOO_EARLY, "Send it again after the handshake.\n");
+            return self.respond(context, index, answer);
+        }
         if let Some(policy) = &context.shared.policy {
             for head in policy.inform(request) {
                 // Refused where the protocol has no informational responses (HTTP/1.0).
@@ -77,6 +81,12 @@ impl Session {
             Plan::Stream(stream) => self.begin_stream(context, index, stream),
             Plan::WebSocket(service) => self.open_web_socket(context, index, service),
         }
+    }
+
+    /// Whether a request that changes something came within the handshake, here or at a proxy: whoever has recorded it
+    /// could send it again (RFC 8470 §3, §5.1).
+    fn is_too_early(&self, request: &RequestHead) -> bool {
+        !request.method.is_safe() && (self.is_early || request.fields.find(b"early-data").is_some())
     }
 
     /// Sends the answers whose server time has ended.

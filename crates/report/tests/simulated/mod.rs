@@ -401,6 +401,7 @@ impl Load<'_> {
             cipher: "TLS13_AES_128_GCM_SHA256".to_owned(),
             alpn: self.contender.transport.name().to_owned(),
             resumed: false,
+            early_data: trace::EarlyData::None,
         };
         let record = |(id, connection): (usize, &Connection)| ConnectionRecord {
             id: id as u32,

@@ -227,6 +227,9 @@ pub struct Settings {
     /// Whether TLS sessions are taken up again by a later connection (tickets).
     #[serde(default = "yes")]
     pub resumption: bool,
+    /// What is left of an earlier visit when the work begins.
+    #[serde(default, skip_serializing_if = "Temperature::is_default")]
+    pub temperature: Temperature,
     /// Whether the client knows beforehand what the server speaks.
     #[serde(default)]
     pub negotiation: Negotiation,
@@ -293,6 +296,7 @@ impl Settings {
         Self {
             keep_alive: true,
             resumption: true,
+            temperature: Temperature::Cold,
             negotiation: Negotiation::Known,
             connections: transport.usual_connections(),
             stream_window: CHROMIUM_STREAM_WINDOW,
@@ -334,6 +338,42 @@ pub enum Terms {
 impl Terms {
     fn is_equal(&self) -> bool {
         *self == Self::Equal
+    }
+}
+
+/// What is left of an earlier visit when the work begins. Each trial makes that visit itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Temperature {
+    /// Nothing: the first handshake with each host is a full one.
+    #[default]
+    Cold,
+    /// TLS sessions: every handshake resumes one.
+    Resumed,
+    /// The same, and the first requests go within the handshake (0-RTT).
+    Early,
+    /// The connections themselves: they stand open.
+    Open,
+}
+
+impl Temperature {
+    /// The name in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cold => "cold",
+            Self::Resumed => "resumed",
+            Self::Early => "early",
+            Self::Open => "open",
+        }
+    }
+
+    /// Whether sessions of an earlier visit are resumed.
+    pub fn resumes(self) -> bool {
+        matches!(self, Self::Resumed | Self::Early)
+    }
+
+    fn is_default(&self) -> bool {
+        *self == Self::default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The TOML form of an experiment. Every field that can be wrong keeps its position; what is right, `read` knows.
 
-use super::contender::{CongestionControl, Negotiation, Priorities, Terms, Transport};
+use super::contender::{CongestionControl, Negotiation, Priorities, Temperature, Terms, Transport};
 use super::download::Processes;
 use super::fast::Fast;
 use super::one_or_table::{RequestsField, RequestsSchema, ServerField};
@@ -127,6 +127,10 @@ pub(super) struct SettingsFile {
     /// Whether TLS sessions are taken up again by a later connection (default true).
     #[schemars(with = "Option<bool>")]
     pub(super) resumption: Option<Spanned<bool>>,
+    /// What is left of an earlier visit when the work begins: "cold" (default), "resumed", "early" (0-RTT) or "open";
+    /// wirelap's own client alone.
+    #[schemars(with = "Option<Temperature>")]
+    pub(super) temperature: Option<Spanned<Temperature>>,
     /// Whether the client knows beforehand what the server speaks (default "known").
     #[schemars(with = "Option<Negotiation>")]
     pub(super) negotiation: Option<Spanned<Negotiation>>,

@@ -25,8 +25,8 @@ mod workload;
 
 pub use calls::{CallsWorkload, OwnRequests, Pattern, RequestSource, ServerTime};
 pub use contender::{
-    ClientSubject, CongestionControl, Contender, Negotiation, Priorities, Settings, Terms, Tls,
-    Transport,
+    ClientSubject, CongestionControl, Contender, Negotiation, Priorities, Settings, Temperature,
+    Terms, Tls, Transport,
 };
 pub use download::{DownloadWorkload, Processes};
 pub use echo::{EchoPattern, EchoWorkload};

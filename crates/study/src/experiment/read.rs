@@ -7,7 +7,7 @@ mod stream;
 mod workloads;
 
 use super::contender::{
-    ClientSubject, Contender, Negotiation, Priorities, Settings, Terms, Tls, Transport,
+    ClientSubject, Contender, Negotiation, Priorities, Settings, Temperature, Terms, Tls, Transport,
 };
 use super::fast::Fast;
 use super::file::{
@@ -132,13 +132,14 @@ impl Reader<'_> {
     pub(super) fn contender(&self, file: ContenderFile) -> Result<Contender, ExperimentError> {
         let transport = *file.transport.get_ref();
         let usual = Settings::usual(transport);
-        let given = file.settings;
         let tls = match file.tls {
             TlsFile::Auto => transport.usual_tls(),
             TlsFile::None => Tls::None,
             TlsFile::V1_2 => Tls::V1_2,
             TlsFile::V1_3 => Tls::V1_3,
         };
+        let temperature = self.temperature(&file, tls)?;
+        let given = file.settings;
         if tls == Tls::None {
             self.nothing_of_tls(&given)?;
         }
@@ -154,6 +155,7 @@ impl Reader<'_> {
         let settings = Settings {
             keep_alive: given.keep_alive.map_or(usual.keep_alive, Spanned::into_inner),
             resumption: given.resumption.map_or(usual.resumption, Spanned::into_inner),
+            temperature,
             negotiation: given.negotiation.map_or(usual.negotiation, Spanned::into_inner),
             connections: self
                 .count("connections", &given.connections, MOST_CONNECTIONS)?
@@ -224,6 +226,32 @@ impl Reader<'_> {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Only wirelap's own client can be told what it remembers, and a server must agree to early data.
+    fn temperature(&self, file: &ContenderFile, tls: Tls) -> Result<Temperature, ExperimentError> {
+        let given = &file.settings;
+        let Some(field) = &given.temperature else { return Ok(Temperature::Cold) };
+        let asked = *field.get_ref();
+        let resumes_nothing = given.resumption.as_ref().is_some_and(|own| !*own.get_ref());
+        let negotiates =
+            given.negotiation.as_ref().is_some_and(|own| *own.get_ref() == Negotiation::Alpn);
+        let fault = match asked {
+            Temperature::Cold => return Ok(asked),
+            _ if file.client.is_some() => "a `temperature` needs wirelap's own client",
+            _ if *file.transport.get_ref() == Transport::WebSocket => {
+                "a `temperature` is for HTTP: a WebSocket is opened by its first message"
+            }
+            Temperature::Open => return Ok(asked),
+            _ if tls == Tls::None => "sessions are TLS's, and this contender has none",
+            _ if resumes_nothing => "`resumption` is false, and this `temperature` needs sessions",
+            Temperature::Resumed => return Ok(asked),
+            _ if tls != Tls::V1_3 => "early data needs TLS 1.3",
+            _ if is_foreign(&file.server) => "early data needs wirelap's own server",
+            _ if negotiates => "early data needs `negotiation = \"known\"`: it is sent before ALPN",
+            Temperature::Early => return Ok(asked),
+        };
+        Err(self.fault(field.span(), fault))
     }
 
     /// Other people's programs ask for it in ways of their own, or not at all.

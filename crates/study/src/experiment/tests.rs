@@ -362,3 +362,41 @@ fn priorities_are_of_the_origin_and_of_transports_that_multiplex() {
     let unknown = refused(with("h2", "settings = { priorities = \"lifo\" }"));
     assert!(unknown.contains("round-robin"), "{unknown}");
 }
+
+#[test]
+fn a_temperature_is_read_where_a_contender_can_have_it() {
+    let read = |contender: &str| -> Result<Temperature, String> {
+        let toml = format!(
+            "name = \"t\"\ntitle = \"\"\nquestion = \"\"\nbaseline = \"c\"\n[[workloads]]\nkind = \"page\"\n\
+             images = 1\nbytes = 10\n[[contenders]]\nname = \"c\"\n{contender}\n[[links]]\nname = \"lan\"\n"
+        );
+        let experiment: Result<Experiment, _> = toml.parse();
+        experiment
+            .map(|experiment| experiment.contenders[0].settings.temperature)
+            .map_err(|error| error.to_string())
+    };
+    let h2 = |more: &str| read(&format!("transport = \"h2\"\n{more}"));
+    assert_eq!(h2(""), Ok(Temperature::Cold));
+    for (name, temperature) in [
+        ("cold", Temperature::Cold),
+        ("resumed", Temperature::Resumed),
+        ("early", Temperature::Early),
+        ("open", Temperature::Open),
+    ] {
+        assert_eq!(h2(&format!("settings = {{ temperature = \"{name}\" }}")), Ok(temperature));
+        assert_eq!(temperature.name(), name);
+    }
+    for (contender, words) in [
+        ("tls = \"none\"\nsettings = { temperature = \"resumed\" }", "sessions are TLS's"),
+        ("tls = \"1.2\"\nsettings = { temperature = \"early\" }", "TLS 1.3"),
+        ("settings = { temperature = \"early\", resumption = false }", "`resumption` is false"),
+        ("settings = { temperature = \"early\", negotiation = \"alpn\" }", "known"),
+        ("client = \"curl\"\nsettings = { temperature = \"open\" }", "own client"),
+        ("server = \"nginx\"\nsettings = { temperature = \"early\" }", "own server"),
+    ] {
+        let refused = h2(contender).unwrap_err();
+        assert!(refused.contains(words), "{contender}: {refused}");
+    }
+    let clear = "tls = \"none\"\nsettings = { temperature = \"open\" }";
+    assert_eq!(h2(clear), Ok(Temperature::Open));
+}

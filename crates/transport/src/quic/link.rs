@@ -3,10 +3,12 @@
 
 use super::clock::{from_std, to_std};
 use super::congestion::LossBased;
+use super::memory::ServerMemory;
 use super::socket::{QuicHandle, QuicInput, datagram_transmit};
 use crate::status::Traffic;
 use bytes::Bytes;
 use endpoint::DatagramTransmit;
+use proto::h3::PeerSettings;
 use quinn_proto::{Connection, ConnectionHandle, Dir, Event, StreamId, VarInt, WriteError};
 use secure::QuicHandshake;
 use std::fmt;
@@ -18,6 +20,8 @@ use unit::Instant;
 pub struct Link {
     pub(super) handle: ConnectionHandle,
     pub(super) quic: Connection,
+    /// Client: whom it connects to.
+    pub(super) server: Option<RememberedServer>,
     /// At least so many bytes of streams were handed over but are in no datagram yet.
     waiting: u64,
     /// When the pacer lets out a batch again. None where it does not keep anything back.
@@ -33,6 +37,25 @@ pub struct QuicFacts {
     pub congestion_window: u64,
     /// Bytes of a datagram at most.
     pub datagram_size: u16,
+}
+
+/// A server, and what is kept of it.
+pub(super) struct RememberedServer {
+    memory: ServerMemory,
+    name: String,
+    /// Whether this connection has told its settings.
+    is_told: bool,
+}
+
+impl RememberedServer {
+    pub(super) fn new(memory: &ServerMemory, name: &str) -> Self {
+        Self { memory: memory.clone(), name: name.to_owned(), is_told: false }
+    }
+
+    /// Its settings, from an earlier connection.
+    pub(super) fn settings(&self) -> Option<PeerSettings> {
+        self.memory.settings_of(&self.name)
+    }
 }
 
 /// What arrived of a stream.
@@ -62,7 +85,7 @@ pub(super) enum Taken {
 
 impl Link {
     pub(super) fn new(handle: ConnectionHandle, quic: Connection) -> Self {
-        Self { handle, quic, waiting: 0, resume_at: None }
+        Self { handle, quic, server: None, waiting: 0, resume_at: None }
     }
 
     /// Its place at its socket.
@@ -252,6 +275,27 @@ impl Link {
     /// Whether it was closed, by either side.
     pub(super) fn is_closed(&self) -> bool {
         self.quic.is_closed()
+    }
+
+    /// Whether the handshake is not over.
+    pub(super) fn is_handshaking(&self) -> bool {
+        self.quic.is_handshaking()
+    }
+
+    /// Whether there are keys for early data (0-RTT).
+    pub(super) fn has_early_data(&self) -> bool {
+        self.quic.has_0rtt()
+    }
+
+    /// Client: keeps the server's settings, once they are known.
+    pub(super) fn remember(&mut self, settings: impl FnOnce() -> Option<PeerSettings>) {
+        if let Some(server) = &mut self.server
+            && !server.is_told
+            && let Some(settings) = settings()
+        {
+            server.is_told = true;
+            server.memory.remember(&server.name, settings);
+        }
     }
 
     /// What TLS says of the handshake.

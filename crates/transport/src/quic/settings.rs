@@ -1,6 +1,7 @@
 //! The settings of QUIC, for either role.
 
 use super::congestion::{CongestionController, Factory};
+use super::memory::ServerMemory;
 use quinn_proto::{
     AckFrequencyConfig, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TimeSource,
     TransportConfig, VarInt,
@@ -37,6 +38,8 @@ pub struct QuicSettings {
     pub idle_timeout: Duration,
     /// Whether a server has each client prove its address.
     pub address_validation: AddressValidation,
+    /// Client: what is kept of servers.
+    pub memory: ServerMemory,
     /// Where connection IDs come from; None for the system's randomness.
     pub seed: Option<Seed>,
 }
@@ -85,6 +88,7 @@ impl Default for QuicSettings {
             max_streams: 100,
             idle_timeout: Duration::from_secs(75),
             address_validation: AddressValidation::ByHandshake,
+            memory: ServerMemory::default(),
             seed: None,
         }
     }

@@ -17,7 +17,6 @@
 
 use crate::connection::{Connection, Event, Fin};
 use crate::error::Error;
-use crate::h3::PeerSettings;
 use crate::stream_id::StreamId;
 use bytes::Bytes;
 use endpoint::SendBuf;
@@ -171,11 +170,6 @@ pub trait MultiplexedConnection: Connection {
         out: &mut SendBuf,
         limit: usize,
     ) -> Option<StreamTransmit>;
-
-    /// Client: the SETTINGS of an HTTP/3 server, once they have come. They hold for the early data of later connections.
-    fn peer_settings(&self) -> Option<PeerSettings> {
-        None
-    }
 
     /// A datagram to send.
     fn poll_datagram(&mut self) -> Option<Bytes>;

@@ -83,9 +83,16 @@ pub trait ClientByteStream: ClientConnection + ByteStreamConnection {}
 impl<M: ClientConnection + ByteStreamConnection> ClientByteStream for M {}
 
 /// The machine of a client's connection over QUIC.
-pub trait ClientMultiplexed: ClientConnection + MultiplexedConnection {}
+pub trait ClientMultiplexed: ClientConnection + MultiplexedConnection {
+    /// The server's SETTINGS, once they have come. They hold for the early data of later connections.
+    fn peer_settings(&self) -> Option<PeerSettings>;
+}
 
-impl<M: ClientConnection + MultiplexedConnection> ClientMultiplexed for M {}
+impl ClientMultiplexed for h3::Client {
+    fn peer_settings(&self) -> Option<PeerSettings> {
+        self.peer_settings()
+    }
+}
 
 /// The client's role.
 #[derive(Debug)]
@@ -161,6 +168,10 @@ impl QuicRole for Client {
         remembered: Option<PeerSettings>,
     ) -> Option<Box<Self::Multiplexed>> {
         protocol.client_over_quic(now, &self.settings, remembered, self.tracer.clone())
+    }
+
+    fn peer_settings(machine: &Self::Multiplexed) -> Option<PeerSettings> {
+        machine.peer_settings()
     }
 
     fn over_quic(machine: &Self::Multiplexed) -> &Self::Machine {

@@ -115,6 +115,11 @@ pub trait QuicRole: Role {
         remembered: Option<PeerSettings>,
     ) -> Option<Box<Self::Multiplexed>>;
 
+    /// Client: the server's SETTINGS, once they have come, to be kept for later connections.
+    fn peer_settings(_machine: &Self::Multiplexed) -> Option<PeerSettings> {
+        None
+    }
+
     /// What the application sees of a machine.
     fn over_quic(machine: &Self::Multiplexed) -> &Self::Machine;
 

@@ -219,10 +219,6 @@ macro_rules! impl_role {
                 self.session.poll_stream_transmit(now, out, limit)
             }
 
-            fn peer_settings(&self) -> Option<PeerSettings> {
-                self.session.peer
-            }
-
             fn poll_datagram(&mut self) -> Option<Bytes> {
                 self.session.datagrams_out.pop_front()
             }

@@ -288,7 +288,7 @@ impl<R: QuicRole> QuicConnection<R> {
         }
         self.drain_events(now, handler);
         if let Stage::Ready { machine, .. } = &self.stage {
-            self.link.remember(|| machine.peer_settings());
+            self.link.remember(|| R::peer_settings(machine));
         }
         taken
     }

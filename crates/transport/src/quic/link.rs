@@ -115,6 +115,7 @@ impl Link {
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         self.quic.handle_timeout(to_std(now));
+        self.resume_at = self.resume_at.filter(|at| now < *at);
     }
 
     pub(super) fn poll_timeout(&mut self) -> Option<Instant> {

@@ -157,15 +157,18 @@ impl Link {
 
     /// How long quinn-proto's pacer needs to let out what waits, one batch of `max` datagrams at most. It would let out
     /// each datagram as soon as there is credit for it, and a system call for each costs far more than its bytes. None
-    /// where nothing waits, or the congestion window keeps it back.
+    /// where nothing waits, the congestion window keeps it back, or the path is slow.
     fn gathering_time(&self, max: usize) -> Option<Duration> {
         let mtu = u64::from(self.quic.current_mtu());
         if self.waiting == 0 || self.controller()?.allowance() < mtu {
             return None;
         }
         let window = self.quic.congestion_state().window().max(mtu);
-        let batch = self.waiting.min(mtu * max as u64);
-        Some(self.quic.rtt().mul_f64(batch as f64 / (PACER_GAIN * window as f64)))
+        let time_of =
+            |bytes: u64| self.quic.rtt().mul_f64(bytes as f64 / (PACER_GAIN * window as f64));
+        // On a slow path there is no batch to gather.
+        let is_worth = time_of(LEAST_GATHERED * mtu) <= LONGEST_GATHERING;
+        is_worth.then(|| time_of(self.waiting.min(mtu * max as u64)))
     }
 
     /// The datagrams of a batch at most: the kernel takes no more than one largest datagram's bytes.
@@ -332,6 +335,9 @@ const PACER_INTERVAL: u128 = 2_000_000;
 
 /// quinn-proto's pacer lets out so many congestion windows a round trip (RFC 9002 §7.7).
 const PACER_GAIN: f64 = 1.25;
+
+/// Datagrams that are worth waiting for.
+const LEAST_GATHERED: u64 = 4;
 
 /// What waits behind the pacer is held together for this long at most: acknowledgements wait with it.
 const LONGEST_GATHERING: Duration = Duration::from_micros(500);

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use study::experiment::Experiment;
 use study::gate::{Gate, GateOutcome, GateResult, first_of, outcome_of};
 use study::result::RunResult;
 use toml::{Table, Value};
@@ -60,6 +61,9 @@ impl Plan {
             .map_err(|error| error::file(format!("reading the experiment {name}"), &error))?;
         let table: Table =
             text.parse().map_err(|error| CliError::misuse(format!("{name}: {error}")))?;
+        if let Err(error) = text.parse::<Experiment>() {
+            return Err(CliError::misuse(format!("{name}, {error}")));
+        }
         let contenders = table.get("contenders").and_then(Value::as_array);
         let names: Vec<&str> = contenders
             .into_iter()

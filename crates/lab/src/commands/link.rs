@@ -185,10 +185,10 @@ impl<'a> Kept<'a> {
 
 /// In what the link did not keep its word, where a trial over it would not count either.
 fn doubt(counters: &LinkCounters) -> Option<String> {
-    let late = counters.lateness.max();
+    let late_ms = counters.lateness.max().as_secs_f64() * 1e3;
     match counters.unplanned() {
-        0 if late.as_secs_f64() * 1e3 > LATE_MS => {
-            Some(format!("the machine was busy, and a packet left {late:?} after its time"))
+        0 if late_ms > LATE_MS => {
+            Some(format!("the machine was busy, and a packet left {late_ms:.1} ms after its time"))
         }
         0 => None,
         dropped => Some(format!("the kernel dropped {dropped} packets that the link did not")),

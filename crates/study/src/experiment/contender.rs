@@ -58,12 +58,13 @@ impl Contender {
         }
     }
 
-    /// It as one of `contenders`: beside HTTP/3, TCP is paced as QUIC is.
+    /// It as one of `contenders`: beside HTTP/3 on equal terms, TCP is paced as QUIC is.
     pub fn among(&self, contenders: &[Self]) -> Self {
         let mut own = self.clone();
-        let has_http3 = contenders.iter().any(|other| other.transport == Transport::H3);
-        let is_equal = own.settings.terms == Terms::Equal && own.transport != Transport::H3;
-        own.settings.pacing |= has_http3 && is_equal;
+        let is_equal = |one: &Self| one.settings.terms == Terms::Equal;
+        let is_quic = |one: &Self| one.transport == Transport::H3;
+        let has_equal_quic = contenders.iter().any(|other| is_quic(other) && is_equal(other));
+        own.settings.pacing |= has_equal_quic && is_equal(self) && !is_quic(self);
         own
     }
 

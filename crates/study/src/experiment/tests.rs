@@ -57,6 +57,12 @@ fn tcp_is_paced_beside_http3_unless_it_is_to_be_as_shipped() {
     assert!(paced(&quick.contenders, "h2") && paced(&quick.contenders, "h1"));
     assert!(!paced(&quick.contenders, "h3"), "QUIC paces by itself");
     assert!(!paced(&quick.contenders[..3], "h2"), "nothing to be equal to");
+    for one in builtin().iter().filter(|one| one.toml.contains("published = ")) {
+        let published: Experiment = one.toml.parse().unwrap();
+        let names = published.contenders.iter().map(|contender| contender.name.as_str());
+        let paced: Vec<_> = names.filter(|name| paced(&published.contenders, name)).collect();
+        assert!(paced.is_empty(), "{}: {paced:?} were not paced then", one.name);
+    }
     let mut as_shipped = quick.contenders;
     as_shipped[2].settings.terms = Terms::AsShipped;
     assert!(!paced(&as_shipped, "h2") && paced(&as_shipped, "h1"));

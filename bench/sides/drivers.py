@@ -53,12 +53,29 @@ def wrk(url, core, server, row):
 
 
 def h2load(url, core, server, row):
-    command = ["h2load", "-t1", f"-c{row.connections}", f"-m{row.streams}", "-D", str(row.seconds), url]
+    return h2load_by(["h2load"], url, core, server, row)
+
+
+def h2load_by(program, url, core, server, row):
+    command = program + ["-t1", f"-c{row.connections}", f"-m{row.streams}", "-D", str(row.seconds), url]
     said, figures = run(command, core, server, row.seconds)
     done = number(r"(\d+) succeeded", said, "h2load")
     if number(r"(\d+) 2xx", said, "h2load") < done or not done:
         raise Failed(f"h2load: {said.strip()[-300:]}")
     return figures | {"requests": done}
+
+
+def h2load_h3(url, core, server, row):
+    """That of the Debian sid root, which has QUIC behind it."""
+    if not os.path.exists(os.path.join(servers.SID, "usr/local/bin/h2load-h3")):
+        raise servers.Missing("h2load with HTTP/3 could not be built in the Debian sid root (bench/programs/h2load-h3.sh)")
+    program = servers.in_root() + ["/usr/local/bin/h2load-h3", "--alpn-list=h3"]
+    return h2load_by(program, url, core, server, row)
+
+
+def load_h3(url, core, server, row):
+    flags = ["-c", str(row.connections), "-m", str(row.streams), "-d", f"{row.seconds}s", "--http3", url]
+    return engine(row, core, server, flags)[1]
 
 
 def echoes(url, core, server, row):

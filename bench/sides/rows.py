@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from . import drivers, servers
 
 SMALL, MIDDLE, LARGE = "13B", "100kB", "10MB"
-SIZES = {SMALL: 13, MIDDLE: 100_000, LARGE: 10_000_000}
+SIZES = {SMALL: 13, "1kB": 1_000, MIDDLE: 100_000, LARGE: 10_000_000}
 
 # The servers that serve files, wirelap's own first.
 FILES = {"wirelap": servers.wirelap, "nginx": servers.nginx, "h2o": servers.h2o,
@@ -45,6 +45,8 @@ class Row:
     side: str = "server"
     # A subset that shows within seconds that everything works.
     quick: bool = False
+    # Runs where loopback has Ethernet's MTU. Its own would let QUIC send datagrams that no path takes.
+    small_mtu: bool = False
     # Set by the run.
     seconds: int = 2
     wirelap: str = field(default="", repr=False)
@@ -84,6 +86,7 @@ def every():
         rows.append(Row(f"floor-{connections}", f"HTTP/1.1 clear, 13 bytes, connections: {connections}",
                         served(("wirelap", "floor"), drivers.wrk), [Demand(0.8, ("floor",))], connections=connections))
     rows += engine()
+    rows += http3()
     rows += backends(rows)
     return rows
 
@@ -100,6 +103,29 @@ def backends(rows):
         # What is the default, io_uring where the kernel has it, is the better one.
         yield replace(row, name=f"reactor-{name}", work=f"the default reactor beside epoll: {row.work}",
                       contenders=contenders, demands=[Demand(1.0, ("wirelap-epoll",))], quick=False)
+
+
+def http3():
+    """HTTP/3: h2load with QUIC as the driver, and the load engine beside it."""
+    peers = {"nginx": (servers.nginx_h3, drivers.h2load_h3), "haproxy": (servers.haproxy_h3, drivers.h2load_h3),
+             "caddy": (servers.caddy_h3, drivers.h2load_h3)}
+    own = {"wirelap": (servers.wirelap_h3, drivers.h2load_h3)}
+    common = {"scheme": "https", "port": "https", "small_mtu": True}
+    for file, connections, streams, demands in (
+            (SMALL, 32, 32, [Demand(3.0, ("nginx",)), Demand(4.0, ("haproxy",)), Demand(25.0, ("caddy",))]),
+            (SMALL, 64, 1, [Demand(1.2, ("nginx",))]),
+            ("1kB", 50, 10, [Demand(1.6, ("nginx",))]),
+            (MIDDLE, 8, 8, [Demand(1.5, ("nginx",)), Demand(1.15, ("haproxy",))]),
+            (LARGE, 4, 1, [Demand(1.5, ("nginx",))])):
+        yield Row(f"h3-{file}-{connections}x{streams}", f"h3, {file}, {connections} connections x {streams} streams", own | peers,
+                  demands, file=file, connections=connections, streams=streams, **common)
+    over_tls = {"wirelap-h2": (servers.wirelap, drivers.h2load)}
+    for file, connections, streams, factor in ((SMALL, 32, 32, 1 / 2), (MIDDLE, 8, 8, 1 / 1.6)):
+        yield Row(f"h3-of-h2-{file}", f"our h3 beside our h2 over TLS, {file}, {connections} connections x {streams} streams",
+                  own | over_tls, [Demand(factor, ("wirelap-h2",))], file=file, connections=connections, streams=streams, **common)
+    drive = {"wirelap load": (servers.wirelap_h3, drivers.load_h3), "h2load": (servers.wirelap_h3, drivers.h2load_h3)}
+    yield Row("load-h3", "load engine, h3, 32 connections x 32 streams", drive, [Demand(1.5, ("h2load",))], connections=32,
+              streams=32, side="client", **common)
 
 
 def engine():

@@ -30,6 +30,11 @@ def sid_root():
     return os.path.exists(os.path.join(SID, "usr/sbin/nginx")) and not os.path.exists(os.path.join(SID, "debootstrap"))
 
 
+def in_root():
+    """What a command within the root begins with."""
+    return ["chroot", SID] if os.geteuid() == 0 else ["unshare", "-r", "chroot", SID]
+
+
 class Silent(Missing):
     """The server was started and does not listen."""
 
@@ -64,8 +69,7 @@ class Spot:
     def of(self, program):
         """The command of a program, of the root where there is one, and what it calls this folder."""
         if self.root:
-            prefix = ["chroot", SID] if os.geteuid() == 0 else ["unshare", "-r", "chroot", SID]
-            return prefix + [program], self.folder[len(SID):]
+            return in_root() + [program], self.folder[len(SID):]
         found = shutil.which(program)
         if not found:
             raise Missing(f"{program} is not there: ./peers install")
@@ -166,6 +170,13 @@ def wirelap_epoll(spot, core, options):
     return wirelap(spot, core, options, "wirelap-epoll", ("--reactor", "epoll"))
 
 
+def wirelap_h3(spot, core, options):
+    port = place.free_port()
+    return Server("wirelap", [
+        options.wirelap, "serve", "--threads", "1", "--listen-tls", f"127.0.0.1:{port}", "--listen-quic", f"127.0.0.1:{port}",
+        "--cert", spot.cert, "--key", spot.key, spot.www], {"https": port}, core)
+
+
 def floor(spot, core, options, name="floor"):
     program = built(name)
     port = place.free_port()
@@ -183,7 +194,18 @@ def stalling(_spot, core, _options):
 
 
 def nginx(spot, core, _options):
+    return nginx_with(spot, core, both_ports(), "")
+
+
+def nginx_h3(spot, core, _options):
+    """The same, over UDP too. Few requests of a kept connection are the default over every protocol."""
+    of_root("nginx")
     ports = both_ports()
+    return nginx_with(spot, core, ports, (
+        f"listen 127.0.0.1:{ports['https']} quic reuseport; http3 on; quic_gso on; http3_max_concurrent_streams 256;"))
+
+
+def nginx_with(spot, core, ports, of_quic):
     command, see = spot.of("nginx")
     user = "user root;" if os.geteuid() == 0 and not spot.root else ""
     temporary = " ".join(f"{kind}_temp_path {see}/{kind};"
@@ -200,7 +222,7 @@ def nginx(spot, core, _options):
         f"keepalive_timeout 600; open_file_cache max=1000; http2_max_concurrent_streams 256; {temporary}\n"
         f"types {{ }} default_type text/plain;\n"
         f"server {{ listen 127.0.0.1:{ports['http']} backlog=4096; {more}\n"
-        f"listen 127.0.0.1:{ports['https']} ssl{word}; {line}\n"
+        f"listen 127.0.0.1:{ports['https']} ssl{word}; {line} {of_quic}\n"
         f"ssl_certificate {see}/cert.pem; ssl_certificate_key {see}/key.pem; root {see}/www; }} }}\n"))
     return Server("nginx", command + ["-c", f"{see}/nginx.conf"], ports, core)
 
@@ -219,19 +241,34 @@ def h2o(spot, core, _options):
     return Server("h2o", ["h2o", "-c", config], ports, core)
 
 
-def caddy(spot, core, _options):
+def caddy(spot, core, _options, protocols="h1 h2 h2c"):
     ports = both_ports()
     command, see = spot.of("caddy")
     spot.write("Caddyfile", (
         "{\n admin off\n auto_https off\n"
-        " servers {\n  protocols h1 h2 h2c\n }\n log {\n  output discard\n }\n}\n"
+        f" servers {{\n  protocols {protocols}\n }}\n log {{\n  output discard\n }}\n}}\n"
         f"http://127.0.0.1:{ports['http']} {{\n root * {see}/www\n file_server\n}}\n"
         f"https://127.0.0.1:{ports['https']} {{\n tls {see}/cert.pem {see}/key.pem\n root * {see}/www\n file_server\n}}\n"))
     return Server("caddy", ["env", "GOMAXPROCS=1", f"HOME={see}"] + command
                   + ["run", "--config", f"{see}/Caddyfile", "--adapter", "caddyfile"], ports, core)
 
 
-def haproxy(spot, core, options):
+def caddy_h3(spot, core, options):
+    of_root("caddy")
+    return caddy(spot, core, options, "h1 h2 h3")
+
+
+def haproxy_h3(spot, core, options):
+    of_root("haproxy")
+    return haproxy(spot, core, options, " bind quic4@127.0.0.1:{https} ssl crt {see}/both.pem alpn h3\n")
+
+
+def of_root(name):
+    if not sid_root():
+        raise Missing(f"{name} with HTTP/3 is in the Debian sid root alone, and there is none: install debootstrap")
+
+
+def haproxy(spot, core, options, of_quic=""):
     length = os.path.getsize(os.path.join(spot.www, options.floor_file))
     if length > 100_000:
         raise Missing("haproxy answers with a file from one of its buffers, and this one is larger than any that it is fair to give it")
@@ -245,7 +282,8 @@ def haproxy(spot, core, options):
         "defaults\n mode http\n timeout client 600s\n timeout connect 5s\n timeout server 600s\n"
         f"frontend clear\n bind 127.0.0.1:{ports['http']}\n{answer}"
         f"frontend prior\n bind 127.0.0.1:{ports['h2c']} proto h2\n{answer}"
-        f"frontend tls\n bind 127.0.0.1:{ports['https']} ssl crt {see}/both.pem alpn h2,http/1.1\n{answer}"))
+        f"frontend tls\n bind 127.0.0.1:{ports['https']} ssl crt {see}/both.pem alpn h2,http/1.1\n"
+        + of_quic.format(https=ports["https"], see=see) + answer))
     return Server("haproxy", command + ["-db", "-q", "-f", f"{see}/haproxy.cfg"], ports, core)
 
 

@@ -1,6 +1,6 @@
 //! Which programs take processor time, read from /proc (proc(5)).
 
-use crate::machine::CpuTimes;
+use crate::clock::TICK;
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
@@ -50,7 +50,7 @@ impl Process {
         // From the state on, which is the third field, utime is the 12th and stime the 13th.
         let mut ticks = fields.split_whitespace().skip(11).map(str::parse::<u32>);
         let mut next = || ticks.next()?.ok();
-        Some(Self { name: name.to_owned(), time: CpuTimes::TICK * (next()? + next()?) })
+        Some(Self { name: name.to_owned(), time: TICK * (next()? + next()?) })
     }
 }
 

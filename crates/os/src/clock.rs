@@ -4,6 +4,9 @@
 use std::time::Duration;
 use unit::Instant;
 
+/// The unit of processor time in /proc/stat and /proc/PID/stat: USER_HZ is 100 wherever wirelap runs.
+pub const TICK: Duration = Duration::from_millis(10);
+
 /// Now, on CLOCK_MONOTONIC.
 pub fn now() -> Instant {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };

@@ -1,5 +1,6 @@
 //! Processor time of the whole machine, for all programs, from /proc (proc(5), Documentation/accounting/psi).
 
+use crate::clock::TICK;
 use crate::process::CpuSet;
 use std::fs;
 use std::time::Duration;
@@ -24,9 +25,6 @@ pub fn cpu_pressure() -> Option<Duration> {
 }
 
 impl CpuTimes {
-    /// The unit of /proc/stat and of /proc/PID/stat: USER_HZ is 100 wherever wirelap runs.
-    pub const TICK: Duration = Duration::from_millis(10);
-
     /// The values so far of these CPUs; None where the kernel does not tell.
     pub fn read(cpus: &CpuSet) -> Option<Self> {
         Self::parse(&fs::read_to_string("/proc/stat").ok()?, cpus)
@@ -73,7 +71,7 @@ impl CpuTimes {
         let ticks: Vec<u32> = fields.map(str::parse).collect::<Result<_, _>>().ok()?;
         // Guests' time, from the ninth field on, is included in user time already.
         let [user, nice, system, idle, waiting, hard, soft, stolen] = *ticks.first_chunk()?;
-        let time = |ticks: &[u32]| ticks.iter().map(|ticks| Self::TICK * *ticks).sum();
+        let time = |ticks: &[u32]| ticks.iter().map(|ticks| TICK * *ticks).sum();
         Some(Self {
             busy: time(&[user, nice, system]),
             idle: time(&[idle, waiting]),

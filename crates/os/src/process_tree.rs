@@ -1,6 +1,6 @@
 //! Processor time and memory of a process and of everything that it started, read from /proc while they run.
 
-use crate::machine::CpuTimes;
+use crate::clock::TICK;
 use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub fn cpu_time(root: u32) -> Option<Duration> {
             break;
         }
     }
-    Some(CpuTimes::TICK * ticks)
+    Some(TICK * ticks)
 }
 
 fn tree_ticks(root: u32) -> Option<u32> {

@@ -3,6 +3,7 @@
 
 use crate::trial::job::TrialOrder;
 use crate::trial::observed::{ClientReport, Ends, ServerCpu};
+use os::clock;
 use os::error::Os;
 use os::machine::{CpuTimes, cpu_pressure};
 use os::net::{LinkCounters, Topology};
@@ -65,7 +66,7 @@ impl MachineWatch {
             .times
             .zip(CpuTimes::read(&CpuSet::of_process(self.run_by)))
             .map(|(before, now)| now.since(before));
-        let times = times.filter(|times| times.all() >= CpuTimes::TICK * LEAST_TICKS);
+        let times = times.filter(|times| times.all() >= clock::TICK * LEAST_TICKS);
         let own = self.own.zip(os::process_tree::cpu_time(self.run_by));
         let own = own.map(|(before, now)| now.saturating_sub(before));
         Ok(MachineFigures {

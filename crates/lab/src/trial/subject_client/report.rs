@@ -7,7 +7,7 @@ use crate::trial::job::NearReport;
 use crate::trial::observed::end_use;
 use crate::trial::outcome::failed;
 use crate::trial::own_calls::wrong_status;
-use os::machine::CpuTimes;
+use os::clock;
 use os::process::Counter;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -372,7 +372,7 @@ fn busy(processes: &[ProcessRun]) -> Option<f64> {
         span += process.ended.since(ready_at(process));
     }
     let by_ticks = processes.iter().any(|process| process.usage.counted_by == Counter::Wait4);
-    let least = if by_ticks { CpuTimes::TICK * LEAST_TICKS } else { CpuTimes::TICK };
+    let least = if by_ticks { clock::TICK * LEAST_TICKS } else { clock::TICK };
     (span >= least).then(|| cpu_ms / (span.as_secs_f64() * 1e3))
 }
 

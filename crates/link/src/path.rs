@@ -100,6 +100,7 @@ impl Path {
     }
 
     /// A packet arrives: its number, its time, and whether it is lost behind the bottleneck, if it comes there.
+    #[inline]
     pub(crate) fn arrive(&mut self, now: Instant) -> Arrival {
         let index = self.packets;
         self.packets += 1;
@@ -109,6 +110,7 @@ impl Path {
     }
 
     /// Why a packet does not even come to the queue.
+    #[inline]
     pub(crate) fn refuse(&mut self, at: Instant, header: PacketHeader) -> Option<Fate> {
         if header.is_unmapped {
             return Some(Fate::Blocked);
@@ -129,6 +131,7 @@ impl Path {
     }
 
     /// The way of a packet through a drop-tail queue and what is behind it.
+    #[inline]
     pub(crate) fn pass(&mut self, arrival: Arrival, length: ByteSize) -> Outcome {
         match self.pass_bottleneck(arrival.at, length) {
             Some(slot) => self.leave_bottleneck(arrival, slot.depart),
@@ -137,6 +140,7 @@ impl Path {
     }
 
     /// The way of a packet behind the bottleneck.
+    #[inline]
     pub(crate) fn leave_bottleneck(&mut self, arrival: Arrival, depart: Instant) -> Outcome {
         if arrival.is_lost {
             return Outcome::Dropped(Fate::Lost);
@@ -202,6 +206,7 @@ impl Path {
         idle_at
     }
 
+    #[inline]
     fn pass_bottleneck(&mut self, arrival: Instant, length: ByteSize) -> Option<Slot> {
         let Some(limit) = self.limit else { return Some(self.service.serve(arrival, length)) };
         let queued = self.queued_at(arrival);

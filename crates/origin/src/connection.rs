@@ -369,8 +369,7 @@ impl Connection {
     #[inline]
     fn patience(&self, limits: &Limits) -> Option<Instant> {
         if let Some(since) = self.draining {
-            let is_thinking = self.session.as_ref().is_some_and(Session::is_thinking);
-            return (!is_thinking).then(|| self.progress.max(since) + limits.drain_stall);
+            return self.patience_at_stop(since, limits);
         }
         let (since, span) = match &self.session {
             _ if self.transport.is_over() => (self.progress, limits.stall),
@@ -389,6 +388,12 @@ impl Connection {
             }
         };
         Some(since + span)
+    }
+
+    #[cold]
+    fn patience_at_stop(&self, since: Instant, limits: &Limits) -> Option<Instant> {
+        let is_thinking = self.session.as_ref().is_some_and(Session::is_thinking);
+        (!is_thinking).then(|| self.progress.max(since) + limits.drain_stall)
     }
 }
 

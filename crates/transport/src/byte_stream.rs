@@ -216,7 +216,7 @@ impl<R: Role> StreamConnection<R> {
         match &self.stage {
             Stage::Connecting => false,
             Stage::Ready(_, machine) if self.end != End::Failed => {
-                self.layer.wants_transmit() || self.layer.may_send() && machine.wants_transmit()
+                self.layer.wants_transmit() || machine.wants_transmit() && self.layer.may_send()
             }
             Stage::Opening(_) | Stage::Ready(..) => self.layer.wants_transmit(),
         }
@@ -437,6 +437,7 @@ impl<R: Role> StreamConnection<R> {
     }
 
     /// The connection was ready early: tells that the handshake is over, where it is. What was rejected TLS sends again.
+    #[cold]
     fn end_handshake(
         &mut self,
         now: Instant,

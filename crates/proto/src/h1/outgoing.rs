@@ -106,6 +106,7 @@ impl Outgoing {
     }
 
     /// Appends a head that another one follows.
+    #[inline]
     pub(super) fn put_interim(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let before = self.bytes.len();
         self.bytes.put_with(write);
@@ -113,6 +114,7 @@ impl Outgoing {
     }
 
     /// Appends the head; the body follows in `framing`, or there is none.
+    #[inline]
     pub(super) fn put_head(&mut self, framing: Option<Framing>, write: impl FnOnce(&mut Vec<u8>)) {
         self.put_interim(write);
         self.stage = framing.map_or(Stage::Whole, Stage::Body);

@@ -12,6 +12,7 @@ pub(super) struct PendingRequests {
 }
 
 impl PendingRequests {
+    #[inline]
     pub(super) fn insert(&mut self, stream: StreamId, request: PendingRequest) {
         if self.one.is_none() {
             self.one = Some((stream, request));

@@ -207,6 +207,7 @@ impl Server {
     }
 
     /// Moves on where nothing is left to do, and waits for what is next.
+    #[inline]
     pub(super) fn settle(&mut self, now: Instant) {
         let is_done = self.exchanges.is_empty() && matches!(self.receiving, Receiving::Nothing);
         if let Phase::Finishing { error, peer } = &mut self.phase

@@ -109,7 +109,6 @@ impl Layer {
 
     /// Whether the machine above may speak: there is no handshake, it is over, or early data may go.
     #[inline]
-    #[inline]
     pub fn may_send(&self) -> bool {
         match self {
             Self::Clear => true,

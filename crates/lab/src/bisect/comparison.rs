@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use study::experiment::Experiment;
 use study::gate::{Gate, GateOutcome, GateResult, first_of, outcome_of};
 use study::result::RunResult;
 use toml::{Table, Value};
@@ -33,6 +34,7 @@ pub(crate) struct Plan {
     /// The error of each comparison.
     pub(crate) error: f64,
     pub(crate) time_limit: Duration,
+    pub(crate) no_wait: bool,
     pub(crate) no_calibration: bool,
 }
 
@@ -60,6 +62,9 @@ impl Plan {
             .map_err(|error| error::file(format!("reading the experiment {name}"), &error))?;
         let table: Table =
             text.parse().map_err(|error| CliError::misuse(format!("{name}: {error}")))?;
+        if let Err(error) = text.parse::<Experiment>() {
+            return Err(CliError::misuse(format!("{name}, {error}")));
+        }
         let contenders = table.get("contenders").and_then(Value::as_array);
         let names: Vec<&str> = contenders
             .into_iter()
@@ -83,6 +88,7 @@ impl Plan {
             gate,
             error: 0.0,
             time_limit: Duration::ZERO,
+            no_wait: false,
             no_calibration: false,
         })
     }
@@ -171,6 +177,9 @@ impl Plan {
         command.args(["--gate", &format!("{CANDIDATE}/{GOOD} {}", self.gate)]);
         command.args(["--gate-error", &self.error.to_string()]);
         command.args(["--until-decided", &format!("{}s", self.time_limit.as_secs_f64())]);
+        if self.no_wait {
+            command.arg("--no-wait");
+        }
         if self.no_calibration {
             command.arg("--no-calibration");
         }

@@ -194,7 +194,7 @@ fn remedy(contender: &Contender, reason: &str) -> &'static str {
         }
         (Tls::None, _) => {
             "without TLS this protocol is for servers that know it beforehand, and few do: give the service's TLS port \
-             (https://), or a server in front of it that speaks TLS and h2"
+             (https://), or a server in front of it that speaks TLS and h2, or race without it: --contenders h1"
         }
         (Tls::V1_2 | Tls::V1_3, _) => {
             "check that the port speaks TLS in this version (`tls = \"1.2\"`, --tls-max 1.2), that its certificate holds the name asked for \

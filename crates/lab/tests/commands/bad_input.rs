@@ -69,7 +69,7 @@ fn numbers_out_of_range_are_refused_before_anything_is_made() {
 fn a_bad_experiment_is_pointed_at_by_line_and_column() {
     let bench = Bench::new();
     let right = experiment("lan", 2);
-    let cases: [(&str, &str, &[&str]); 12] = [
+    let cases: [(&str, &str, &[&str]); 13] = [
         (
             "\"h2\"\n[[links",
             "\"h22\"\n[[links",
@@ -81,7 +81,8 @@ fn a_bad_experiment_is_pointed_at_by_line_and_column() {
             "\"lann\"",
             &["line 18, column 8", "there is no link `lann`", "did you mean `lan`?"],
         ),
-        ("trials = 2", "trials = \"x\"", &["line 5, column 10", "expected u32"]),
+        ("trials = 2", "trials = \"x\"", &["line 5, column 10", "expected a whole number"]),
+        ("\"h2\"\n[[links", "\"h1\"\n[[links", &["did you mean `http/1.1`?"]),
         ("trials = 2", "trials = = 2", &["line 5, column 10", "trials = = 2\n"]),
         ("trials = 2", "trails = 2", &["line 5, column 1", "did you mean `trials`?"]),
         ("trials = 2", "trials = 4000000000", &["line 5, column 10", "at most 10000"]),

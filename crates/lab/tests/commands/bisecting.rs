@@ -138,6 +138,14 @@ fn a_bisection_that_cannot_be_is_refused_before_anything_runs() {
     bisect(&bench, "v9", "v4", "out").said(2, &["there is no commit `v9`"]);
     bisect(&bench, "v4", "v1", "out").said(2, &["is not before", "ancestor of BAD"]);
     bisect(&bench, "v4", "v4", "out").said(2, &["same commit"]);
+    bench.write("lab/app.toml", EXPERIMENT.replace("\"http/1.1\"", "\"h1\""));
+    let ran = bisect(&bench, "v1", "v4", "out");
+    ran.said(2, &["app.toml, line", "did you mean `http/1.1`?"]);
+    assert!(
+        !ran.out.contains("comparisons"),
+        "the user's own file is checked before any commit: {}",
+        ran.out
+    );
     bench.write("lab/app.toml", EXPERIMENT.replace("server = \"app\"\n", ""));
     assert!(!bench.path("out").exists());
     if trials_run_here() {

@@ -364,7 +364,10 @@ fn a_clear_service_without_h2_is_told_with_the_way_out() {
     let Some((service, port)) = python_service(&bench) else { return };
     let url = format!("http://127.0.0.1:{port}/items");
     let ran = bench.run(&["race", &url, "--contenders", "h1,h2", "--links", "4g", "--out", "none"]);
-    ran.said(2, &["h2 cannot ask the service at 127.0.0.1", "few do", "https://"]);
+    ran.said(
+        2,
+        &["h2 cannot ask the service at 127.0.0.1", "few do", "https://", "--contenders h1"],
+    );
     let https = format!("https://127.0.0.1:{port}/items");
     bench
         .run(&["race", &https, "-k", "--out", "none"])

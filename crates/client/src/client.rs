@@ -1,11 +1,13 @@
 //! The client: fetches wait in the pool, go out on connections, and end as records.
 //!
 //! This file handles fetches, `connections` opens and closes connections, `end_point` handles the driver's inputs,
-//! `events` handles events of the protocol machines, and `drained` decides when a response is complete. The one rule:
+//! `events` handles events of the protocol machines, `early` what may go within a handshake, and `drained` decides when a
+//! response is complete. The one rule:
 //! `pump` runs after every input, and starts everything that can be started.
 
 mod connections;
 mod drained;
+mod early;
 mod end_point;
 mod events;
 mod quic;
@@ -25,7 +27,7 @@ use quic::{QuicPorts, UDP_SOCKETS};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
-use transport::{ClientSettings, Protocol};
+use transport::{ClientSettings, Protocol, QuicFacts};
 use unit::Instant;
 
 /// An end point that does the work `W` over its own connections.
@@ -40,6 +42,7 @@ pub struct Client<W> {
     connections: Vec<Option<PooledConnection>>,
     free: Vec<usize>,
     quic: QuicPorts,
+    quic_facts: Option<QuicFacts>,
     fetches: BTreeMap<FetchId, Fetch>,
     wake: Wake,
     /// The index of the address in use, for origins that are not reached at their first one.
@@ -74,6 +77,7 @@ impl<W: Work> Client<W> {
             connections: Vec::new(),
             free: Vec::new(),
             quic: QuicPorts::default(),
+            quic_facts: None,
             fetches: BTreeMap::new(),
             wake: Wake::default(),
             detours: HashMap::new(),
@@ -86,6 +90,11 @@ impl<W: Work> Client<W> {
     /// The work, in its present state.
     pub fn work(&self) -> &W {
         &self.work
+    }
+
+    /// What the last connection over QUIC began to send by; None where there was none.
+    pub fn quic_facts(&self) -> Option<&QuicFacts> {
+        self.quic_facts.as_ref()
     }
 
     /// Returns the work.
@@ -164,6 +173,10 @@ impl<W: Work> Client<W> {
     fn send(&mut self, now: Instant, id: FetchId, connection: ConnectionId) {
         let Some(mut connection) = self.take(connection) else { return };
         if let Some(fetch) = self.fetches.get(&id) {
+            if connection.exchanges.is_early && !fetch.may_go_early() {
+                connection.exchanges.deferred.push(id);
+                return self.put_back(now, connection);
+            }
             let head = self.head(fetch, connection.exchanges.protocol);
             let fin = if fetch.spec.body.is_empty() { Fin::Last } else { Fin::More };
             let asked = match connection.transport.machine() {
@@ -172,7 +185,7 @@ impl<W: Work> Client<W> {
             };
             match asked {
                 Ok(stream) => self.sent(now, id, &mut connection, stream),
-                Err(Refused::Full | Refused::Draining) => self.admit(now, id),
+                Err(Refused::Full | Refused::Draining | Refused::TooEarly) => self.admit(now, id),
                 Err(refused @ (Refused::Unsendable(_) | Refused::NotAllowed)) => {
                     let destination = connection.exchanges.destination.clone();
                     let reason = refused.to_string();

@@ -39,6 +39,10 @@ pub(crate) struct Exchanges {
     pub(crate) destination: Destination,
     /// The client's part of the record; the transport adds its part at the end.
     pub(crate) record: ConnectionRecord,
+    /// Whether what is sent now is early data (0-RTT).
+    pub(crate) is_early: bool,
+    /// Fetches that wait here until the handshake is over.
+    pub(crate) deferred: Vec<FetchId>,
     /// None until the connection is ready.
     pub(crate) protocol: Option<Protocol>,
     /// When bytes were received last; at first, when the connection was opened.
@@ -60,6 +64,8 @@ pub(crate) struct Exchange {
     pub(crate) turn: Turn,
     /// Its urgency.
     pub(crate) urgency: u8,
+    /// Whether it was sent within the handshake.
+    pub(crate) is_early: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -131,6 +137,8 @@ impl Exchanges {
             origin,
             destination,
             record,
+            is_early: false,
+            deferred: Vec::new(),
             protocol: None,
             heard: now,
             streams: BTreeMap::new(),
@@ -146,7 +154,9 @@ impl Exchanges {
             self.record.rounds += 1;
         }
         let (upload, urgency) = (spec.body.clone(), spec.priority.urgency);
-        self.streams.insert(stream, Exchange { fetch: Some(fetch), upload, turn, urgency });
+        let exchange =
+            Exchange { fetch: Some(fetch), upload, turn, urgency, is_early: self.is_early };
+        self.streams.insert(stream, exchange);
     }
 
     /// The fetch of a stream.
@@ -230,7 +240,7 @@ mod tests {
         let mut exchanges = Exchanges::new(Instant::ZERO, ConnectionId(0), origin, destination);
         for (stream, urgency) in [(1, 0), (3, 3), (5, 1), (7, 3)] {
             let (fetch, upload, turn) = (None, Bytes::new(), Turn::Later);
-            let exchange = Exchange { fetch, upload, turn, urgency };
+            let exchange = Exchange { fetch, upload, turn, urgency, is_early: false };
             exchanges.streams.insert(StreamId(stream), exchange);
         }
         for (urgency, expected) in [(0, 1), (1, 5), (2, 5), (3, 7), (4, 7)] {

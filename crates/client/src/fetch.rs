@@ -98,6 +98,8 @@ pub(crate) struct Fetch {
     pub(crate) spec: FetchSpec,
     pub(crate) state: State,
     pub(crate) retried: Retried,
+    /// Whether a server has refused it as early data (425).
+    pub(crate) was_too_early: bool,
     /// When it was asked for last. A redirect asks again.
     pub(crate) asked: Instant,
     /// When the last byte came; at first, when the request was sent.
@@ -139,6 +141,7 @@ impl Fetch {
             spec,
             state: State::Waiting,
             retried: Retried::Never,
+            was_too_early: false,
             asked: now,
             progress: now,
             visited: Vec::new(),
@@ -204,6 +207,18 @@ impl Fetch {
             Acted::No => true,
         };
         repeatable && self.retried == Retried::Never && self.record.phases.first_byte.is_none()
+    }
+
+    /// Whether it may go as early data, which somebody else may send a second time (RFC 8470 §4).
+    pub(crate) fn may_go_early(&self) -> bool {
+        self.spec.method.is_safe() && self.spec.body.is_empty() && !self.was_too_early
+    }
+
+    /// The server has refused it as early data: it is made again after the handshake (RFC 8470 §5.2).
+    pub(crate) fn refuse_early(&mut self) {
+        self.take_back();
+        self.record.status = None;
+        self.was_too_early = true;
     }
 
     /// Changes the fetch to follow a redirect.

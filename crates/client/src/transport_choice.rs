@@ -51,6 +51,15 @@ impl Transport {
         self.offer.alpn()
     }
 
+    /// What a connection for a WebSocket offers. By extended CONNECT (RFC 8441, RFC 9220) it is one over HTTP/2 or
+    /// HTTP/3 where that alone is offered; else RFC 6455's handshake is one of HTTP/1.1.
+    pub fn web_socket_offer(self) -> Offer {
+        match self.offer {
+            Offer::Only(Protocol::Http2 | Protocol::Http3) => self.offer,
+            _ => Offer::Only(Protocol::Http1),
+        }
+    }
+
     /// The scheme under which a URL with the scheme `asked` is fetched.
     pub(crate) fn scheme(self, asked: Scheme) -> Scheme {
         match self.security {

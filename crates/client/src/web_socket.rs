@@ -5,6 +5,7 @@ mod end_point;
 pub(crate) mod stream;
 
 use crate::failure::{Destination, Failure};
+use crate::own_socket::{Farewell, OwnSocket};
 use crate::profile;
 use crate::transport_choice::{connection_settings, security};
 use crate::{ClientConfig, FetchSpec};
@@ -14,10 +15,11 @@ use page::Url;
 use proto::RequestHead;
 use proto::ws::{DeflateOffer, MessageKind, Writes};
 use std::collections::VecDeque;
+use std::net::SocketAddr;
 use std::rc::Rc;
 use stream::{StreamEvents, WebSocketEvent, WebSocketSpec, WebSocketStream};
 use trace::{ConnectionRecord, FetchOutcome, FetchRecord, Protocol, SpokenProtocol};
-use transport::{Client, ClientSettings, ClientSpec, Connection, Offer};
+use transport::{Client, ClientSettings, ClientSpec, Connection, Protocol as Spoken};
 use unit::{Instant, Seed};
 
 /// The messages of a WebSocket: what to send, and what to do with what is received.
@@ -76,6 +78,8 @@ pub struct WebSocketClient<C> {
     own: WebSocketConfig,
     conversation: C,
     phase: Phase,
+    /// Over QUIC: what the server is told at the end.
+    farewell: Option<Farewell>,
     actions: VecDeque<Action>,
 }
 
@@ -92,6 +96,8 @@ enum Phase {
 struct Running {
     began: Instant,
     transport: Connection<Client>,
+    /// None over TCP.
+    quic: Option<OwnSocket>,
     stream: WebSocketStream,
     stage: Stage,
     destination: Destination,
@@ -118,10 +124,9 @@ const SOCKET: SocketId = SocketId(0);
 impl<C: Conversation> WebSocketClient<C> {
     /// A client that begins when it is started. Settings of `config` for pools and other protocols have no effect.
     pub fn new(config: ClientConfig, own: WebSocketConfig, conversation: C) -> Self {
-        // RFC 6455's handshake is one of HTTP/1.1.
-        let settings = connection_settings(&config, Offer::Only(transport::Protocol::Http1));
+        let settings = connection_settings(&config, config.transport.web_socket_offer());
         let (phase, actions) = (Phase::Waiting, VecDeque::new());
-        Self { config, settings, own, conversation, phase, actions }
+        Self { config, settings, own, conversation, phase, farewell: None, actions }
     }
 
     /// Returns the conversation.
@@ -143,13 +148,8 @@ impl<C: Conversation> WebSocketClient<C> {
             return self.never_opened(now, opening, &failure);
         };
         let destination = Destination { authority: format!("{}:{}", url.host, url.port()), remote };
-        let spec = ClientSpec {
-            security: security(&self.config, url.scheme, &url.host),
-            settings: self.settings.clone(),
-            tracer: self.config.tracer.for_connection(0),
-        };
-        let transport = match Connection::open(now, spec) {
-            Ok(transport) => transport,
+        let (transport, quic) = match self.open(now, &url, remote) {
+            Ok(opened) => opened,
             Err(failure) => {
                 let failure = Failure::of_transport(&destination, failure, &self.settings);
                 return self.never_opened(now, opening, &failure);
@@ -159,6 +159,7 @@ impl<C: Conversation> WebSocketClient<C> {
         let running = Running {
             began: now,
             transport,
+            quic,
             stream: WebSocketStream::new(self.spec(&url), self.config.tracer.for_connection(0)),
             stage: Stage::Opening,
             destination,
@@ -166,10 +167,35 @@ impl<C: Conversation> WebSocketClient<C> {
             opening,
             unanswered: 0,
         };
+        let is_over_quic = running.quic.is_some();
         self.phase = Phase::Running(Box::new(running));
+        if is_over_quic {
+            self.actions.push_back(OwnSocket::bind(SOCKET, remote));
+            return self.settle(now);
+        }
         let mut settings = self.config.socket.clone();
         settings.connect_timeout = self.config.timeouts.connect;
         self.actions.push_back(Action::Connect { socket: SOCKET, remote, settings });
+    }
+
+    fn open(
+        &self,
+        now: Instant,
+        url: &Url,
+        remote: SocketAddr,
+    ) -> Result<(Connection<Client>, Option<OwnSocket>), transport::Failure> {
+        let (settings, tracer) = (self.settings.clone(), self.config.tracer.for_connection(0));
+        if settings.offer.known() != Some(Spoken::Http3) {
+            let security = security(&self.config, url.scheme, &url.host);
+            let opened = Connection::open(now, ClientSpec { security, settings, tracer })?;
+            return Ok((opened, None));
+        }
+        let alpn = Spoken::Http3.alpn();
+        let tls = self.config.tls.for_quic(alpn);
+        let tls = tls.map_err(|_| transport::Failure::UnknownProtocol)?;
+        let to = (remote, &*url.host);
+        let (socket, link) = OwnSocket::connect(now, &self.config.quic, tls, to)?;
+        Ok((Connection::open_quic(now, link, settings, tracer), Some(socket)))
     }
 
     fn spec(&self, url: &Url) -> WebSocketSpec {
@@ -202,7 +228,7 @@ impl<C: Conversation> WebSocketClient<C> {
         let Phase::Running(running) = std::mem::replace(&mut self.phase, Phase::Finished) else {
             return;
         };
-        let Running { stage, transport, mut connection, mut opening, .. } = *running;
+        let Running { stage, mut transport, quic, mut connection, mut opening, .. } = *running;
         if let Some(failure) = failure {
             let reason = failure.to_string();
             if stage == Stage::Opening {
@@ -219,6 +245,10 @@ impl<C: Conversation> WebSocketClient<C> {
         };
         connection.closed = Some(now);
         self.conversation.handle_connection_end(connection);
+        if quic.is_some() && socket.is_some() {
+            self.farewell = Farewell::close(now, &mut transport);
+            self.actions.push_back(Action::Transmit(SOCKET));
+        }
         self.actions.extend(socket);
         self.actions.push_back(Action::Finish);
     }
@@ -237,8 +267,11 @@ impl<C: Conversation> WebSocketClient<C> {
         ) -> Result<(), transport::Failure>,
     ) {
         let Phase::Running(running) = &mut self.phase else { return };
-        let Running { transport, stream, .. } = &mut **running;
+        let Running { transport, quic, stream, .. } = &mut **running;
         let done = act(transport, &mut StreamEvents { now, stream });
+        if let Some(quic) = quic {
+            quic.settle(transport);
+        }
         running.note_phases(now);
         let heard = self.handle_events(now);
         let Phase::Running(running) = &self.phase else { return };
@@ -259,10 +292,10 @@ impl<C: Conversation> WebSocketClient<C> {
             let Some(event) = running.stream.poll_event(now) else { return Ok(()) };
             let destination = || running.destination.clone();
             match event {
-                WebSocketEvent::Opened => {
+                WebSocketEvent::Opened(status) => {
                     running.stage = Stage::Open;
                     let opening = &mut running.opening;
-                    opening.status = Some(101);
+                    opening.status = Some(status.code());
                     opening.phases.first_byte = Some(now);
                     opening.phases.last_byte = Some(now);
                     self.conversation.handle_opening(opening.clone());
@@ -298,7 +331,7 @@ impl<C: Conversation> WebSocketClient<C> {
     /// Queues the output, and asks the driver to send.
     fn settle(&mut self, now: Instant) {
         let Phase::Running(running) = &mut self.phase else { return };
-        let Running { transport, stream, stage, connection, unanswered, .. } = &mut **running;
+        let Running { transport, quic, stream, stage, connection, unanswered, .. } = &mut **running;
         if *stage == Stage::Open {
             while stream.takes_messages()
                 && let Some((kind, data)) = self.conversation.poll_message(now)
@@ -315,6 +348,9 @@ impl<C: Conversation> WebSocketClient<C> {
         }
         if let Some(machine) = transport.machine() {
             stream.write_frames(now, machine);
+        }
+        if quic.is_some() {
+            transport.drain_events(now, &mut StreamEvents { now, stream });
         }
         if transport.poll_wants_transmit() {
             self.actions.push_back(Action::Transmit(SOCKET));

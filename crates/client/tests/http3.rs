@@ -4,7 +4,10 @@
 
 mod world;
 
-use client::{Bodies, Client, FetchId, FetchList, FetchSpec, PageLoad, Protocol, Transport, Work};
+use client::{
+    Bodies, Client, EchoSocket, FetchId, FetchList, FetchSpec, Message, PageLoad, Pattern,
+    Protocol, Transport, WebSocketClient, WebSocketConfig, Work,
+};
 use link::{LinkSpec, no_traces};
 use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
 use page::{Browser, Load, Synthetic};
@@ -89,4 +92,67 @@ fn a_page_arrives_whole() {
     // The client has closed its connection; the origin forgets it.
     world.run_for(Duration::from_secs(10));
     assert_eq!(world.end_point(far).connections(), 0);
+}
+
+/// An echo of three messages, one after the other, over a WebSocket at 100 ms.
+fn echoed(transport: Transport, takes_web_sockets: bool) -> EchoSocket {
+    let trusted = Trusted::new(&["h2"]);
+    let wall_clock = WallClock { at: START, unix: Duration::from_secs(1_800_000_000) };
+    let quic = ListenerKind::Quic(trusted.server.clone(), QuicSettings::default());
+    let mut config = OriginConfig::new(vec![quic], wall_clock);
+    if transport == Transport::H2 {
+        config = OriginConfig::new(vec![ListenerKind::Tls(trusted.server.clone())], wall_clock);
+    }
+    config.web_socket_over_h2 = takes_web_sockets;
+    let text = |n: u32| bytes::Bytes::from(format!("message {n}"));
+    let messages: Vec<_> = (0..3).map(|n| Message { text: text(n), answer: text(n) }).collect();
+    let own = WebSocketConfig {
+        url: "https://a.test/ws/echo".parse().unwrap(),
+        deflate: None,
+        writes: proto::ws::Writes::One,
+        compression_level: 6,
+        seed: unit::Seed(4),
+    };
+    let echo = EchoSocket::new(messages, Pattern::Serial);
+    let client = WebSocketClient::new(trusted.config(transport), own, echo);
+    let mut world = World::new(1);
+    let near = world.host("10.0.0.1", client);
+    let origin = Origin::new(config, Parts::default());
+    let far = match transport {
+        Transport::H2 => world.listen("0.0.0.0:0", origin),
+        _ => {
+            let far = world.host("10.0.0.2", origin);
+            world.listen_datagrams(far, "10.0.0.2:443");
+            far
+        }
+    };
+    world.connect(near, far, Path::link(LinkSpec::parse("rtt=100ms", no_traces).unwrap()));
+    assert_eq!(world.run_until_finished(near), Ended::Finished);
+    world.take(near).into_conversation()
+}
+
+#[test]
+fn a_websocket_opens_by_extended_connect_over_http2_and_http3_and_each_message_takes_a_round_trip()
+{
+    // Our origin's SETTINGS come a round trip after the handshake's last message from it.
+    for (transport, opened) in [(Transport::H2, 400), (Transport::H3, 300)] {
+        let echo = echoed(transport, true);
+        let fetches = &echo.records.fetches;
+        assert!(fetches.iter().all(|fetch| fetch.outcome == FetchOutcome::Done), "{fetches:?}");
+        let ends: Vec<u128> =
+            fetches.iter().map(|fetch| world::millis(fetch.phases.last_byte)).collect();
+        assert_eq!(ends, [opened, opened + 100, opened + 200, opened + 300], "{transport:?}");
+        assert_eq!((fetches[0].status, &*fetches[0].url), (Some(200), "wss://a.test/ws/echo"));
+    }
+}
+
+#[test]
+fn a_server_that_does_not_offer_websockets_over_http2_or_http3_is_not_asked() {
+    for transport in [Transport::H2, Transport::H3] {
+        let echo = echoed(transport, false);
+        for fetch in &echo.records.fetches {
+            let FetchOutcome::Failed(reason) = &fetch.outcome else { panic!("{fetch:?}") };
+            assert!(reason.contains("SETTINGS_ENABLE_CONNECT_PROTOCOL"), "{reason}");
+        }
+    }
 }

@@ -2,15 +2,19 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test fail with it")]
 
-use client::{Client, ClientConfig, HostAddress, PageLoad, Transport};
+use client::{
+    Bodies, Client, ClientConfig, FetchList, FetchSpec, HostAddress, PageLoad, Transport,
+};
 use os::reactor::{Reactor, ReactorSettings, Stop};
 use page::{Browser, Load};
-use secure::{Authority, AuthoritySpec, ClientTls, ClientTlsOptions, Identity, Trust, Versions};
+use secure::{
+    Authority, AuthoritySpec, ClientTls, ClientTlsOptions, Identity, Resumption, Trust, Versions,
+};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use trace::FetchOutcome;
+use trace::{EarlyData, FetchOutcome};
 
 const IMAGES: usize = 100;
 const IMAGE: usize = 5_000;
@@ -82,6 +86,43 @@ impl Site {
         port
     }
 
+    /// The current nginx, which takes early data over TCP and QUIC.
+    fn early_nginx(&mut self, program: &Path) -> u16 {
+        let port = free_port();
+        let folder = self.folder.to_str().unwrap();
+        let text = format!(
+            "daemon off; master_process off; pid {folder}/pid; error_log {folder}/error;
+            events {{}}
+            http {{ access_log off; types {{ text/html html; image/png png; }}
+              client_body_temp_path {folder}/a; proxy_temp_path {folder}/b;
+              fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
+              ssl_certificate {folder}/chain.pem; ssl_certificate_key {folder}/key.pem;
+              ssl_protocols TLSv1.3; ssl_early_data on; http2 on;
+              server {{ listen 127.0.0.1:{port} ssl; listen 127.0.0.1:{port} quic;
+                root {folder}/www; add_header early $ssl_early_data; }} }}"
+        );
+        std::fs::write(self.folder.join("nginx.conf"), text).unwrap();
+        let config = self.path("nginx.conf");
+        self.start(program.to_str().unwrap(), &["-e", "/dev/null", "-c", &config], port);
+        port
+    }
+
+    /// The current Caddy: HTTP/3, and early data over it.
+    fn early_caddy(&mut self, program: &Path) -> u16 {
+        let port = free_port();
+        let folder = self.folder.to_str().unwrap();
+        let text = format!(
+            "{{\n admin off\n auto_https off\n skip_install_trust\n storage file_system {folder}/caddy\n}}\n\
+             https://localhost:{port} {{\n tls {folder}/chain.pem {folder}/key.pem\n \
+             root * {folder}/www\n file_server\n}}\n"
+        );
+        std::fs::write(self.folder.join("Caddyfile"), text).unwrap();
+        let config = self.path("Caddyfile");
+        let arguments = ["run", "--adapter", "caddyfile", "--config", &config];
+        self.start(program.to_str().unwrap(), &arguments, port);
+        port
+    }
+
     fn h2o(&mut self) -> u16 {
         let port = free_port();
         let text = format!(
@@ -136,6 +177,58 @@ fn installed(program: &str) -> bool {
         testing::skip(format_args!("{program} is not installed: ./peers install"));
     }
     found
+}
+
+/// A program of the current releases that `./peers` keeps.
+fn current(program: &str) -> Option<PathBuf> {
+    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers");
+    let output = Command::new(peers).arg("current").output().unwrap();
+    let found = Path::new(String::from_utf8(output.stdout).unwrap().trim()).join(program);
+    if found.exists() {
+        return Some(found);
+    }
+    testing::skip(format_args!("the current {program} is not there: ./peers install"));
+    None
+}
+
+/// Fetches an image; what became of early data on its connection.
+fn early_fetch(config: &ClientConfig, port: u16) -> EarlyData {
+    let url = format!("https://localhost:{port}/7.png").parse().unwrap();
+    let list = FetchList::new([FetchSpec::get(url)], Bodies::Discard);
+    let mut client = Client::new(config.clone(), list);
+    let mut reactor = Reactor::new(ReactorSettings::default(), Stop::new().unwrap()).unwrap();
+    reactor.run(&mut client).unwrap();
+    let records = client.into_work().records;
+    let fetch = &records.fetches[0];
+    assert_eq!((&fetch.outcome, fetch.body_bytes), (&FetchOutcome::Done, IMAGE as u64));
+    let [connection] = &records.connections[..] else { panic!("one connection") };
+    connection.tls.as_ref().unwrap().early_data
+}
+
+/// The second visit sends its request within the handshake.
+fn assert_early(site: &Site, transport: Transport, port: u16) {
+    let tls = ClientTlsOptions { resumption: Resumption::Early, ..Default::default() };
+    let config = site.config_with(transport, tls);
+    let visits = [(); 2].map(|()| early_fetch(&config, port));
+    assert_eq!(visits, [EarlyData::None, EarlyData::Accepted], "{transport:?}");
+}
+
+#[test]
+fn nginx_takes_early_data_over_tcp_and_quic() {
+    let Some(nginx) = current("nginx") else { return };
+    let mut site = Site::new("nginx-early");
+    let port = site.early_nginx(&nginx);
+    for transport in [Transport::H1_TLS, Transport::H2, Transport::H3] {
+        assert_early(&site, transport, port);
+    }
+}
+
+#[test]
+fn caddy_takes_early_data_over_quic() {
+    let Some(caddy) = current("caddy") else { return };
+    let mut site = Site::new("caddy-early");
+    let port = site.early_caddy(&caddy);
+    assert_early(&site, Transport::H3, port);
 }
 
 fn load(config: ClientConfig, url: String) -> PageLoad {

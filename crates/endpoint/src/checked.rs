@@ -213,6 +213,11 @@ impl<E: EndPoint> EndPoint for Checked<E> {
         self.inner.handle_drained(now, id);
     }
 
+    fn handle_progress(&mut self, now: Instant, id: SocketId) {
+        self.input_of("handle_progress", id, Kind::Stream);
+        self.inner.handle_progress(now, id);
+    }
+
     fn handle_error(&mut self, now: Instant, id: SocketId, error: SocketError) {
         self.outcome("handle_error");
         let known = self.sockets.remove(&id).is_some();

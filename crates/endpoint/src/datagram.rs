@@ -50,10 +50,13 @@ pub struct DatagramSettings {
     pub receive_buffer: usize,
     /// SO_SNDBUF, in bytes; the kernel may grant less (net.core.wmem_max).
     pub send_buffer: usize,
+    /// The only peer, where there is one alone. The driver connects the socket to it, so that an ICMP message which says
+    /// that nothing listens there comes as an error of the socket's.
+    pub remote: Option<SocketAddr>,
 }
 
 impl Default for DatagramSettings {
     fn default() -> Self {
-        Self { receive_buffer: 2 * 1024 * 1024, send_buffer: 2 * 1024 * 1024 }
+        Self { receive_buffer: 2 * 1024 * 1024, send_buffer: 2 * 1024 * 1024, remote: None }
     }
 }

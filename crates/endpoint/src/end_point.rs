@@ -169,6 +169,10 @@ pub trait EndPoint {
     /// give `Action::Finish`. At the second call, abandon the work and finish at once.
     fn handle_stop(&mut self, now: Instant);
 
+    /// After `handle_stop`: the peer has acknowledged bytes of this stream socket since the last call. A driver that
+    /// cannot tell does not call it.
+    fn handle_progress(&mut self, _now: Instant, _socket: SocketId) {}
+
     /// When to call `handle_timeout`; None for never.
     fn poll_timeout(&mut self) -> Option<Instant>;
 

@@ -26,5 +26,6 @@ pub use datagram::{DatagramSettings, DatagramTransmit, Ecn, ReceivedDatagrams};
 pub use end_point::{Accepted, Action, Bound, EndPoint};
 pub use send_buf::{FilePart, SendBuf};
 pub use socket::{
-    Acks, CongestionControl, ConnectionId, FastOpen, Nagle, SocketError, SocketId, SocketSettings,
+    Acks, CongestionControl, ConnectionId, FastOpen, Nagle, Pacing, SocketError, SocketId,
+    SocketSettings,
 };

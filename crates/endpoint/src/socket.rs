@@ -25,6 +25,8 @@ pub struct SocketSettings {
     pub nagle: Nagle,
     /// TCP_QUICKACK.
     pub acks: Acks,
+    /// SO_MAX_PACING_RATE.
+    pub pacing: Pacing,
     /// TCP_FASTOPEN_CONNECT of what connects, TCP_FASTOPEN of what listens.
     pub fast_open: FastOpen,
     /// How long a connect may take.
@@ -38,6 +40,7 @@ impl Default for SocketSettings {
             congestion_control: CongestionControl::Host,
             nagle: Nagle::Off,
             acks: Acks::Delayed,
+            pacing: Pacing::Host,
             fast_open: FastOpen::Off,
             connect_timeout: Duration::from_secs(30),
         }
@@ -66,6 +69,16 @@ impl CongestionControl {
             Self::OnLoopback(name) => address.to_canonical().is_loopback().then_some(name),
         }
     }
+}
+
+/// Whether the kernel spreads what a congestion window allows over the round trip.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Pacing {
+    /// As the host does: where the device has the queue discipline `fq`, or the congestion control paces by itself.
+    #[default]
+    Host,
+    /// It does, at the rates of `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`.
+    On,
 }
 
 /// Whether a small segment waits until what was sent before it is acknowledged (RFC 9293 §3.7.4).

@@ -13,9 +13,6 @@ use unit::{Instant, Seed};
 /// The first byte chooses the settings, the rest is a script.
 pub(crate) fn run(input: &[u8]) {
     let Some((&settings, script)) = input.split_first() else { return };
-    if EXCLUDED.iter().any(|part| script.windows(part.len()).any(|window| window == *part)) {
-        return;
-    }
     driver::run(|| origin(settings), BOUND, script);
 }
 
@@ -33,27 +30,34 @@ pub fn origin(settings: u8) -> Origin {
         4 => Policy::RoundRobin,
         _ => Policy::Auto,
     };
-    config.limits =
-        Limits { connections: CONNECTIONS, echo: ECHO, echoes: ECHOES, ..config.limits };
+    config.limits = Limits {
+        connections: CONNECTIONS,
+        echo: ECHO,
+        echoes: ECHOES,
+        held_by_connection: HELD_BY_CONNECTION,
+        held_by_peer: HELD,
+        held: HELD,
+        ..config.limits
+    };
     Origin::new(config, Parts { files: Some(Box::new(Folder)), ..Parts::default() })
 }
 
 /// What the origin may hold.
 ///
-/// - `fixed`: [`ECHOES`], and what all connections share: pooled buffers, cached responses, the encoders' tables.
-/// - `connection`: 128 streams (`proto::h2::Settings::server`) of which 4 may queue 64 KiB each and the others 16 KiB
-///   (`session/respond.rs`) are 2.3 MB; the rest is for the machine's own tables and buffers.
+/// - `fixed`: [`HELD`], which bodies, echoes and messages count against, a WebSocket message that may exceed it by 1 MiB
+///   while it is inflated and as much while it is compressed, and what all connections share: pooled buffers, cached
+///   responses, the encoders' tables.
+/// - `connection`: 128 streams (`proto::h2::Settings::server`) whose heads and first kilobyte of a body do not count, and
+///   the machine's own tables and buffers.
 /// - `input`: a field of three bytes may name an entry of HPACK's table of 4 KiB, but a header list is at most 64 KiB,
 ///   and what is decoded is kept for each open stream.
-const BOUND: Bound =
-    Bound { fixed: ECHOES + 2 * 1024 * 1024, connection: 3 * 1024 * 1024, input: 64 };
+const BOUND: Bound = Bound { fixed: 6 * 1024 * 1024, connection: 512 * 1024, input: 64 };
 
+const HELD_BY_CONNECTION: usize = 1024 * 1024;
+const HELD: usize = 2 * 1024 * 1024;
 const CONNECTIONS: usize = 8;
 const ECHO: usize = 64 * 1024;
 const ECHOES: usize = 256 * 1024;
-
-/// Inputs that are dropped: `/page` broke the bound while its documents were made whole.
-const EXCLUDED: [&[u8]; 1] = [b"/page"];
 
 /// Files without a disk: small, empty, large, and what cannot be read.
 struct Folder;

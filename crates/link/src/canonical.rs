@@ -1,6 +1,10 @@
 //! A spec as inline text, the form in which it is stored. Parsing the text gives an equal spec.
 
-use crate::spec::{Bottleneck, LinkSpec, Order, PathSpec, Queue};
+use crate::active::Discipline;
+use crate::codel::{Codel, EcnMarks};
+use crate::loss::Loss;
+use crate::policer::{Policer, Udp};
+use crate::spec::{Bottleneck, LinkSpec, Order, PathSpec, Queue, Reordering};
 use std::time::Duration;
 use trace::Direction;
 use unit::{BitRate, ByteSize, Probability};
@@ -16,6 +20,7 @@ impl LinkSpec {
             };
             write_path(&mut items, way, self.path(direction));
         }
+        items.extend(self.rebind.map(|at| format!("rebind={}", duration(at))));
         items.join(",")
     }
 }
@@ -32,14 +37,57 @@ fn write_path(items: &mut Vec<String>, way: &str, path: &PathSpec) {
         queue @ Queue::Bdp(_) if queue == Queue::default() => {}
         Queue::Bdp(multiple) => items.push(format!("queue_{way}={multiple}bdp")),
     }
-    if path.loss != Probability::ZERO {
-        items.push(format!("loss_{way}={}", probability(path.loss)));
+    items.extend(path.policer.map(|limit| format!("policer_{way}={}", policer(limit))));
+    match path.udp {
+        Udp::Allowed => {}
+        Udp::Policed(limit) => items.push(format!("udp_rate_{way}={}", policer(limit))),
+        Udp::Blocked => items.push(format!("udp_{way}=blocked")),
+    }
+    match path.discipline {
+        Discipline::DropTail => {}
+        Discipline::Codel(settings) => items.push(format!("aqm_{way}=codel{}", codel(settings))),
+        Discipline::FqCodel(settings) => {
+            items.push(format!("aqm_{way}=fq_codel{}", codel(settings)));
+        }
+    }
+    if path.loss != Loss::NONE {
+        items.push(format!("loss_{way}={}", loss(path.loss)));
     }
     if !path.jitter.is_zero() {
         items.push(format!("jitter_{way}={}", duration(path.jitter)));
     }
-    if path.order == Order::Free {
-        items.push(format!("reorder_{way}=yes"));
+    match path.order {
+        Order::Kept => {}
+        Order::Free => items.push(format!("reorder_{way}=yes")),
+        Order::Reordered { share, by } => {
+            let by = match by {
+                Reordering::Time(time) => duration(time),
+                Reordering::Packets(packets) => packets.to_string(),
+            };
+            items.push(format!("reorder_{way}={}/{by}", probability(share)));
+        }
+    }
+}
+
+fn policer(Policer { rate, burst }: Policer) -> String {
+    format!("{}/{}", bit_rate(rate), byte_size(burst))
+}
+
+fn codel(Codel { target, interval, ecn }: Codel) -> String {
+    let ecn = match ecn {
+        EcnMarks::Set => "mark",
+        EcnMarks::Unused => "drop",
+    };
+    format!("/{}/{}/{ecn}", duration(target), duration(interval))
+}
+
+fn loss(loss: Loss) -> String {
+    match loss {
+        Loss::Independent(share) => probability(share),
+        Loss::Bursts(bursts) => format!("{}/{}", probability(bursts.mean()), bursts.length()),
+        Loss::GilbertElliott(chain) => {
+            [chain.to_bad, chain.to_good, chain.bad, chain.good].map(probability).join("/")
+        }
     }
 }
 

@@ -1,12 +1,16 @@
-//! One direction: queue, bottleneck, loss, delay, jitter, in this order. The one rule: a packet's fate
-//! is known when it arrives, because the queue is first-in, first-out and drops at its tail.
+//! One direction: policers, queue, bottleneck, loss, delay, jitter, in this order. The one rule: a packet's fate
+//! is known when it arrives, because the queue is first-in, first-out and drops at its tail. Active queues, which
+//! decide later, stand before the same bottleneck and have the same loss and delay behind it.
 
+use crate::header::PacketHeader;
+use crate::loss::Losses;
+use crate::policer::{TokenBucket, Udp};
 use crate::service::{Service, Slot};
-use crate::spec::{Bottleneck, LinkSpec, Order};
+use crate::spec::{Bottleneck, LinkSpec, Order, Reordering};
 use std::collections::VecDeque;
 use std::time::Duration;
 use trace::{Direction, Fate};
-use unit::{ByteSize, Instant, Probability, Seed};
+use unit::{ByteSize, Instant, Seed};
 
 #[derive(Debug, Clone)]
 pub(crate) struct Path {
@@ -15,15 +19,44 @@ pub(crate) struct Path {
     limit: Option<ByteSize>,
     waiting: VecDeque<Waiting>,
     queued: ByteSize,
-    loss: Probability,
-    losses: Seed,
+    losses: Losses,
+    policer: Option<TokenBucket>,
+    udp: UdpGate,
     delay: Duration,
     jitter: Duration,
     jitters: Seed,
     order: Order,
+    overtaken: Seed,
     packets: u64,
     last_arrival: Instant,
     last_delivery: Instant,
+}
+
+/// A packet that has arrived.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Arrival {
+    pub(crate) index: u64,
+    pub(crate) at: Instant,
+    pub(crate) is_lost: bool,
+}
+
+/// What becomes of a packet.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Outcome {
+    Dropped(Fate),
+    Due(Instant),
+    /// It is due at `at`, but waits until so many later packets have left.
+    Held {
+        at: Instant,
+        packets: u32,
+    },
+}
+
+#[derive(Debug, Clone)]
+enum UdpGate {
+    Open,
+    Closed,
+    Policed(TokenBucket),
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -48,30 +81,95 @@ impl Path {
             limit: link.queue_limit(direction),
             waiting: VecDeque::new(),
             queued: ByteSize::ZERO,
-            loss: spec.loss,
-            losses: seed.child("loss"),
+            losses: Losses::new(spec.loss, seed),
+            policer: spec.policer.map(TokenBucket::new),
+            udp: match spec.udp {
+                Udp::Allowed => UdpGate::Open,
+                Udp::Policed(policer) => UdpGate::Policed(TokenBucket::new(policer)),
+                Udp::Blocked => UdpGate::Closed,
+            },
             delay: spec.delay,
             jitter: spec.jitter,
             jitters: seed.child("jitter"),
             order: spec.order,
+            overtaken: seed.child("reorder"),
             packets: 0,
             last_arrival: Instant::ZERO,
             last_delivery: Instant::ZERO,
         }
     }
 
-    pub(crate) fn handle_packet(&mut self, now: Instant, length: ByteSize) -> Fate {
+    /// A packet arrives: its number, its time, and whether it is lost behind the bottleneck, if it comes there.
+    pub(crate) fn arrive(&mut self, now: Instant) -> Arrival {
         let index = self.packets;
         self.packets += 1;
         // Arrival stamps of one batch may be out of order by some nanoseconds.
-        let arrival = now.max(self.last_arrival);
-        self.last_arrival = arrival;
-        let Some(slot) = self.pass_bottleneck(arrival, length) else { return Fate::QueueFull };
-        if self.losses.fraction(index) < self.loss.fraction() {
-            return Fate::Lost;
+        self.last_arrival = now.max(self.last_arrival);
+        Arrival { index, at: self.last_arrival, is_lost: self.losses.takes(index) }
+    }
+
+    /// Why a packet does not even come to the queue.
+    pub(crate) fn refuse(&mut self, at: Instant, header: PacketHeader) -> Option<Fate> {
+        if header.is_unmapped {
+            return Some(Fate::Blocked);
         }
-        let at = slot.depart + self.delay + self.jitter_of(index);
-        Fate::Delivered { at: self.in_order(at) }
+        if header.is_udp {
+            match &mut self.udp {
+                UdpGate::Open => {}
+                UdpGate::Closed => return Some(Fate::Blocked),
+                UdpGate::Policed(bucket) => {
+                    if !bucket.passes(at, header.length) {
+                        return Some(Fate::Policed);
+                    }
+                }
+            }
+        }
+        let policer = self.policer.as_mut()?;
+        (!policer.passes(at, header.length)).then_some(Fate::Policed)
+    }
+
+    /// The way of a packet through a drop-tail queue and what is behind it.
+    pub(crate) fn pass(&mut self, arrival: Arrival, length: ByteSize) -> Outcome {
+        match self.pass_bottleneck(arrival.at, length) {
+            Some(slot) => self.leave_bottleneck(arrival, slot.depart),
+            None => Outcome::Dropped(Fate::QueueFull),
+        }
+    }
+
+    /// The way of a packet behind the bottleneck.
+    pub(crate) fn leave_bottleneck(&mut self, arrival: Arrival, depart: Instant) -> Outcome {
+        if arrival.is_lost {
+            return Outcome::Dropped(Fate::Lost);
+        }
+        let index = arrival.index;
+        let at = depart + self.delay + self.jitter_of(index);
+        let Order::Reordered { share, by } = self.order else {
+            return Outcome::Due(self.in_order(at));
+        };
+        let is_held = self.overtaken.fraction(index) < share.fraction();
+        match (is_held, by) {
+            (false, _) => Outcome::Due(self.in_order(at)),
+            (true, Reordering::Time(time)) => Outcome::Due(at.max(self.last_delivery) + time),
+            (true, Reordering::Packets(packets)) => {
+                Outcome::Held { at: at.max(self.last_delivery), packets }
+            }
+        }
+    }
+
+    /// The queue before the bottleneck is an active one: when it begins to send what waits since `since`.
+    pub(crate) fn begin(&mut self, since: Instant) -> Instant {
+        self.service.begin(since)
+    }
+
+    /// The bottleneck sends a packet out of an active queue that waits since `since`. Returns when its last bit leaves.
+    pub(crate) fn serve(&mut self, since: Instant, length: ByteSize) -> Instant {
+        self.service.serve(since, length).depart
+    }
+
+    /// When the policer lets a packet of `length` pass, or `now` where it never does.
+    pub(crate) fn policed_until(&self, now: Instant, length: ByteSize) -> Instant {
+        let policer = self.policer.as_ref();
+        policer.and_then(|policer| policer.ready_at(now, length)).unwrap_or(now)
     }
 
     pub(crate) fn packets(&self) -> u64 {
@@ -127,7 +225,7 @@ impl Path {
     fn in_order(&mut self, at: Instant) -> Instant {
         match self.order {
             Order::Free => at,
-            Order::Kept => {
+            Order::Kept | Order::Reordered { .. } => {
                 self.last_delivery = self.last_delivery.max(at);
                 self.last_delivery
             }

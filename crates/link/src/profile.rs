@@ -1,6 +1,7 @@
 //! Named link profiles. The one rule: every figure names its source. A figure without one is marked "assumed".
 
 use crate::spec::{Bottleneck, LinkSpec, PathSpec, Queue};
+use crate::text::no_traces;
 use std::time::Duration;
 use unit::{BitRate, ByteSize};
 
@@ -17,6 +18,8 @@ pub struct Profile {
     pub rtt: Duration,
     /// Queue, each way.
     pub queue: ByteSize,
+    /// Further settings, as they stand on a command line.
+    pub settings: &'static str,
     /// Where the figures are from.
     pub source: &'static str,
 }
@@ -30,7 +33,9 @@ impl Profile {
             queue: Queue::Bytes(self.queue),
             ..PathSpec::default()
         };
-        LinkSpec { up: way(self.up), down: way(self.down) }
+        let plain = LinkSpec { up: way(self.up), down: way(self.down), rebind: None };
+        let whole = plain.with_settings(self.settings, no_traces);
+        whole.unwrap_or_else(|_| unreachable!("a test reads the settings of every profile"))
     }
 }
 
@@ -44,13 +49,14 @@ pub fn find(name: &str) -> Option<&'static Profile> {
     PROFILES.iter().find(|profile| profile.name == name)
 }
 
-static PROFILES: [Profile; 8] = [
+static PROFILES: [Profile; 11] = [
     Profile {
         name: "lan",
         down: kbit(1_000_000),
         up: kbit(1_000_000),
         rtt: Duration::from_micros(400),
         queue: ByteSize(512_000),
+        settings: "",
         source: "assumed: switched gigabit",
     },
     Profile {
@@ -59,6 +65,7 @@ static PROFILES: [Profile; 8] = [
         up: kbit(20_000),
         rtt: Duration::from_millis(15),
         queue: ByteSize(225_000),
+        settings: "",
         source: "Ookla, US fixed median, Q3 2021 (compare WebPageTest FIOS 20/5, 4 ms); queue assumed, 1 BDP",
     },
     Profile {
@@ -67,6 +74,7 @@ static PROFILES: [Profile; 8] = [
         up: kbit(15_000),
         rtt: Duration::from_millis(22),
         queue: ByteSize(256_000),
+        settings: "",
         source: "Firefox DevTools Wi-Fi (30/15, 2 ms) plus 20 ms of wired path; queue assumed",
     },
     Profile {
@@ -75,6 +83,7 @@ static PROFILES: [Profile; 8] = [
         up: kbit(9_000),
         rtt: Duration::from_millis(170),
         queue: ByteSize(192_000),
+        settings: "",
         source: "WebPageTest 4G (LTE there: 12/12, 70 ms); queue assumed, 1 BDP",
     },
     Profile {
@@ -83,6 +92,7 @@ static PROFILES: [Profile; 8] = [
         up: kbit(768),
         rtt: Duration::from_millis(300),
         queue: ByteSize(60_000),
+        settings: "",
         source: "WebPageTest 3G; queue assumed, 1 BDP",
     },
     Profile {
@@ -91,6 +101,7 @@ static PROFILES: [Profile; 8] = [
         up: kbit(750),
         rtt: Duration::from_millis(150),
         queue: ByteSize(30_000),
+        settings: "",
         source: "Lighthouse mobile throttling; queue assumed, 1 BDP",
     },
     Profile {
@@ -99,6 +110,7 @@ static PROFILES: [Profile; 8] = [
         up: kbit(13_500),
         rtt: Duration::from_millis(44),
         queue: ByteSize(480_000),
+        settings: "",
         source: "Ookla, Starlink US median, Q3 2021; varies every 15 s in reality (arXiv 2310.09242); queue assumed",
     },
     Profile {
@@ -107,7 +119,35 @@ static PROFILES: [Profile; 8] = [
         up: kbit(2_700),
         rtt: Duration::from_millis(660),
         queue: ByteSize(1_600_000),
+        settings: "",
         source: "Ookla, HughesNet and Viasat medians, Q3 2021; such links split TCP at proxies, which QUIC bypasses (arXiv 2205.01554): say so beside any h3 verdict",
+    },
+    Profile {
+        name: "burst",
+        down: kbit(9_000),
+        up: kbit(9_000),
+        rtt: Duration::from_millis(170),
+        queue: ByteSize(192_000),
+        settings: "loss=1%/8",
+        source: "4g with Gilbert's bursts (BSTJ 39, 1960); 1 % in bursts of 8 packets assumed",
+    },
+    Profile {
+        name: "smart-queue",
+        down: kbit(30_000),
+        up: kbit(15_000),
+        rtt: Duration::from_millis(22),
+        queue: ByteSize(1_000_000),
+        settings: "aqm=fq_codel",
+        source: "wifi behind a router with FQ-CoDel and ECN, RFC 8290's defaults; queue assumed, large enough not to matter",
+    },
+    Profile {
+        name: "policed",
+        down: kbit(30_000),
+        up: kbit(15_000),
+        rtt: Duration::from_millis(22),
+        queue: ByteSize(256_000),
+        settings: "policer_down=5mbit/64kB",
+        source: "wifi behind a policer, as Flach et al. found them (SIGCOMM 2016); rate and burst assumed",
     },
 ];
 
@@ -134,6 +174,8 @@ mod tests {
     fn every_profile_names_a_source_and_no_two_share_a_name() {
         for (index, profile) in profiles().iter().enumerate() {
             assert!(!profile.source.is_empty());
+            let spec = profile.spec();
+            assert_eq!(LinkSpec::parse(&spec.canonical(), no_traces), Ok(spec));
             assert!(profiles()[..index].iter().all(|other| other.name != profile.name));
         }
     }

@@ -1,6 +1,10 @@
 //! The settings of a link, for each direction: a delay, a bottleneck with its queue, loss and jitter.
 
+use crate::active::Discipline;
+use crate::loss::Loss;
+use crate::policer::{Policer, Udp};
 use crate::schedule::Schedule;
+use crate::words;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,6 +18,9 @@ pub struct LinkSpec {
     pub up: PathSpec,
     /// From far to near.
     pub down: PathSpec,
+    /// Near's NAT loses its state so long after the first packet: from then on near's ports are others for far, and
+    /// what far sends to the old ones is dropped.
+    pub rebind: Option<Duration>,
 }
 
 /// One direction of a link. The default passes everything at once.
@@ -23,13 +30,19 @@ pub struct PathSpec {
     pub delay: Duration,
     /// What limits the rate.
     pub bottleneck: Bottleneck,
+    /// Drops what exceeds a rate, before the queue.
+    pub policer: Option<Policer>,
+    /// What of UDP is let through, before the queue.
+    pub udp: Udp,
     /// The limit of the queue before the bottleneck. Packets beyond it are dropped.
     pub queue: Queue,
-    /// The probability that a packet is lost behind the bottleneck.
-    pub loss: Probability,
+    /// Who leaves the queue first, and who is dropped from it.
+    pub discipline: Discipline,
+    /// Packets that are lost behind the bottleneck.
+    pub loss: Loss,
     /// Each packet gets a further delay, uniform from zero to this.
     pub jitter: Duration,
-    /// Whether packets may overtake each other because of jitter.
+    /// Whether packets may overtake each other.
     pub order: Order,
 }
 
@@ -60,13 +73,39 @@ pub enum Queue {
 }
 
 /// Whether packets leave a path in the order of their arrival.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Order {
     /// They do: a packet waits for an earlier one that jitter delays.
     #[default]
     Kept,
-    /// They may overtake.
+    /// They may overtake where jitter delays an earlier one.
     Free,
+    /// This share of packets is held back, and others overtake them.
+    Reordered {
+        /// The share.
+        share: Probability,
+        /// How far each is held back.
+        by: Reordering,
+    },
+}
+
+/// How far a packet is held back (RFC 4737 §4 measures both).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reordering {
+    /// By this time.
+    Time(Duration),
+    /// Until so many later packets have left, but no longer than [`LONGEST_HOLD`].
+    Packets(u32),
+}
+
+/// The most that a packet is held back for packets behind it. Where none come, it goes on then.
+pub const LONGEST_HOLD: Duration = Duration::from_millis(100);
+
+impl Order {
+    /// Whether packets are held back until others have passed.
+    pub(crate) fn holds_for_packets(self) -> bool {
+        matches!(self, Self::Reordered { by: Reordering::Packets(_), .. })
+    }
 }
 
 impl Default for Queue {
@@ -106,6 +145,37 @@ impl LinkSpec {
         })
     }
 
+    /// Whether a packet's fate depends on more of it than its length: ECN, its flow, whether it is UDP.
+    pub fn reads_headers(&self) -> bool {
+        self.rebind.is_some()
+            || Direction::BOTH.iter().any(|&way| {
+                let path = self.path(way);
+                path.discipline != Discipline::DropTail || path.udp != Udp::Allowed
+            })
+    }
+
+    /// Whether some packets meet their fate only after they have entered: in active queues, and where they are held back
+    /// until others have passed.
+    pub fn decides_late(&self) -> bool {
+        Direction::BOTH.iter().any(|&way| {
+            let path = self.path(way);
+            let is_active = path.discipline != Discipline::DropTail;
+            (is_active && self.queue_limit(way).is_some()) || path.order.holds_for_packets()
+        })
+    }
+
+    /// Whether it does nothing but delay, so that several packets in one meet the same fate as each alone.
+    pub fn only_delays(&self) -> bool {
+        let plain = |&way: &Direction| {
+            let path = self.path(way);
+            path.loss.mean() == 0.0
+                && path.policer.is_none()
+                && path.udp == Udp::Allowed
+                && !matches!(path.order, Order::Reordered { .. })
+        };
+        self.is_unlimited() && self.rebind.is_none() && Direction::BOTH.iter().all(plain)
+    }
+
     /// Whether neither direction has a bottleneck, so that super-packets need not be split.
     pub fn is_unlimited(&self) -> bool {
         Direction::BOTH.iter().all(|&way| self.path(way).bottleneck == Bottleneck::Unlimited)
@@ -141,15 +211,19 @@ impl fmt::Display for LinkSpec {
             [None, None] => {}
         }
         let (up, down) = (&self.up, &self.down);
-        write_pair(f, "loss", [down.loss, up.loss], Probability::ZERO, |p| p.to_string())?;
-        write_pair(f, "jitter", [down.jitter, up.jitter], Duration::ZERO, |&j| span(j))?;
-        write_pair(f, "order", [down.order, up.order], Order::Kept, |&order| {
-            match order {
-                Order::Kept => "kept",
-                Order::Free => "free",
-            }
-            .to_owned()
-        })
+        for (name, [down, up]) in [
+            ("", [down.discipline, up.discipline].map(words::discipline)),
+            ("policer ", [down.policer, up.policer].map(words::policer)),
+            ("UDP ", [down.udp, up.udp].map(words::udp)),
+            ("loss ", [down.loss, up.loss].map(words::loss)),
+        ] {
+            write_pair(f, name, [down, up], None, |text| {
+                text.clone().unwrap_or_else(|| "usual".into())
+            })?;
+        }
+        write_pair(f, "jitter ", [down.jitter, up.jitter], Duration::ZERO, |&j| span(j))?;
+        write_pair(f, "order ", [down.order, up.order], Order::Kept, |&order| words::order(order))?;
+        self.rebind.map_or(Ok(()), |at| write!(f, ", near's ports change after {}", span(at)))
     }
 }
 
@@ -179,7 +253,7 @@ fn megabits(rate: BitRate) -> f64 {
 }
 
 /// A duration as it was set, with every digit.
-fn span(span: Duration) -> String {
+pub(crate) fn span(span: Duration) -> String {
     match span {
         span if span.is_zero() => "0 ms".to_owned(),
         span if span < Duration::from_micros(1) => format_duration(span),
@@ -197,9 +271,9 @@ fn write_pair<T: PartialEq>(
 ) -> fmt::Result {
     match (down == usual, up == usual) {
         (true, true) => Ok(()),
-        _ if down == up => write!(f, ", {name} {}", print(&down)),
-        (false, false) => write!(f, ", {name} {} down, {} up", print(&down), print(&up)),
-        (false, true) => write!(f, ", {name} {} down", print(&down)),
-        (true, false) => write!(f, ", {name} {} up", print(&up)),
+        _ if down == up => write!(f, ", {name}{}", print(&down)),
+        (false, false) => write!(f, ", {name}{} down, {} up", print(&down), print(&up)),
+        (false, true) => write!(f, ", {name}{} down", print(&down)),
+        (true, false) => write!(f, ", {name}{} up", print(&up)),
     }
 }

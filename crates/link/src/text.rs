@@ -1,12 +1,17 @@
 //! Reading a link from the command line: `3g`, `rtt=60ms,down=10mbit,loss=0.5%`, `3g,loss=1%`. The one
 //! rule: nothing is guessed or ignored; an error names the item and the values that it can have.
 
+use crate::active::Discipline;
 use crate::profile::{find, profiles};
 use crate::schedule::{Schedule, ScheduleError};
-use crate::spec::{Bottleneck, LinkSpec, Order, PathSpec, Queue};
+use crate::spec::{Bottleneck, LinkSpec, PathSpec};
+use crate::values::{
+    parse_discipline, parse_loss, parse_order, parse_policer, parse_queue, parse_udp,
+    parse_udp_rate,
+};
 use std::sync::Arc;
 use std::time::Duration;
-use unit::{ByteSize, ParseError, Probability, parse_duration};
+use unit::{ParseError, parse_duration};
 
 /// A text that is not a link.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -57,6 +62,12 @@ pub enum SpecError {
         /// The other one.
         second: &'static str,
     },
+    /// An active queue where nothing queues.
+    #[error("`{key}=` needs a queue, and there is none without a rate; add rate=, or a trace=")]
+    NeedsRate {
+        /// The setting.
+        key: &'static str,
+    },
     /// A trace file that could not be read.
     #[error("cannot read the trace file {file}: {reason}")]
     Unreadable {
@@ -85,15 +96,33 @@ impl LinkSpec {
     /// or says why it cannot.
     pub fn parse(
         text: &str,
+        load: impl FnMut(&str) -> Result<String, String>,
+    ) -> Result<Self, SpecError> {
+        let (first, rest) = text.split_once(',').unwrap_or((text, ""));
+        match first.contains('=') {
+            true => Self::default().with_settings(text, load),
+            false => {
+                let profile = find(first.trim()).ok_or_else(|| unknown_profile(first.trim()))?;
+                match text.strip_suffix(',') {
+                    // Something is missing behind the comma.
+                    Some(_) if rest.is_empty() => Err(unknown_key("")),
+                    _ => profile.spec().with_settings(rest, load),
+                }
+            }
+        }
+    }
+
+    /// This link with some settings changed, separated by commas; the same one where `text` is empty.
+    pub(crate) fn with_settings(
+        mut self,
+        text: &str,
         mut load: impl FnMut(&str) -> Result<String, String>,
     ) -> Result<Self, SpecError> {
-        let mut items = text.split(',').map(str::trim).peekable();
-        let mut link = match items.next_if(|first| !first.contains('=')) {
-            Some(name) => find(name).ok_or_else(|| unknown_profile(name))?.spec(),
-            None => Self::default(),
-        };
+        if text.is_empty() {
+            return Ok(self);
+        }
         let mut given: Vec<(Setting, &str)> = Vec::new();
-        for item in items {
+        for item in text.split(',').map(str::trim) {
             let (key, value) = item.split_once('=').unwrap_or((item, ""));
             let setting = Setting::find(key.trim()).ok_or_else(|| unknown_key(key.trim()))?;
             check_against(setting, &given)?;
@@ -101,10 +130,13 @@ impl LinkSpec {
         }
         // Settings for both directions come first, so that those for one direction replace them.
         given.sort_by_key(|(setting, _)| setting.ways != Ways::Both);
-        for (setting, value) in given {
-            setting.apply(value, &mut link, &mut load)?;
+        for &(setting, value) in &given {
+            setting.apply(value, &mut self, &mut load)?;
         }
-        Ok(link)
+        match given.iter().find(|(setting, _)| setting.lacks_rate(&mut self)) {
+            Some((setting, _)) => Err(SpecError::NeedsRate { key: setting.key }),
+            None => Ok(self),
+        }
     }
 }
 
@@ -125,6 +157,11 @@ enum What {
     Loss,
     Jitter,
     Reorder,
+    Aqm,
+    Policer,
+    Udp,
+    UdpRate,
+    Rebind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -141,7 +178,7 @@ const fn setting(key: &'static str, what: What, ways: Ways) -> Setting {
     Setting { key, what, ways }
 }
 
-const SETTINGS: [Setting; 22] = [
+const SETTINGS: [Setting; 35] = [
     setting("rtt", What::Rtt, Ways::Both),
     setting("delay", What::Delay, Ways::Both),
     setting("delay_up", What::Delay, Ways::Up),
@@ -164,6 +201,19 @@ const SETTINGS: [Setting; 22] = [
     setting("reorder", What::Reorder, Ways::Both),
     setting("reorder_up", What::Reorder, Ways::Up),
     setting("reorder_down", What::Reorder, Ways::Down),
+    setting("aqm", What::Aqm, Ways::Both),
+    setting("aqm_up", What::Aqm, Ways::Up),
+    setting("aqm_down", What::Aqm, Ways::Down),
+    setting("policer", What::Policer, Ways::Both),
+    setting("policer_up", What::Policer, Ways::Up),
+    setting("policer_down", What::Policer, Ways::Down),
+    setting("udp", What::Udp, Ways::Both),
+    setting("udp_up", What::Udp, Ways::Up),
+    setting("udp_down", What::Udp, Ways::Down),
+    setting("udp_rate", What::UdpRate, Ways::Both),
+    setting("udp_rate_up", What::UdpRate, Ways::Up),
+    setting("udp_rate_down", What::UdpRate, Ways::Down),
+    setting("rebind", What::Rebind, Ways::Both),
 ];
 
 /// The longest delay. A longer one exceeds every time-out of TCP's.
@@ -194,11 +244,23 @@ impl Setting {
             link.down.delay = rtt - link.up.delay;
             return Ok(());
         }
+        if self.what == What::Rebind {
+            link.rebind = Some(self.time(value)?);
+            return Ok(());
+        }
         let new = self.read(value, load)?;
         for path in self.paths(link) {
             new(path);
         }
         Ok(())
+    }
+
+    /// Whether it is for a queue that is not there.
+    fn lacks_rate(self, link: &mut LinkSpec) -> bool {
+        let lacks = |path: &&mut PathSpec| {
+            path.discipline != Discipline::DropTail && path.bottleneck == Bottleneck::Unlimited
+        };
+        self.what == What::Aqm && self.paths(link).iter().any(lacks)
     }
 
     fn time(self, value: &str) -> Result<Duration, SpecError> {
@@ -217,7 +279,7 @@ impl Setting {
     ) -> Result<Change, SpecError> {
         let bad = |source| SpecError::BadValue { key: self.key, source };
         Ok(match self.what {
-            What::Rtt | What::Delay => {
+            What::Rtt | What::Rebind | What::Delay => {
                 let delay = self.time(value)?;
                 Box::new(move |path| path.delay = delay)
             }
@@ -245,6 +307,22 @@ impl Setting {
                 let order = parse_order(value).map_err(bad)?;
                 Box::new(move |path| path.order = order)
             }
+            What::Aqm => {
+                let discipline = parse_discipline(value).map_err(bad)?;
+                Box::new(move |path| path.discipline = discipline)
+            }
+            What::Policer => {
+                let policer = parse_policer(value).map_err(bad)?;
+                Box::new(move |path| path.policer = policer)
+            }
+            What::Udp => {
+                let udp = parse_udp(value).map_err(bad)?;
+                Box::new(move |path| path.udp = udp)
+            }
+            What::UdpRate => {
+                let udp = parse_udp_rate(value).map_err(bad)?;
+                Box::new(move |path| path.udp = udp)
+            }
         })
     }
 }
@@ -260,44 +338,6 @@ fn read_trace(
     Ok(Bottleneck::Trace { file: file.to_owned(), schedule: Arc::new(schedule) })
 }
 
-fn parse_queue(value: &str) -> Result<Queue, ParseError> {
-    const EXPECTED: &str = "a queue such as 64kB or 1.5bdp";
-    let error = || ParseError::new(value, EXPECTED);
-    match value.to_ascii_lowercase().strip_suffix("bdp") {
-        None => value.parse::<ByteSize>().map(Queue::Bytes).map_err(|_| error()),
-        Some(number) => {
-            let multiple: f64 = number.trim().parse().map_err(|_| error())?;
-            let sane = multiple.is_finite() && multiple.is_sign_positive();
-            sane.then_some(Queue::Bdp(multiple)).ok_or_else(error)
-        }
-    }
-}
-
-/// In per cent. A bare `1` is ambiguous: one packet in a hundred, or every packet.
-fn parse_loss(value: &str) -> Result<Probability, ParseError> {
-    const EXPECTED: &str =
-        "a share in per cent: 1% loses one packet in a hundred, 100% every packet";
-    let error = || ParseError::new(value, EXPECTED);
-    let Some(number) = value.strip_suffix('%') else {
-        return if value == "0" { Ok(Probability::ZERO) } else { Err(error()) };
-    };
-    let number = number.trim_end();
-    if number.contains(|c: char| !c.is_ascii_digit() && c != '.') {
-        return Err(error());
-    }
-    // The exponent shifts the decimal point, so that 0.57% is exactly 0.0057.
-    let fraction = format!("{number}e-2").parse().map_err(|_| error())?;
-    Probability::new(fraction).ok_or_else(error)
-}
-
-fn parse_order(value: &str) -> Result<Order, ParseError> {
-    match value {
-        "yes" => Ok(Order::Free),
-        "no" => Ok(Order::Kept),
-        _ => Err(ParseError::new(value, "yes or no")),
-    }
-}
-
 /// Rejects a setting that is given twice, and two settings for the same thing in the same direction.
 fn check_against(new: Setting, given: &[(Setting, &str)]) -> Result<(), SpecError> {
     for &(old, _) in given {
@@ -308,7 +348,9 @@ fn check_against(new: Setting, given: &[(Setting, &str)]) -> Result<(), SpecErro
             matches!((old.what, new.what), (What::Rtt, What::Delay) | (What::Delay, What::Rtt));
         let rate_and_trace =
             matches!((old.what, new.what), (What::Rate, What::Trace) | (What::Trace, What::Rate));
-        if rtt_and_delay || (rate_and_trace && old.ways == new.ways) {
+        let udp_twice =
+            matches!((old.what, new.what), (What::Udp, What::UdpRate) | (What::UdpRate, What::Udp));
+        if rtt_and_delay || ((rate_and_trace || udp_twice) && old.ways == new.ways) {
             return Err(SpecError::Conflict { first: old.key, second: new.key });
         }
     }
@@ -374,8 +416,8 @@ mod tests {
     #[test]
     fn one_way_overrides_both_whatever_comes_first() {
         let link = parse("loss_up=2%,loss=1%,delay_down=5ms").unwrap();
-        assert_eq!(link.up.loss.fraction(), 0.02);
-        assert_eq!(link.down.loss.fraction(), 0.01);
+        assert_eq!(link.up.loss.mean(), 0.02);
+        assert_eq!(link.down.loss.mean(), 0.01);
         assert_eq!(link.rtt(), Duration::from_millis(5));
     }
 
@@ -386,10 +428,10 @@ mod tests {
         }
         assert_eq!(
             parse("loss=1").unwrap_err().to_string(),
-            "in `loss=`: `1` is not a share in per cent: 1% loses one packet in a hundred, 100% every packet"
+            "in `loss=`: `1` is not a share in per cent, such as 1%; with a mean burst of packets, 1%/8; or p/r/bad/good, 0.1%/20%/50%/0%"
         );
         assert_eq!(parse("loss=0").unwrap(), LinkSpec::default());
-        assert_eq!(parse("loss=0.57 %").unwrap().up.loss.fraction(), 0.0057);
+        assert_eq!(parse("loss=0.57 %").unwrap().up.loss.mean(), 0.0057);
     }
 
     #[test]
@@ -401,7 +443,7 @@ mod tests {
     #[test]
     fn a_queue_in_bdps_follows_rate_and_round_trip() {
         let link = parse("rtt=100ms,rate=12mbit,queue=1.5bdp").unwrap();
-        assert_eq!(link.queue_limit(trace::Direction::Up), Some(ByteSize(225_000)));
+        assert_eq!(link.queue_limit(trace::Direction::Up), Some(unit::ByteSize(225_000)));
     }
 
     #[test]
@@ -430,6 +472,60 @@ mod tests {
         );
         let error = parse("trace_up=absent").unwrap_err();
         assert_eq!(error.to_string(), "cannot read the trace file absent: no such file");
+    }
+
+    #[test]
+    fn bursts_queues_policers_and_events_are_read_and_told() {
+        for (text, told) in [
+            ("loss=1%/8", "loss 1 % in bursts of 8 packets"),
+            ("loss=0.1%/20%/50%/0%", "loss 0 % or 50 % (Gilbert-Elliott, p 0.1 %, r 20 %)"),
+            ("reorder=2%/3", "order of 2 % held back by 3 packets"),
+            ("reorder_up=2%/5ms", "order of 2 % held back by 5 ms up"),
+            ("policer_down=5mbit/64kB", "policer 5 Mbit/s with bursts of 64 kB down"),
+            ("udp=blocked", "UDP blocked"),
+            ("udp_rate=2mbit", "UDP 2 Mbit/s with bursts of 64 kB"),
+            ("rebind=2s", "near's ports change after 2000 ms"),
+        ] {
+            let link = parse(text).unwrap();
+            assert_eq!(link.to_string(), format!("no rate limit, RTT 0 ms, {told}"));
+            assert_eq!(parse(&link.canonical()).unwrap(), link, "{text}");
+        }
+        for (text, told) in [
+            ("3g,aqm=fq_codel", "FQ-CoDel with ECN"),
+            ("3g,aqm=codel/drop", "CoDel without ECN"),
+            ("3g,aqm=codel/20ms/200ms", "CoDel 20 ms of 200 ms with ECN"),
+        ] {
+            let link = parse(text).unwrap();
+            assert!(link.to_string().ends_with(&format!("queue 60 kB, {told}")), "{link}");
+            assert_eq!(parse(&link.canonical()).unwrap(), link, "{text}");
+        }
+    }
+
+    #[test]
+    fn bad_bursts_queues_and_policers_are_refused() {
+        for text in [
+            "loss=1%/0.5",
+            "loss=90%/2",
+            "loss=1%/",
+            "loss=1%/2/3",
+            "reorder=2%",
+            "reorder=2%/0",
+            "reorder=5ms/2%",
+            "reorder=1%/2min",
+            "3g,aqm=red",
+            "3g,aqm=codel/5ms",
+            "3g,aqm=codel/100ms/5ms",
+            "3g,aqm=codel/0ms/5ms",
+            "policer=64kB/5mbit",
+            "policer=5mbit/100B",
+            "udp=maybe",
+        ] {
+            assert!(matches!(parse(text), Err(SpecError::BadValue { .. })), "{text}");
+        }
+        let conflict = SpecError::Conflict { first: "udp", second: "udp_rate" };
+        assert_eq!(parse("udp=blocked,udp_rate=1mbit").unwrap_err(), conflict);
+        assert_eq!(parse("aqm=codel").unwrap_err(), SpecError::NeedsRate { key: "aqm" });
+        assert!(parse("down=1mbit,aqm_down=codel").is_ok());
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! Properties of a link in virtual time, on arbitrary specs and arrivals.
 #![allow(clippy::unwrap_used)]
 
-use link::{Bottleneck, Chain, Link, LinkSpec, Order, PathSpec, Queue, Schedule};
+use link::{
+    Bottleneck, Bursts, Chain, Codel, Discipline, EcnMarks, Link, LinkSpec, Loss, Order, PathSpec,
+    Policer, Queue, Reordering, Schedule, Udp,
+};
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
@@ -37,15 +40,43 @@ fn path() -> impl Strategy<Value = PathSpec> {
             delay: Duration::from_nanos(delay),
             bottleneck,
             queue,
-            loss: Probability::new(loss).unwrap(),
+            loss: Loss::Independent(Probability::new(loss).unwrap()),
             jitter: Duration::from_nanos(jitter),
             order,
+            ..PathSpec::default()
         },
     )
 }
 
 fn link() -> impl Strategy<Value = LinkSpec> {
-    (path(), path()).prop_map(|(up, down)| LinkSpec { up, down })
+    (path(), path()).prop_map(|(up, down)| LinkSpec { up, down, rebind: None })
+}
+
+/// With active queues, bursts, reordering, policers and limits on UDP too.
+fn eventful_link() -> impl Strategy<Value = LinkSpec> {
+    let path = (path(), 0..8_u32, 1_000_u64..10_000_000, 1_500_u64..90_000, 1_u64..9_000_000);
+    let path = path.prop_map(|(mut path, kind, rate, burst, time)| {
+        let policer = Policer { rate: BitRate::new(rate).unwrap(), burst: ByteSize(burst) };
+        let target = Duration::from_nanos(time);
+        let codel = Codel { target, interval: target * 20, ecn: EcnMarks::Unused };
+        let share = Probability::new(0.125).unwrap();
+        match kind {
+            0 => path.policer = Some(policer),
+            1 => path.udp = Udp::Policed(policer),
+            2 => path.udp = Udp::Blocked,
+            3 => path.loss = Loss::Bursts(Bursts::new(share, 1.0 + time as f64 / 1e6).unwrap()),
+            4 => path.order = Order::Reordered { share, by: Reordering::Time(target) },
+            5 => path.order = Order::Reordered { share, by: Reordering::Packets(3) },
+            _ if path.bottleneck == Bottleneck::Unlimited => {}
+            6 => path.discipline = Discipline::Codel(codel),
+            _ => path.discipline = Discipline::FqCodel(codel),
+        }
+        path
+    });
+    (prop::array::uniform2(path), 0_u64..2_000_000_000).prop_map(|([up, down], rebind)| {
+        let rebind = (rebind % 2 == 0).then_some(Duration::from_nanos(rebind));
+        LinkSpec { up, down, rebind }
+    })
 }
 
 /// Gaps in nanoseconds, lengths and ways of packets.
@@ -60,14 +91,14 @@ fn run(spec: &LinkSpec, packets: &[(u64, u64, Direction)], seed: Seed) -> Vec<Fa
     let mut fates = Vec::new();
     for &(gap, length, way) in packets {
         now += Duration::from_nanos(gap);
-        fates.push(link.handle_packet(now, way, (), ByteSize(length)));
+        fates.push(link.handle_packet(now, way, (), ByteSize(length)).unwrap());
     }
     fates
 }
 
 proptest! {
     #[test]
-    fn the_canonical_text_reads_back_as_the_same_link(spec in link()) {
+    fn the_canonical_text_reads_back_as_the_same_link(spec in eventful_link()) {
         prop_assert_eq!(LinkSpec::parse(&spec.canonical(), schedule), Ok(spec));
     }
 
@@ -86,7 +117,8 @@ proptest! {
         let mut expected = [Vec::new(), Vec::new()];
         for (number, &(gap, length, way)) in packets.iter().enumerate() {
             now += Duration::from_nanos(gap);
-            if let Fate::Delivered { at } = link.handle_packet(now, way, number, ByteSize(length)) {
+            let fate = link.handle_packet(now, way, number, ByteSize(length));
+            if let Some(Fate::Delivered { at }) = fate {
                 prop_assert!(at >= now + spec.path(way).delay);
                 expected[way.index()].push((number, at));
             }
@@ -125,12 +157,12 @@ proptest! {
             let (mut link, now) = filled();
             let at = link.space_at(now, way, ByteSize(length));
             let fate = link.handle_packet(at, way, (), ByteSize(length));
-            prop_assert_ne!(fate, Fate::QueueFull);
+            prop_assert_ne!(fate, Some(Fate::QueueFull));
             if at > now {
                 let (mut link, _) = filled();
                 let before = at - Duration::from_nanos(1);
                 let fate = link.handle_packet(before, way, (), ByteSize(length));
-                prop_assert_eq!(fate, Fate::QueueFull);
+                prop_assert_eq!(fate, Some(Fate::QueueFull));
             }
         }
     }
@@ -146,7 +178,7 @@ proptest! {
             let fate = link.handle_packet(now, way, (), ByteSize(length));
             let Some(limit) = spec.queue_limit(way) else { continue };
             prop_assert!(link.queued(now, way) <= limit);
-            if fate == Fate::QueueFull {
+            if fate == Some(Fate::QueueFull) {
                 prop_assert!(before + ByteSize(length) > limit, "dropped below the limit");
             }
         }
@@ -175,7 +207,7 @@ fn a_busy_link_meets_its_rate_over_a_long_run_to_the_nanosecond() {
         let mut last = Instant::ZERO;
         for _ in 0..200_000 {
             let fate = link.handle_packet(Instant::ZERO, Direction::Up, (), ByteSize(1500));
-            let Fate::Delivered { at } = fate else { panic!("{fate:?}") };
+            let Some(Fate::Delivered { at }) = fate else { panic!("{fate:?}") };
             last = at;
         }
         let bits = 200_000_u128 * 1500 * 8;

@@ -1,6 +1,6 @@
 //! Records of exchanges and connections, for an access log. Nothing here writes.
 
-use transport::Protocol;
+use transport::{Protocol, QuicFacts};
 use unit::Instant;
 
 /// Takes a record of each exchange that ends.
@@ -21,6 +21,8 @@ pub struct OpenedRecord {
     pub protocol: Protocol,
     /// What TLS agreed on; None on a clear connection.
     pub tls: Option<trace::TlsRecord>,
+    /// What it sends by over QUIC; None over TCP.
+    pub quic: Option<QuicFacts>,
 }
 
 /// One exchange, as the origin saw it.

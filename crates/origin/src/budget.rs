@@ -64,6 +64,10 @@ impl Account {
         self.held
     }
 
+    pub(crate) fn peer(&self) -> PeerAddress {
+        self.peer
+    }
+
     /// What held `before` bytes holds `after` bytes now.
     #[inline]
     pub(crate) fn change(&mut self, before: usize, after: usize, budgets: &mut Budgets) {
@@ -100,6 +104,17 @@ impl Budgets {
         self.peers.get(&peer).copied().unwrap_or(0)
     }
 
+    /// How many bytes more a peer's connections may hold: 0 at a limit. At most `wanted`.
+    #[inline]
+    pub(crate) fn left(&self, peer: PeerAddress, limits: BudgetLimits, wanted: usize) -> usize {
+        let of_thread = limits.thread.saturating_sub(self.held).min(wanted);
+        // No peer holds more than all together, so most calls need not look the peer up.
+        if limits.peer.saturating_sub(self.held) >= of_thread {
+            return of_thread;
+        }
+        limits.peer.saturating_sub(self.of_peer(peer)).min(of_thread)
+    }
+
     /// Whether there are too many bytes, after a call for a connection of this peer.
     pub(crate) fn excess(&self, peer: PeerAddress, limits: BudgetLimits) -> Option<Excess> {
         if self.held > limits.thread {
@@ -131,6 +146,9 @@ mod tests {
         assert_eq!((budgets.held(), budgets.excess(peer("10.0.0.1"), LIMITS)), (1_900_000, None));
         one.change(1_900_000, 2_100_000, &mut budgets);
         assert_eq!(budgets.excess(peer("10.0.0.1"), LIMITS), Some(Excess::Peer));
+        assert_eq!(budgets.left(peer("10.0.0.1"), LIMITS, 5_000), 0);
+        assert_eq!(budgets.left(peer("10.0.0.2"), LIMITS, 5_000), 5_000);
+        assert_eq!(budgets.left(peer("10.0.0.2"), LIMITS, usize::MAX), 900_000);
         assert_eq!(budgets.excess(peer("10.0.0.2"), LIMITS), None);
         other.change(1_000, 1_000_000, &mut budgets);
         assert_eq!(budgets.excess(peer("10.0.0.2"), LIMITS), Some(Excess::Thread));

@@ -97,6 +97,9 @@ pub struct Limits {
     pub stall: Duration,
     /// Time for the requests in progress when the origin is stopped.
     pub drain: Duration,
+    /// Time, when the origin is stopped, for a connection without requests to end, and for a peer that neither sends nor
+    /// takes a byte. Its own server times do not count.
+    pub drain_stall: Duration,
 }
 
 impl Limits {
@@ -120,6 +123,7 @@ impl Default for Limits {
             held: 128 * 1024 * 1024,
             stall: Duration::from_secs(120),
             drain: Duration::from_secs(10),
+            drain_stall: Duration::from_secs(2),
         }
     }
 }
@@ -155,12 +159,15 @@ impl OriginConfig {
             send_low_water: LOW_WATER,
             head_timeout: limits.head,
             stall_timeout: limits.stall,
-            drain_timeout: limits.drain,
+            // RFC 9113 §6.8: a round trip, and no longer for a peer that does not answer the PING.
+            drain_timeout: limits.drain_stall / 2,
             enable_connect_protocol: self.web_socket_over_h2,
             ..h2::Settings::server()
         };
         let h3 = h3::Settings {
             send_low_water: LOW_WATER,
+            head_timeout: limits.head,
+            stall_timeout: limits.stall,
             enable_connect_protocol: self.web_socket_over_h2,
             ..h3::Settings::server()
         };

@@ -7,12 +7,12 @@ use crate::session::{Context, Session, SessionSpec};
 use crate::shared::Shared;
 use crate::timers::{Key, Timers};
 use endpoint::{Action, DatagramTransmit, SendBuf, SocketId};
-use proto::{ConnectionState, Event};
+use proto::{ConnectionState, EarlyData, Event};
 use secure::ServerTls;
 use std::rc::Rc;
 use transport::{
-    Failure, Handler, Lifetime, Negotiated, Phase, Protocol, QuicHandle, QuicInput, QuicLink,
-    QuicSocket, Server, ServerMachine, ServerSpec, Truncation,
+    Failure, Handler, Lifetime, Negotiated, Phase, Protocol, QuicFacts, QuicHandle, QuicInput,
+    QuicLink, QuicSocket, Server, ServerMachine, ServerSpec, Truncation,
 };
 use unit::Instant;
 
@@ -28,11 +28,15 @@ pub(crate) struct Connection {
     session: Option<Session>,
     /// Where it belongs, if QUIC carries it.
     pub(crate) quic: Option<QuicPlace>,
+    /// What it began to send by over QUIC.
+    quic_facts: Option<QuicFacts>,
     socket: Socket,
     /// When a byte was last received or sent.
     progress: Instant,
     /// Whether it was asked to close after the idle time-out.
     is_warned: bool,
+    /// Since when the origin stops.
+    draining: Option<Instant>,
 }
 
 /// Where a connection over QUIC belongs.
@@ -77,13 +81,30 @@ impl Connection {
     }
 
     /// A connection that a client opened over QUIC.
-    pub(crate) fn accept_quic(now: Instant, spec: QuicSpec, shared: &Shared) -> Self {
+    pub(crate) fn accept_quic(now: Instant, spec: QuicSpec, shared: &mut Shared) -> Self {
         let QuicSpec { serial, place, link } = spec;
         let peer = link.remote().ip().into();
+        let facts = link.facts();
         let settings = Rc::clone(&shared.transport);
         let tracer = shared.tracer.for_connection(serial);
         let transport = transport::Connection::accept_quic(now, link, settings, tracer);
-        Self::new(now, (serial, peer), transport, Some(place))
+        let mut connection = Self {
+            quic_facts: Some(facts),
+            ..Self::new(now, (serial, peer), transport, Some(place))
+        };
+        // Its first datagram may have brought early data.
+        connection.begin(now, shared);
+        connection
+    }
+
+    fn begin(&mut self, now: Instant, shared: &mut Shared) {
+        let Self { transport, session, serial, peer, quic_facts, .. } = self;
+        let quic = quic_facts.as_ref();
+        let mut events = Events { now, shared, session, serial: *serial, peer: *peer, quic };
+        if let Err(failure) = transport.handle_connected(now, &mut events) {
+            self.fail(now, shared, &failure);
+        }
+        self.return_buffers(shared);
     }
 
     fn new(
@@ -99,17 +120,20 @@ impl Connection {
             transport,
             session: None,
             quic,
+            quic_facts: None,
             socket: Socket::default(),
             progress: now,
             is_warned: false,
+            draining: None,
         }
     }
 
     /// Over QUIC: a packet arrived.
     pub(crate) fn handle_input(&mut self, now: Instant, shared: &mut Shared, input: QuicInput) {
         self.progress = now;
-        let Self { transport, session, serial, peer, .. } = self;
-        let mut events = Events { now, shared, session, serial: *serial, peer: *peer };
+        let Self { transport, session, serial, peer, quic_facts, .. } = self;
+        let quic = quic_facts.as_ref();
+        let mut events = Events { now, shared, session, serial: *serial, peer: *peer, quic };
         if let Err(failure) = transport.handle_input(now, input, &mut events) {
             self.fail(now, shared, &failure);
         }
@@ -151,16 +175,18 @@ impl Connection {
     #[inline]
     pub(crate) fn handle_bytes(&mut self, now: Instant, shared: &mut Shared, bytes: &[u8]) {
         self.progress = now;
-        let Self { transport, session, serial, peer, .. } = self;
-        let mut events = Events { now, shared, session, serial: *serial, peer: *peer };
+        let Self { transport, session, serial, peer, quic_facts, .. } = self;
+        let quic = quic_facts.as_ref();
+        let mut events = Events { now, shared, session, serial: *serial, peer: *peer, quic };
         if let Err(failure) = transport.handle_bytes(now, bytes, &mut events) {
             self.fail(now, shared, &failure);
         }
     }
 
     pub(crate) fn handle_eof(&mut self, now: Instant, shared: &mut Shared) {
-        let Self { transport, session, serial, peer, .. } = self;
-        let mut events = Events { now, shared, session, serial: *serial, peer: *peer };
+        let Self { transport, session, serial, peer, quic_facts, .. } = self;
+        let quic = quic_facts.as_ref();
+        let mut events = Events { now, shared, session, serial: *serial, peer: *peer, quic };
         // The messages' own lengths reveal a truncation within TLS (RFC 9112 §9.8), so it is not judged here.
         let _ended_early = transport.handle_eof(now, Truncation::Ignored, &mut events);
     }
@@ -172,7 +198,8 @@ impl Connection {
             Some(session) => session.quiet_since().is_some() && !self.is_warned,
             None => true,
         };
-        !may_end_well && self.patience(limits).is_some_and(|at| at <= now)
+        (!may_end_well || self.draining.is_some())
+            && self.patience(limits).is_some_and(|at| at <= now)
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant, shared: &mut Shared) {
@@ -185,8 +212,9 @@ impl Connection {
             // The silence was this side's, not the peer's.
             self.progress = now;
         }
-        let Self { transport, session, serial, peer, .. } = self;
-        let mut events = Events { now, shared, session, serial: *serial, peer: *peer };
+        let Self { transport, session, serial, peer, quic_facts, .. } = self;
+        let quic = quic_facts.as_ref();
+        let mut events = Events { now, shared, session, serial: *serial, peer: *peer, quic };
         if let Err(failure) = transport.handle_timeout(now, &mut events) {
             return self.fail(now, shared, &failure);
         }
@@ -215,6 +243,9 @@ impl Connection {
     ) {
         let before = out.len();
         // A second attempt where the first gave no bytes: the events that it left may have produced some.
+        if self.session.as_ref().is_some_and(Session::has_asked) {
+            self.command(now, shared, Session::give_asked);
+        }
         for _ in 0..2 {
             self.transport.poll_transmit(now, out, limit);
             self.command(now, shared, Session::handle_transmitted);
@@ -224,6 +255,17 @@ impl Connection {
                 return;
             }
         }
+    }
+
+    /// The origin stops: takes no more requests, and gives its peer less time.
+    pub(crate) fn drain(&mut self, now: Instant, shared: &mut Shared) {
+        self.draining = Some(now);
+        self.shutdown(now, shared);
+    }
+
+    /// The peer has acknowledged bytes.
+    pub(crate) fn handle_progress(&mut self, now: Instant) {
+        self.progress = now;
     }
 
     /// Takes no more requests and finishes those in progress.
@@ -255,7 +297,8 @@ impl Connection {
 
     /// Whether `poll_transmit` would give bytes.
     pub(crate) fn wants_transmit(&self) -> bool {
-        !self.socket.has_sent_fin && self.transport.wants_transmit()
+        let has_asked = self.session.as_ref().is_some_and(Session::has_asked);
+        !self.socket.has_sent_fin && (has_asked || self.transport.wants_transmit())
     }
 
     /// The next action for the socket once nothing waits to be sent: at most one step of its shutdown. After `Close`
@@ -300,10 +343,11 @@ impl Connection {
         shared: &mut Shared,
         command: impl FnOnce(&mut Session, &mut Context<'_>),
     ) {
-        let Self { transport, session, serial, peer, .. } = self;
+        let Self { transport, session, serial, peer, quic_facts, .. } = self;
         let (Some(open), Some(machine)) = (session.as_mut(), transport.machine()) else { return };
         command(open, &mut Context { now, shared, machine });
-        let mut events = Events { now, shared, session, serial: *serial, peer: *peer };
+        let quic = quic_facts.as_ref();
+        let mut events = Events { now, shared, session, serial: *serial, peer: *peer, quic };
         transport.drain_events(now, &mut events);
     }
 
@@ -324,6 +368,10 @@ impl Connection {
     /// When the present time limit of this connection ends.
     #[inline]
     fn patience(&self, limits: &Limits) -> Option<Instant> {
+        if let Some(since) = self.draining {
+            let is_thinking = self.session.as_ref().is_some_and(Session::is_thinking);
+            return (!is_thinking).then(|| self.progress.max(since) + limits.drain_stall);
+        }
         let (since, span) = match &self.session {
             _ if self.transport.is_over() => (self.progress, limits.stall),
             Some(session) => match session.quiet_since() {
@@ -358,6 +406,7 @@ struct Events<'a> {
     session: &'a mut Option<Session>,
     serial: u64,
     peer: PeerAddress,
+    quic: Option<&'a QuicFacts>,
 }
 
 impl Handler<Server> for Events<'_> {
@@ -365,12 +414,20 @@ impl Handler<Server> for Events<'_> {
         let protocol = negotiated.protocol;
         if let Some(log) = &self.shared.log {
             let tls = negotiated.tls.map(|tls| tls.record());
-            log.opened(&OpenedRecord { connection: self.serial, protocol, tls });
+            let quic = self.quic.cloned();
+            log.opened(&OpenedRecord { connection: self.serial, protocol, tls, quic });
         }
         let bytes_pass_unchanged = negotiated.tls.is_none();
         let (connection, peer) = (self.serial, self.peer);
-        let spec = SessionSpec { connection, peer, protocol, bytes_pass_unchanged };
+        let is_early = negotiated.early_data == EarlyData::Sending;
+        let spec = SessionSpec { connection, peer, protocol, bytes_pass_unchanged, is_early };
         *self.session = Some(Session::new(self.now, spec));
+    }
+
+    fn handle_handshake(&mut self, _: &mut ServerMachine, _: Negotiated<'_, Protocol>) {
+        if let Some(session) = self.session {
+            session.handle_handshake();
+        }
     }
 
     fn handle_input(&mut self, machine: &mut ServerMachine) {

@@ -130,7 +130,7 @@ impl Origin {
                 let handle = link.handle();
                 let at = QuicPlace { port, handle };
                 let spec = QuicSpec { serial: self.serial, place: at, link };
-                let connection = Connection::accept_quic(now, spec, &self.shared);
+                let connection = Connection::accept_quic(now, spec, &mut self.shared);
                 let place = self.connections.insert(connection);
                 self.quic[port].places.insert(handle, place);
                 place
@@ -377,11 +377,18 @@ impl EndPoint for Origin {
         let places: Vec<usize> = self.connections.iter().map(|(place, _)| place).collect();
         for place in places {
             if let Some(connection) = self.connections.get_mut(place) {
-                connection.shutdown(now, &mut self.shared);
+                connection.drain(now, &mut self.shared);
                 self.settle(place);
             }
         }
         self.finish_when_empty();
+    }
+
+    fn handle_progress(&mut self, now: Instant, socket: SocketId) {
+        let Some(place) = self.place_of(socket) else { return };
+        if let Some(connection) = self.connections.get_mut(place) {
+            connection.handle_progress(now);
+        }
     }
 
     fn poll_timeout(&mut self) -> Option<Instant> {

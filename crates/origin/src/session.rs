@@ -22,6 +22,8 @@ pub(crate) struct Session {
     protocol: Protocol,
     /// Whether the socket carries body bytes unchanged, so that the kernel can send files.
     bytes_pass_unchanged: bool,
+    /// Whether requests come within the handshake.
+    is_early: bool,
     /// In the order of their stream numbers. Usually they end from the front.
     exchanges: VecDeque<Exchange>,
     /// How many exchanges are in each of these states.
@@ -32,6 +34,11 @@ pub(crate) struct Session {
     full_echoes: usize,
     /// Echoes with short pieces that wait.
     pending_echoes: usize,
+    /// Streams that were asked for more of a body that takes memory, which is made when the driver asks for bytes: it
+    /// asks when the kernel would take them.
+    asked: Vec<StreamId>,
+    /// Bytes of a body that are made at a time. They become more as the peer reads.
+    pace: usize,
     account: Account,
     /// Since when there was no exchange.
     quiet_since: Instant,
@@ -44,6 +51,8 @@ pub(crate) struct SessionSpec {
     pub(crate) peer: PeerAddress,
     pub(crate) protocol: Protocol,
     pub(crate) bytes_pass_unchanged: bool,
+    /// Whether requests come within the handshake.
+    pub(crate) is_early: bool,
 }
 
 /// What a session needs during one call.
@@ -59,6 +68,7 @@ impl Session {
             connection: spec.connection,
             protocol: spec.protocol,
             bytes_pass_unchanged: spec.bytes_pass_unchanged,
+            is_early: spec.is_early,
             exchanges: VecDeque::new(),
             thinking: 0,
             given: 0,
@@ -66,9 +76,16 @@ impl Session {
             web_sockets: 0,
             full_echoes: 0,
             pending_echoes: 0,
+            asked: Vec::new(),
+            pace: respond::FIRST_PACE,
             account: Account::new(spec.peer),
             quiet_since: now,
         }
+    }
+
+    /// The handshake is over: what comes now comes once.
+    pub(crate) fn handle_handshake(&mut self) {
+        self.is_early = false;
     }
 
     /// Before requests may come: borrows buffers, where it has none.
@@ -141,6 +158,25 @@ impl Session {
         }
     }
 
+    /// Whether `give_asked` may give the connection bytes.
+    #[inline]
+    pub(crate) fn has_asked(&self) -> bool {
+        !self.asked.is_empty()
+    }
+
+    /// Gives the streams that were asked more of their bodies.
+    pub(crate) fn give_asked(&mut self, context: &mut Context<'_>) {
+        // The driver asks again once the kernel has taken what it got before.
+        self.pace = (self.pace * 2).min(self.piece());
+        let mut asked = std::mem::take(&mut self.asked);
+        for stream in asked.drain(..) {
+            if let Some(index) = self.find(stream) {
+                self.handle_writable(context, index);
+            }
+        }
+        self.asked = asked;
+    }
+
     /// Bytes that its exchanges hold.
     pub(crate) fn held(&self) -> usize {
         self.account.held()
@@ -170,6 +206,7 @@ impl Session {
 
     /// The socket is closed.
     pub(crate) fn cut_off(&mut self, context: &mut Context<'_>) {
+        self.asked = Vec::new();
         while !self.exchanges.is_empty() {
             self.end(context, 0, ExchangeEnd::CutOff);
         }
@@ -198,7 +235,11 @@ impl Session {
             Event::Trailers { stream, .. } => self.take_body(context, stream, &[], Fin::Last),
             Event::Writable { stream } => {
                 if let Some(index) = self.find(stream) {
-                    self.handle_writable(context, index);
+                    if self.is_made_late(index) {
+                        self.asked.push(stream);
+                    } else {
+                        self.handle_writable(context, index);
+                    }
                 }
             }
             Event::Reset { stream, .. } => {
@@ -281,6 +322,17 @@ impl Session {
             request.path.truncate(request.path.floor_char_boundary(LARGE_TARGET));
             request.path.shrink_to_fit();
         }
+    }
+
+    /// Whether the next piece of a response takes memory, and can wait until the driver asks for bytes. QUIC's driver asks
+    /// until there are none, whoever would take them.
+    fn is_made_late(&self, index: usize) -> bool {
+        let takes_memory = match &self.exchanges[index].state {
+            State::Sending(body) => body.is_made(),
+            State::Streaming(_) => true,
+            _ => false,
+        };
+        takes_memory && self.protocol != Protocol::Http3
     }
 
     fn find(&self, stream: StreamId) -> Option<usize> {

@@ -27,6 +27,8 @@ pub(crate) struct TokenStream {
     number: u32,
     /// When it is due.
     due: Instant,
+    /// Bytes of it that have left.
+    sent: usize,
     /// Whether tokens wait because the connection takes no more bytes.
     pub(crate) is_full: bool,
 }
@@ -75,7 +77,7 @@ impl TokenStream {
 
     fn new(now: Instant, stream: SyntheticStream, format: Format) -> Self {
         let due = now + Duration::from_millis(stream.delay_ms);
-        Self { stream, format, number: 0, due, is_full: false }
+        Self { stream, format, number: 0, due, sent: 0, is_full: false }
     }
 
     /// The fields of its response.
@@ -97,18 +99,33 @@ impl TokenStream {
         self.due().filter(|_| !self.is_full)
     }
 
-    /// The next token as it is written, where it is due.
-    pub(crate) fn next(&mut self, now: Instant) -> Option<String> {
+    /// The next token as it is written, where it is due, or its next piece of `limit` bytes at most.
+    pub(crate) fn next(&mut self, now: Instant, limit: usize) -> Option<String> {
         let due = self.due().filter(|due| *due <= now)?;
         let token = Token { stream: self.stream.name, number: self.number, due };
-        let text = token.text(self.stream.bytes);
+        let (before, after) = match self.format {
+            Format::EventStream => (format!("id: {}\ndata: ", token.number), "\n\n"),
+            Format::Lines => (String::new(), "\n"),
+            Format::Message => (String::new(), ""),
+        };
+        // What waits to be sent is a piece, and not a token: of what is before, within and after the text, the part from
+        // `sent` on.
+        let mut piece = before.get(self.sent..).unwrap_or_default().to_owned();
+        piece.truncate(limit);
+        let start = (self.sent + piece.len()).saturating_sub(before.len());
+        let (text, whole) = token.text_part(self.stream.bytes, start, limit - piece.len());
+        piece.push_str(&text);
+        let start = (self.sent + piece.len()).saturating_sub(before.len() + whole);
+        let rest = after.get(start..).unwrap_or_default();
+        piece.push_str(&rest[..rest.len().min(limit - piece.len())]);
+        self.sent += piece.len();
+        if self.sent < before.len() + whole + after.len() {
+            return Some(piece);
+        }
+        self.sent = 0;
         self.number += 1;
         self.due = due + self.stream.gap(self.number);
-        Some(match self.format {
-            Format::EventStream => format!("id: {}\ndata: {text}\n\n", token.number),
-            Format::Lines => format!("{text}\n"),
-            Format::Message => text,
-        })
+        Some(piece)
     }
 }
 

@@ -96,6 +96,12 @@ impl WebSocket {
         Ok((head, web_socket))
     }
 
+    /// What compressed messages may take from now on.
+    #[inline]
+    pub(crate) fn limit_memory(&mut self, bytes: usize) {
+        self.connection.limit_memory(bytes);
+    }
+
     /// How many bytes may be queued on the stream before the next piece waits.
     pub(crate) fn queue(&self) -> usize {
         match self.writes {
@@ -175,7 +181,9 @@ impl WebSocket {
     fn send_tokens(&mut self, now: Instant) {
         while self.connection.unsent() < HIGH_WATER {
             let earliest = self.streams.iter_mut().min_by_key(|stream| stream.due());
-            let Some(token) = earliest.and_then(|stream| stream.next(now)) else { return };
+            let Some(token) = earliest.and_then(|stream| stream.next(now, usize::MAX)) else {
+                return;
+            };
             // Refused after Close: the peer gets no tokens any more.
             let _too_late = self.connection.send(MessageKind::Text, token.into());
             self.streams.retain(|stream| stream.due().is_some());

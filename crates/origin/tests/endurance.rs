@@ -99,6 +99,34 @@ fn a_stop_does_not_wait_for_ever() {
 }
 
 #[test]
+fn a_stop_waits_for_a_slow_reader_and_not_for_one_that_stands_still() {
+    let folder = Folder::with_big_file("progress");
+    let limits = Limits { drain: Duration::from_secs(600), ..Limits::default() };
+    let serving = Serving::start_with(&folder.root(), limits);
+    let (mut stuck, mut slow) = (connect(&serving), connect(&serving));
+    for reader in [&mut stuck, &mut slow] {
+        reader.write_all(ASK_BIG).unwrap();
+        reader.read_exact(&mut [0; 4]).unwrap();
+    }
+    serving.stop.stop();
+    // Twice the time that a reader may stand still.
+    let until = os::clock::now() + limits.drain_stall * 2;
+    let mut read = 4;
+    while os::clock::now() < until {
+        std::thread::sleep(Duration::from_millis(100));
+        let mut bytes = [0; 100_000];
+        slow.read_exact(&mut bytes).unwrap();
+        read += bytes.len();
+    }
+    let first = serving.log.recv().unwrap();
+    assert_eq!(first.end, ExchangeEnd::CutOff, "who reads nothing is ended long before `drain`");
+    read += slow.read_to_end(&mut Vec::new()).unwrap();
+    assert!(read > BIG, "{read} bytes of head and body");
+    assert_eq!(serving.log.recv().unwrap().end, ExchangeEnd::Done);
+    serving.join();
+}
+
+#[test]
 fn a_stop_finishes_an_http_2_download_over_tls_too() {
     if !has("curl", "--version", "apt-get install curl") {
         return;

@@ -314,17 +314,45 @@ fn what_waited_for_credit_comes_whole_once_there_is_some() {
     assert_eq!(carried(&heard, 5), echoed);
 }
 
+/// Memory for one message of 16 MB.
+fn scarce() -> [Limits; 2] {
+    let limits = Limits::default();
+    [Limits { held_by_peer: 20_000_000, ..limits }, Limits { held: 20_000_000, ..limits }]
+}
+
 #[test]
 fn whoever_holds_most_is_ended_first() {
     let _alone = alone();
-    for limits in [
-        Limits { held_by_peer: 20_000_000, ..Limits::default() },
-        Limits { held: 20_000_000, ..Limits::default() },
-    ] {
+    // RFC 6455 §1.3, and a binary frame of a message without end, 16 MB long and masked with zeros.
+    let upgrade =
+        b"GET /ws/echo HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
+        Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n";
+    let mut message = b"\x02\xff".to_vec();
+    message.extend_from_slice(&16_000_000_u64.to_be_bytes());
+    message.resize(message.len() + 4 + 16_000_000, 0);
+    for limits in scarce() {
         let mut bench = Bench::new(limits);
-        let bomb = bomb();
         let modest = bench.connect(b"GET /image/1?bytes=3 HTTP/1.1\r\nHost: a\r\n\r\n");
-        let greedy: Vec<_> = (0..3)
+        let greedy: Vec<_> = (0..3).map(|_| bench.connect(upgrade)).collect();
+        for socket in greedy {
+            bench.say(socket, &message);
+        }
+        assert_eq!((bench.aborts(), bench.connections()), (2, 2), "16 MB are within 20 MB");
+        bench.hear(modest);
+        bench.say(modest, b"GET /image/1?bytes=3 HTTP/1.1\r\nHost: a\r\n\r\n");
+        assert!(bench.hear(modest).starts_with(b"HTTP/1.1 200 OK\r\n"));
+    }
+}
+
+#[test]
+fn a_message_that_inflates_to_more_than_is_left_is_refused_before_it_does() {
+    let _alone = alone();
+    let bomb = bomb();
+    for limits in scarce() {
+        let mut bench = Bench::new(limits);
+        let before = resident();
+        // Those opened later would get no compression.
+        let sockets: Vec<_> = (0..10)
             .map(|_| {
                 let mut frames = Frames::with_window(65_535);
                 frames.web_socket(1);
@@ -333,13 +361,16 @@ fn whoever_holds_most_is_ended_first() {
             .collect();
         let mut frames = Frames { bytes: Vec::new(), ..Frames::with_window(65_535) };
         bomb.chunks(16_000).for_each(|part| frames.data(1, part));
-        for socket in greedy {
-            bench.say(socket, &frames.bytes);
+        for socket in &sockets {
+            bench.say(*socket, &frames.bytes);
         }
-        assert_eq!((bench.aborts(), bench.connections()), (2, 2), "16 MB are within 20 MB");
-        bench.hear(modest);
-        bench.say(modest, b"GET /image/1?bytes=3 HTTP/1.1\r\nHost: a\r\n\r\n");
-        assert!(bench.hear(modest).starts_with(b"HTTP/1.1 200 OK\r\n"));
+        let answers =
+            sockets.iter().map(|socket| carried(&bench.hear(*socket), 1)).collect::<Vec<_>>();
+        // RFC 6455 §5.5.1, §7.4.1: Close with 1009.
+        let refused = answers.iter().filter(|answer| answer.ends_with(b"\x88\x02\x03\xf1")).count();
+        assert_eq!((refused, bench.aborts(), bench.connections()), (9, 0, 10));
+        let grown = resident().saturating_sub(before);
+        assert!(grown < 60_000_000, "{grown} bytes");
     }
 }
 
@@ -355,4 +386,27 @@ fn a_target_longer_than_8_kib_is_refused() {
     let socket = bench.connect(&frames.bytes);
     let heard = bench.hear(socket);
     assert_eq!(carried(&heard, 1), b"This target is too long.\n");
+}
+
+#[test]
+fn pipelined_streams_are_sent_whole_each_in_its_turn() {
+    let mut bench = Bench::new(Limits::default());
+    let stream = "/stream?count=20&bytes=60000&every_ms=0&format=text";
+    let said: String =
+        (0..30).map(|_| format!("GET {stream} HTTP/1.1\r\nHost: a\r\n\r\n")).collect();
+    let socket = bench.connect(said.as_bytes());
+    let mut heard = &bench.hear(socket)[..];
+    // Between heads, chunks (RFC 9112 §7.1).
+    let mut text = Vec::new();
+    while let Some(end) = heard.windows(2).position(|pair| pair == b"\r\n") {
+        let line = std::str::from_utf8(&heard[..end]).unwrap();
+        heard = &heard[end + 2..];
+        if let Ok(length @ 1..) = usize::from_str_radix(line, 16) {
+            text.extend_from_slice(&heard[..length]);
+            heard = &heard[length + 2..];
+        }
+    }
+    let text = String::from_utf8(text).unwrap();
+    let whole = text.lines().filter(|line| line.starts_with("0 ") && line.len() == 60_000);
+    assert_eq!(whole.count(), 30 * 20, "sent in pieces, and after those before them");
 }

@@ -108,13 +108,17 @@ fn tell(spec: &PairSpec, report: &PairReport) {
     eprintln!("link: {}", spec.forward.link);
     for (name, way) in [("up", counters.up), ("down", counters.down)] {
         eprintln!(
-            "  {name}: {} packets, {} bytes; delivered {}, {} bytes; lost {}, queue full {}, missed {}, unsent {}, beside {}",
+            "  {name}: {} packets, {} bytes; delivered {}, {} bytes; lost {}, queue full {}, AQM {}, policed {}, blocked {}, marked {}, missed {}, unsent {}, beside {}",
             way.packets,
             way.bytes,
             way.delivered,
             way.delivered_bytes,
             way.lost,
             way.queue_full,
+            way.aqm_dropped,
+            way.policed,
+            way.blocked,
+            way.marked,
             way.missed,
             way.unsent,
             way.beside,
@@ -140,6 +144,9 @@ fn line(packet: &PacketRecord) -> String {
         Fate::Delivered { at } => at.nanos().to_string(),
         Fate::Lost => "lost".to_owned(),
         Fate::QueueFull => "queue-full".to_owned(),
+        Fate::AqmDropped => "aqm-dropped".to_owned(),
+        Fate::Policed => "policed".to_owned(),
+        Fate::Blocked => "blocked".to_owned(),
     };
     let (at, way, index, length) =
         (packet.at.nanos(), packet.direction, packet.index, packet.length);

@@ -1,11 +1,13 @@
 //! Small programs for the ends of a link, so that its tests need none of the machine's: `peer serve
 //! ADDRESS BYTES`, `peer fetch ADDRESS`, `peer echo ADDRESS`, `peer ping ADDRESS COUNT`, `peer sink
-//! ADDRESS COUNT`, `peer cast ADDRESS COUNT`.
+//! ADDRESS COUNT`, `peer cast ADDRESS COUNT`, `peer gso ADDRESS COUNT`.
 #![allow(clippy::print_stdout)]
 
+use quinn_udp::{Transmit, UdpSockRef, UdpSocketState};
+use std::collections::BTreeSet;
 use std::error::Error;
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream, UdpSocket};
+use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
 use std::time::Duration;
 use unit::Seed;
 
@@ -18,7 +20,8 @@ fn main() -> Result<(), Box<dyn Error>> {
         ["ping", address, count] => ping(address, count.parse()?),
         ["sink", address, count] => sink(address, count.parse()?),
         ["cast", address, count] => cast(address, count.parse()?),
-        _ => Err("serve, fetch, echo, ping, sink or cast, and an address".into()),
+        ["gso", address, count] => gso(address, count.parse()?),
+        _ => Err("serve, fetch, echo, ping, sink, cast or gso, and an address".into()),
     }
 }
 
@@ -97,5 +100,34 @@ fn cast(address: &str, count: u32) -> Result<(), Box<dyn Error>> {
     for _ in 0..count {
         socket.send_to(b"datagram", address)?;
     }
+    Ok(())
+}
+
+/// Sends so many datagrams of 1,000 bytes to an echo in one call (UDP GSO), and prints how many come back right.
+fn gso(address: &str, count: u8) -> Result<(), Box<dyn Error>> {
+    let any = if address.starts_with('[') { "[::]:0" } else { "0.0.0.0:0" };
+    let socket = UdpSocket::bind(any)?;
+    let state = UdpSocketState::new(UdpSockRef::from(&socket))?;
+    let contents: Vec<u8> = (0..count).flat_map(|number| [number; 1_000]).collect();
+    let destination = address.to_socket_addrs()?.next().ok_or("no address")?;
+    let transmit = Transmit {
+        destination,
+        ecn: None,
+        contents: &contents,
+        segment_size: Some(1_000),
+        src_ip: None,
+    };
+    state.try_send(UdpSockRef::from(&socket), &transmit)?;
+    socket.set_nonblocking(false)?;
+    socket.set_read_timeout(Some(Duration::from_secs(5)))?;
+    let mut right = BTreeSet::new();
+    let mut answer = [0; 2_048];
+    while right.len() < usize::from(count) {
+        let length = socket.recv(&mut answer)?;
+        if length == 1_000 && answer[..length].iter().all(|&byte| byte == answer[0]) {
+            right.insert(answer[0]);
+        }
+    }
+    println!("{}", right.len());
     Ok(())
 }

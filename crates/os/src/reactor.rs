@@ -27,6 +27,7 @@ mod lag;
 mod listeners;
 mod output;
 mod poller;
+mod progress;
 mod settings;
 mod socket;
 mod stop;
@@ -48,6 +49,7 @@ use crate::udp::{DatagramCounters, DatagramSocket, ReceiveArena};
 use endpoint::{EndPoint, SendBuf, SocketError, SocketId};
 use lag::LagWatch;
 use poller::{Poller, Readiness};
+use progress::Progress;
 use socket::{Phase, Socket};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -97,6 +99,8 @@ pub struct Reactor {
     datagram_counters: DatagramCounters,
     observer: Option<SocketObserver>,
     lag: Option<LagWatch>,
+    /// None until it is asked to stop.
+    progress: Option<Progress>,
     finishing: bool,
 }
 
@@ -121,6 +125,7 @@ impl Reactor {
             datagram_counters: DatagramCounters::default(),
             observer: None,
             lag: None,
+            progress: None,
             finishing: false,
         })
     }
@@ -166,7 +171,7 @@ impl Reactor {
         if let Some(cpu) = self.settings.cpu {
             CpuSet::from(cpu).pin()?;
         }
-        self.finishing = false;
+        (self.finishing, self.progress) = (false, None);
         self.lag = (self.settings.timing == Timing::On).then(LagWatch::begin);
         self.resume_listeners();
         end_point.handle_start(clock::now());
@@ -223,10 +228,8 @@ impl Reactor {
         }
         let own = self.alarms.peek().map(|Reverse((at, _))| *at);
         let theirs = if self.finishing { None } else { end_point.poll_timeout() };
-        let at = match (own, theirs) {
-            (Some(own), Some(theirs)) => own.min(theirs),
-            (own, theirs) => own.or(theirs)?,
-        };
+        let look = self.progress.as_ref().map(Progress::next);
+        let at = [own, theirs, look].into_iter().flatten().min()?;
         Some(at.since(clock::now()))
     }
 
@@ -302,6 +305,7 @@ impl Reactor {
             self.alarms.pop();
             self.handle_alarm(end_point, token);
         }
+        self.watch_progress(end_point);
         if !self.finishing && end_point.poll_timeout().is_some_and(|at| at <= now) {
             end_point.handle_timeout(now);
             self.act(end_point);

@@ -20,12 +20,13 @@ use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd, FromRawFd, OwnedFd};
 
-/// A UDP socket that is bound and not connected.
+/// A UDP socket that is bound, and connected where its settings name a peer.
 #[derive(Debug)]
 pub struct DatagramSocket {
     fd: OwnedFd,
     state: UdpSocketState,
     local: SocketAddr,
+    is_connected: bool,
 }
 
 impl DatagramSocket {
@@ -59,6 +60,11 @@ impl DatagramSocket {
     /// Its address, with the port that the kernel chose.
     pub fn local(&self) -> SocketAddr {
         self.local
+    }
+
+    /// Whether it has one peer alone.
+    pub(crate) fn is_connected(&self) -> bool {
+        self.is_connected
     }
 
     /// Datagrams that one call can send: 1 where the kernel, or the device, does not segment (UDP GSO).
@@ -123,9 +129,12 @@ impl DatagramSocket {
             // Set after the bind, so that a port which another process shares counts as in use.
             option(libc::SOL_SOCKET, libc::SO_REUSEPORT, 1)?;
         }
+        if let Some(remote) = settings.remote {
+            address::connect(fd.as_fd(), remote)?;
+        }
         let local = address::local(fd.as_fd())?;
         let state = UdpSocketState::new(UdpSockRef::from(&fd))?;
-        Ok(Self { fd, state, local })
+        Ok(Self { fd, state, local, is_connected: settings.remote.is_some() })
     }
 }
 

@@ -209,6 +209,138 @@ fn a_transfer_over_a_lossy_link_is_whole_and_the_log_tells_why_it_was_slow() {
     assert!(delivered > 1_000_000, "{delivered}");
 }
 
+/// The value of a counter in the kernel's /proc/net/netstat.
+fn netstat(text: &str, table: &str, name: &str) -> u64 {
+    let mut lines = text.lines().filter(|line| line.starts_with(table));
+    let (names, values) = (lines.next().unwrap(), lines.next().unwrap());
+    let place = names.split(' ').position(|word| word == name).unwrap();
+    values.split(' ').nth(place).unwrap().parse().unwrap()
+}
+
+#[test]
+fn active_queues_mark_what_takes_ecn_and_the_ends_count_the_marks() {
+    for (aqm, address) in [("codel", "far:80"), ("fq_codel", "[fd77::2]:80")] {
+        let bench = Bench::new();
+        let near = bench.peer(&format!("fetch {address}"));
+        let asks = "echo 1 > /proc/sys/net/ipv4/tcp_ecn";
+        let near = format!("{asks} && {near} && cat /proc/net/netstat /proc/net/snmp6");
+        let spec = format!("rtt=20ms,rate=8mbit,queue=1MB,aqm={aqm}/5ms/20ms");
+        let far = bench.peer("serve [::]:80 1500000");
+        let (stdout, stderr) = run(rootless(&mut bench.link(&spec, &far, &near)));
+        assert!(stdout.starts_with("1500000 0\n"), "{stdout}");
+        let rows = bench.packets();
+        assert!(rows.iter().all(|row| row.fate.is_ok()), "a packet was dropped");
+        let marked: u64 = stderr
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("down: ")?.split_once("marked "))
+            .and_then(|(_, rest)| rest.split(',').next()?.parse().ok())
+            .unwrap();
+        assert!(marked > 0, "{stderr}");
+        // What the queue marked is what near's kernel saw, with checksums that it accepts.
+        let v6 = stdout.lines().find_map(|line| line.strip_prefix("Ip6InCEPkts")).unwrap();
+        let seen = netstat(&stdout, "IpExt:", "InCEPkts") + v6.trim().parse::<u64>().unwrap();
+        assert_eq!(seen, marked, "{stdout}");
+        assert_eq!(netstat(&stdout, "IpExt:", "InCsumErrors"), 0);
+    }
+}
+
+#[test]
+fn without_ecn_an_active_queue_drops() {
+    let bench = Bench::new();
+    let far = bench.peer("serve 0.0.0.0:80 1500000");
+    let near = format!("echo 0 > /proc/sys/net/ipv4/tcp_ecn && {}", bench.peer("fetch far:80"));
+    let spec = "rtt=20ms,rate=8mbit,queue=1MB,aqm=codel/5ms/20ms";
+    let (stdout, stderr) = run(rootless(&mut bench.link(spec, &far, &near)));
+    assert_eq!(stdout, "1500000 0\n");
+    let dropped = |row: &&Row| row.fate.as_ref().is_err_and(|why| why == "aqm-dropped");
+    let count = bench.packets().iter().filter(dropped).count();
+    assert!(count > 0 && stderr.contains(&format!("AQM {count},")), "{stderr}");
+    assert!(stderr.contains("unplanned drops 0"), "{stderr}");
+}
+
+#[test]
+fn transfers_over_bursts_reordering_and_a_policer_are_whole() {
+    for (spec, why) in [
+        ("rtt=10ms,rate=30mbit,loss=3%/4", "lost"),
+        ("rtt=10ms,rate=30mbit,reorder=2%/3,reorder_up=2%/4ms", ""),
+        ("rtt=10ms,policer=20mbit/32kB", "policed"),
+    ] {
+        let bench = Bench::new();
+        let (far, near) = (bench.peer("serve 0.0.0.0:80 1000000"), bench.peer("fetch far:80"));
+        let (stdout, stderr) = run(rootless(&mut bench.link(spec, &far, &near)));
+        assert_eq!(stdout, "1000000 0\n", "{spec}");
+        let rows = bench.packets();
+        let dropped = rows.iter().filter(|row| row.fate.as_ref().is_err_and(|fate| fate == why));
+        assert!((dropped.count() > 0) != why.is_empty(), "{spec}");
+        assert!(rows.iter().all(|row| row.length <= 1500), "{spec}");
+        assert!(stderr.contains("unplanned drops 0"), "{stderr}");
+    }
+}
+
+#[test]
+fn a_limit_on_udp_lets_its_rate_through_and_a_block_nothing() {
+    for (limit, passing) in [("udp_rate=1mbit/1800B", 50..51), ("udp=blocked", 0..1)] {
+        let bench = Bench::new();
+        // Each datagram is 36 bytes of IP: fifty fill the bucket. All come within a millisecond of tokens or two.
+        let near = bench.peer("cast far:7 400");
+        let (far, spec) = (bench.peer("sink 0.0.0.0:7 400"), format!("rtt=2ms,{limit}"));
+        run(rootless(&mut bench.link(&spec, &far, &near)));
+        let rows = bench.packets();
+        let (mut tokens, mut last) = (1_800 * 8_000_000_000_u128, None);
+        for row in rows.iter().filter(|row| row.way == "Up" && row.length == 36) {
+            let since = last.replace(row.at).map_or(0, |last| row.at - last);
+            tokens = (1_800 * 8_000_000_000).min(tokens + u128::from(since) * 1_000_000);
+            let passes = passing.start > 0 && tokens >= 36 * 8_000_000_000;
+            tokens -= if passes { 36 * 8_000_000_000 } else { 0 };
+            assert_eq!(row.fate.is_ok(), passes, "{row:?}");
+        }
+        let passed = rows.iter().filter(|row| row.length == 36 && row.fate.is_ok()).count();
+        assert!(passed >= passing.start && (passed == 0) == (passing.start == 0), "{passed}");
+    }
+}
+
+#[test]
+fn trains_of_datagrams_are_packets_of_their_own_on_the_link() {
+    for address in ["10.77.0.2:7", "[fd77::2]:7"] {
+        for spec in ["rtt=4ms", "rtt=4ms,rate=20mbit,queue=100kB"] {
+            let bench = Bench::new();
+            let (far, near) = (bench.peer("echo [::]:7"), bench.peer(&format!("gso {address} 40")));
+            let (stdout, stderr) = run(rootless(&mut bench.link(spec, &far, &near)));
+            assert_eq!(stdout, "40\n", "{spec}");
+            let header = if address.starts_with('[') { 48 } else { 28 };
+            let rows = bench.packets();
+            let rows: Vec<&Row> = rows.iter().filter(|row| row.length == 1_000 + header).collect();
+            assert_eq!(rows.len(), 80, "{spec}");
+            assert!(stderr.contains("unplanned drops 0"), "{stderr}");
+        }
+    }
+}
+
+#[test]
+fn after_a_rebinding_datagrams_go_on_and_a_tcp_connection_is_reset() {
+    let bench = Bench::new();
+    let (far, near) = (bench.peer("echo 0.0.0.0:7"), bench.peer("ping far:7 20"));
+    let (stdout, _) = run(rootless(&mut bench.link("rtt=10ms,rebind=60ms", &far, &near)));
+    // An answer that is on its way to the old port at that moment is lost. All others come.
+    let answers: String = stdout
+        .lines()
+        .filter(|&line| line != "lost")
+        .fold(String::new(), |all, line| all + line + "\n");
+    let count = answers.lines().count();
+    assert!(count >= 19, "{stdout}");
+    assert_round_trips(&answers, count, Duration::from_millis(10));
+    let far = bench.peer("serve [::]:80 2000000");
+    for address in ["far:80", "[fd77::2]:80"] {
+        let near = bench.peer(&format!("fetch {address}"));
+        let spec = "rtt=10ms,rate=8mbit,rebind=200ms";
+        let output = bench.link(spec, &far, &near).output().unwrap();
+        assert!(!output.status.success(), "the connection went on");
+        let again = "rtt=10ms,rate=80mbit,rebind=0ms";
+        let (stdout, _) = run(rootless(&mut bench.link(again, &far, &near)));
+        assert_eq!(stdout, "2000000 0\n");
+    }
+}
+
 /// No two packets leave closer together than the bottleneck lets them.
 fn assert_rate_kept(rows: &[&Row], rate: u64) {
     let delivered: Vec<(u64, u64)> =

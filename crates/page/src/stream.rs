@@ -127,16 +127,26 @@ pub struct Token {
 impl Token {
     /// Its text of `bytes` bytes, one line of ASCII.
     pub fn text(&self, bytes: u32) -> String {
-        let mut text = format!("{} {} {} ", self.stream, self.number, self.due.nanos());
-        let bytes = (bytes as usize).max(text.len());
-        text.reserve_exact(bytes - text.len());
-        let mut from = self.number as usize % FILLING.len();
-        while text.len() < bytes {
+        self.text_part(bytes, 0, usize::MAX).0
+    }
+
+    /// At most `limit` bytes of its text from `start`, and the length of the whole text.
+    pub fn text_part(&self, bytes: u32, start: usize, limit: usize) -> (String, usize) {
+        let head = format!("{} {} {} ", self.stream, self.number, self.due.nanos());
+        let whole = (bytes as usize).max(head.len());
+        let end = start.saturating_add(limit).min(whole);
+        let mut text = String::with_capacity(end.saturating_sub(start));
+        text.push_str(head.get(start..end.min(head.len())).unwrap_or_default());
+        // The filling begins behind the head, at another character for each token, and goes round.
+        let mut at = start + text.len();
+        while at < end {
+            let from = (self.number as usize % FILLING.len() + at - head.len()) % FILLING.len();
             let piece = &FILLING[from..];
-            text.push_str(&piece[..piece.len().min(bytes - text.len())]);
-            from = 0;
+            let piece = &piece[..piece.len().min(end - at)];
+            text.push_str(piece);
+            at += piece.len();
         }
-        text
+        (text, whole)
     }
 
     /// The token that `text` begins with. Whether the rest of `text` is right, a comparison with [`text`](Self::text)

@@ -88,6 +88,9 @@ pub enum Refused {
     /// The connection takes no new streams: use another one.
     #[error("the connection takes no new streams")]
     Draining,
+    /// The peer has not sent the settings yet that would allow this kind of stream (extended CONNECT).
+    #[error("the peer has not sent its settings yet")]
+    TooEarly,
     /// The peer or the protocol does not allow this kind of stream (push).
     #[error("the peer does not take this kind of stream")]
     NotAllowed,

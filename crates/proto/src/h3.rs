@@ -24,6 +24,7 @@
 
 mod command;
 mod control;
+mod lifecycle;
 mod message;
 mod receive;
 mod role;

@@ -49,6 +49,11 @@ impl Method {
         })
     }
 
+    /// Whether a request asks for nothing but information (RFC 9110 §9.2.1), so that it may come twice.
+    pub fn is_safe(&self) -> bool {
+        matches!(self, Self::Get | Self::Head | Self::Options | Self::Trace)
+    }
+
     /// The token.
     pub fn as_str(&self) -> &str {
         match self {
@@ -107,6 +112,9 @@ pub struct Status(u16);
 impl Status {
     /// 200
     pub const OK: Self = Self(200);
+
+    /// 425 Too Early (RFC 8470 §5.2).
+    pub const TOO_EARLY: Self = Self(425);
 
     /// `code` where it has three digits.
     pub const fn new(code: u16) -> Option<Self> {

@@ -19,7 +19,7 @@ use study::record::TrialRecord;
 /// | `started` | when, in UTC (RFC 3339) |
 /// | `duration_ms` | how long it took with setting up and clearing away |
 /// | one a metric, by name | its figure, empty where the trial has none; the name ends in its unit |
-/// | `down_packets` … `up_queue_full` | what the link counted each way |
+/// | `down_packets` … `up_marked` | what the link counted each way |
 /// | `kernel_drops`, `lateness_p99_us`, `lateness_max_us` | what the audit looks at |
 /// | `client_cpu_ms`, `origin_cpu_ms`, `link_cpu_ms` | processor time |
 /// | `audit:packet_lateness_ms` … `audit:cpu_pressure` | the audit's figures, see `docs/rows.md`; empty where it did not look |

@@ -114,13 +114,14 @@ fn in_short(part: &PartResult) -> String {
 /// The columns of times, one line a kind.
 fn table(out: &mut Lines, result: &LoadResult) {
     let connects = &result.connects;
-    let rows: [(&str, &Option<TimesSummary>); 6] = [
+    let rows: [(&str, &Option<TimesSummary>); 7] = [
         ("latency", &result.whole.latency),
         ("w/o client", &result.latency_without_client),
         ("begun late", &result.lateness),
         ("first byte", &result.first_byte),
         ("connect", &connects.tcp),
         ("TLS", &connects.tls),
+        ("QUIC", &connects.quic),
     ];
     let rows: Vec<(&str, &TimesSummary)> =
         rows.into_iter().filter_map(|(name, times)| Some((name, times.as_ref()?))).collect();

@@ -90,7 +90,7 @@ impl Write for Escaped<'_> {
                 '\t' | '\n' => self.0.push(c),
                 // Replaces what XML 1.0 cannot represent, and bidirectional controls, which could make a text read as
                 // another.
-                c if c.is_control() || is_invisible_control(c) => self.0.push('\u{fffd}'),
+                c if unit::is_unsafe(c) || is_forbidden_in_xml(c) => self.0.push('\u{fffd}'),
                 c => self.0.push(c),
             }
         }
@@ -98,9 +98,9 @@ impl Write for Escaped<'_> {
     }
 }
 
-/// Characters that change the order of others, and the two that XML forbids besides controls.
-pub(crate) fn is_invisible_control(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{fffe}' | '\u{ffff}')
+/// The characters that XML 1.0 forbids besides controls (§2.2).
+fn is_forbidden_in_xml(c: char) -> bool {
+    matches!(c, '\u{fffe}' | '\u{ffff}')
 }
 
 /// Elements after which a newline makes no visible difference.

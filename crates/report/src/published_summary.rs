@@ -19,9 +19,7 @@ pub fn published_terminal(reports: &[Report<'_>], page: &str) -> String {
         }
     }
     let _ = writeln!(out, "summary: {page}");
-    out.chars()
-        .map(|c| if crate::markup::is_invisible_control(c) && c != '\n' { '\u{fffd}' } else { c })
-        .collect()
+    out.chars().map(|c| if unit::is_unsafe(c) && c != '\n' { '\u{fffd}' } else { c }).collect()
 }
 
 /// How many findings hold.

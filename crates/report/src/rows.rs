@@ -113,10 +113,18 @@ fn link_and_processor(columns: &mut Columns<'_>) {
     columns.whole("down_bytes", |trial| trial.link.down.bytes);
     columns.whole("down_lost", |trial| trial.link.down.lost);
     columns.whole("down_queue_full", |trial| trial.link.down.queue_full);
+    columns.whole("down_aqm_dropped", |trial| trial.link.down.aqm_dropped);
+    columns.whole("down_policed", |trial| trial.link.down.policed);
+    columns.whole("down_blocked", |trial| trial.link.down.blocked);
+    columns.whole("down_marked", |trial| trial.link.down.marked);
     columns.whole("up_packets", |trial| trial.link.up.packets);
     columns.whole("up_bytes", |trial| trial.link.up.bytes);
     columns.whole("up_lost", |trial| trial.link.up.lost);
     columns.whole("up_queue_full", |trial| trial.link.up.queue_full);
+    columns.whole("up_aqm_dropped", |trial| trial.link.up.aqm_dropped);
+    columns.whole("up_policed", |trial| trial.link.up.policed);
+    columns.whole("up_blocked", |trial| trial.link.up.blocked);
+    columns.whole("up_marked", |trial| trial.link.up.marked);
     columns.whole("kernel_drops", |trial| trial.link.kernel_drops);
     columns.number("lateness_p99_us", |trial| trial.link.lateness_p99_us);
     columns.number("lateness_max_us", |trial| trial.link.lateness_max_us);

@@ -4,7 +4,6 @@
 use crate::connections::ConnectionSummary;
 use crate::cost::Cost;
 use crate::hue::Hue;
-use crate::markup::is_invisible_control;
 use crate::number::{self, Percent};
 use crate::overview::{Group, load, median_of};
 use crate::{Report, answer, command, gates, metrics, words};
@@ -376,8 +375,7 @@ fn label(name: &str) -> String {
 
 /// Text without anything that a terminal would act on.
 pub(crate) fn plain(text: &str) -> String {
-    let visible = |c: char| !c.is_control() && !is_invisible_control(c);
-    text.chars().map(|c| if visible(c) { c } else { '\u{fffd}' }).collect()
+    text.chars().map(|c| if unit::is_unsafe(c) { '\u{fffd}' } else { c }).collect()
 }
 
 pub(crate) fn width(text: &str) -> usize {

@@ -5,7 +5,7 @@ use crate::Report;
 use crate::number::{self, Percent, Ratio};
 use crate::overview::{Group, load};
 use study::comparison::{Comparison, Verdict};
-use study::experiment::{Contender, Settings, Tls};
+use study::experiment::{Contender, Settings, Tls, Transport};
 use study::family::blocks_for_all;
 use study::metric;
 use study::reconcile::Grade;
@@ -188,12 +188,13 @@ pub(crate) fn sentence_case(words: &str) -> String {
 }
 
 /// Why the winner wins, as far as round trips and connections explain it: `h1-tls waits for 9 request round trips in a
-/// row, on 6 connections; h2 for 1, on 1 connection`. None where both wait for as many.
+/// row, on 6 connections; h2 for 1, on 1 connection`, `h2 waits for 2 round trips of handshakes; h3 for 1`. None where both
+/// wait for as many.
 pub(crate) fn round_trips(group: &Group<'_>) -> Option<String> {
     let slow = group.baseline()?;
     let fast = group.cell(&group.winner()?.contender)?;
     let (a, b) = (slow.median_trial.as_ref()?, fast.median_trial.as_ref()?);
-    (a.rounds != b.rounds).then(|| {
+    let requests = (a.rounds != b.rounds).then(|| {
         format!(
             "{} waits for {} in a row, on {}; {} for {}, on {}",
             slow.contender.name,
@@ -203,7 +204,28 @@ pub(crate) fn round_trips(group: &Group<'_>) -> Option<String> {
             b.rounds,
             counted(b.connections, "connection"),
         )
-    })
+    });
+    // Between HTTP/1.1 and h2 the requests tell it all.
+    let is_told = requests.is_none()
+        || [slow, fast].iter().any(|cell| cell.contender.transport == Transport::H3);
+    let shaken = handshakes(slow).zip(handshakes(fast));
+    let shaken = shaken.filter(|(slow, fast)| is_told && slow != fast);
+    let shaken = shaken.map(|(a, b)| match &requests {
+        Some(_) => format!("handshakes take {} against {b}", counted(a, "round trip")),
+        None => {
+            let (slow, fast) = (&slow.contender.name, &fast.contender.name);
+            format!("{slow} waits for {} of handshakes; {fast} for {b}", counted(a, "round trip"))
+        }
+    });
+    let said: Vec<String> = requests.into_iter().chain(shaken).collect();
+    (!said.is_empty()).then(|| said.join("; "))
+}
+
+/// Round trips of handshakes on the critical path, in the median of the trials.
+fn handshakes(cell: &CellResult) -> Option<u32> {
+    let median = |name: &str| cell.metrics.get(name).map(|summary| summary.median);
+    let count = median(metric::ROUND_TRIPS)? - median(metric::ROUNDS)?;
+    (count >= 0.0).then_some(count.round() as u32)
 }
 
 /// What happened to the trials of `cell` that were not measured, and why, the most frequent reason first.

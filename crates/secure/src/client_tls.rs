@@ -4,6 +4,7 @@
 use crate::error::ConfigError;
 use crate::identity::Pem;
 use crate::key_log::{self, KeyLog};
+use crate::sessions::ClientSessions;
 use crate::trust::{self, RootsLater, Trust};
 use rustls::ClientConfig;
 use rustls::SupportedProtocolVersion;
@@ -41,6 +42,8 @@ pub enum Resumption {
     /// Sessions are kept (client) and tickets given (server).
     #[default]
     On,
+    /// As `On`, and the client's first requests may go within the handshake (0-RTT, RFC 8446 §2.3).
+    Early,
     /// Every handshake is a full one.
     Off,
 }
@@ -70,7 +73,8 @@ pub struct ClientTlsOptions {
 #[derive(Debug, Clone)]
 pub struct ClientTls {
     pub(crate) config: Arc<ClientConfig>,
-    pub(crate) resumption: Resumption,
+    /// Sessions over QUIC. Those over TCP are of no use there: their tickets carry no transport parameters.
+    pub(crate) quic_sessions: rustls::client::Resumption,
 }
 
 impl ClientTls {
@@ -88,13 +92,14 @@ impl ClientTls {
             .with_no_client_auth();
         config.alpn_protocols = options.alpn.into_iter().map(String::into_bytes).collect();
         config.key_log = key_log::for_rustls(options.key_log.as_ref());
-        config.resumption = match options.resumption {
-            Resumption::On => rustls::client::Resumption::in_memory_sessions(SESSIONS),
+        config.enable_early_data = options.resumption == Resumption::Early;
+        let sessions = || match options.resumption {
+            Resumption::On | Resumption::Early => {
+                rustls::client::Resumption::store(Arc::new(ClientSessions::default()))
+            }
             Resumption::Off => rustls::client::Resumption::disabled(),
         };
-        Ok(Self { config: Arc::new(config), resumption: options.resumption })
+        config.resumption = sessions();
+        Ok(Self { config: Arc::new(config), quic_sessions: sessions() })
     }
 }
-
-/// Servers whose sessions are kept: more hosts than the largest recorded page has.
-pub(crate) const SESSIONS: usize = 512;

@@ -80,7 +80,7 @@ impl Layer {
         let Secured { tls, plain, sent } = &mut **secured;
         let end = out.len() + limit;
         tls.send(&mut SendBuf::new(), out);
-        while !tls.is_handshaking() && out.len() < end {
+        while tls.may_send() && out.len() < end {
             if plain.is_empty() {
                 pull(plain, (end - out.len()).min(record_after(*sent)));
             }
@@ -102,13 +102,26 @@ impl Layer {
         match self {
             Self::Clear => false,
             Self::Tls(secured) => {
-                secured.tls.wants_send()
-                    || !secured.plain.is_empty() && !secured.tls.is_handshaking()
+                secured.tls.wants_send() || !secured.plain.is_empty() && secured.tls.may_send()
             }
         }
     }
 
-    /// Whether the machine above has to wait before it may speak.
+    /// Whether the machine above may speak: there is no handshake, it is over, or early data may go.
+    #[inline]
+    pub fn may_send(&self) -> bool {
+        match self {
+            Self::Clear => true,
+            Self::Tls(secured) => secured.tls.may_send(),
+        }
+    }
+
+    /// Whether there is TLS.
+    pub fn is_secured(&self) -> bool {
+        matches!(self, Self::Tls(_))
+    }
+
+    /// Whether TLS's handshake is not over.
     pub fn is_handshaking(&self) -> bool {
         match self {
             Self::Clear => false,

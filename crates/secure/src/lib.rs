@@ -28,6 +28,7 @@
 mod authority;
 mod client_tls;
 mod digest;
+mod early;
 mod error;
 mod identity;
 mod key_log;
@@ -35,6 +36,7 @@ mod layer;
 mod quic;
 mod server_name;
 mod server_tls;
+mod sessions;
 mod tls;
 mod trust;
 
@@ -48,6 +50,6 @@ pub use layer::Layer;
 pub use quic::{QUIC_VERSION, QuicClientTls, QuicHandshake, QuicServerTls};
 pub use rustls::pki_types::UnixTime;
 pub use rustls::time_provider::TimeProvider;
-pub use server_tls::{Ciphers, ServerTls, ServerTlsOptions};
+pub use server_tls::{Ciphers, DEFAULT_TICKETS, ServerTls, ServerTlsOptions};
 pub use tls::{Negotiated, Tls};
 pub use trust::{FixedTime, RootsLater, Trust};

@@ -5,7 +5,7 @@ mod frames;
 mod keys;
 mod session;
 
-use crate::client_tls::{ClientTls, Resumption, SESSIONS};
+use crate::client_tls::ClientTls;
 use crate::error::ConfigError;
 use crate::server_tls::ServerTls;
 use keys::{initial_keys, retry_tag};
@@ -24,7 +24,7 @@ pub use session::QuicHandshake;
 /// The QUIC version that is spoken: 1 (RFC 9000).
 pub const QUIC_VERSION: u32 = 1;
 
-/// A client's settings for QUIC, made from those of [`ClientTls`]. They have a store of sessions of their own.
+/// A client's settings for QUIC, made from those of [`ClientTls`], and its store of sessions over QUIC.
 pub struct QuicClientTls {
     config: Arc<rustls::ClientConfig>,
     initial: Suite,
@@ -41,10 +41,7 @@ impl ClientTls {
     pub fn for_quic(&self, alpn: &str) -> Result<Arc<QuicClientTls>, ConfigError> {
         let mut config = (*self.config).clone();
         config.alpn_protocols = vec![alpn.as_bytes().to_vec()];
-        config.resumption = match self.resumption {
-            Resumption::On => rustls::client::Resumption::in_memory_sessions(SESSIONS),
-            Resumption::Off => rustls::client::Resumption::disabled(),
-        };
+        config.resumption = self.quic_sessions.clone();
         let initial = initial_suite(config.crypto_provider())?;
         Ok(Arc::new(QuicClientTls { config: Arc::new(config), initial }))
     }
@@ -55,6 +52,10 @@ impl ServerTls {
     pub fn for_quic(&self, alpn: &str) -> Result<Arc<QuicServerTls>, ConfigError> {
         let mut config = (*self.config).clone();
         config.alpn_protocols = vec![alpn.as_bytes().to_vec()];
+        if config.max_early_data_size > 0 {
+            // RFC 9001 §4.6.1: the only other value; flow control is QUIC's own.
+            config.max_early_data_size = u32::MAX;
+        }
         let initial = initial_suite(config.crypto_provider())?;
         Ok(Arc::new(QuicServerTls { config: Arc::new(config), initial }))
     }

@@ -8,7 +8,10 @@ use crate::server_name;
 use rustls::client::verify_server_name;
 use rustls::crypto::ring;
 use rustls::pki_types::ServerName;
-use rustls::server::{ClientHello, NoServerSessionStorage, ParsedCertificate, ResolvesServerCert};
+use rustls::server::{
+    ClientHello, NoServerSessionStorage, ParsedCertificate, ResolvesServerCert,
+    ServerSessionMemoryCache,
+};
 use rustls::sign::CertifiedKey;
 use rustls::time_provider::{DefaultTimeProvider, TimeProvider};
 use rustls::{CipherSuite, ServerConfig};
@@ -26,6 +29,8 @@ pub struct ServerTlsOptions {
     pub versions: Versions,
     /// Whether tickets are given and taken.
     pub resumption: Resumption,
+    /// Tickets given after each handshake. A ticket serves one later connection.
+    pub tickets: usize,
     /// Who decides on the cipher.
     pub ciphers: Ciphers,
     /// Bytes of a record at most, its header included; None for the protocol's 16 KiB.
@@ -44,6 +49,7 @@ impl ServerTlsOptions {
             alpn: vec!["h2".to_owned(), "http/1.1".to_owned()],
             versions: Versions::Any,
             resumption: Resumption::On,
+            tickets: DEFAULT_TICKETS,
             ciphers: Ciphers::AsClient,
             record_size: None,
             key_log: None,
@@ -89,9 +95,16 @@ impl ServerTls {
         config.alpn_protocols = options.alpn.into_iter().map(String::into_bytes).collect();
         config.max_fragment_size = options.record_size;
         config.key_log = key_log::for_rustls(options.key_log.as_ref());
+        config.send_tls13_tickets = options.tickets;
         match options.resumption {
             // Self-contained tickets: nothing to look up, nothing to bound.
             Resumption::On => config.ticketer = ring::Ticketer::new().map_err(refused)?,
+            // A ticket that is looked up is taken out of the store: early data cannot be replayed (RFC 8446 §8.1).
+            Resumption::Early => {
+                config.session_storage = ServerSessionMemoryCache::new(STORED_SESSIONS);
+                config.max_early_data_size = MAX_EARLY_DATA;
+                config.send_half_rtt_data = true;
+            }
             Resumption::Off => {
                 config.send_tls13_tickets = 0;
                 config.session_storage = Arc::new(NoServerSessionStorage {});
@@ -100,6 +113,15 @@ impl ServerTls {
         Ok(Self { config: Arc::new(config) })
     }
 }
+
+/// Tickets that a server for the open web gives after each handshake.
+pub const DEFAULT_TICKETS: usize = 2;
+
+/// Bytes of early data over TCP, as nginx and OpenSSL take them.
+const MAX_EARLY_DATA: u32 = 16 * 1024;
+
+/// Sessions that a server keeps, about 200 bytes each.
+const STORED_SESSIONS: usize = 4096;
 
 fn is_aes_128(suite: CipherSuite) -> bool {
     matches!(

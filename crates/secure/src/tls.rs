@@ -2,6 +2,7 @@
 //! worth in either direction, so that the scheduler above decides late.
 
 use crate::client_tls::ClientTls;
+use crate::early::Early;
 use crate::error::TlsError;
 use crate::server_name::{FirstRecord, Given};
 use crate::server_tls::ServerTls;
@@ -9,7 +10,7 @@ use endpoint::SendBuf;
 use rustls::pki_types::ServerName;
 use rustls::{ClientConnection, Connection, HandshakeKind, ServerConnection};
 use std::io::{BufRead, IoSlice, Write};
-use trace::{TlsRecord, TlsVersion};
+use trace::{EarlyData, TlsRecord, TlsVersion};
 
 /// A TLS connection without a socket.
 #[derive(Debug)]
@@ -18,6 +19,9 @@ pub struct Tls {
     server: String,
     /// Bytes of the plaintext handed out last, which the next call takes away.
     lent: usize,
+    early: Early,
+    /// Whether that plaintext was early data.
+    lent_early: bool,
     failure: Option<TlsError>,
     peer_closed: bool,
     /// A server's look at the name that the client asks for; None once that is done.
@@ -34,6 +38,8 @@ pub struct Negotiated<'a> {
     pub alpn: Option<&'a [u8]>,
     /// Whether an earlier session was resumed.
     pub resumed: bool,
+    /// What became of data sent within the handshake.
+    pub early_data: EarlyData,
 }
 
 impl Tls {
@@ -59,9 +65,11 @@ impl Tls {
         // `send` bounds what is queued; rustls's own bound would cut records short.
         connection.set_buffer_limit(None);
         Self {
+            early: Early::new(&mut connection),
             connection,
             server: server.to_owned(),
             lent: 0,
+            lent_early: false,
             failure: None,
             peer_closed: false,
             first: None,
@@ -76,7 +84,15 @@ impl Tls {
             self.connection.reader().consume(self.lent);
             self.lent = 0;
         }
+        if self.lent_early {
+            self.early.forget_received();
+            self.lent_early = false;
+        }
         loop {
+            if !self.early.received().is_empty() {
+                self.lent_early = true;
+                return Ok(Some(self.early.received()));
+            }
             self.lent = self.waiting();
             if self.lent > 0 {
                 return Ok(self.connection.reader().into_first_chunk().ok());
@@ -123,6 +139,7 @@ impl Tls {
             Ok(state) => self.peer_closed |= state.peer_has_closed(),
             Err(error) => self.failure = Some(TlsError::from_rustls(error, &self.server)),
         }
+        self.early.handle_progress(&mut self.connection);
     }
 
     fn waiting(&mut self) -> usize {
@@ -142,12 +159,28 @@ impl Tls {
     }
 
     /// Appends to `out` the records that TLS itself owes (handshake, alerts, tickets), then at most
-    /// one record of application data from the front of `plain`. During the handshake `plain` waits.
+    /// one record of application data from the front of `plain`. During the handshake `plain` waits, but for early data.
     pub fn send(&mut self, plain: &mut SendBuf, out: &mut SendBuf) {
         self.flush(out);
-        if plain.is_empty() || self.connection.is_handshaking() {
+        if let Some(mut rejected) = self.early.take_rejected() {
+            while !rejected.is_empty() && self.write(&mut rejected, out) > 0 {}
+        }
+        if plain.is_empty() || !self.may_send() {
             return;
         }
+        match &self.connection {
+            Connection::Client(client) if client.is_handshaking() => {
+                self.early.send(plain, &mut self.connection);
+                self.flush(out);
+            }
+            _ => {
+                self.write(plain, out);
+            }
+        }
+    }
+
+    /// Writes a record of application data; returns how many bytes it took.
+    fn write(&mut self, plain: &mut SendBuf, out: &mut SendBuf) -> usize {
         let taken = {
             let mut slices = [IoSlice::new(&[]); SLICES];
             let filled = one_record(plain, &mut slices);
@@ -156,6 +189,7 @@ impl Tls {
         };
         plain.advance(taken);
         self.flush(out);
+        taken
     }
 
     fn flush(&mut self, out: &mut SendBuf) {
@@ -168,7 +202,7 @@ impl Tls {
 
     /// Whether TLS itself owes bytes.
     pub fn wants_send(&self) -> bool {
-        self.connection.wants_write()
+        self.connection.wants_write() || self.early.was_rejected()
     }
 
     /// Tells the peer that nothing more will be sent (RFC 8446 §6.1); `send` carries it.
@@ -181,14 +215,19 @@ impl Tls {
         self.peer_closed
     }
 
-    /// Whether application data has to wait.
+    /// Whether the handshake is not over.
     pub fn is_handshaking(&self) -> bool {
         self.connection.is_handshaking()
     }
 
-    /// What was agreed on, once the handshake is over.
+    /// Whether application data may be sent: the handshake is over, or the data may go early.
+    pub fn may_send(&self) -> bool {
+        !self.connection.is_handshaking() || self.early.may_send()
+    }
+
+    /// What was agreed on, once the handshake is over. A server that takes early data knows it before.
     pub fn negotiated(&self) -> Option<Negotiated<'_>> {
-        if self.connection.is_handshaking() {
+        if self.connection.is_handshaking() && !self.early.is_taking() {
             return None;
         }
         Some(Negotiated {
@@ -196,14 +235,20 @@ impl Tls {
             suite: self.connection.negotiated_cipher_suite()?.suite().as_str().unwrap_or("unknown"),
             alpn: self.connection.alpn_protocol(),
             resumed: self.connection.handshake_kind() == Some(HandshakeKind::Resumed),
+            early_data: self.early.outcome(),
         })
     }
 }
 
 impl<'a> Negotiated<'a> {
     /// QUIC has TLS 1.3 alone (RFC 9001 §4.2).
-    pub(crate) fn over_quic(suite: &'static str, alpn: Option<&'a [u8]>, resumed: bool) -> Self {
-        Self { version: rustls::ProtocolVersion::TLSv1_3, suite, alpn, resumed }
+    pub(crate) fn over_quic(
+        suite: &'static str,
+        alpn: Option<&'a [u8]>,
+        resumed: bool,
+        early_data: EarlyData,
+    ) -> Self {
+        Self { version: rustls::ProtocolVersion::TLSv1_3, suite, alpn, resumed, early_data }
     }
 }
 
@@ -232,6 +277,7 @@ impl Negotiated<'_> {
             cipher: self.cipher(),
             alpn: String::from_utf8_lossy(self.alpn.unwrap_or_default()).into_owned(),
             resumed: self.resumed,
+            early_data: self.early_data,
         }
     }
 }

@@ -4,14 +4,24 @@ use crate::packet::{Packet, Segment, StreamPart};
 use crate::path::PathId;
 use crate::stream::{EndId, Phase};
 use crate::world::World;
+use endpoint::Ecn;
 use endpoint::SocketError;
 
 impl World {
     /// One packet leaves a path.
     pub(crate) fn deliver(&mut self, path: PathId) {
-        let Some(delivery) = self.routes[path.0].link.poll_deliver(self.now) else { return };
+        let delivery = self.routes[path.0].link.poll_deliver(self.now);
+        self.take_decisions(path);
+        self.routes[path.0].planned = None;
+        self.plan_link(path);
+        let Some(delivery) = delivery else { return };
         match delivery.packet {
-            Packet::Datagram(datagram) => self.datagram_arrives(datagram),
+            Packet::Datagram(mut datagram) => {
+                if delivery.is_marked {
+                    datagram.ecn = Some(Ecn::Ce);
+                }
+                self.datagram_arrives(datagram);
+            }
             Packet::Stream { to, part: StreamPart::Syn } => self.syn_arrives(to),
             Packet::Stream { to, part: StreamPart::SynAck } => self.syn_ack_arrives(to),
             Packet::Stream { to, part: StreamPart::Segment { number, segment } } => {

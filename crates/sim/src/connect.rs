@@ -1,5 +1,5 @@
 //! TCP's handshake: SYN, SYN-ACK and ACK. It takes one round trip at the side that connects, and half a round trip more
-//! until the listening side is connected.
+//! until the listening side is connected. With TCP Fast Open (RFC 7413) neither side waits: the cookie counts as known.
 
 use crate::fault::{Attempt, ConnectOutcome, ConnectionPlan};
 use crate::host::{HostId, Listener};
@@ -7,7 +7,7 @@ use crate::packet::{Segment, StreamPart};
 use crate::path::PathId;
 use crate::stream::{Connection, End, EndId, Output, Phase, Side};
 use crate::world::{Event, World};
-use endpoint::{Accepted, SocketError, SocketId, SocketSettings};
+use endpoint::{Accepted, FastOpen, SocketError, SocketId, SocketSettings};
 use std::net::SocketAddr;
 
 /// The first ephemeral port, from which connects are made (RFC 6335 §6).
@@ -37,10 +37,25 @@ impl World {
         if let ConnectOutcome::Fail(error) = plan.outcome {
             return self.fail_at_once(host, dial.socket, error);
         }
+        let outcome = plan.outcome;
         let opener = self.new_connection(host, dial, target, plan);
         self.hosts[host.0].opens(dial.socket, opener);
         self.agenda.plan(self.now + dial.settings.connect_timeout, Event::ConnectTimeout(opener));
         self.send_control(opener, StreamPart::Syn);
+        let is_fast = dial.settings.fast_open == FastOpen::On;
+        if is_fast && outcome == ConnectOutcome::Accept {
+            self.open_fast(opener, dial.socket);
+        }
+    }
+
+    /// The first bytes go right behind the SYN.
+    fn open_fast(&mut self, opener: EndId, socket: SocketId) {
+        let end = self.end_mut(opener);
+        end.phase = Phase::Open { socket };
+        let (host, local) = (end.host, end.local);
+        self.send_segment(opener, Segment::Ack);
+        self.hosts[host.0].end_point.handle_connected(self.now, socket, local);
+        self.offer(opener);
     }
 
     fn new_connection(

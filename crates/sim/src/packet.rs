@@ -3,6 +3,8 @@
 use crate::stream::EndId;
 use bytes::Bytes;
 use endpoint::Ecn;
+use link::PacketHeader;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::net::SocketAddr;
 use trace::{Flow, TcpMark, UdpMark};
 use unit::ByteSize;
@@ -75,6 +77,24 @@ pub(crate) fn segment_length(address: SocketAddr, payload: usize) -> ByteSize {
 
 fn ip_header(address: SocketAddr) -> usize {
     if address.is_ipv6() { 40 } else { 20 }
+}
+
+impl Packet {
+    /// What a link decides by. Streams are without ECN: they have no congestion control that a mark could slow.
+    pub(crate) fn header(&self, length: u32, flow: Option<Flow>) -> PacketHeader {
+        let mut hash = DefaultHasher::new();
+        flow.hash(&mut hash);
+        let (is_udp, is_ecn_capable) = match self {
+            Self::Stream { .. } => (false, false),
+            Self::Datagram(datagram) => (true, datagram.ecn.is_some()),
+        };
+        PacketHeader {
+            is_udp,
+            is_ecn_capable,
+            flow: hash.finish(),
+            ..ByteSize(length.into()).into()
+        }
+    }
 }
 
 impl Datagram {

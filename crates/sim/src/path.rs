@@ -4,10 +4,10 @@ use crate::host::HostId;
 use crate::packet::{Packet, StreamPart};
 use crate::stream::EndId;
 use link::{Link, LinkSpec, PathSpec};
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
-use trace::Direction;
-use unit::Seed;
+use trace::{Direction, PacketRecord};
+use unit::{Instant, Seed};
 
 /// What lies between two hosts. Up is from the first of them to the second.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,7 +17,7 @@ impl Path {
     /// A path of this delay each way, and of any rate.
     pub fn delay(one_way: Duration) -> Self {
         let way = PathSpec { delay: one_way, ..PathSpec::default() };
-        Self(LinkSpec { up: way.clone(), down: way })
+        Self(LinkSpec { up: way.clone(), down: way, rebind: None })
     }
 
     /// An emulated link.
@@ -43,6 +43,20 @@ pub(crate) struct Route {
     ends: [HostId; 2],
     pub(crate) link: Link<Packet>,
     pub(crate) queues: [TurnQueue; 2],
+    /// Whether packets meet their fate after they have entered the link.
+    pub(crate) decides_late: bool,
+    /// When such a link is looked at next.
+    pub(crate) planned: Option<Instant>,
+    /// The packets that have not met it yet.
+    pub(crate) undecided: HashMap<(Direction, u64), Undecided>,
+}
+
+/// A packet in an active queue.
+#[derive(Debug)]
+pub(crate) struct Undecided {
+    pub(crate) record: PacketRecord,
+    /// How often the link has lost it.
+    pub(crate) losses: u32,
 }
 
 /// The streams that wait to put packets on one direction of a path. They take turns, one packet each.
@@ -64,6 +78,9 @@ impl Route {
     pub(crate) fn new(near: HostId, far: HostId, path: Path, seed: Seed) -> Self {
         Self {
             link: Link::new(&path.0, seed),
+            decides_late: path.0.decides_late(),
+            planned: None,
+            undecided: HashMap::new(),
             spec: path.0,
             ends: [near, far],
             queues: Default::default(),

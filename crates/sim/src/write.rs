@@ -4,9 +4,10 @@
 use crate::fault::StreamFault;
 use crate::host::HostId;
 use crate::packet::{Packet, Segment, StreamPart, segment_length, stream_flow};
-use crate::path::{PathId, Waiting};
+use crate::path::{PathId, Undecided, Waiting};
 use crate::stream::{EndId, Fin, NextSegment, Output};
 use crate::world::{Event, World};
+use link::Decision;
 use trace::{Direction, Fate, PacketRecord};
 use unit::{ByteSize, Instant};
 
@@ -152,9 +153,58 @@ impl World {
         };
         let packet = Packet::Stream { to: from.peer(), part: part.clone() };
         let fate = self.send_packet(path, direction, packet, record);
-        if !matches!(fate, Fate::Delivered { .. }) && losses < MOST_LOSSES {
+        match fate {
+            Some(Fate::Delivered { .. }) => {}
+            Some(_) => self.send_again(path, from, part, losses),
+            None => self.note_losses(path, direction, losses),
+        }
+    }
+
+    /// Puts a lost packet of a stream before all that waits.
+    fn send_again(&mut self, path: PathId, from: EndId, part: StreamPart, losses: u32) {
+        let direction = self.end(from).direction;
+        if losses < MOST_LOSSES {
             let again = Waiting::Packet { from, part, losses: losses + 1 };
             self.routes[path.0].queues[direction.index()].waiting.push_front(again);
+        }
+    }
+
+    fn note_losses(&mut self, path: PathId, direction: Direction, losses: u32) {
+        let route = &mut self.routes[path.0];
+        let index = route.link.packets(direction) - 1;
+        if let Some(undecided) = route.undecided.get_mut(&(direction, index)) {
+            undecided.losses = losses;
+        }
+    }
+
+    /// Takes what the link has decided since packets entered it.
+    pub(crate) fn take_decisions(&mut self, path: PathId) {
+        while let Some(decision) = self.routes[path.0].link.poll_decision() {
+            let Decision { direction, index, fate, dropped } = decision;
+            let Some(undecided) = self.routes[path.0].undecided.remove(&(direction, index)) else {
+                continue;
+            };
+            let Undecided { record, losses } = undecided;
+            if let Some(packets) = &mut self.packets {
+                packets.push(PacketRecord { fate, ..record });
+            }
+            if let Some(Packet::Stream { to, part }) = dropped {
+                self.send_again(path, to.peer(), part, losses);
+                self.turn(path, direction);
+            }
+        }
+    }
+
+    /// Plans the link's next event, where it decides after packets have entered.
+    pub(crate) fn plan_link(&mut self, path: PathId) {
+        let route = &mut self.routes[path.0];
+        if !route.decides_late {
+            return;
+        }
+        let Some(at) = route.link.poll_timeout() else { return };
+        if route.planned.is_none_or(|planned| planned > at) {
+            route.planned = Some(at);
+            self.agenda.plan(at, Event::Deliver(path));
         }
     }
 
@@ -166,15 +216,25 @@ impl World {
         direction: Direction,
         packet: Packet,
         record: PacketRecord,
-    ) -> Fate {
-        let (now, link) = (self.now, &mut self.routes[path.0].link);
-        let index = link.packets(direction);
-        let fate = link.handle_packet(now, direction, packet, ByteSize(record.length.into()));
-        if let Some(packets) = &mut self.packets {
-            packets.push(PacketRecord { at: now, index, fate, ..record });
+    ) -> Option<Fate> {
+        let (now, route) = (self.now, &mut self.routes[path.0]);
+        let index = route.link.packets(direction);
+        let header = packet.header(record.length, record.flow);
+        let fate = route.link.handle_packet(now, direction, packet, header);
+        let record = PacketRecord { at: now, index, ..record };
+        match (fate, &mut self.packets) {
+            (Some(fate), Some(packets)) => packets.push(PacketRecord { fate, ..record }),
+            (Some(_), None) => {}
+            (None, _) => {
+                let undecided = Undecided { record, losses: 0 };
+                route.undecided.insert((direction, index), undecided);
+            }
         }
-        if let Fate::Delivered { at } = fate {
-            self.agenda.plan(at, Event::Deliver(path));
+        match fate {
+            Some(Fate::Delivered { at }) if !self.routes[path.0].decides_late => {
+                self.agenda.plan(at, Event::Deliver(path));
+            }
+            _ => self.plan_link(path),
         }
         fate
     }

@@ -155,6 +155,26 @@ fn a_full_queue_and_loss_take_datagrams() {
 }
 
 #[test]
+fn codel_marks_datagrams_that_take_ecn_and_drops_the_others() {
+    let sent = |ecn| {
+        let (mut world, near, far) = pair("rtt=20ms,down=8mbit,up=8mbit,queue=1MB,aqm=codel");
+        world.with(near, |near| near.send("10.0.0.2:443", ecn, 1_000, &vec![5; 600_000]));
+        world.run();
+        let marked = |got: &&Got| got.ecn == Some(Ecn::Ce);
+        let marked = world.end_point(far).got.iter().filter(marked).count();
+        let fates = |fate| world.packets().iter().filter(|packet| packet.fate == fate).count();
+        assert_eq!(world.packets().len(), 600);
+        (world.end_point(far).got.len(), marked, fates(Fate::AqmDropped))
+    };
+    let (got, marked, dropped) = sent(Some(Ecn::Ect0));
+    assert_eq!((got, dropped), (600, 0));
+    assert!((5..60).contains(&marked), "{marked}");
+    let (got, marked, dropped) = sent(None);
+    assert_eq!((got + dropped, marked), (600, 0));
+    assert!((5..60).contains(&dropped), "{dropped}");
+}
+
+#[test]
 fn a_datagram_for_which_nobody_listens_is_dropped() {
     let (mut world, near, far) = pair("rtt=20ms");
     for to in ["10.0.0.2:444", "10.0.0.9:443"] {

@@ -208,9 +208,15 @@ fn fin_follows_all_bytes_and_the_other_direction_stays_open() {
 #[test]
 fn bytes_arrive_whole_however_they_are_cut_and_however_the_link_shuffles() {
     let sent: Vec<u8> = (0..60_000_u32).map(|n| (n * 7 + n / 256) as u8).collect();
-    for pieces in [Pieces::Whole, Pieces::Of(1), Pieces::Of(1_000), Pieces::Random { longest: 99 }]
-    {
-        let spec = "rtt=20ms,down=8mbit,up=8mbit,loss=20%,jitter=9ms,reorder=yes";
+    let rate = "rtt=20ms,down=8mbit,up=8mbit,queue=20kB,jitter=9ms";
+    for (pieces, more) in [
+        (Pieces::Whole, "loss=20%,reorder=yes"),
+        (Pieces::Of(1), "loss=20%,reorder=yes"),
+        (Pieces::Of(1_000), "loss=20%/4,reorder=10%/3"),
+        (Pieces::Random { longest: 99 }, "loss=5%,aqm=fq_codel/1ms/5ms"),
+        (Pieces::Whole, "aqm=codel/1ms/2ms,reorder=5%/4ms,policer=6mbit/9kB"),
+    ] {
+        let spec = &format!("{rate},{more}");
         let (mut world, _, far, socket) = saying(parsed(spec), &sent);
         world.split_reads(far, pieces);
         world.run();

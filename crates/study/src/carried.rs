@@ -90,25 +90,25 @@ mod tests {
     fn what_a_plan_carries_is_said_before_it_runs() {
         let named = |name: &str| builtin().iter().find(|builtin| builtin.name == name).unwrap();
         let mut images: Experiment = named("spdy-images").toml.parse().unwrap();
-        images.links[0].trials = 8;
+        images.links[0].trials = 9;
         let said = |experiment: &Experiment| -> Vec<String> {
             carried(experiment).iter().map(Carried::to_string).collect()
         };
         assert_eq!(
             said(&images),
             [
-                "wifi-2013: 8 blocks are enough for the 6 comparisons with https of each workload",
-                "wifi-2013: 8 blocks are enough for the 15 comparisons among the others of each workload only \
+                "wifi-2013: 9 blocks are enough for the 7 comparisons with https of each workload",
+                "wifi-2013: 9 blocks are enough for the 21 comparisons among the others of each workload only \
                  while each one before shows a difference; 10 would always do"
             ]
         );
         images.links[0].trials = 5;
-        let none = "wifi-2013: 5 blocks are too few for any of the 6 comparisons with https of each workload; 8 would do";
+        let none = "wifi-2013: 5 blocks are too few for any of the 7 comparisons with https of each workload; 9 would do";
         assert_eq!(said(&images)[0], none);
         let quick: Experiment = named("quick").toml.parse().unwrap();
         assert_eq!(
             said(&quick)[2],
-            "lan, wifi: 14 blocks are enough for the 2 comparisons with h1-tls of each workload"
+            "lan, wifi: 14 blocks are enough for the 3 comparisons with h1-tls of each workload"
         );
     }
 

@@ -7,7 +7,8 @@ pub const COUNTS: [&str; 4] = [ROUND_TRIPS, CONNECTIONS, BYTES, RETRANSMITTED];
 /// Whether a metric is a count that a busy machine does not change.
 pub fn is_count(name: &str) -> bool {
     let by_protocol = name.strip_prefix(CONNECTIONS).is_some_and(|rest| rest.starts_with(':'));
-    by_protocol || COUNTS.contains(&name) || [ROUNDS, RESUMED, PUSHED].contains(&name)
+    let others = [ROUNDS, RESUMED, EARLY_ACCEPTED, EARLY_REJECTED, OPEN_CONNECTIONS, PUSHED];
+    by_protocol || COUNTS.contains(&name) || others.contains(&name)
 }
 
 /// When the files that a page needs before it can be painted were there.
@@ -63,6 +64,12 @@ pub const STALLS: &str = "stalls";
 pub const MAX_MS: &str = "max_ms";
 /// Connections that resumed an earlier TLS session.
 pub const RESUMED: &str = "resumed_connections";
+/// Connections whose early data (0-RTT) the server has processed.
+pub const EARLY_ACCEPTED: &str = "early_accepted_connections";
+/// Connections whose early data the server has dropped, so that it was sent again after the handshake.
+pub const EARLY_REJECTED: &str = "early_rejected_connections";
+/// Connections that stood open when the work began.
+pub const OPEN_CONNECTIONS: &str = "open_connections";
 /// The metric that counts connections over `protocol`.
 pub fn connections_by(protocol: &trace::SpokenProtocol) -> String {
     format!("{CONNECTIONS}:{protocol}")
@@ -156,6 +163,9 @@ const OF_ALL: &[&str] = &[
     ROUNDS,
     ROUND_TRIPS,
     RESUMED,
+    EARLY_ACCEPTED,
+    EARLY_REJECTED,
+    OPEN_CONNECTIONS,
     PUSHED,
     STREAMS_PER_CONNECTION,
     HEADERS_SENT,

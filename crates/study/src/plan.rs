@@ -256,7 +256,7 @@ impl Slot<'_> {
                 experiment: experiment.name.clone(),
                 cell: Cell {
                     workload: self.workload.clone(),
-                    contender: contender.clone(),
+                    contender: contender.among(&experiment.contenders),
                     link: self.link.clone(),
                 },
                 block: self.block,
@@ -325,7 +325,7 @@ mod tests {
         let plan = planned();
         let keys: BTreeSet<_> = plan.iter().map(|trial| &trial.key).collect();
         assert_eq!(keys.len(), plan.len());
-        let counted = |link: &LinkChoice| (link.trials + link.warmup) as usize * 3;
+        let counted = |link: &LinkChoice| (link.trials + link.warmup) as usize * 4;
         assert_eq!(plan.len(), quick().links.iter().map(counted).sum::<usize>());
     }
 
@@ -341,7 +341,7 @@ mod tests {
         plan.iter().for_each(|trial| seeds.entry(trial.seed).or_default().push(trial));
         for block in seeds.values() {
             let contenders: BTreeSet<_> = block.iter().map(|t| &t.cell.contender.name).collect();
-            assert_eq!((block.len(), contenders.len()), (3, 3));
+            assert_eq!((block.len(), contenders.len()), (4, 4));
             assert!(block.iter().all(|trial| trial.block == block[0].block));
         }
     }
@@ -349,8 +349,8 @@ mod tests {
     #[test]
     fn blocks_are_kept_together_and_links_are_interleaved() {
         let plan = planned();
-        let blocks: Vec<_> = plan.chunks(3).map(|block| block[0].cell.link.name.as_str()).collect();
-        assert!(plan.chunks(3).all(|b| b.iter().all(|t| t.seed == b[0].seed)));
+        let blocks: Vec<_> = plan.chunks(4).map(|block| block[0].cell.link.name.as_str()).collect();
+        assert!(plan.chunks(4).all(|b| b.iter().all(|t| t.seed == b[0].seed)));
         let longest = blocks.chunk_by(|a, b| a == b).map(<[_]>::len).max();
         assert!(longest <= Some(4), "{blocks:?}");
     }
@@ -358,8 +358,8 @@ mod tests {
     #[test]
     fn the_order_within_blocks_differs_between_blocks() {
         let plan = planned();
-        let first: BTreeSet<_> = plan.chunks(3).map(|b| &b[0].cell.contender.name).collect();
-        assert_eq!(first.len(), 3);
+        let first: BTreeSet<_> = plan.chunks(4).map(|b| &b[0].cell.contender.name).collect();
+        assert_eq!(first.len(), 4);
     }
 
     #[test]
@@ -372,7 +372,7 @@ mod tests {
                 |trial: &&&TrialPlan| trial.block == block && trial.cell.contender.name == name;
             wifi.iter().find(of).unwrap().order
         };
-        for (a, b) in [("h1", "h1-tls"), ("h1", "h2"), ("h1-tls", "h2")] {
+        for (a, b) in [("h1", "h1-tls"), ("h1", "h2"), ("h1-tls", "h2"), ("h2", "h3")] {
             let first = (0..14).filter(|&block| place(block, a) < place(block, b)).count();
             assert_eq!(first, 7, "{a} before {b}");
         }
@@ -382,7 +382,7 @@ mod tests {
     fn warm_up_comes_first_and_is_marked() {
         let plan = planned();
         assert!(plan.is_sorted_by_key(|trial| !trial.warmup));
-        assert_eq!(plan.iter().filter(|trial| trial.warmup).count(), 6);
+        assert_eq!(plan.iter().filter(|trial| trial.warmup).count(), 8);
     }
 
     #[test]

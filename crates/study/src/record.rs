@@ -118,6 +118,18 @@ pub struct DirectionCounters {
     pub lost: u64,
     /// Packets that found the queue full.
     pub queue_full: u64,
+    /// Packets that the queue's active management dropped.
+    #[serde(default)]
+    pub aqm_dropped: u64,
+    /// Packets that a policer or a limit on UDP dropped.
+    #[serde(default)]
+    pub policed: u64,
+    /// UDP that the link blocked, and packets that its NAT had no mapping for.
+    #[serde(default)]
+    pub blocked: u64,
+    /// Packets that the queue marked (ECN's CE).
+    #[serde(default)]
+    pub marked: u64,
 }
 
 /// Processor time of a trial's parts, in milliseconds.

@@ -22,6 +22,16 @@ pub(crate) fn first_line<S: AsRef<str>>(
     program: &Path,
     arguments: &[S],
 ) -> Option<(ExitStatus, String)> {
+    let (status, text) = printed(program, arguments)?;
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
+    Some((status, line.to_owned()))
+}
+
+/// All that it prints, up to 4 KiB of each of its outputs.
+pub(crate) fn printed<S: AsRef<str>>(
+    program: &Path,
+    arguments: &[S],
+) -> Option<(ExitStatus, String)> {
     let mut command = Command::new(program);
     command.args(arguments.iter().map(AsRef::as_ref));
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -39,9 +49,7 @@ pub(crate) fn first_line<S: AsRef<str>>(
     let (mut out, mut err) = (child.stdout.take()?, child.stderr.take()?);
     take(&mut out, &mut text)?;
     take(&mut err, &mut text)?;
-    let text = String::from_utf8_lossy(&text);
-    let line = text.lines().map(str::trim).find(|line| !line.is_empty())?;
-    Some((status, line.to_owned()))
+    Some((status, String::from_utf8_lossy(&text).into_owned()))
 }
 
 /// What is in the pipe of a program that has ended.

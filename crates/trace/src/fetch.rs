@@ -120,6 +120,22 @@ pub struct TlsRecord {
     pub alpn: String,
     /// Whether an earlier session was resumed.
     pub resumed: bool,
+    /// What became of data sent within the handshake.
+    #[serde(default)]
+    pub early_data: EarlyData,
+}
+
+/// What became of the data that a client sent within its handshake (0-RTT: RFC 8446 §2.3, RFC 9001 §4.6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EarlyData {
+    /// None was sent.
+    #[default]
+    None,
+    /// The server has processed it.
+    Accepted,
+    /// The server has dropped it, and it was sent again after the handshake.
+    Rejected,
 }
 
 impl Phases {

@@ -26,13 +26,13 @@
 mod event;
 mod fetch;
 mod header;
-mod nanos;
+pub mod nanos;
 mod packet;
 mod protocol;
 mod token;
 
 pub use event::{Event, Sink, Tracer};
-pub use fetch::{ConnectionRecord, FetchOutcome, FetchRecord, Phases, TlsRecord};
+pub use fetch::{ConnectionRecord, EarlyData, FetchOutcome, FetchRecord, Phases, TlsRecord};
 pub use header::{HeaderBytes, HeaderSize};
 pub use packet::{Direction, Fate, Flow, PacketRecord, QuicMark, TcpMark, UdpMark};
 pub use protocol::{Protocol, SpokenProtocol, TlsVersion};

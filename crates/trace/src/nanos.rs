@@ -3,18 +3,22 @@
 use serde::{Deserialize, Deserializer, Serializer};
 use unit::Instant;
 
-pub(crate) fn serialize<S: Serializer>(at: &Instant, serializer: S) -> Result<S::Ok, S::Error> {
+/// Writes the nanoseconds.
+pub fn serialize<S: Serializer>(at: &Instant, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_u64(at.nanos())
 }
 
-pub(crate) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Instant, D::Error> {
+/// Reads the nanoseconds.
+pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Instant, D::Error> {
     u64::deserialize(deserializer).map(Instant::from_nanos)
 }
 
-pub(crate) mod option {
+/// An instant that may be missing.
+pub mod option {
     use super::*;
 
-    pub(crate) fn serialize<S: Serializer>(
+    /// Writes the nanoseconds, or nothing.
+    pub fn serialize<S: Serializer>(
         at: &Option<Instant>,
         serializer: S,
     ) -> Result<S::Ok, S::Error> {
@@ -24,7 +28,8 @@ pub(crate) mod option {
         }
     }
 
-    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(
+    /// Reads the nanoseconds, where there are any.
+    pub fn deserialize<'de, D: Deserializer<'de>>(
         deserializer: D,
     ) -> Result<Option<Instant>, D::Error> {
         Ok(Option::<u64>::deserialize(deserializer)?.map(Instant::from_nanos))

@@ -38,6 +38,12 @@ pub enum Fate {
     Lost,
     /// It was dropped because the queue was full.
     QueueFull,
+    /// The queue's active management (CoDel, FQ-CoDel) dropped it.
+    AqmDropped,
+    /// It exceeded the rate of a policer, or what the path lets through of UDP.
+    Policed,
+    /// The path lets no UDP through, or its NAT has no mapping for it.
+    Blocked,
 }
 
 /// One packet that entered the link.

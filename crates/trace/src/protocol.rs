@@ -282,7 +282,13 @@ mod tests {
             record.protocol = SpokenProtocol::from_name(name);
             let version = TlsVersion::from_name("TLSv1.3");
             let (cipher, alpn) = (String::new(), String::new());
-            record.tls = Some(TlsRecord { version, cipher, alpn, resumed: false });
+            record.tls = Some(TlsRecord {
+                version,
+                cipher,
+                alpn,
+                resumed: false,
+                early_data: crate::EarlyData::None,
+            });
             let json = serde_json::to_value(&record).unwrap();
             assert_eq!(json["protocol"], name);
             assert_eq!(json["tls"]["version"], "TLSv1.3");

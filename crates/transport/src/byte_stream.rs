@@ -9,13 +9,14 @@
 //! server:               Securing ──> Recognising ──> Ready ──> Closing ──> Closed
 //! ```
 //!
-//! Without TLS there is no `Securing`, and with ALPN no `Recognising`. Every phase may lead to `Closing`.
+//! Without TLS there is no `Securing`, and with ALPN no `Recognising`. Every phase may lead to `Closing`. Where early
+//! data goes (0-RTT) `Ready` comes before TLS's handshake is over.
 
 use crate::failure::Failure;
 use crate::role::{Handler, Role};
 use crate::status::{Negotiated, Phase, Timings, Traffic, Truncation};
 use endpoint::SendBuf;
-use proto::{ByteStreamConnection as _, Connection as _, Scheme};
+use proto::{ByteStreamConnection as _, Connection as _, EarlyData, Scheme};
 use secure::{Layer, TlsError};
 use std::fmt;
 use trace::{ConnectionRecord, TlsRecord};
@@ -27,6 +28,8 @@ pub struct StreamConnection<R: Role> {
     layer: Layer,
     stage: Stage<R::Protocol, R::ByteStream>,
     end: End,
+    /// Whether the connection is ready and TLS's handshake goes on.
+    is_early: bool,
     timings: Timings,
     traffic: Traffic,
     /// Whether the driver was asked to transmit and `poll_transmit` has not yet given everything.
@@ -62,6 +65,7 @@ impl<R: Role> StreamConnection<R> {
             layer,
             stage: Stage::Connecting,
             end: End::Open,
+            is_early: false,
             timings: Timings { opened: now, connected: None, secured: None },
             traffic: Traffic::default(),
             is_transmitting: false,
@@ -147,11 +151,15 @@ impl<R: Role> StreamConnection<R> {
         if self.poll_timeout().is_none_or(|at| at > now) {
             return Ok(());
         }
+        if !self.is_spoken() && self.handshake_due().is_some_and(|at| at <= now) {
+            let phase = match self.is_early {
+                true => Phase::Securing,
+                false => self.phase(),
+            };
+            return Err(self.fail(Failure::TimedOut { phase }));
+        }
         match &mut self.stage {
-            Stage::Connecting | Stage::Opening(_) => {
-                let phase = self.phase();
-                Err(self.fail(Failure::TimedOut { phase }))
-            }
+            Stage::Connecting | Stage::Opening(_) => Ok(()),
             Stage::Ready(_, machine) => {
                 machine.handle_timeout(now);
                 self.drain_events(now, handler);
@@ -164,11 +172,22 @@ impl<R: Role> StreamConnection<R> {
     pub fn poll_timeout(&self) -> Option<Instant> {
         match &self.stage {
             _ if self.is_over() => None,
-            Stage::Connecting | Stage::Opening(_) => {
-                self.role.handshake_timeout().map(|limit| self.timings.opened + limit)
+            Stage::Connecting | Stage::Opening(_) => self.handshake_due(),
+            Stage::Ready(_, machine) if self.is_early => {
+                [machine.poll_timeout(), self.handshake_due()].into_iter().flatten().min()
             }
             Stage::Ready(_, machine) => machine.poll_timeout(),
         }
+    }
+
+    /// When the handshake must be over.
+    fn handshake_due(&self) -> Option<Instant> {
+        self.role.handshake_timeout().map(|limit| self.timings.opened + limit)
+    }
+
+    /// Whether a protocol is spoken and no handshake goes on.
+    fn is_spoken(&self) -> bool {
+        matches!(self.stage, Stage::Ready(..)) && !self.is_early
     }
 
     /// Appends bytes to send to `out`, about `limit` at most. The machine decides late: TLS asks it for one record at a
@@ -197,7 +216,7 @@ impl<R: Role> StreamConnection<R> {
         match &self.stage {
             Stage::Connecting => false,
             Stage::Ready(_, machine) if self.end != End::Failed => {
-                self.layer.wants_transmit() || machine.wants_transmit()
+                self.layer.wants_transmit() || self.layer.may_send() && machine.wants_transmit()
             }
             Stage::Opening(_) | Stage::Ready(..) => self.layer.wants_transmit(),
         }
@@ -219,8 +238,13 @@ impl<R: Role> StreamConnection<R> {
 
     /// Tells the peer, where TLS can, that nothing more will be sent. What it sends is still processed.
     pub fn close_output(&mut self) {
-        let is_spoken = !matches!(self.stage, Stage::Connecting) && !self.layer.is_handshaking();
-        if self.end == End::Open && is_spoken {
+        // A server may end before it has heard that the handshake is over. A client's early data has no end of its own.
+        let may_end = match &self.stage {
+            Stage::Connecting => false,
+            Stage::Opening(_) => !self.layer.is_handshaking(),
+            Stage::Ready(..) => !self.is_early || self.layer.negotiated().is_some(),
+        };
+        if self.end == End::Open && may_end {
             self.end = End::OutputOver;
             self.layer.close_notify();
         }
@@ -281,7 +305,12 @@ impl<R: Role> StreamConnection<R> {
 
     /// What was negotiated, once the connection is ready.
     pub fn negotiated(&self) -> Option<Negotiated<'_, R::Protocol>> {
-        self.protocol().map(|protocol| Negotiated { protocol, tls: self.layer.negotiated() })
+        self.protocol().map(|protocol| self.negotiated_as(protocol))
+    }
+
+    fn negotiated_as(&self, protocol: R::Protocol) -> Negotiated<'_, R::Protocol> {
+        let tls = self.layer.negotiated();
+        Negotiated { protocol, tls, early_data: early_data(self.is_early, tls) }
     }
 
     /// When its phases ended.
@@ -301,7 +330,7 @@ impl<R: Role> StreamConnection<R> {
 
     /// Whether there is TLS.
     pub fn is_secured(&self) -> bool {
-        matches!(self.layer, Layer::Tls(_))
+        self.layer.is_secured()
     }
 
     /// Fills in what a row of a connection has from its transport.
@@ -343,7 +372,17 @@ impl<R: Role> StreamConnection<R> {
                 Err(error) => return Err(self.tls_failure(error)),
             };
             match &mut self.stage {
-                Stage::Ready(_, machine) => hand_over::<R>(now, machine, plain, handler),
+                Stage::Ready(_, machine) if !self.is_early => {
+                    hand_over::<R>(now, machine, plain, handler);
+                }
+                // The handshake may have ended with this piece: what TLS says of that comes first.
+                Stage::Ready(..) => {
+                    let plain = plain.to_vec();
+                    self.end_handshake(now, handler)?;
+                    if let Stage::Ready(_, machine) = &mut self.stage {
+                        hand_over::<R>(now, machine, &plain, handler);
+                    }
+                }
                 // The peer may speak in the flight that ends the handshake: this piece waits until TLS, from which it
                 // is borrowed, has reported what was negotiated.
                 Stage::Opening(seen) => {
@@ -356,6 +395,9 @@ impl<R: Role> StreamConnection<R> {
         if matches!(self.stage, Stage::Opening(_)) {
             self.become_ready(now, handler)?;
         }
+        if self.is_early {
+            self.end_handshake(now, handler)?;
+        }
         if let Stage::Ready(_, machine) = &mut self.stage {
             hand_over_backlog::<R>(now, machine, handler);
         }
@@ -365,24 +407,28 @@ impl<R: Role> StreamConnection<R> {
     /// Makes the machine, where what is spoken is known by now and was not before.
     fn become_ready(&mut self, now: Instant, handler: &mut impl Handler<R>) -> Result<(), Failure> {
         let Stage::Opening(seen) = &mut self.stage else { return Ok(()) };
-        if self.layer.is_handshaking() {
+        let is_early = self.layer.is_handshaking();
+        if is_early && !self.layer.may_send() {
             return Ok(());
         }
         let tls = self.layer.negotiated();
-        let scheme = match tls {
-            Some(_) => {
-                self.timings.secured.get_or_insert(now);
-                Scheme::Https
-            }
-            None => Scheme::Http,
+        let scheme = if self.layer.is_secured() { Scheme::Https } else { Scheme::Http };
+        if !is_early && tls.is_some() {
+            self.timings.secured.get_or_insert(now);
+        }
+        let protocol = match (is_early, tls) {
+            // A client's early data: nothing is agreed on yet.
+            (true, None) => self.role.known(),
+            _ => self.role.choose(tls.map(|tls| tls.alpn), seen)?,
         };
-        let Some(protocol) = self.role.choose(tls.map(|tls| tls.alpn), seen)? else {
-            return Ok(());
-        };
+        let Some(protocol) = protocol else { return Ok(()) };
         let seen = std::mem::take(seen);
         let made = self.role.machine(now, protocol, scheme);
         let mut machine = made.ok_or(Failure::UnknownProtocol)?;
-        handler.handle_ready(R::application_mut(&mut machine), Negotiated { protocol, tls });
+        self.is_early = is_early;
+        let early_data = early_data(is_early, tls);
+        let negotiated = Negotiated { protocol, tls, early_data };
+        handler.handle_ready(R::application_mut(&mut machine), negotiated);
         if !seen.is_empty() {
             hand_over::<R>(now, &mut machine, &seen, handler);
         }
@@ -390,16 +436,48 @@ impl<R: Role> StreamConnection<R> {
         Ok(())
     }
 
+    /// The connection was ready early: tells that the handshake is over, where it is. What was rejected TLS sends again.
+    fn end_handshake(
+        &mut self,
+        now: Instant,
+        handler: &mut impl Handler<R>,
+    ) -> Result<(), Failure> {
+        if self.layer.is_handshaking() {
+            return Ok(());
+        }
+        self.is_early = false;
+        self.timings.secured = Some(now);
+        let tls = self.layer.negotiated();
+        // A server that has rejected early data may have chosen another protocol.
+        self.role.choose(tls.map(|tls| tls.alpn), &[])?;
+        if let Stage::Ready(protocol, machine) = &mut self.stage {
+            let negotiated =
+                Negotiated { protocol: *protocol, tls, early_data: early_data(false, tls) };
+            handler.handle_handshake(R::application_mut(machine), negotiated);
+        }
+        Ok(())
+    }
+
     fn tls_failure(&self, error: TlsError) -> Failure {
         match self.stage {
-            Stage::Ready(..) => Failure::Tls(error),
-            Stage::Connecting | Stage::Opening(_) => Failure::Handshake(error),
+            Stage::Ready(..) if !self.is_early => Failure::Tls(error),
+            Stage::Ready(..) | Stage::Connecting | Stage::Opening(_) => Failure::Handshake(error),
         }
     }
 
     fn fail(&mut self, failure: Failure) -> Failure {
         self.end = End::Failed;
         failure
+    }
+}
+
+/// The state of early data.
+pub(crate) fn early_data(is_early: bool, tls: Option<secure::Negotiated<'_>>) -> EarlyData {
+    match tls.map(|tls| tls.early_data) {
+        _ if is_early => EarlyData::Sending,
+        None | Some(trace::EarlyData::None) => EarlyData::None,
+        Some(trace::EarlyData::Accepted) => EarlyData::Accepted,
+        Some(trace::EarlyData::Rejected) => EarlyData::Rejected,
     }
 }
 

@@ -7,6 +7,7 @@ use crate::offer::Offer;
 use crate::protocol::Protocol;
 use crate::quic::{QuicConnection, QuicLink};
 use crate::role::{QuicRole, Role};
+use proto::h3::PeerSettings;
 use proto::{
     ByteStreamConnection, ClientConnection, Fin, MultiplexedConnection, Repeated, Scheme, StreamId,
     h1, h2, h3, spdy,
@@ -82,9 +83,16 @@ pub trait ClientByteStream: ClientConnection + ByteStreamConnection {}
 impl<M: ClientConnection + ByteStreamConnection> ClientByteStream for M {}
 
 /// The machine of a client's connection over QUIC.
-pub trait ClientMultiplexed: ClientConnection + MultiplexedConnection {}
+pub trait ClientMultiplexed: ClientConnection + MultiplexedConnection {
+    /// The server's SETTINGS, once they have come. They hold for the early data of later connections.
+    fn peer_settings(&self) -> Option<PeerSettings>;
+}
 
-impl<M: ClientConnection + MultiplexedConnection> ClientMultiplexed for M {}
+impl ClientMultiplexed for h3::Client {
+    fn peer_settings(&self) -> Option<PeerSettings> {
+        self.peer_settings()
+    }
+}
 
 /// The client's role.
 #[derive(Debug)]
@@ -112,6 +120,10 @@ impl Role for Client {
                 Err(Failure::NoAgreement { chosen })
             }
         }
+    }
+
+    fn known(&self) -> Option<Protocol> {
+        self.settings.offer.known()
     }
 
     fn machine(
@@ -149,8 +161,17 @@ impl QuicRole for Client {
 
     const NO_ERROR: u64 = H3_NO_ERROR;
 
-    fn multiplexed(&self, now: Instant, protocol: Protocol) -> Option<Box<Self::Multiplexed>> {
-        protocol.client_over_quic(now, &self.settings, self.tracer.clone())
+    fn multiplexed(
+        &self,
+        now: Instant,
+        protocol: Protocol,
+        remembered: Option<PeerSettings>,
+    ) -> Option<Box<Self::Multiplexed>> {
+        protocol.client_over_quic(now, &self.settings, remembered, self.tracer.clone())
+    }
+
+    fn peer_settings(machine: &Self::Multiplexed) -> Option<PeerSettings> {
+        machine.peer_settings()
     }
 
     fn over_quic(machine: &Self::Multiplexed) -> &Self::Machine {

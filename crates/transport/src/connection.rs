@@ -31,7 +31,8 @@ macro_rules! either {
 }
 
 impl<R: QuicRole> Connection<R> {
-    /// Over a byte stream: the client's socket is connected.
+    /// Over a byte stream: the client's socket is connected. Over QUIC: the connection was opened, by either side.
+    /// Early data may go or may have come.
     pub fn handle_connected(
         &mut self,
         now: Instant,
@@ -39,7 +40,7 @@ impl<R: QuicRole> Connection<R> {
     ) -> Result<(), Failure> {
         match &mut self.0 {
             Carrier::Stream(stream) => stream.handle_connected(now, handler),
-            Carrier::Quic(_) => Ok(()),
+            Carrier::Quic(quic) => quic.handle_opened(now, handler),
         }
     }
 

@@ -64,8 +64,9 @@ pub use failure::Failure;
 pub use offer::Offer;
 pub use protocol::{NoMachine, Protocol};
 pub use quic::{
-    AddressValidation, Admission, Arrival, CongestionController, Lifetime, MtuDiscovery,
-    QuicConnection, QuicHandle, QuicInput, QuicLink, QuicPort, QuicSettings, QuicSocket,
+    AddressValidation, Admission, Arrival, CongestionController, Gso, Lifetime, MtuDiscovery,
+    QuicConnection, QuicFacts, QuicHandle, QuicInput, QuicLink, QuicPort, QuicSettings, QuicSocket,
+    ServerMemory,
 };
 pub use role::{Handler, QuicRole, Role};
 pub use server::{

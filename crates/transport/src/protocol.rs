@@ -57,7 +57,7 @@ impl Protocol {
                 machines: Machines::OverQuic {
                     client: |now, settings, tracer| {
                         let turns = Box::new(RoundRobin::default());
-                        Box::new(h3::Client::new(now, settings.h3.clone(), turns, tracer))
+                        Box::new(h3::Client::new(now, settings, turns, tracer))
                     },
                     server: |now, settings, tracer| {
                         let scheduler = settings.priorities.scheduler();
@@ -121,10 +121,14 @@ impl Protocol {
         self,
         now: Instant,
         settings: &ClientSettings,
+        remembered: Option<h3::PeerSettings>,
         tracer: Tracer,
     ) -> Option<Box<dyn ClientMultiplexed>> {
         match self.definition().machines {
-            Machines::OverQuic { client, .. } => Some(client(now, settings, tracer)),
+            Machines::OverQuic { client, .. } => {
+                let h3 = h3::Settings { remembered, ..settings.h3.clone() };
+                Some(client(now, h3, tracer))
+            }
             Machines::OverByteStreams { .. } => None,
         }
     }
@@ -170,7 +174,7 @@ enum Machines {
         server: StreamServer,
     },
     OverQuic {
-        client: fn(Instant, &ClientSettings, Tracer) -> Box<dyn ClientMultiplexed>,
+        client: fn(Instant, h3::Settings, Tracer) -> Box<dyn ClientMultiplexed>,
         server: fn(Instant, &ServerSettings, Tracer) -> Box<dyn ServerMultiplexed>,
     },
 }

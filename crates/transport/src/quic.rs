@@ -6,6 +6,7 @@ mod congestion;
 mod connection;
 mod end;
 mod link;
+mod memory;
 mod port;
 mod settings;
 mod socket;
@@ -13,7 +14,8 @@ mod streams;
 
 pub use congestion::CongestionController;
 pub use connection::QuicConnection;
-pub use link::Link as QuicLink;
+pub use link::{Link as QuicLink, QuicFacts};
+pub use memory::ServerMemory;
 pub use port::QuicPort;
-pub use settings::{AddressValidation, MtuDiscovery, QuicSettings};
+pub use settings::{AddressValidation, Gso, MtuDiscovery, QuicSettings};
 pub use socket::{Admission, Arrival, Lifetime, QuicHandle, QuicInput, QuicSocket};

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::status::Negotiated;
+use proto::h3::PeerSettings;
 use proto::{ByteStreamConnection, Event, MultiplexedConnection, Repeated, Scheme};
 use std::fmt;
 use std::time::Duration;
@@ -12,6 +13,14 @@ use unit::Instant;
 pub trait Handler<R: Role> {
     /// The protocol is known, and commands may be given. Called once, before any event.
     fn handle_ready(&mut self, machine: &mut R::Machine, negotiated: Negotiated<'_, R::Protocol>);
+
+    /// The handshake of a connection that takes early data is over; `negotiated.early_data` tells what became of it.
+    fn handle_handshake(
+        &mut self,
+        _machine: &mut R::Machine,
+        _negotiated: Negotiated<'_, R::Protocol>,
+    ) {
+    }
 
     /// An event of the protocol's machine.
     fn handle_event(&mut self, machine: &mut R::Machine, event: Event<'_>);
@@ -49,6 +58,11 @@ pub trait Role {
         alpn: Option<Option<&[u8]>>,
         seen: &[u8],
     ) -> Result<Option<Self::Protocol>, Failure>;
+
+    /// Client: the protocol of early data. None where the server's choice is not known beforehand.
+    fn known(&self) -> Option<Self::Protocol> {
+        None
+    }
 
     /// Makes the machine of a protocol; None for one that does not run over byte streams.
     fn machine(
@@ -92,9 +106,19 @@ pub trait QuicRole: Role {
     /// The code with which a connection is closed in good order.
     const NO_ERROR: u64;
 
-    /// Makes the machine of a protocol; None for one that does not run over QUIC.
-    fn multiplexed(&self, now: Instant, protocol: Self::Protocol)
-    -> Option<Box<Self::Multiplexed>>;
+    /// Makes the machine of a protocol; None for one that does not run over QUIC. `remembered` is what a client has kept
+    /// of the server's SETTINGS from an earlier connection, for early data.
+    fn multiplexed(
+        &self,
+        now: Instant,
+        protocol: Self::Protocol,
+        remembered: Option<PeerSettings>,
+    ) -> Option<Box<Self::Multiplexed>>;
+
+    /// Client: the server's SETTINGS, once they have come, to be kept for later connections.
+    fn peer_settings(_machine: &Self::Multiplexed) -> Option<PeerSettings> {
+        None
+    }
 
     /// What the application sees of a machine.
     fn over_quic(machine: &Self::Multiplexed) -> &Self::Machine;

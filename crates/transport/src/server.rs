@@ -9,6 +9,7 @@ use crate::quic::{QuicConnection, QuicLink};
 use crate::recognise::{Recognised, recognise};
 use crate::role::{QuicRole, Role};
 use endpoint::FilePart;
+use proto::h3::PeerSettings;
 use proto::schedule::Policy;
 use proto::{
     ByteStreamConnection, Fin, Misuse, MultiplexedConnection, Scheme, ServerConnection, StreamId,
@@ -205,7 +206,12 @@ impl QuicRole for Server {
 
     const NO_ERROR: u64 = H3_NO_ERROR;
 
-    fn multiplexed(&self, now: Instant, protocol: Protocol) -> Option<Box<Self::Multiplexed>> {
+    fn multiplexed(
+        &self,
+        now: Instant,
+        protocol: Protocol,
+        _remembered: Option<PeerSettings>,
+    ) -> Option<Box<Self::Multiplexed>> {
         protocol.server_over_quic(now, &self.settings, self.tracer.clone())
     }
 

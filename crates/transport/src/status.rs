@@ -1,5 +1,6 @@
 //! The public state and figures of a connection.
 
+use proto::EarlyData;
 use std::fmt;
 use unit::Instant;
 
@@ -28,8 +29,11 @@ pub enum Phase {
 pub struct Negotiated<'a, P> {
     /// What is spoken.
     pub protocol: P,
-    /// What TLS agreed on; None on a clear connection.
+    /// What TLS agreed on; None on a clear connection, and for a client whose requests go as early data.
     pub tls: Option<secure::Negotiated<'a>>,
+    /// Whether the handshake goes on: requests are early data, and may come a second time from somebody who has
+    /// recorded them (RFC 8470).
+    pub early_data: EarlyData,
 }
 
 /// When each phase of a connection's start ended.

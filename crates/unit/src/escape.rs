@@ -78,7 +78,9 @@ fn escape_if(text: &str, replaced: impl Fn(char) -> bool) -> Cow<'_, str> {
     Cow::Owned(safe)
 }
 
-fn is_unsafe(c: char) -> bool {
+/// Whether [`escape`] replaces a character. For texts whose unsafe characters are dropped or replaced by a fixed one.
+#[must_use]
+pub fn is_unsafe(c: char) -> bool {
     c.is_control() || matches!(c, '\u{2028}' | '\u{2029}') || is_bidirectional_control(c)
 }
 

@@ -26,7 +26,7 @@ mod time;
 
 pub use bit_rate::BitRate;
 pub use byte_size::ByteSize;
-pub use escape::{escape, escape_bytes, escape_json, escape_lines};
+pub use escape::{escape, escape_bytes, escape_json, escape_lines, is_unsafe};
 pub use parse::ParseError;
 pub use probability::Probability;
 pub use ranges::{NoRanges, Ranges};

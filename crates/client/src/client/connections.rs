@@ -71,7 +71,13 @@ impl<W: Work> Client<W> {
         self.wake.by(now + within);
         if port.is_some() {
             self.place_quic(&mut opened);
-            return self.settle_quic(opened);
+            let begun = self.drive(now, &mut opened, |transport, events| {
+                transport.handle_connected(now, events)
+            });
+            return match begun {
+                Ok(()) => self.put_back(now, opened),
+                Err(failure) => self.fail(now, opened, failure),
+            };
         }
         self.keep(opened);
         let mut settings = self.config.socket.clone();
@@ -168,6 +174,7 @@ impl<W: Work> Client<W> {
     /// Ends a connection: records it, and closes its socket once its last bytes are sent.
     pub(super) fn retire(&mut self, now: Instant, mut connection: PooledConnection) {
         let streams = std::mem::take(&mut connection.exchanges.streams);
+        let deferred = std::mem::take(&mut connection.exchanges.deferred);
         let destination = connection.exchanges.destination.clone();
         self.work.handle_connection_end(connection.record(now));
         self.pool.closed(connection.exchanges.origin, connection.exchanges.connection);
@@ -182,6 +189,9 @@ impl<W: Work> Client<W> {
             }
             None if owes && connection.port.is_some() => self.settle_quic(connection),
             _ => self.release(connection),
+        }
+        for fetch in deferred {
+            self.admit_deferred(now, fetch);
         }
         for exchange in streams.into_values() {
             let acted = exchange.acted();

@@ -6,7 +6,7 @@ use crate::connection::{Exchanges, PooledConnection};
 use crate::failure::Failure;
 use crate::fetch::Acted;
 use crate::redirect;
-use proto::{Error, Event, Fin, ResponseHead, StreamId};
+use proto::{EarlyData, Error, Event, Fin, ResponseHead, StreamId};
 use transport::{ClientMachine, Connection, Handler, Negotiated, Protocol};
 use unit::Instant;
 
@@ -27,7 +27,13 @@ pub(super) struct Events<'c, W> {
 impl<W: Work> Handler<transport::Client> for Events<'_, W> {
     fn handle_ready(&mut self, _machine: &mut ClientMachine, negotiated: Negotiated<'_, Protocol>) {
         self.exchanges.protocol = Some(negotiated.protocol);
+        self.exchanges.is_early = negotiated.early_data == EarlyData::Sending;
         self.client.pool.learned(self.exchanges.origin, negotiated.protocol);
+    }
+
+    fn handle_handshake(&mut self, _: &mut ClientMachine, negotiated: Negotiated<'_, Protocol>) {
+        let Self { now, client, exchanges } = self;
+        client.end_early(*now, exchanges, negotiated);
     }
 
     fn handle_event(&mut self, machine: &mut ClientMachine, event: Event<'_>) {
@@ -96,6 +102,9 @@ impl<W: Work> Client<W> {
     fn answered(&mut self, on: &mut Ready<'_>, stream: StreamId, head: &ResponseHead) {
         let (now, limit) = (on.now, self.config.redirects);
         let Some(id) = on.exchanges.fetch(stream) else { return };
+        if self.was_too_early(on, stream, head) {
+            return self.make_again(now, on.exchanges, stream);
+        }
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         fetch.answered(now, head);
         if limit == 0 || !redirect::is_redirect(head) {

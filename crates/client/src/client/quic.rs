@@ -93,6 +93,7 @@ impl<W: Work> Client<W> {
             && let Some(link) = connection.transport.link()
         {
             port.places.insert(link.handle(), place);
+            self.quic_facts = Some(link.facts());
         }
     }
 

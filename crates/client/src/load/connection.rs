@@ -3,17 +3,19 @@
 
 mod events;
 mod pending;
+mod quic;
 
 pub(super) use events::{Events, Loss, Outcome, Reporting};
 
 use super::tally::Fault;
 use crate::web_socket::stream::{WebSocketSpec, WebSocketStream};
 use bytes::Bytes;
-use endpoint::SendBuf;
+use endpoint::{SendBuf, SocketId};
 use events::Echoes;
 use pending::PendingRequests;
 use proto::ws::MessageKind;
 use proto::{ConnectionState, Fin, Refused, RequestHead, Status, StreamId};
+use quic::QuicSide;
 use std::time::Duration;
 use trace::Tracer;
 use transport::{Client, Connection, Timings};
@@ -53,8 +55,12 @@ pub(super) struct LoadConnection {
     /// Which server it leads to.
     pub(super) server: usize,
     pub(super) stage: Stage,
+    /// The socket of the present attempt, or of the last one.
+    pub(super) socket: SocketId,
     /// None while it is shut.
     transport: Option<Connection<Client>>,
+    /// None over TCP.
+    quic: Option<Box<QuicSide>>,
     /// The WebSocket over it; None where HTTP's requests are made.
     echoes: Option<Box<Echoes>>,
     pending: PendingRequests,
@@ -78,11 +84,14 @@ pub(super) enum PreparedRequest {
 }
 
 impl LoadConnection {
-    pub(super) fn new(server: usize) -> Self {
+    /// The connection with this number, which leads to `server`.
+    pub(super) fn new(number: usize, server: usize) -> Self {
         Self {
             server,
             stage: Stage::Shut,
+            socket: SocketId(number),
             transport: None,
+            quic: None,
             echoes: None,
             pending: PendingRequests::default(),
             listed: false,
@@ -111,6 +120,7 @@ impl LoadConnection {
     pub(super) fn shut(&mut self) -> impl Iterator<Item = PendingRequest> + '_ {
         self.stage = Stage::Shut;
         self.transport = None;
+        self.quic = None;
         self.echoes = None;
         self.pending.drain()
     }
@@ -144,6 +154,9 @@ impl LoadConnection {
             let is_open = self.echoes.as_ref().is_none_or(|echoes| echoes.is_open);
             self.stage = if is_open { Stage::Open } else { Stage::Securing };
         }
+        if self.quic.is_some() {
+            self.settle_quic();
+        }
         Ok(done?)
     }
 
@@ -157,6 +170,11 @@ impl LoadConnection {
 
     pub(super) fn timings(&self) -> Option<Timings> {
         self.transport().map(Connection::timings)
+    }
+
+    /// Whether it carries a WebSocket.
+    pub(super) fn has_web_socket(&self) -> bool {
+        self.echoes.is_some()
     }
 
     /// Requests under way.
@@ -199,7 +217,7 @@ impl LoadConnection {
                         }
                         stream
                     }
-                    Err(Refused::Draining | Refused::Full) => {
+                    Err(Refused::Draining | Refused::Full | Refused::TooEarly) => {
                         return Err(Outcome::Unprocessed(request));
                     }
                     Err(Refused::NotAllowed | Refused::Unsendable(_)) => {
@@ -253,8 +271,9 @@ impl LoadConnection {
         self.transport().is_some_and(Connection::is_transmitting)
     }
 
+    /// Hands a WebSocket's request and frames over to the connection.
     #[inline]
-    fn write_frames(&mut self, now: Instant) {
+    pub(super) fn write_frames(&mut self, now: Instant) {
         if let Some(echoes) = &mut self.echoes
             && let Some(machine) = self.transport.as_mut().and_then(Connection::machine)
         {

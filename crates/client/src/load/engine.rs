@@ -6,6 +6,7 @@
 //! waits, so that nothing is set or cancelled for each request.
 
 mod connections;
+mod quic;
 
 use super::connection::{LoadConnection, Loss, Outcome, PreparedRequest, Reporting, Stage};
 use super::ledger::Ledger;
@@ -19,11 +20,12 @@ use crate::{ClientConfig, KeepAlive};
 use bytes::Bytes;
 use endpoint::Action;
 use proto::{Fin, RequestHead};
+use quic::QuicState;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
-use transport::{ClientSettings, Offer, Protocol};
+use transport::ClientSettings;
 use unit::Instant;
 
 /// Who watches a run. It is called from the engine's thread, and should be quick.
@@ -49,6 +51,7 @@ pub struct Load {
     connections: Vec<LoadConnection>,
     prepared: Vec<PreparedRequest>,
     ledger: Ledger,
+    quic: QuicState,
     arrivals: Option<Arrivals>,
     /// The server of each target.
     homes: Vec<usize>,
@@ -70,16 +73,17 @@ impl Load {
         let (servers, homes) = Server::of(&plan);
         let count = plan.connections.max(servers.len());
         let connections =
-            (0..count).map(|number| LoadConnection::new(number % servers.len().max(1)));
+            (0..count).map(|number| LoadConnection::new(number, number % servers.len().max(1)));
         let weights: Vec<u32> = plan.targets.iter().map(|target| target.weight).collect();
         let config = plan.access.config();
         Self {
             settings: connection_settings(&config, config.transport.offer),
-            web_socket_settings: connection_settings(&config, Offer::Only(Protocol::Http1)),
+            web_socket_settings: connection_settings(&config, config.transport.web_socket_offer()),
             config,
             connections: connections.collect(),
             prepared: plan.targets.iter().map(|target| prepare(&plan, target)).collect(),
             ledger: Ledger::new(&plan),
+            quic: QuicState::default(),
             arrivals: None,
             turns: super::plan::turns(&weights),
             servers,
@@ -145,7 +149,14 @@ impl Load {
             return;
         }
         self.note_opened(now, number);
-        self.fill(now, number);
+        let has_begun = self.fill(now, number);
+        let connection = &self.connections[number];
+        if connection.is_over_quic()
+            && (has_begun || connection.has_web_socket())
+            && let Err(loss) = self.carry_out(now, number)
+        {
+            return self.close(now, number, loss);
+        }
         let streams = self.streams();
         let connection = &mut self.connections[number];
         let used_up = self.config.keep_alive == KeepAlive::Off
@@ -158,7 +169,7 @@ impl Load {
             self.servers[connection.server].list(number, connection);
         }
         if connection.poll_wants_transmit(now) {
-            self.actions.push_back(Action::Transmit(connections::socket_of(number)));
+            self.actions.push_back(Action::Transmit(connection.socket));
         }
         self.finish_if_done(now);
     }
@@ -175,17 +186,19 @@ impl Load {
         }
     }
 
-    /// Gives the connection as many requests as it takes.
-    fn fill(&mut self, now: Instant, number: usize) {
+    /// Gives the connection as many requests as it takes; tells whether there were any.
+    fn fill(&mut self, now: Instant, number: usize) -> bool {
         let streams = self.streams();
         let Self { config, connections, servers, ledger, prepared, .. } = self;
         let connection = &mut connections[number];
         let server = &mut servers[connection.server];
         let stays = config.keep_alive == KeepAlive::On;
+        let mut has_begun = false;
         while (stays || connection.answers == 0) && connection.takes_request(streams) {
             let Some(request) = ledger.take(now, server) else { break };
             let Some(prepared) = prepared.get(request.target) else { break };
             ledger.start();
+            has_begun = true;
             if let Err(outcome) = connection.start(now, request, prepared) {
                 let again = matches!(outcome, Outcome::Unprocessed(_));
                 ledger.note(now, server, outcome);
@@ -194,6 +207,7 @@ impl Load {
                 }
             }
         }
+        has_begun
     }
 
     /// Requests whose time has come.
@@ -296,10 +310,10 @@ impl Load {
         }
         self.ledger.finish(now);
         self.tell_watch(now);
-        for (number, connection) in self.connections.iter_mut().enumerate() {
+        for connection in &mut self.connections {
             if matches!(connection.stage, Stage::Securing | Stage::Open) {
                 connection.say_goodbye(now);
-                let socket = connections::socket_of(number);
+                let socket = connection.socket;
                 self.actions.extend([Action::Transmit(socket), Action::Close(socket)]);
             }
         }

@@ -16,9 +16,9 @@ const DIGITS: u8 = 3;
 /// Why a request came to no answer, or a connection to nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Fault {
-    /// The server refused the TCP connection.
+    /// The server refused the TCP connection, or nothing listens on its UDP port (ICMP).
     ConnectRefused,
-    /// TCP's or TLS's handshake was not done in time.
+    /// TCP's, TLS's or QUIC's handshake was not done in time.
     ConnectTimedOut,
     /// The host's name has no address.
     UnknownHost,
@@ -30,7 +30,7 @@ pub enum Fault {
     NoPorts,
     /// TLS failed, in its handshake or later.
     Tls,
-    /// The peer reset the connection.
+    /// The peer reset the connection; over QUIC: its port was closed (ICMP).
     Reset,
     /// The peer closed the connection before the answer was whole.
     Closed,
@@ -217,6 +217,8 @@ pub struct Connects {
     pub tcp: Times,
     /// TLS's handshake, after TCP's.
     pub tls: Times,
+    /// QUIC's handshake, which TLS's is a part of.
+    pub quic: Times,
 }
 
 /// Everything that an engine counts.
@@ -281,6 +283,7 @@ impl Tally {
                 faults: Faults::default(),
                 tcp: Times::new(),
                 tls: Times::new(),
+                quic: Times::new(),
             },
             received: 0,
             sent: 0,
@@ -313,6 +316,7 @@ impl Tally {
         self.connects.faults.add(&other.connects.faults);
         self.connects.tcp.add(&other.connects.tcp);
         self.connects.tls.add(&other.connects.tls);
+        self.connects.quic.add(&other.connects.quic);
         self.received += other.received;
         self.sent += other.sent;
         self.again += other.again;

@@ -2,7 +2,9 @@
 
 use super::{Conversation, Phase, Stage, WebSocketClient};
 use crate::failure::Failure;
-use endpoint::{Action, EndPoint, SendBuf, SocketError, SocketId};
+use endpoint::{
+    Action, DatagramTransmit, EndPoint, ReceivedDatagrams, SendBuf, SocketError, SocketId,
+};
 use std::net::SocketAddr;
 use transport::Truncation;
 use unit::Instant;
@@ -18,6 +20,42 @@ impl<C: Conversation> EndPoint for WebSocketClient<C> {
 
     fn handle_bytes(&mut self, now: Instant, _socket: SocketId, bytes: &[u8]) {
         self.drive(now, |transport, events| transport.handle_bytes(now, bytes, events));
+    }
+
+    fn handle_datagrams(
+        &mut self,
+        now: Instant,
+        _socket: SocketId,
+        mut received: ReceivedDatagrams,
+    ) {
+        while let Phase::Running(running) = &mut self.phase
+            && let Some(quic) = &mut running.quic
+            && let Some(input) = quic.next_input(now, &mut received)
+        {
+            self.drive(now, |transport, events| transport.handle_input(now, input, events));
+        }
+    }
+
+    fn poll_datagrams(
+        &mut self,
+        now: Instant,
+        _socket: SocketId,
+        out: &mut Vec<u8>,
+        max_datagrams: usize,
+    ) -> Option<DatagramTransmit> {
+        if let Some(farewell) = self.farewell.take() {
+            return Some(farewell.write(out));
+        }
+        let Phase::Running(running) = &mut self.phase else { return None };
+        let transport = &mut running.transport;
+        let transmit = running.quic.as_mut()?.poll_datagrams(now, transport, out, max_datagrams);
+        if transmit.is_some() {
+            self.drive(now, |transport, events| {
+                transport.drain_events(now, events);
+                Ok(())
+            });
+        }
+        transmit
     }
 
     fn handle_eof(&mut self, now: Instant, _socket: SocketId) {

@@ -1,13 +1,13 @@
-//! A WebSocket over an HTTP/1.1 connection: the request, the response 101, then frames as its body. It knows nothing
-//! of sockets, of TLS or of what the messages are for.
+//! A WebSocket over a connection of HTTP: the request, the response, then frames as its body. Over HTTP/1.1 it is asked
+//! for by Upgrade, over HTTP/2 and HTTP/3 by extended CONNECT (RFC 8441, RFC 9220). It knows nothing of sockets, of TLS or of what the messages are for.
 
 use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::ws::{
-    ClientHandshake, CloseCode, CloseFrame, Connection, DeflateOffer, Event, Key, MessageKind,
-    Offer, Role, Settings, Via, Writes,
+    Agreed, ClientHandshake, CloseCode, CloseFrame, Connection, DeflateOffer, Event, Key,
+    MessageKind, Offer, Role, Settings, Via, Writes,
 };
-use proto::{Error, Event as Http, Fin, RequestHead, StreamId};
+use proto::{Error, Event as Http, Fin, Refused, RequestHead, ResponseHead, Status, StreamId};
 use std::collections::VecDeque;
 use trace::Tracer;
 use transport::{Client, ClientMachine, Handler, Negotiated, Protocol};
@@ -34,8 +34,8 @@ pub(crate) struct WebSocketSpec {
 /// An event of a WebSocket.
 #[derive(Debug)]
 pub(crate) enum WebSocketEvent {
-    /// It is open.
-    Opened,
+    /// It is open; the status of the response.
+    Opened(Status),
     /// A message.
     Message(MessageKind, Bytes),
     /// The request cannot be sent; the reason.
@@ -51,7 +51,10 @@ pub(crate) enum WebSocketEvent {
 /// A WebSocket, from its request on.
 pub(crate) struct WebSocketStream {
     request: RequestHead,
-    handshake: ClientHandshake,
+    key: Key,
+    offer: Offer,
+    /// None until the connection is ready.
+    handshake: Option<ClientHandshake>,
     stream: Option<StreamId>,
     socket: Option<Connection>,
     settings: Settings,
@@ -67,8 +70,8 @@ pub(crate) struct StreamEvents<'s> {
 }
 
 impl Handler<Client> for StreamEvents<'_> {
-    fn handle_ready(&mut self, machine: &mut ClientMachine, _negotiated: Negotiated<'_, Protocol>) {
-        self.stream.ask(self.now, machine);
+    fn handle_ready(&mut self, machine: &mut ClientMachine, negotiated: Negotiated<'_, Protocol>) {
+        self.stream.ask(self.now, machine, negotiated.protocol);
     }
 
     fn handle_event(&mut self, machine: &mut ClientMachine, event: Http<'_>) {
@@ -84,7 +87,9 @@ impl WebSocketStream {
         let key = Key(std::array::from_fn(|byte| key[byte]));
         Self {
             request: spec.request,
-            handshake: ClientHandshake::new(Via::Upgrade, key, offer),
+            key,
+            offer,
+            handshake: None,
             stream: None,
             socket: None,
             settings: Settings {
@@ -99,14 +104,34 @@ impl WebSocketStream {
     }
 
     /// Asks for the WebSocket, on a connection that is ready.
-    pub(crate) fn ask(&mut self, now: Instant, machine: &mut ClientMachine) {
-        let request = self.handshake.request(self.request.clone());
-        match machine.request(now, &request, Fin::Last) {
-            Ok(stream) => self.stream = Some(stream),
-            Err(refused) => {
-                self.events.push_back(WebSocketEvent::Unsendable(refused.to_string()));
+    pub(crate) fn ask(&mut self, now: Instant, machine: &mut ClientMachine, protocol: Protocol) {
+        let via = match protocol {
+            Protocol::Http2 | Protocol::Http3 => Via::Connect,
+            Protocol::Http1 | Protocol::Spdy31 | Protocol::Spdy3 => Via::Upgrade,
+        };
+        let handshake = ClientHandshake::new(via, self.key, self.offer.clone());
+        self.request = handshake.request(self.request.clone());
+        self.handshake = Some(handshake);
+        self.send_request(now, machine);
+    }
+
+    /// Sends the request, where the server's settings allow it by now.
+    fn send_request(&mut self, now: Instant, machine: &mut ClientMachine) {
+        let fin = if self.request.protocol.is_some() { Fin::More } else { Fin::Last };
+        let refused = match machine.request(now, &self.request, fin) {
+            Ok(stream) => return self.stream = Some(stream),
+            // Over QUIC no stream is there when the connection has just become ready.
+            Err(Refused::TooEarly | Refused::Full) => return,
+            Err(Refused::NotAllowed) => {
+                let name = "SETTINGS_ENABLE_CONNECT_PROTOCOL";
+                format!(
+                    "the server takes no WebSockets over this protocol (it did not send {name})"
+                )
             }
-        }
+            Err(refused) => refused.to_string(),
+        };
+        self.handshake = None;
+        self.events.push_back(WebSocketEvent::Unsendable(refused));
     }
 
     /// Takes an event of the connection.
@@ -117,12 +142,12 @@ impl WebSocketStream {
         event: Http<'_>,
     ) {
         match event {
-            Http::Response { head, .. } => match self.handshake.confirm(&head) {
+            Http::Response { head, .. } => match self.confirm(&head) {
                 Ok(agreed) => {
                     let role = Role::Client { masks: self.masks };
                     let (settings, tracer) = (self.settings.clone(), self.tracer.clone());
                     self.socket = Some(Connection::new(now, role, settings, &agreed, tracer));
-                    self.events.push_back(WebSocketEvent::Opened);
+                    self.events.push_back(WebSocketEvent::Opened(head.status));
                 }
                 Err(error) => self.events.push_back(WebSocketEvent::Failed(error)),
             },
@@ -147,6 +172,13 @@ impl WebSocketStream {
             | Http::Draining { .. }
             | Http::Request { .. } => {}
         }
+    }
+
+    fn confirm(&self, head: &ResponseHead) -> Result<Agreed, Error> {
+        let Some(handshake) = &self.handshake else {
+            return Err(Error::Truncated { within: "a WebSocket's handshake" });
+        };
+        handshake.confirm(head)
     }
 
     /// The next event.
@@ -178,9 +210,12 @@ impl WebSocketStream {
         }
     }
 
-    /// Hands frames over to the connection. Where header and payload leave apart, the next part waits until the one
+    /// Hands the request, where it is still to be sent, and frames over to the connection. Where header and payload leave apart, the next part waits until the one
     /// before is out.
     pub(crate) fn write_frames(&mut self, now: Instant, machine: &mut ClientMachine) {
+        if self.stream.is_none() && self.handshake.is_some() {
+            self.send_request(now, machine);
+        }
         let (Some(stream), Some(socket)) = (self.stream, &mut self.socket) else { return };
         if !socket.wants_transmit() {
             return;

@@ -9,7 +9,9 @@ mod server;
 use client::{Client, ClientConfig, FetchSpec, HostAddress, Transport, Work};
 use proto::spdy;
 use proto::{Fields, RequestHead, Status};
-use secure::{Authority, AuthoritySpec, ClientTls, ClientTlsOptions, ServerTls, ServerTlsOptions};
+use secure::{
+    Authority, AuthoritySpec, ClientTls, ClientTlsOptions, Resumption, ServerTls, ServerTlsOptions,
+};
 use server::HttpServer;
 use sim::{ConnectOutcome, ConnectionPlan, Ended, Path, Pieces, Scripted, SocketTally};
 use std::cell::{Cell, RefCell};
@@ -193,16 +195,36 @@ impl World {
 /// An authority for a.test and b.test, and TLS settings for both sides.
 pub struct Trusted {
     pub server: ServerTls,
+    options: ServerTlsOptions,
     authority: Authority,
 }
 
 impl Trusted {
     pub fn new(alpn: &[&str]) -> Self {
+        Self::with(alpn, |options| options)
+    }
+
+    /// With changed settings of the server.
+    pub fn with(alpn: &[&str], change: impl FnOnce(ServerTlsOptions) -> ServerTlsOptions) -> Self {
         let authority = Authority::new(AuthoritySpec::default()).unwrap();
         let identity = authority.issue(&["a.test", "b.test"]).unwrap();
         let alpn = alpn.iter().map(|&name| name.to_owned()).collect();
         let options = ServerTlsOptions { alpn, ..ServerTlsOptions::new(vec![identity]) };
-        Self { server: ServerTls::new(options).unwrap(), authority }
+        let options = change(options);
+        Self { server: ServerTls::new(options.clone()).unwrap(), options, authority }
+    }
+
+    /// A server with the same certificates that knows none of this one's sessions.
+    pub fn forgotten(self) -> Self {
+        Self { server: ServerTls::new(self.options.clone()).unwrap(), ..self }
+    }
+
+    /// A client that keeps sessions, or does not.
+    pub fn resuming(&self, transport: Transport, resumption: Resumption) -> ClientConfig {
+        let roots = vec![self.authority.root_pem()];
+        let alpn = transport.alpn();
+        let tls = ClientTlsOptions { roots, alpn, resumption, ..Default::default() };
+        config_with(transport, tls)
     }
 
     pub fn config(&self, transport: Transport) -> ClientConfig {

@@ -196,8 +196,9 @@ impl Connection {
         while let Ok(Some(part)) = self.layer.handle_bytes(&mut bytes) {
             plain.extend_from_slice(part);
         }
-        if self.machine.is_none() && !self.layer.is_handshaking() {
-            let agreed = self.layer.negotiated().unwrap();
+        if self.machine.is_none()
+            && let Some(agreed) = self.layer.negotiated()
+        {
             let speaks = if agreed.alpn == Some(b"h2") { Speaks::Http2 } else { Speaks::Http1 };
             self.machine = Some(machine(now, speaks));
         }

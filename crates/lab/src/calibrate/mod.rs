@@ -10,6 +10,7 @@ use gauge::{GaugeJob, GaugeReport, Path};
 use os::machine::CpuTimes;
 use os::net::probe::{PingSpec, StreamSpec};
 use os::net::{Side, SuperPackets, Topology};
+use os::process::CpuSet;
 use probe::{ProbeJob, ProbeReport};
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -32,7 +33,7 @@ pub(crate) enum CalibrationKind {
 
 /// Measures. The error names what could not be measured, because the machine lacks something.
 pub(crate) fn calibrate(kind: CalibrationKind) -> Result<Calibration, CliError> {
-    let before = CpuTimes::read();
+    let before = CpuTimes::read(&CpuSet::of_process(std::process::id()));
     let (began, spent_before) = (os::clock::now(), spent());
     let timer = timer_lateness(kind);
     let (floor, round_trips) = round_trips(kind)?;
@@ -198,7 +199,8 @@ fn loss() -> Result<LossGauge, CliError> {
     let mut planned = ::link::Link::new(&spec, Seed(gauge::SEED));
     let lost: BTreeSet<u64> = (0..u64::from(PACKETS))
         .filter(|_| {
-            planned.handle_packet(Instant::ZERO, Direction::Up, (), ByteSize(92)) == Fate::Lost
+            let fate = planned.handle_packet(Instant::ZERO, Direction::Up, (), ByteSize(92));
+            fate == Some(Fate::Lost)
         })
         .collect();
     let against = (0..u64::from(PACKETS)).filter(|n| came.contains(n) == lost.contains(n)).count();
@@ -324,7 +326,10 @@ fn spent() -> Duration {
 
 /// The share of all cores' time since `before` that was idle or ours.
 fn spare_since(before: Option<CpuTimes>, own: Duration, elapsed: Duration) -> f64 {
-    let Some((before, now)) = before.zip(CpuTimes::read()) else { return 1.0 };
+    let Some((before, now)) = before.zip(CpuTimes::read(&CpuSet::of_process(std::process::id())))
+    else {
+        return 1.0;
+    };
     let times = now.since(before);
     if times.all().is_zero() {
         return 1.0;

@@ -15,6 +15,7 @@ use unit::Seed;
 #[command(after_help = "Examples:
   wirelap load -c 64 -d 10s http://127.0.0.1:8080/
   wirelap load -c 10 -m 32 -n 100000 -k https://127.0.0.1:8443/
+  wirelap load -c 10 -m 32 -n 100000 -k --http3 https://127.0.0.1:8443/
   wirelap load -c 64 --rate 20000 -d 30s --warm-up 5s http://127.0.0.1:8080/
   wirelap load -c 64 --rate 1000:10s,1000-20000:60s,20000:10s http://127.0.0.1:8080/
   wirelap load -c 64 --slo 'p99<50ms' -d 5s http://127.0.0.1:8080/
@@ -33,7 +34,7 @@ pub(crate) struct LoadArgs {
     /// Connections, spread over the servers
     #[arg(short, long, value_name = "N", default_value_t = 10, visible_alias = "clients", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub(crate) connections: u32,
-    /// Requests at a time on each HTTP/2 and SPDY connection, messages at a time on each WebSocket
+    /// Requests at a time on each HTTP/2, HTTP/3 and SPDY connection, messages at a time on each WebSocket
     #[arg(short = 'm', long, value_name = "N", visible_alias = "max-concurrent-streams", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) streams: Option<u32>,
     /// Threads, a core each
@@ -86,14 +87,17 @@ pub(crate) struct LoadArgs {
     #[arg(long)]
     pub(crate) close: bool,
     /// HTTP/1.1 alone
-    #[arg(long = "http1.1", visible_alias = "h1", conflicts_with_all = ["http2", "http2_prior_knowledge", "spdy"])]
+    #[arg(long = "http1.1", visible_alias = "h1", conflicts_with_all = ["http2", "http2_prior_knowledge", "http3", "spdy"])]
     pub(crate) http1_1: bool,
     /// HTTP/2 alone over TLS, HTTP/1.1 in the clear
-    #[arg(long, conflicts_with_all = ["http2_prior_knowledge", "spdy"])]
+    #[arg(long, conflicts_with_all = ["http2_prior_knowledge", "http3", "spdy"])]
     pub(crate) http2: bool,
     /// HTTP/2 alone, in the clear too
-    #[arg(long, conflicts_with = "spdy")]
+    #[arg(long, conflicts_with_all = ["http3", "spdy"])]
     pub(crate) http2_prior_knowledge: bool,
+    /// HTTP/3 alone, over QUIC
+    #[arg(long, visible_alias = "h3", conflicts_with = "spdy")]
+    pub(crate) http3: bool,
     /// SPDY/3.1 alone, in the clear too
     #[arg(long)]
     pub(crate) spdy: bool,

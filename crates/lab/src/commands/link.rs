@@ -11,7 +11,7 @@ use crate::link::ports::Ports;
 use ::link::LinkSpec;
 use os::net::{
     Core, ForwardSpec, Frame, Frames, LinkCounters, Observers, PairEnd, PairSpec, Reception,
-    Segmentation, Topology, TopologySpec, WaitFor, run_pair,
+    Segmentation, Topology, TopologySpec, WaitFor, WayCounters, run_pair,
 };
 use os::process::CpuSet;
 use std::fmt::Write as _;
@@ -197,16 +197,29 @@ fn doubt_of_lateness(late: Duration) -> Option<String> {
         .then(|| format!("the machine was busy, and a packet left {late_ms:.1} ms after its time"))
 }
 
+/// What only some links do.
+fn special(way: WayCounters) -> String {
+    let counts = [
+        (way.aqm_dropped, "dropped by the active queue"),
+        (way.marked, "marked by it"),
+        (way.policed, "policed"),
+        (way.blocked, "blocked"),
+    ];
+    let counts = counts.iter().filter(|(count, _)| *count > 0);
+    counts.map(|(count, what)| format!(", {count} {what}")).collect()
+}
+
 fn describe(forward: &ForwardSpec, counters: &LinkCounters) -> String {
     let mut text = format!("link {}, seed {}\n", forward.link, forward.seed.0);
     for (name, way) in [("up", counters.up), ("down", counters.down)] {
         let _ = writeln!(
             text,
-            "{name:<5}{} packets, {} bytes in; {} lost by plan, {} found the queue full; {} dropped unplanned",
+            "{name:<5}{} packets, {} bytes in; {} lost by plan, {} found the queue full{}; {} dropped unplanned",
             way.packets,
             way.bytes,
             way.lost,
             way.queue_full,
+            special(way),
             way.missed + way.unsent,
         );
     }

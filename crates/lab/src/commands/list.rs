@@ -159,6 +159,7 @@ impl Listed {
                     "up_bits_per_second": profile.up.bits_per_second(),
                     "rtt_ms": profile.rtt.as_secs_f64() * 1e3,
                     "queue_bytes": profile.queue.0,
+                    "settings": profile.settings,
                     "source": profile.source,
                 })
             })

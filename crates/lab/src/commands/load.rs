@@ -156,7 +156,7 @@ impl Bench<'_> {
     }
 }
 
-/// What bounds the number of connections, beside the user.
+/// What bounds the number of connections, besides the user.
 struct ConnectionLimits {
     /// Descriptors that this process may have.
     descriptors: u64,
@@ -292,14 +292,18 @@ fn servers(plan: &LoadPlan) -> usize {
 
 fn access(args: &LoadArgs, urls: &[Url], is_echo: bool) -> Result<Access, CliError> {
     let is_secured = || urls.iter().all(|url| url.scheme == page::Scheme::Https);
+    // WebSockets go over HTTP/2 and HTTP/3 where that is asked for (RFC 8441, RFC 9220).
+    let extends_connect = args.http2 || args.http2_prior_knowledge || args.http3;
     let offer = match () {
-        () if args.http1_1 || is_echo => Offer::Only(Protocol::Http1),
+        () if args.http1_1 || is_echo && !extends_connect => Offer::Only(Protocol::Http1),
+        () if args.http3 => Offer::Only(Protocol::Http3),
         () if args.http2_prior_knowledge => Offer::Only(Protocol::Http2),
         () if args.spdy => Offer::Only(Protocol::Spdy31),
         () if args.http2 && is_secured() => Offer::Only(Protocol::Http2),
         () => Offer::OrHttp1(Protocol::Http2),
     };
-    let transport = Transport { offer, security: Security::AsUrl };
+    let security = if args.http3 { Security::Tls } else { Security::AsUrl };
+    let transport = Transport { offer, security };
     let trusted = Trusted { cacert: args.cacert.as_deref(), insecure: args.insecure };
     // Each handshake is a full one, so that their times are of one kind.
     let tls = trust::client_tls(&trusted, transport.alpn(), Resumption::Off)?;

@@ -144,5 +144,8 @@ fn comment(fate: Fate) -> Option<&'static str> {
         Fate::Delivered { .. } => None,
         Fate::Lost => Some("lost by the link's plan"),
         Fate::QueueFull => Some("dropped: the link's queue was full"),
+        Fate::AqmDropped => Some("dropped by the queue's active management"),
+        Fate::Policed => Some("dropped by the link's policer"),
+        Fate::Blocked => Some("blocked by the link"),
     }
 }

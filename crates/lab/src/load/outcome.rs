@@ -3,6 +3,7 @@
 use super::run::{LoadRun, Snapshot};
 use super::targets::is_echo;
 use crate::machine;
+use client::Protocol as Offered;
 use client::load::{Exchange, Fault, Faults, LoadPlan, Pace, Part, Spacing, Stage, Tally};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -12,7 +13,7 @@ use study::load::{
 };
 use trace::{Protocol, SpokenProtocol};
 
-/// What a result says of its run beside what was counted.
+/// What a result says of its run besides what was counted.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct RunFacts {
     pub(crate) threads: usize,
@@ -61,6 +62,7 @@ pub(crate) fn result(plan: &LoadPlan, ran: &LoadRun, facts: RunFacts) -> LoadRes
             errors: faults(&tally.connects.faults),
             tcp: TimesSummary::of(tally.connects.tcp.histogram()),
             tls: TimesSummary::of(tally.connects.tls.histogram()),
+            quic: TimesSummary::of(tally.connects.quic.histogram()),
         },
         warm_up_requests: tally.warm_up.ended(),
         made_again: tally.again,
@@ -234,11 +236,25 @@ pub(crate) fn reasons(plan: &LoadPlan, result: &LoadResult, trusts_any: bool) ->
              this machine trusts, give the authority's with --cacert FILE, or -k to check none"
         ),
     };
-    let reasons = [
-        (
-            Fault::ConnectRefused,
-            format!("{hosts} refused connections: nothing listens there, or its queue is full"),
+    let (refused, timed_out) = match plan.access.transport.offer.known() {
+        Some(Offered::Http3) => (
+            format!(
+                "{hosts} refused connections: nothing listens on its UDP port; does it speak HTTP/3?"
+            ),
+            format!(
+                "{hosts} did not answer over QUIC: it may speak no HTTP/3, or the path may drop UDP; --http2 goes over TCP"
+            ),
         ),
+        _ => (
+            format!("{hosts} refused connections: nothing listens there, or its queue is full"),
+            format!(
+                "{hosts} did not answer in time: the path may drop packets, or its queue is full"
+            ),
+        ),
+    };
+    let reasons = [
+        (Fault::ConnectRefused, refused),
+        (Fault::ConnectTimedOut, timed_out),
         (Fault::UnknownHost, format!("no address is known for the name in {hosts}")),
         (Fault::Tls, tls),
         (

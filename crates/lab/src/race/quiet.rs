@@ -5,6 +5,7 @@ use crate::console;
 use crate::error::CliError;
 use os::busiest::ProcessTimes;
 use os::machine::CpuTimes;
+use os::process::CpuSet;
 use os::signal::Interrupts;
 use std::fmt;
 use std::time::Duration;
@@ -99,11 +100,12 @@ impl fmt::Display for Busy {
 
 /// Looks for so long.
 fn look(span: Duration) -> Option<Busy> {
-    let (times, processes) = (CpuTimes::read()?, ProcessTimes::read());
+    let cpus = CpuSet::of_process(std::process::id());
+    let (times, processes) = (CpuTimes::read(&cpus)?, ProcessTimes::read());
     let began = os::clock::now();
     std::thread::sleep(span);
     let seconds = os::clock::now().since(began).as_secs_f64();
-    let spent = CpuTimes::read()?.since(times);
+    let spent = CpuTimes::read(&cpus)?.since(times);
     let stolen = spent.stolen.as_secs_f64() / seconds;
     let busiest = ProcessTimes::read().busiest_since(&processes);
     let busy = Busy {

@@ -6,6 +6,7 @@ use crate::trial::observed::{ClientReport, Ends, ServerCpu};
 use os::error::Os;
 use os::machine::{CpuTimes, cpu_pressure};
 use os::net::{LinkCounters, Topology};
+use os::process::CpuSet;
 use os::reactor::LoopTimes;
 use std::time::Duration;
 use study::audit::{Audit, AuditFigure};
@@ -45,7 +46,7 @@ impl MachineWatch {
             run_by: order.run_by,
             dropped: topology.dropped_frames()?,
             own: os::process_tree::cpu_time(order.run_by),
-            times: CpuTimes::read(),
+            times: CpuTimes::read(&CpuSet::of_process(order.run_by)),
             pressure: cpu_pressure(),
             waited: os::process::thread_waited(),
             at: os::clock::now(),
@@ -60,7 +61,10 @@ impl MachineWatch {
         let part = |(before, now): (Duration, Duration)| {
             (now.saturating_sub(before).as_secs_f64() / span).min(1.0)
         };
-        let times = self.times.zip(CpuTimes::read()).map(|(before, now)| now.since(before));
+        let times = self
+            .times
+            .zip(CpuTimes::read(&CpuSet::of_process(self.run_by)))
+            .map(|(before, now)| now.since(before));
         let times = times.filter(|times| times.all() >= CpuTimes::TICK * LEAST_TICKS);
         let own = self.own.zip(os::process_tree::cpu_time(self.run_by));
         let own = own.map(|(before, now)| now.saturating_sub(before));

@@ -1,6 +1,6 @@
 //! Our client, as a contender asks for it. Nothing here does IO.
 
-use super::contender::{protocol_of, resumption, socket_settings, versions};
+use super::contender::{protocol_of, quic_settings, resumption, socket_settings, versions};
 use super::job::ServerTrust;
 use crate::error::CliError;
 use crate::get::trust::system_authorities;
@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use study::experiment::{Contender, Negotiation, Tls, Transport as Asked};
 
-/// What the client has to know of a trial, beside its contender.
+/// What the client has to know of a trial, besides its contender.
 pub(crate) struct ClientSpec<'a> {
     /// Where each host is.
     pub(crate) hosts: &'a BTreeMap<String, IpAddr>,
@@ -62,6 +62,9 @@ pub(crate) fn client_config(
         Timeouts { connect: trial.timeout, stall: trial.timeout, whole: Some(trial.timeout) };
     config.spdy.stream_window = settings.stream_window.0 as u32;
     config.spdy.session_window = settings.connection_window.0 as u32;
+    if contender.transport == Asked::H3 {
+        config.quic = quic_settings(contender)?;
+    }
     config.h2 = h2::Settings {
         stream_window: settings.stream_window.0 as u32,
         connection_window: settings.connection_window.0 as u32,
@@ -72,7 +75,7 @@ pub(crate) fn client_config(
 
 fn transport(contender: &Contender) -> Result<Transport, CliError> {
     let asked = contender.transport;
-    let protocol = protocol_of("client", asked)?;
+    let protocol = protocol_of(asked)?;
     Ok(Transport {
         offer: match contender.settings.negotiation {
             Negotiation::Alpn if asked == Asked::Http1 => Offer::OrHttp1(Protocol::Http2),
@@ -99,6 +102,7 @@ mod tests {
     use super::*;
     use crate::trial::job::tests::order;
     use secure::{Authority, AuthoritySpec};
+    use transport::{CongestionController, MtuDiscovery};
 
     fn config(contender: &str) -> Result<ClientConfig, CliError> {
         let order = order("kind = \"page\"\nimages = 1\nbytes = 10", contender);
@@ -140,9 +144,14 @@ mod tests {
     }
 
     #[test]
-    fn what_our_client_does_not_speak_is_an_error() {
-        let error =
-            config("transport = \"h3\"\nclient = \"curl\"\nserver = \"caddy\"").unwrap_err();
-        assert!(error.to_string().contains("client does not speak h3"), "{error}");
+    fn http3_fills_the_packets_of_its_contender_and_has_its_windows() {
+        let config = config(
+            "transport = \"h3\"\n[contenders.settings]\ninitial_window = 20\n\
+             congestion_control = \"reno\"\nmtu = 1400\nstream_window = \"100kB\"",
+        );
+        let quic = config.unwrap().quic;
+        assert_eq!((quic.initial_window, quic.initial_mtu), (20, 1_372));
+        assert_eq!(quic.congestion_controller, CongestionController::NewReno);
+        assert_eq!((quic.mtu_discovery, quic.stream_window), (MtuDiscovery::Off, 100_000));
     }
 }

@@ -1,30 +1,89 @@
 //! What a contender's settings ask of either end of ours.
 
 use crate::error::CliError;
-use endpoint::{Acks, FastOpen, Nagle, SocketSettings};
-use secure::{Resumption, Versions};
-use study::experiment::{Contender, Side, Tls, Transport};
-use transport::Protocol;
+use endpoint::{Acks, FastOpen, Nagle, Pacing, SocketSettings};
+use secure::{DEFAULT_TICKETS, Resumption, Versions};
+use study::experiment::{CongestionControl, Contender, Side, Temperature, Terms, Tls, Transport};
+use transport::{CongestionController, Gso, MtuDiscovery, Protocol, QuicFacts, QuicSettings};
 
-/// The protocol of a transport's first bytes. An error where wirelap's own `end`, "client" or "server", has no
-/// machine for it: a trial that asks for it is unsupported before it begins.
-pub(crate) fn protocol_of(end: &str, transport: Transport) -> Result<Protocol, CliError> {
-    raced(transport).ok_or_else(|| CliError::failed(unspoken(end, transport)))
+/// The protocol of a transport's first bytes.
+pub(crate) fn protocol_of(transport: Transport) -> Result<Protocol, CliError> {
+    Protocol::try_from(transport.protocol().begins_as()).map_err(CliError::failed)
 }
 
-/// Why a trial is unsupported whose transport wirelap's own `end` does not speak; None where it does.
-pub(crate) fn lacks_machine(end: &str, transport: Transport) -> Option<String> {
-    raced(transport).is_none().then(|| unspoken(end, transport))
+/// QUIC of either side. What TCP and QUIC both have is equal: packets that fill the contender's MTU and keep their
+/// size, the packets of the first round, and the congestion controller.
+pub(crate) fn quic_settings(contender: &Contender) -> Result<QuicSettings, CliError> {
+    let settings = &contender.settings;
+    let full = settings.mtu.saturating_sub(IPV4_AND_UDP_HEADERS);
+    let initial_mtu = match settings.terms {
+        Terms::Equal => u16::try_from(full).unwrap_or(u16::MAX),
+        Terms::AsShipped => QuicSettings::default().initial_mtu,
+    };
+    let congestion_controller = match settings.congestion_control {
+        CongestionControl::Cubic => CongestionController::Cubic,
+        CongestionControl::Reno => CongestionController::NewReno,
+        CongestionControl::Bbr => {
+            return Err(CliError::failed("wirelap's own QUIC has cubic and reno, not bbr"));
+        }
+    };
+    Ok(QuicSettings {
+        congestion_controller,
+        initial_window: settings.initial_window,
+        initial_mtu,
+        mtu_discovery: if settings.mtu_discovery { MtuDiscovery::On } else { MtuDiscovery::Off },
+        gso: if settings.gso { Gso::On } else { Gso::Off },
+        ack_threshold: settings.ack_threshold,
+        stream_window: settings.stream_window.0 as u32,
+        connection_window: settings.connection_window.0 as u32,
+        ..QuicSettings::default()
+    })
 }
 
-/// What our own ends speak in a trial. HTTP/3 is not yet among it: `serve` and `get` alone have it.
-fn raced(transport: Transport) -> Option<Protocol> {
-    let protocol = Protocol::try_from(transport.protocol().begins_as()).ok()?;
-    (protocol != Protocol::Http3).then_some(protocol)
+/// What a side's connection over QUIC began to send by, for the row.
+pub(crate) fn read_back(end: &str, facts: &QuicFacts) -> [(String, String); 3] {
+    let packets = facts.congestion_window / u64::from(facts.datagram_size).max(1);
+    [
+        (format!("{end} quic congestion control"), facts.congestion_control.to_owned()),
+        (format!("{end} quic initial window"), packets.to_string()),
+        (format!("{end} quic datagram size"), facts.datagram_size.to_string()),
+    ]
 }
 
-fn unspoken(end: &str, transport: Transport) -> String {
-    format!("wirelap's own {end} does not speak {transport} in races")
+/// Whether a contender sends on the terms that TCP and QUIC can share, for its row; None where no QUIC is beside it.
+pub(crate) fn terms(contender: &Contender) -> Option<String> {
+    let settings = &contender.settings;
+    let is_quic = contender.transport == Transport::H3;
+    let own_server = contender.server.is_origin();
+    let mut unequal = Vec::new();
+    match settings.terms {
+        Terms::Equal if !is_quic && !settings.pacing => return None,
+        Terms::Equal => {}
+        Terms::AsShipped if is_quic && own_server => {
+            unequal.push("datagrams begin with 1200 bytes")
+        }
+        Terms::AsShipped => unequal.push("TCP is not paced"),
+    }
+    if settings.mtu_discovery {
+        unequal.push("larger packets are tried");
+    }
+    if settings.ack_threshold.is_some() {
+        unequal.push("acknowledgements are fewer");
+    }
+    match (is_quic, own_server) {
+        (_, true) => {}
+        (true, false) => {
+            unequal.push(
+                "the server decides on packet size, initial window, congestion control and pacing",
+            );
+        }
+        (false, false) => unequal.push("the server's TCP is not paced"),
+    }
+    Some(if unequal.is_empty() {
+        "equal".to_owned()
+    } else {
+        format!("unequal: {}", unequal.join("; "))
+    })
 }
 
 /// How a side's sockets send and acknowledge.
@@ -33,6 +92,7 @@ pub(crate) fn socket_settings(contender: &Contender, side: Side) -> SocketSettin
         fast_open: if contender.settings.fast_open { FastOpen::On } else { FastOpen::Off },
         nagle: if side.nodelay { Nagle::Off } else { Nagle::On },
         acks: if side.quickack { Acks::Quick } else { Acks::Delayed },
+        pacing: if contender.settings.pacing { Pacing::On } else { Pacing::Host },
         ..SocketSettings::default()
     }
 }
@@ -45,7 +105,22 @@ pub(crate) fn versions(contender: &Contender) -> Versions {
     }
 }
 
-/// Whether tickets are given and taken; both sides are held to it.
+/// Whether tickets are given and taken, and whether early data goes; both sides are held to it.
 pub(crate) fn resumption(contender: &Contender) -> Resumption {
-    if contender.settings.resumption { Resumption::On } else { Resumption::Off }
+    match (contender.settings.temperature, contender.settings.resumption) {
+        (Temperature::Early, _) => Resumption::Early,
+        (Temperature::Cold | Temperature::Resumed | Temperature::Open, true) => Resumption::On,
+        (Temperature::Cold | Temperature::Resumed | Temperature::Open, false) => Resumption::Off,
+    }
 }
+
+/// Tickets that our origin gives after each handshake: where sessions are resumed, one for each connection of the work.
+pub(crate) fn tickets(contender: &Contender) -> usize {
+    match contender.settings.temperature.resumes() {
+        true => DEFAULT_TICKETS.max(contender.settings.connections as usize),
+        false => DEFAULT_TICKETS,
+    }
+}
+
+/// Bytes of an IPv4 header without options (RFC 791 §3.1) and of UDP's (RFC 768).
+const IPV4_AND_UDP_HEADERS: u32 = 20 + 8;

@@ -5,10 +5,11 @@ use crate::console;
 use crate::error::CliError;
 use crate::files_adapter::FilesAdapter;
 use crate::key_log;
-use crate::trial::contender::socket_settings;
+use crate::trial::contender::{quic_settings, read_back, socket_settings};
 use crate::trial::job::{FarJob, FarReady, FarReport};
 use crate::trial::near::timed;
 use crate::trial::origin_config::{OriginSpec, origin_config, server_tls};
+use endpoint::DatagramSettings;
 use origin::{
     AccessLog, AccessRecord, Files, ListenerKind, OpenedRecord, Origin, Parts, WallClock,
 };
@@ -16,6 +17,7 @@ use os::files::{CacheSettings, Root};
 use os::reactor::{Reactor, Stop};
 use os::signal::Interrupts;
 use os::tcp::{Listener, Sharing, TcpFacts};
+use os::udp::DatagramSocket;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
@@ -28,7 +30,7 @@ use study::reconcile::{ServerConnection, ServerLog};
 pub(crate) fn run() -> Result<ExitCode, CliError> {
     let Some(job) = console::read_job::<FarJob>()? else { return Ok(ExitCode::FAILURE) };
     let key_log = key_log::open(job.key_log.as_deref())?;
-    let tls = match job.listen_tls.is_empty() {
+    let tls = match job.identities.is_empty() {
         true => None,
         false => Some(server_tls(&job.contender, &job.identities, key_log)?),
     };
@@ -47,9 +49,15 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
         if let Ok(facts) = TcpFacts::read(listener.as_fd()) {
             // What it accepts inherits it.
             settings.insert("far socket nodelay".to_owned(), facts.no_delay.to_string());
+            settings.insert("far socket paced".to_owned(), facts.paced.to_string());
         }
         reactor.listen(listener)?;
         kinds.push(kind);
+    }
+    for (address, tls) in job.listen_quic.iter().zip(tls.iter().cycle()) {
+        let socket = DatagramSocket::bind(*address, Sharing::Found, &DatagramSettings::default())?;
+        reactor.listen_datagrams(socket);
+        kinds.push(ListenerKind::Quic(tls.clone(), quic_settings(&job.contender)?));
     }
     let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
     let spec = OriginSpec { listeners: kinds, table: job.table.map(Arc::new), wall_clock };
@@ -61,7 +69,8 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
     let mut origin = Origin::new(config, parts);
     console::print_job(&FarReady { settings })?;
     reactor.run(&mut origin)?;
-    console::print_job(&FarReport { log: log.report(), times: reactor.loop_times() })?;
+    let (times, settings) = (reactor.loop_times(), log.settings.take());
+    console::print_job(&FarReport { log: log.report(), times, settings })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -77,17 +86,21 @@ fn stop_when_told(stop: Stop) -> Result<(), CliError> {
 
 /// Keeps a line a connection.
 #[derive(Default)]
-struct ConnectionLog(RefCell<BTreeMap<u64, ServerConnection>>);
+struct ConnectionLog {
+    connections: RefCell<BTreeMap<u64, ServerConnection>>,
+    /// What the last connection over QUIC sends by.
+    settings: RefCell<BTreeMap<String, String>>,
+}
 
 impl ConnectionLog {
     fn report(&self) -> ServerLog {
-        ServerLog { connections: self.0.borrow().values().cloned().collect() }
+        ServerLog { connections: self.connections.borrow().values().cloned().collect() }
     }
 }
 
 impl AccessLog for ConnectionLog {
     fn record(&self, record: &AccessRecord<'_>) {
-        if let Some(connection) = self.0.borrow_mut().get_mut(&record.connection) {
+        if let Some(connection) = self.connections.borrow_mut().get_mut(&record.connection) {
             connection.requests += 1;
             connection.body_bytes += record.sent_bytes;
         }
@@ -100,6 +113,9 @@ impl AccessLog for ConnectionLog {
             tls: opened.tls.clone(),
             ..ServerConnection::default()
         };
-        self.0.borrow_mut().insert(opened.connection, connection);
+        self.connections.borrow_mut().insert(opened.connection, connection);
+        if let Some(facts) = &opened.quic {
+            self.settings.borrow_mut().extend(read_back("far", facts));
+        }
     }
 }

@@ -12,6 +12,7 @@ use study::experiment::Contender;
 use study::plan::TrialPlan;
 use study::reconcile::ServerLog;
 use trace::{ConnectionRecord, FetchRecord, TokenRecord};
+use unit::Instant;
 
 /// Runner to worker: run this trial.
 #[derive(Debug, Serialize, Deserialize)]
@@ -40,6 +41,8 @@ pub(crate) struct FarJob {
     pub(crate) listen: Vec<SocketAddr>,
     /// TLS listeners.
     pub(crate) listen_tls: Vec<SocketAddr>,
+    /// Listeners of HTTP/3, over UDP.
+    pub(crate) listen_quic: Vec<SocketAddr>,
     /// Certificate chains and keys in PEM, one for each host.
     pub(crate) identities: Vec<IdentityPem>,
     /// What the hosts of a recorded page answer; None serves what the origin makes itself.
@@ -76,6 +79,8 @@ pub(crate) struct FarReport {
     pub(crate) log: ServerLog,
     /// The times of its event loop.
     pub(crate) times: Option<LoopTimes>,
+    /// Settings read back from its connections.
+    pub(crate) settings: BTreeMap<String, String>,
 }
 
 /// Worker to near: do this.
@@ -131,6 +136,9 @@ pub(crate) struct NearReport {
     /// The addresses of connections that it made before the work began, to fetch cookies.
     #[serde(default)]
     pub(crate) before: Vec<SocketAddr>,
+    /// When its work began, where a visit of other connections came before it.
+    #[serde(with = "trace::nanos::option", default)]
+    pub(crate) began: Option<Instant>,
 }
 
 #[cfg(test)]

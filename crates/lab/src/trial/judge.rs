@@ -2,10 +2,11 @@
 
 use super::assets::assets;
 use super::audit;
+use super::contender::terms;
 use super::observed::{Ends, Observed};
 use super::outcome::unsaved_capture;
 use super::task::Task;
-use super::{Trial, tcp_settings};
+use super::{Trial, earlier_visit, tcp_settings};
 use os::net::LinkCounters;
 use std::collections::BTreeMap;
 use study::audit::{Audit, Trial as AuditedTrial};
@@ -34,6 +35,9 @@ impl Trial<'_> {
         };
         let mut packets = observed.packets;
         tcp_settings::forget(&mut packets, &ends.near().before);
+        if let Some(began) = ends.near().began {
+            earlier_visit::forget(&mut packets, began);
+        }
         // A log with gaps is no witness.
         let log = (observed.missed == 0).then_some(packets.as_slice());
         let mut settings = self.settings(&ends, observed.namespace_settings);
@@ -103,6 +107,8 @@ impl Trial<'_> {
         settings.extend(ends.near().settings.clone());
         settings.extend(ends.far_settings.clone());
         settings.insert("cores".to_owned(), self.cores());
+        let terms = terms(&self.order.plan.cell.contender);
+        settings.extend(terms.map(|terms| ("terms".to_owned(), terms)));
         settings
     }
 
@@ -161,6 +167,10 @@ fn link_counters(counters: &LinkCounters, dropped: u64) -> record::LinkCounters 
         bytes: way.bytes,
         lost: way.lost,
         queue_full: way.queue_full,
+        aqm_dropped: way.aqm_dropped,
+        policed: way.policed,
+        blocked: way.blocked,
+        marked: way.marked,
     };
     record::LinkCounters {
         down: way(counters.down),

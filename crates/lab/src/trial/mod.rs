@@ -17,6 +17,7 @@ pub(crate) mod capture;
 pub(crate) mod client_config;
 mod contender;
 pub(crate) mod download_files;
+mod earlier_visit;
 pub(crate) mod echo;
 pub(crate) mod far;
 pub(crate) mod job;

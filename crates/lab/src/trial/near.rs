@@ -4,6 +4,8 @@ use crate::console;
 use crate::error::CliError;
 use crate::key_log;
 use crate::trial::client_config::{ClientSpec, client_config};
+use crate::trial::contender::read_back;
+use crate::trial::earlier_visit::EarlierVisit;
 use crate::trial::echo::EchoTask;
 use crate::trial::job::{NearJob, NearReport};
 use crate::trial::own_calls;
@@ -24,6 +26,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 use std::rc::Rc;
 use study::experiment::{Contender, Tls, Transport as Asked};
+use unit::Instant;
 
 /// Does the job.
 pub(crate) fn run() -> Result<ExitCode, CliError> {
@@ -36,12 +39,13 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
         key_log: key_log::open(job.key_log.as_deref())?,
     };
     let config = client_config(&job.contender, spec)?;
+    let visit = EarlierVisit::of(&job)?;
     let before = cookies(&job)?;
     let report = match job.task {
         Task::Page { page, .. } => {
             let replayed = page.clone();
             let work = PageLoad::new(move |now| Load::replay(&replayed, Browser::Chromium, now));
-            let (load, said) = drive(config, work)?;
+            let (load, said) = visit.drive(config, work)?;
             page_report(&page, &load, said)
         }
         Task::Calls { pattern, calls } => {
@@ -49,14 +53,14 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
             // An answer that leads elsewhere is an answer: its status is what the user expects, or not.
             let redirects =
                 if calls.iter().any(|call| call.own.is_some()) { 0 } else { config.redirects };
-            let (done, said) = drive(ClientConfig { redirects, ..config }, work)?;
+            let (done, said) = visit.drive(ClientConfig { redirects, ..config }, work)?;
             calls_report(&calls, &done, said)
         }
         Task::Download { .. } => {
             return Err(CliError::misuse("files go to disk by a client subject"));
         }
-        Task::Echo(task) => echo(config, &job.contender, &task)?,
-        Task::Stream(task) => stream(config, &job.contender, &task)?,
+        Task::Echo(task) => echo(config, visit, &job.contender, &task)?,
+        Task::Stream(task) => stream(config, visit, &job.contender, &task)?,
     };
     console::print_job(&NearReport { before, ..report })?;
     Ok(ExitCode::SUCCESS)
@@ -74,6 +78,7 @@ fn cookies(job: &NearJob) -> Result<Vec<SocketAddr>, CliError> {
 /// Sends the messages by what the contender speaks.
 fn echo(
     config: ClientConfig,
+    visit: EarlierVisit,
     contender: &Contender,
     task: &EchoTask,
 ) -> Result<NearReport, CliError> {
@@ -86,13 +91,14 @@ fn echo(
         return Ok(report(&done.records, said));
     }
     let work = EchoRequests::new(task.requests(), task.pattern());
-    let (done, said) = drive(config, work)?;
+    let (done, said) = visit.drive(config, work)?;
     Ok(report(done.records(), said))
 }
 
 /// Receives the streams as the contender delivers them.
 fn stream(
     config: ClientConfig,
+    visit: EarlierVisit,
     contender: &Contender,
     task: &StreamTask,
 ) -> Result<NearReport, CliError> {
@@ -105,7 +111,7 @@ fn stream(
         return Ok(NearReport { tokens: done.tokens().collect(), ..report });
     };
     let work = StreamRequests::new(task.root.clone(), task.streams(), delivery);
-    let (done, said) = drive(config, work)?;
+    let (done, said) = visit.drive(config, work)?;
     let report = report(&done.records, said);
     Ok(NearReport { tokens: done.tokens().collect(), ..report })
 }
@@ -116,12 +122,17 @@ pub(crate) struct Said {
     settings: BTreeMap<String, String>,
     /// By its reactor.
     times: Option<LoopTimes>,
+    /// When its work began, where a visit of other connections came before it.
+    pub(super) began: Option<Instant>,
 }
 
 /// Does `work` to its end; gives it back, with what sockets and reactor reported.
 pub(crate) fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, Said), CliError> {
     let mut client = Client::new(config, work);
-    let said = run_client(&mut client)?;
+    let mut said = run_client(&mut client)?;
+    if let Some(facts) = client.quic_facts() {
+        said.settings.extend(read_back("near", facts));
+    }
     Ok((client.into_work(), said))
 }
 
@@ -136,7 +147,7 @@ fn run_client<E: EndPoint>(client: &mut E) -> Result<Said, CliError> {
     reactor.run(client)?;
     let times = reactor.loop_times();
     drop(reactor);
-    Ok(Said { settings: settings.take(), times })
+    Ok(Said { settings: settings.take(), times, began: None })
 }
 
 /// A reactor of a trial keeps its own time, for the audit.
@@ -150,6 +161,7 @@ fn note_facts(settings: &mut BTreeMap<String, String>, stage: SocketStage, facts
     settings.insert("near socket congestion control".to_owned(), facts.congestion_control.clone());
     if stage == SocketStage::Opened {
         settings.insert("near socket nodelay".to_owned(), facts.no_delay.to_string());
+        settings.insert("near socket paced".to_owned(), facts.paced.to_string());
         settings.insert("near socket segment size".to_owned(), facts.segment_size.to_string());
         settings
             .insert("near socket initial window".to_owned(), facts.congestion_window.to_string());
@@ -180,7 +192,7 @@ fn calls_report(calls: &[Call], done: &Calls, said: Said) -> NearReport {
 }
 
 fn report(records: &Records, said: Said) -> NearReport {
-    let Said { mut settings, times } = said;
+    let Said { mut settings, times, began } = said;
     let Records { mut fetches, mut connections } = records.clone();
     fetches.sort_by_key(|fetch| fetch.id);
     connections.sort_by_key(|connection| connection.id);
@@ -197,5 +209,6 @@ fn report(records: &Records, said: Said) -> NearReport {
         times,
         schedule_lag: None,
         before: Vec::new(),
+        began,
     }
 }

@@ -91,8 +91,16 @@ impl Ends {
                     server_time: &near.server_time,
                 });
                 if finding.outcome == Outcome::Measured
-                    && let Some(other) =
-                        departure(contender, &near.connections, self.server.as_ref())
+                    && let Some(other) = departure(
+                        contender,
+                        near.fetches
+                            .iter()
+                            .map(|fetch| fetch.phases.queued)
+                            .min()
+                            .unwrap_or_default(),
+                        &near.connections,
+                        self.server.as_ref(),
+                    )
                 {
                     finding.outcome = other;
                 }

@@ -16,7 +16,7 @@ use study::plan::Cell;
 use study::requests::{self, Request};
 use unit::{ByteSize, Seed};
 
-/// What a request of the user's own says beside its URL.
+/// What a request of the user's own has besides its URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct OwnCall {
     pub(crate) method: String,

@@ -1,6 +1,6 @@
 //! The first part of a trial: everything that can be settled before a process starts.
 
-use super::contender::lacks_machine;
+use super::contender::quic_settings;
 use super::job::ServerTrust;
 use super::outcome::failed;
 use super::service;
@@ -14,7 +14,7 @@ use crate::trial::job::TrialOrder;
 use os::net::{Core, ForwardSpec, Segmentation, TopologySpec};
 use os::process::CpuSet;
 use secure::{Authority, AuthoritySpec};
-use study::experiment::{Contender, RunningService, Tls};
+use study::experiment::{Contender, RunningService, Tls, Transport};
 use study::outcome::Outcome;
 use unit::Seed;
 
@@ -23,7 +23,7 @@ impl<'o> Trial<'o> {
     pub(super) fn prepare(order: &'o TrialOrder) -> Result<Self, Outcome> {
         let setup = Setup::of(order)?;
         let network = Network::of(order, &setup)?;
-        speaks_own_transports(&order.plan.cell.contender, &setup.task)?;
+        has_own_quic_settings(&order.plan.cell.contender, &setup.task)?;
         let authority = Authority::new(AuthoritySpec::default()).map_err(failed)?;
         let root = match order.plan.cell.contender.service() {
             Some(service) => subject_trusts(order, service, &setup.task)?,
@@ -92,21 +92,14 @@ impl Network {
     }
 }
 
-/// Refuses a contender whose client or server is wirelap's own where that does not speak the transport.
-fn speaks_own_transports(contender: &Contender, task: &Task) -> Result<(), Outcome> {
+/// Refuses settings of a contender that wirelap's own client or server lacks over QUIC.
+fn has_own_quic_settings(contender: &Contender, task: &Task) -> Result<(), Outcome> {
     let has_own_client = SubjectClient::of_contender(contender, task).is_none();
-    let has_own_server = contender.server.is_origin();
-    let own = match (has_own_client, has_own_server) {
-        (true, _) => "client",
-        (false, true) => "server",
-        (false, false) => return Ok(()),
-    };
-    match lacks_machine(own, contender.transport) {
-        Some(reason) => Err(Outcome::Unsupported {
-            reason,
-            remedy: "give the contender a client and a server that do, such as curl and caddy"
-                .to_owned(),
-        }),
-        None => Ok(()),
+    if contender.transport != Transport::H3 || !(has_own_client || contender.server.is_origin()) {
+        return Ok(());
     }
+    quic_settings(contender).map(drop).map_err(|error| Outcome::Unsupported {
+        reason: error.to_string(),
+        remedy: "leave this setting of the contender away".to_owned(),
+    })
 }

@@ -64,6 +64,10 @@ impl Trial<'_> {
         let machine = machine.end(&topology).map_err(failed)?;
         let (counters, missed, link_settings) = (path.counters(), path.missed(), path.settings());
         drop(path);
+        // An active queue tells of a packet when it leaves.
+        if self.network.forward.link.decides_late() {
+            packets.sort_by_key(|packet| packet.at);
+        }
         // A trial that failed is the one that people look into.
         let capture = capture::keep(captured, self.order);
         let namespace_settings = topology.settings().clone();
@@ -232,6 +236,7 @@ impl BothEnds<'_> {
         let job = FarJob {
             listen: vec![address],
             listen_tls: Vec::new(),
+            listen_quic: Vec::new(),
             identities: Vec::new(),
             table: Some(site.table.clone()),
             root: None,
@@ -277,14 +282,17 @@ impl BothEnds<'_> {
     fn far_job(&self) -> Result<FarJob, Outcome> {
         let Trial { order, setup, .. } = self.trial;
         let contender = &order.plan.cell.contender;
-        let (listen, listen_tls) = match contender.tls {
-            Tls::None => (setup.listeners(), Vec::new()),
-            Tls::V1_2 | Tls::V1_3 => (Vec::new(), setup.listeners()),
+        let (mut listen, mut listen_tls, mut listen_quic) = (Vec::new(), Vec::new(), Vec::new());
+        let listeners = match (contender.transport, contender.tls) {
+            (Transport::H3, _) => &mut listen_quic,
+            (_, Tls::None) => &mut listen,
+            (_, Tls::V1_2 | Tls::V1_3) => &mut listen_tls,
         };
+        *listeners = setup.listeners();
         let identity = |host: &String| self.identity(host);
-        let identities = match listen_tls.is_empty() {
-            true => Vec::new(),
-            false => setup.hosts.iter().map(identity).collect::<Result<_, _>>()?,
+        let identities = match contender.tls {
+            Tls::None => Vec::new(),
+            Tls::V1_2 | Tls::V1_3 => setup.hosts.iter().map(identity).collect::<Result<_, _>>()?,
         };
         let table = setup.task.table();
         let root = match setup.task {
@@ -293,7 +301,7 @@ impl BothEnds<'_> {
         };
         let key_log = order.capture.as_ref().map(|_| capture::far_keys(order));
         let contender = contender.clone();
-        Ok(FarJob { listen, listen_tls, identities, table, root, key_log, contender })
+        Ok(FarJob { listen, listen_tls, listen_quic, identities, table, root, key_log, contender })
     }
 
     fn near_job(&self) -> Result<NearJob, Outcome> {

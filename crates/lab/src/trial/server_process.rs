@@ -151,8 +151,9 @@ impl<'d> ServerProcess<'d> {
     /// Ends it and takes its report.
     pub(crate) fn end(self, path: &mut NetworkPath<'_>) -> Result<ServerReport, Outcome> {
         match self {
-            Self::Origin { mut child, stdout, settings } => {
+            Self::Origin { mut child, stdout, mut settings } => {
                 let report = last_report(&child, stdout, path)?;
+                settings.extend(report.iter().flat_map(|report| report.settings.clone()));
                 let exit = child.end(ORIGIN_END).map_err(failed)?;
                 let times = report.as_ref().and_then(|report| report.times);
                 let log = report.map(|report| report.log);
@@ -208,6 +209,7 @@ fn witnessed(log: &ServerLog) -> reconcile::ServerLog {
             cipher: String::new(),
             alpn: protocol.to_string(),
             resumed: id <= log.resumed,
+            early_data: trace::EarlyData::None,
         });
         let body_bytes = if id == 1 { log.bytes } else { 0 };
         ServerConnection { id, protocol: protocol.clone(), tls, requests: 1, body_bytes }

@@ -92,6 +92,8 @@ impl DeclaredServer {
             return Err(failed(format!("no server is called `{name}`")));
         };
         declaration.supports(contender).map_err(server_failed)?;
+        let programs = environment::program_folders();
+        declaration.is_built_for(contender.transport, &programs).map_err(server_failed)?;
         let recorded = task.recorded_page().map(|page| RecordedSite::of(page.table()).0);
         if recorded.is_some() && !declaration.serves_recordings() {
             return Err(Outcome::Unsupported {
@@ -107,7 +109,6 @@ impl DeclaredServer {
             reason: format!("{name} cannot serve this: {reason}"),
             remedy: format!("set the contender's server to \"{ORIGIN}\" for this workload"),
         })?;
-        let programs = environment::program_folders();
         let version = declaration.version(&programs).unwrap_or_else(|| "unknown".to_owned());
         Ok(Some(Self { declaration, files, recorded, version }))
     }

@@ -227,7 +227,7 @@ impl Output {
             text.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let joined = lines.join(" | ");
         let printable: String =
-            joined.chars().map(|c| if c.is_control() { '\u{fffd}' } else { c }).collect();
+            joined.chars().map(|c| if unit::is_unsafe(c) { '\u{fffd}' } else { c }).collect();
         let skipped = printable.chars().count().saturating_sub(QUOTED);
         let mut quoted: String = printable.chars().skip(skipped).collect();
         if skipped > 0 {

@@ -361,9 +361,12 @@ pub(crate) fn trials_run_here() -> bool {
 /// Waits until others leave a part of the machine, for two minutes at most: what they take all of spoils every trial.
 pub(crate) fn await_idle_cores() {
     for _ in 0..240 {
-        let before = CpuTimes::read();
+        let before = CpuTimes::read(&os::process::CpuSet::allowed());
         std::thread::sleep(Duration::from_millis(500));
-        let Some((before, now)) = before.zip(CpuTimes::read()) else { return };
+        let Some((before, now)) = before.zip(CpuTimes::read(&os::process::CpuSet::allowed()))
+        else {
+            return;
+        };
         let times = now.since(before);
         if times.idle * 2 >= times.all() {
             return;

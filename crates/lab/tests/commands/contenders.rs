@@ -137,7 +137,7 @@ fn list_names_the_contenders_that_race_takes() {
         .collect();
     assert_eq!(
         names,
-        ["h1", "h1-tls", "h2", "h2-clear", "spdy", "spdy-clear", "spdy-3", "ws", "wss"]
+        ["h1", "h1-tls", "h2", "h2-clear", "h3", "spdy", "spdy-clear", "spdy-3", "ws", "wss"]
     );
     assert!(bench.run(&["list"]).out.contains("  spdy-3        spdy/3 over TLS 1.3"));
 }

@@ -107,6 +107,24 @@ fn rows_that_compute_without_end_are_not_read() {
     }
 }
 
+#[test]
+fn rows_without_measure_are_not_read() {
+    let Some(bench) = finished() else { return };
+    copy(&bench, "many");
+    {
+        let rows = rusqlite::Connection::open(bench.path("many").join("rows.sqlite")).unwrap();
+        rows.execute_batch(
+            "DROP VIEW metrics; DROP VIEW fetches; DROP VIEW connections; DROP TABLE trials;
+             CREATE TABLE trials AS WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i <= 1000000)
+             SELECT i AS key, '' AS record FROM n; PRAGMA wal_checkpoint(TRUNCATE)",
+        )
+        .unwrap();
+    }
+    bench
+        .run(&["report", "many"])
+        .said(1, &["`trials` has more than 1000000 rows, and is not read"]);
+}
+
 /// A window's title, the C1 form of "clear the screen", a text that reads backwards, DEL and a bell.
 const EVIL: &str = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\u{7f}";
 

@@ -430,6 +430,7 @@ fn the_built_in_clients_do_their_work_and_what_they_say_of_it_holds() {
         ("wirelap-get", "http/1.1", "1.3"),
         ("wirelap-get", "h2", "none"),
         ("wirelap-get", "h2", "1.3"),
+        ("wirelap-get", "h3", "1.3"),
     ];
     let mut text = BUILT_IN.replace("curl-h1", "curl h1 1.3");
     for (client, transport, tls) in ways {

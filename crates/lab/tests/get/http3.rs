@@ -2,23 +2,9 @@
 
 use crate::bench::{Bench, Running};
 use crate::server::{content, get, is_whole};
-use crate::started::{free_port, self_signed, started};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use crate::started::{current, free_port, self_signed, started};
 
 const LENGTH: usize = 7_000_000;
-
-/// A current release, which has HTTP/3 where Debian 12's has not.
-fn current(program: &str) -> Option<String> {
-    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers");
-    let output = Command::new(peers).arg("current").output().unwrap();
-    let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()).join(program);
-    if path.exists() {
-        return Some(path.display().to_string());
-    }
-    testing::skip(format!("a current {program} is not installed: ./peers install"));
-    None
-}
 
 /// A site with a large file and a hundred small ones, and a certificate for localhost.
 fn site(bench: &Bench) -> bool {

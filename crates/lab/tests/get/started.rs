@@ -1,7 +1,8 @@
 //! What tests of other people's servers need: a program of the system, a port, a certificate, and the server under way.
 
 use crate::bench::{Bench, Running};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
 /// A port that was free a moment ago.
@@ -50,4 +51,16 @@ pub(crate) fn self_signed(bench: &Bench, name: &str, more: &str) -> bool {
         testing::skip("openssl makes no certificate: ./peers install");
     }
     made.code == 0
+}
+
+/// A current release, which has HTTP/3 where Debian 12's has not.
+pub(crate) fn current(program: &str) -> Option<String> {
+    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers");
+    let output = Command::new(peers).arg("current").output().unwrap();
+    let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()).join(program);
+    if path.exists() {
+        return Some(path.display().to_string());
+    }
+    testing::skip(format!("a current {program} is not installed: ./peers install"));
+    None
 }

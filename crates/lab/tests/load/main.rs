@@ -9,6 +9,7 @@ mod faults;
 #[allow(dead_code, reason = "the attacks on a server use the rest")]
 #[path = "../hostile/frames.rs"]
 mod frames;
+mod http3;
 mod limits;
 mod output;
 mod peers;

@@ -1,7 +1,6 @@
-//! HTTP/3 between other people's clients and servers: carried, seen on the link and vouched for. It is unsupported, with
-//! the way out, where an end is wirelap's own or a curl built without it.
+//! HTTP/3 raced: between other people's clients and servers, between theirs and ours, and between our own. It is carried,
+//! seen on the link and vouched for. It is unsupported, with the way out, where curl is built without it.
 use crate::bench::{Bench, outcomes, records, trials_run_here};
-use serde_json::Value;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,6 +11,12 @@ const RACE: &str = "name = \"http3\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline 
     [[contenders]]\nname = \"h3\"\ntransport = \"h3\"\nclient = \"curl\"\nserver = \"caddy\"\n\
     [[contenders]]\nname = \"own-server\"\ntransport = \"h3\"\nclient = \"curl\"\n\
     [[contenders]]\nname = \"own-client\"\ntransport = \"h3\"\nserver = \"caddy\"\n";
+
+const OWN_RACE: &str = "name = \"own\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"h2\"\ntrials = 1\nwarmup = 0\n\
+    timeout = \"20s\"\n[[links]]\nname = \"rtt=40ms,down=20mbit,up=20mbit\"\n\
+    [[workloads]]\nkind = \"page\"\nimages = 8\nbytes = \"2kB\"\n\
+    [[workloads]]\nkind = \"calls\"\npattern = \"serial\"\ncount = 4\nbytes = \"1kB\"\n\
+    [[contenders]]\nname = \"h2\"\ntransport = \"h2\"\n";
 
 /// The search path with the current releases of curl and Caddy first; None where they are not installed.
 fn path_of_current_releases() -> Option<OsString> {
@@ -44,21 +49,11 @@ fn http3_is_carried_and_vouched_for_where_both_ends_have_it() {
     let mut race = bench.wirelap(&["race", "http3.toml", "--out", "out"]);
     race.env("PATH", path);
     bench.start(race).end().raced();
-    let of = |contender: &str| rows_of(&bench, contender);
-    for (contender, words) in
-        [("own-server", "own server does not speak h3"), ("own-client", "not declared to speak h3")]
-    {
-        for (key, outcome, reason) in of(contender) {
-            assert_eq!(outcome, "unsupported", "{key}");
-            assert!(reason.unwrap_or_default().contains(words), "{key}");
-        }
-    }
     // A busy machine may spoil a trial; it never makes one fail.
-    for (key, outcome, reason) in of("h3") {
+    for (key, outcome, reason) in outcomes(&bench.path("out")) {
         assert!(["measured", "invalid"].contains(&outcome.as_str()), "{key}: {reason:?}");
     }
-    let of_h3 = |record: &Value| record["plan"]["cell"]["contender"]["name"] == "h3";
-    for record in records(&bench.path("out")).into_iter().filter(of_h3) {
+    for record in records(&bench.path("out")) {
         assert_eq!(record["packets"]["quic_connections"], 1, "{record}");
         let graded = |claim: &str| {
             let evidence = record["evidence"].as_array().unwrap();
@@ -72,6 +67,37 @@ fn http3_is_carried_and_vouched_for_where_both_ends_have_it() {
         assert_eq!(graded("tls"), ("TLSv1.3".to_owned(), "key_log".to_owned()));
         assert_eq!(graded("connections"), ("1".to_owned(), "wire".to_owned()));
         assert_eq!(graded("bytes"), ("200000".to_owned(), "wire".to_owned()));
+    }
+}
+
+#[test]
+fn our_own_ends_race_over_http3_by_name_with_one_round_trip_less_than_h2() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("own.toml", OWN_RACE);
+    bench.race_whole("own.toml", "out", &["--contenders", "h2,h3"]);
+    for record in records(&bench.path("out")) {
+        if record["outcome"]["outcome"] != "measured" {
+            continue;
+        }
+        let is_h3 = record["plan"]["cell"]["contender"]["name"] == "h3";
+        let is_page = record["plan"]["cell"]["workload"]["kind"] == "page";
+        let connections = record["connections"].as_array().unwrap();
+        assert_eq!(connections.len(), 1, "{record}");
+        assert_eq!(connections[0]["protocol"], if is_h3 { "h3" } else { "h2" });
+        assert_eq!(connections[0]["tls"]["version"], "TLSv1.3");
+        assert_eq!(record["packets"]["connections"], 1);
+        assert_eq!(record["packets"]["quic_connections"].as_u64().unwrap_or(0), u64::from(is_h3));
+        // Handshakes: TCP and TLS each take one, QUIC takes one for both. Then the document and its images, or the calls.
+        let requests = if is_page { 2.0 } else { 4.0 };
+        let handshakes = if is_h3 { 1.0 } else { 2.0 };
+        assert_eq!(record["metrics"]["round_trips"], requests + handshakes, "{record}");
+        let parts = record["parts"].as_object().unwrap();
+        let sum: u64 = parts.values().map(|part| part.as_u64().unwrap()).sum();
+        let load = record["metrics"]["load_ms"].as_f64().unwrap();
+        assert!((sum as f64 / 1e6 - load).abs() < 0.001, "{parts:?} {load}");
     }
 }
 

@@ -17,3 +17,4 @@ mod services;
 #[path = "../get/started.rs"]
 mod started;
 mod stream;
+mod temperatures;

@@ -19,7 +19,10 @@ const PIECE_OVER_TLS: usize = 32 * 1024;
 const PIECE_OF_MANY: usize = 16 * 1024;
 
 /// Bytes that many bodies of a connection share before their pieces become small.
-const MADE_FOR_MANY: usize = 128 * 1024;
+const MADE_FOR_MANY: usize = 64 * 1024;
+
+/// Bytes of a body that are made before it is known whether the peer reads.
+pub(super) const FIRST_PACE: usize = 16 * 1024;
 
 /// Bytes of a body that are made for a peer that gives no credit.
 const LEAST_PIECE: usize = 1024;
@@ -44,6 +47,10 @@ impl Session {
     pub(super) fn begin(&mut self, context: &mut Context<'_>, index: usize, fin: Fin) {
         let stream = self.exchanges[index].stream;
         let request = &self.exchanges[index].ledger.request;
+        if self.is_too_early(request) {
+            let answer = Answer::text(Status::TOO_EARLY, "Send it again after the handshake.\n");
+            return self.respond(context, index, answer);
+        }
         if let Some(policy) = &context.shared.policy {
             for head in policy.inform(request) {
                 // Refused where the protocol has no informational responses (HTTP/1.0).
@@ -74,6 +81,12 @@ impl Session {
             Plan::Stream(stream) => self.begin_stream(context, index, stream),
             Plan::WebSocket(service) => self.open_web_socket(context, index, service),
         }
+    }
+
+    /// Whether a request that changes something came within the handshake, here or at a proxy: whoever has recorded it
+    /// could send it again (RFC 8470 §3, §5.1).
+    fn is_too_early(&self, request: &RequestHead) -> bool {
+        !request.method.is_safe() && (self.is_early || request.fields.find(b"early-data").is_some())
     }
 
     /// Sends the answers whose server time has ended.
@@ -110,7 +123,7 @@ impl Session {
         {}
     }
 
-    fn piece(&self) -> usize {
+    pub(super) fn piece(&self) -> usize {
         match self.exchanges.len() {
             0..=FEW if self.bytes_pass_unchanged => PIECE_OF_FEW,
             0..=FEW => PIECE_OVER_TLS,
@@ -132,7 +145,7 @@ impl Session {
         let least =
             if context.machine.unsent(stream) < LEAST_PIECE { LEAST_PIECE } else { LEAST_MORE };
         let most = [credit.stream, of_connection, of_many, of_thread].into_iter().min();
-        most.map_or(0, |most| most.min(self.piece())).max(least)
+        most.map_or(0, |most| most.min(self.piece()).min(self.pace)).max(least)
     }
 
     fn send_piece(&mut self, context: &mut Context<'_>, index: usize) -> Sent {

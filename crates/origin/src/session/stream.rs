@@ -6,9 +6,13 @@ use crate::access::ExchangeEnd;
 use crate::exchange::State;
 use crate::token_stream::TokenStream;
 use proto::{Fin, Status};
+use transport::Protocol;
 
 /// Bytes queued on a stream before further tokens wait.
 const QUEUE: usize = 16 * 1024;
+
+/// Bytes of a stream whose turn has not come.
+const LEAST_PIECE: usize = 1024;
 
 impl Session {
     /// Sends the head of a stream, and the tokens that are due at once.
@@ -39,14 +43,18 @@ impl Session {
         let exchange = &mut self.exchanges[index];
         let State::Streaming(stream) = &mut exchange.state else { return };
         loop {
-            // Where nothing waits and there is no credit, the connection asks once there is some.
             let unsent = context.machine.unsent(exchange.stream);
-            let has_credit = unsent > 0 || context.machine.send_credit(exchange.stream).stream > 0;
-            stream.is_full = unsent >= QUEUE || !has_credit;
+            let credit = context.machine.send_credit(exchange.stream).stream;
+            // Where nothing waits and there is no credit, HTTP/2 asks once there is some; HTTP/1.1, where an earlier
+            // response is in the way, asks only after it got something.
+            let is_first = self.protocol == Protocol::Http1 && exchange.ledger.sent_bytes == 0;
+            let least = if is_first { LEAST_PIECE } else { 0 };
+            let limit = credit.max(least).min(QUEUE.saturating_sub(unsent));
+            stream.is_full = limit == 0;
             if stream.is_full {
                 return;
             }
-            let Some(piece) = stream.next(context.now) else { return };
+            let Some(piece) = stream.next(context.now, limit) else { return };
             let fin = if stream.due().is_none() { Fin::Last } else { Fin::More };
             exchange.ledger.sent_bytes += piece.len() as u64;
             if context.machine.send(exchange.stream, piece.into(), fin).is_err() {

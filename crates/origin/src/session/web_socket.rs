@@ -60,7 +60,9 @@ impl Session {
         data: &[u8],
         fin: Fin,
     ) {
+        let memory = self.memory_for_message(context, index);
         if let State::WebSocket(web_socket) = &mut self.exchanges[index].state {
+            web_socket.limit_memory(memory);
             web_socket.take(context.now, data, fin);
             let queue = web_socket.queue();
             let stream = self.exchanges[index].stream;
@@ -69,6 +71,16 @@ impl Session {
             }
             self.hold_web_socket(context, stream);
         }
+    }
+
+    /// Bytes that a compressed message may take: what is left of the budgets of its connection, its peer and the thread,
+    /// and what its WebSocket holds already. A small one is always taken; who holds most then makes way for it.
+    fn memory_for_message(&self, context: &Context<'_>, index: usize) -> usize {
+        let limits = &context.shared.config.limits;
+        let of_connection = limits.held_by_connection.saturating_sub(self.account.held());
+        let peer = self.account.peer();
+        let left = context.shared.budgets.left(peer, limits.budgets(), of_connection);
+        left.saturating_add(self.exchanges[index].held).max(SMALL_MESSAGE)
     }
 
     /// Books what a WebSocket holds: messages that arrive, answers that wait, and its coders.
@@ -83,9 +95,11 @@ impl Session {
     /// Sends the output of a WebSocket until enough is queued, and credits what it has answered. At least one piece is
     /// sent: a connection asks once for each.
     pub(super) fn pump_web_socket(&mut self, context: &mut Context<'_>, index: usize) {
+        let memory = self.memory_for_message(context, index);
         let exchange = &mut self.exchanges[index];
         let stream = exchange.stream;
         let State::WebSocket(web_socket) = &mut exchange.state else { return };
+        web_socket.limit_memory(memory);
         let queue = web_socket.queue();
         loop {
             let Some((piece, fin)) = web_socket.next(context.now) else {
@@ -139,6 +153,9 @@ impl Session {
         }
     }
 }
+
+/// Bytes of a message that is inflated however little is left of the budgets.
+const SMALL_MESSAGE: usize = 1024 * 1024;
 
 fn consume(context: &mut Context<'_>, stream: StreamId, bytes: usize) {
     if bytes > 0 {

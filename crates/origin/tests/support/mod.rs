@@ -9,14 +9,14 @@ mod files_adapter;
 use endpoint::{DatagramSettings, SocketSettings};
 use files_adapter::FilesAdapter;
 use origin::{
-    AccessLog, AccessRecord, ExchangeEnd, Limits, ListenerKind, Origin, OriginConfig, Parts,
-    WallClock,
+    AccessLog, AccessRecord, ExchangeEnd, Limits, ListenerKind, OpenedRecord, Origin, OriginConfig,
+    Parts, WallClock,
 };
 use os::files::{CacheSettings, Root};
 use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
 use os::tcp::{Listener, Sharing};
 use os::udp::DatagramSocket;
-use secure::{Authority, AuthoritySpec, ServerTls, ServerTlsOptions};
+use secure::{Authority, AuthoritySpec, Resumption, ServerTls, ServerTlsOptions};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -24,6 +24,7 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use trace::TlsRecord;
 use transport::{Protocol, QuicSettings};
 
 /// Bytes of `big.bin`.
@@ -82,7 +83,7 @@ pub(crate) struct Line {
     pub(crate) end: ExchangeEnd,
 }
 
-struct Lines(Sender<Line>);
+struct Lines(Sender<Line>, Sender<TlsRecord>);
 
 impl AccessLog for Lines {
     fn record(&self, record: &AccessRecord<'_>) {
@@ -97,6 +98,12 @@ impl AccessLog for Lines {
             end: record.end,
         });
     }
+
+    fn opened(&self, opened: &OpenedRecord) {
+        if let Some(tls) = &opened.tls {
+            let _nobody_reads = self.1.send(tls.clone());
+        }
+    }
 }
 
 /// A running origin on a clear and a TLS port.
@@ -106,6 +113,8 @@ pub(crate) struct Serving {
     quic: SocketAddr,
     pub(crate) stop: Stop,
     pub(crate) log: Receiver<Line>,
+    /// What TLS agreed on, of each connection.
+    pub(crate) handshakes: Receiver<TlsRecord>,
     /// The root of its certificates, as PEM.
     pub(crate) root: Vec<u8>,
     thread: Option<JoinHandle<()>>,
@@ -122,10 +131,21 @@ impl Serving {
 
     /// With these protocols, best first. WebSockets over HTTP/2 are offered where SPDY is not.
     pub(crate) fn start_speaking(root: &Path, limits: Limits, protocols: &[Protocol]) -> Self {
+        Self::start_resuming(root, limits, protocols, Resumption::On)
+    }
+
+    /// The same, with another choice about sessions.
+    pub(crate) fn start_resuming(
+        root: &Path,
+        limits: Limits,
+        protocols: &[Protocol],
+        resumption: Resumption,
+    ) -> Self {
         let authority = Authority::new(AuthoritySpec::default()).unwrap();
         let identity = authority.issue(&["localhost", "127.0.0.1"]).unwrap();
         let alpn = protocols.iter().map(|protocol| protocol.alpn().to_owned()).collect();
-        let options = ServerTlsOptions { alpn, ..ServerTlsOptions::new(vec![identity]) };
+        let options =
+            ServerTlsOptions { alpn, resumption, ..ServerTlsOptions::new(vec![identity]) };
         let tls = ServerTls::new(options).unwrap();
         let any = SocketAddr::from(([127, 0, 0, 1], 0));
         let bind = || Listener::bind_all(any, 1, &SocketSettings::default()).unwrap().remove(0);
@@ -147,6 +167,7 @@ impl Serving {
         };
         let stop = Stop::new().unwrap();
         let (sender, log) = channel();
+        let (tell, handshakes) = channel();
         let (thread_stop, folder) = (stop.clone(), root.to_owned());
         let thread = std::thread::spawn(move || {
             let root = Root::open(&folder, CacheSettings::default()).unwrap();
@@ -158,13 +179,13 @@ impl Serving {
             reactor.listen_datagrams(udp);
             let parts = Parts {
                 files: Some(Box::new(FilesAdapter(root))),
-                log: Some(Rc::new(Lines(sender))),
+                log: Some(Rc::new(Lines(sender, tell))),
                 ..Parts::default()
             };
             reactor.run(&mut Origin::new(config, parts)).unwrap();
         });
         let root = authority.root_pem().text;
-        Self { clear, tls: secured, quic, stop, log, root, thread: Some(thread) }
+        Self { clear, tls: secured, quic, stop, log, handshakes, root, thread: Some(thread) }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+use trace::Fate;
 
 /// Counters of a whole link.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -33,12 +34,37 @@ pub struct WayCounters {
     pub lost: u64,
     /// Packets dropped by a full queue: planned.
     pub queue_full: u64,
+    /// Packets dropped by the queue's active management: planned.
+    #[serde(default)]
+    pub aqm_dropped: u64,
+    /// Packets dropped by a policer or a limit on UDP: planned.
+    #[serde(default)]
+    pub policed: u64,
+    /// UDP that the link blocks, and packets for which its NAT has no mapping: planned.
+    #[serde(default)]
+    pub blocked: u64,
+    /// Packets that left with a mark of the queue (CE).
+    #[serde(default)]
+    pub marked: u64,
     /// Frames that the kernel dropped before we read them: unplanned.
     pub missed: u64,
     /// Packets that the kernel would not send: unplanned.
     pub unsent: u64,
     /// Frames that bypassed the link: ARP, multicast, not IP.
     pub beside: u64,
+}
+
+impl WayCounters {
+    pub(crate) fn count(&mut self, fate: Fate) {
+        match fate {
+            Fate::Delivered { .. } => {}
+            Fate::Lost => self.lost += 1,
+            Fate::QueueFull => self.queue_full += 1,
+            Fate::AqmDropped => self.aqm_dropped += 1,
+            Fate::Policed => self.policed += 1,
+            Fate::Blocked => self.blocked += 1,
+        }
+    }
 }
 
 impl LinkCounters {

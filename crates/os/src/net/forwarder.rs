@@ -6,13 +6,13 @@ use crate::error::Os;
 use crate::net::counters::{LinkCounters, WayCounters};
 use crate::net::frame::{Frame, FrameEvent, Frames};
 use crate::net::gso_batch::{GsoBatch, GsoLayout, LinkPacket};
-use crate::net::headers::HeaderFields;
+use crate::net::headers::{HeaderFields, packet_header};
 use crate::net::packet_socket::{Batch, ETHERNET, OFFLOAD};
 use crate::net::settings::Settings;
 use crate::net::stamp::WallClock;
 use crate::net::topology::{NEARBY, Topology};
 use crate::net::waiter::{Core, Waiter};
-use link::{Link, LinkSpec};
+use link::{Link, LinkSpec, PacketHeader};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::rc::Rc;
 use trace::{Direction, Fate, PacketRecord};
@@ -22,9 +22,13 @@ mod buffers;
 mod delivery;
 mod ports;
 mod queued;
+mod rebind;
+mod undecided;
 
 use buffers::FrameBuffers;
 use ports::Ports;
+use rebind::{Mapped, Rebind};
+use undecided::{Undecided, UndecidedPackets};
 
 /// What a forwarder is to do.
 #[derive(Debug, Clone)]
@@ -45,7 +49,7 @@ pub enum Segmentation {
     /// They are split into the packets that a wire would carry, each of which the link treats alone.
     #[default]
     Split,
-    /// They pass whole where the link has neither rate nor loss, which costs less. Otherwise they are split. Where the
+    /// They pass whole where the link does nothing but delay, which costs less. Otherwise they are split. Where the
     /// link's delay is short too, they wait in a queue of the kernel (nfnetlink_queue) and are not copied.
     KeepWhereUnlimited,
     /// The same, but always copied to us and back. A kernel without such a queue has no other way.
@@ -55,9 +59,7 @@ pub enum Segmentation {
 impl Segmentation {
     /// Whether super-packets pass `link` whole.
     fn keeps_whole(self, link: &LinkSpec) -> bool {
-        let is_lossless = |&way: &Direction| link.path(way).loss.fraction() == 0.0;
-        let unlimited = link.is_unlimited() && Direction::BOTH.iter().all(is_lossless);
-        unlimited && self != Self::Split
+        link.only_delays() && self != Self::Split
     }
 
     /// Whether packets of `link` may wait in the kernel's queue instead of being copied to us. On a link with a long
@@ -99,6 +101,12 @@ pub enum Stopped {
 pub struct Forwarder<'a> {
     link: Link<LinkPacket>,
     keep_whole: bool,
+    /// Whether the link decides by more than lengths.
+    reads_headers: bool,
+    /// Near's NAT, where its ports change.
+    rebind: Option<Rebind>,
+    /// Observed packets whose fate the link decides later.
+    undecided: UndecidedPackets,
     ports: Ports,
     waiter: Waiter,
     received: Batch,
@@ -107,6 +115,8 @@ pub struct Forwarder<'a> {
     counters: LinkCounters,
     record: Option<&'a mut dyn FnMut(PacketRecord)>,
     frames: Option<Frames<'a>>,
+    /// Whether the kernel takes several datagrams as one super-packet.
+    merges_udp: bool,
     /// A segment as a real wire would carry it, for observers and receivers.
     segment: Vec<u8>,
 }
@@ -134,6 +144,9 @@ impl<'a> Forwarder<'a> {
         Ok(Self {
             link: Link::new(&spec.link, spec.seed),
             keep_whole,
+            reads_headers: spec.link.reads_headers(),
+            rebind: spec.link.rebind.map(Rebind::after),
+            undecided: UndecidedPackets::default(),
             received: ports.batch(),
             ports,
             waiter,
@@ -142,6 +155,7 @@ impl<'a> Forwarder<'a> {
             counters: LinkCounters::default(),
             record: observers.records,
             frames: observers.frames,
+            merges_udp: true,
             segment: Vec::new(),
         })
     }
@@ -234,26 +248,47 @@ impl<'a> Forwarder<'a> {
             }
             return;
         }
+        if let Some(mut rebind) = self.rebind.take() {
+            let mut copy = frame.to_vec();
+            let is_mapped = rebind.translate(arrival, direction, &mut copy);
+            self.rebind = Some(rebind);
+            return self.handle_ip(arrival, direction, &copy, is_mapped);
+        }
+        self.handle_ip(arrival, direction, frame, Mapped::Yes);
+    }
+
+    fn handle_ip(&mut self, arrival: Instant, direction: Direction, frame: &[u8], mapped: Mapped) {
+        let ip = &frame[OFFLOAD + ETHERNET..];
+        let header = match self.reads_headers {
+            true => PacketHeader { is_unmapped: mapped == Mapped::No, ..packet_header(ip) },
+            false => ByteSize(ip.len() as u64).into(),
+        };
         if !self.keep_whole
             && let Some(layout) = GsoLayout::of(frame)
         {
             let batch = GsoBatch { layout, frame: self.buffers.copy(frame) };
-            self.enter_batch(arrival, direction, batch);
+            self.enter_batch(arrival, direction, batch, header);
             return;
         }
         let copy = self.buffers.copy(frame);
-        let length = frame.len() - OFFLOAD - ETHERNET;
-        let fate = self.enter(arrival, direction, LinkPacket::Frame(copy), length);
+        let fate = self.enter(arrival, direction, LinkPacket::Frame(copy), header);
         self.tell(arrival, direction, fate, frame);
     }
 
     /// Each segment of a super-packet enters the link by itself. It is cut out when it leaves.
-    fn enter_batch(&mut self, arrival: Instant, direction: Direction, batch: GsoBatch) {
+    fn enter_batch(
+        &mut self,
+        arrival: Instant,
+        direction: Direction,
+        batch: GsoBatch,
+        header: PacketHeader,
+    ) {
         let batch = Rc::new(batch);
         let is_told = self.record.is_some() || self.frames.is_some();
         for index in 0..batch.layout.count {
             let parcel = LinkPacket::Segment { batch: Rc::clone(&batch), index };
-            let fate = self.enter(arrival, direction, parcel, batch.length(index));
+            let header = PacketHeader { length: ByteSize(batch.length(index) as u64), ..header };
+            let fate = self.enter(arrival, direction, parcel, header);
             if is_told {
                 let mut segment = std::mem::take(&mut self.segment);
                 batch.write(index..index + 1, &mut segment);
@@ -268,44 +303,38 @@ impl<'a> Forwarder<'a> {
         arrival: Instant,
         direction: Direction,
         parcel: LinkPacket,
-        length: usize,
-    ) -> Fate {
-        let length = length as u64;
-        let fate = self.link.handle_packet(arrival, direction, parcel, ByteSize(length));
+        header: PacketHeader,
+    ) -> Option<Fate> {
+        let fate = self.link.handle_packet(arrival, direction, parcel, header);
         let way = self.way(direction);
         way.packets += 1;
-        way.bytes += length;
-        match fate {
-            Fate::Delivered { .. } => {}
-            Fate::Lost => way.lost += 1,
-            Fate::QueueFull => way.queue_full += 1,
+        way.bytes += header.length.0;
+        if let Some(fate) = fate {
+            way.count(fate);
         }
         fate
     }
 
-    /// Notifies the observers of a packet that has just entered.
-    fn tell(&mut self, at: Instant, direction: Direction, fate: Fate, frame: &[u8]) {
+    /// Notifies the observers of a packet that has just entered, or remembers to do it when its fate is decided.
+    fn tell(&mut self, at: Instant, direction: Direction, fate: Option<Fate>, frame: &[u8]) {
+        if self.record.is_none() && self.frames.is_none() {
+            return;
+        }
+        let index = self.link.packets(direction) - 1;
+        let Some(fate) = fate else {
+            let headers = HeaderFields::whole(&frame[OFFLOAD + ETHERNET..]);
+            let frame = self.frames.is_some().then(|| frame.to_vec());
+            return self.undecided.keep(direction, index, Undecided { at, headers, frame });
+        };
         if let Some(frames) = &mut self.frames {
             frames(Frame::new(at, direction, FrameEvent::Entered(fate), frame));
         }
-        if self.record.is_some() {
-            self.keep_record(
-                at,
-                direction,
-                fate,
-                HeaderFields::whole(&frame[OFFLOAD + ETHERNET..]),
-            );
-        }
+        let headers = HeaderFields::whole(&frame[OFFLOAD + ETHERNET..]);
+        self.keep_record(Packet { at, direction, index }, fate, headers);
     }
 
-    fn keep_record(
-        &mut self,
-        at: Instant,
-        direction: Direction,
-        fate: Fate,
-        headers: HeaderFields,
-    ) {
-        let index = self.link.packets(direction) - 1;
+    fn keep_record(&mut self, packet: Packet, fate: Fate, headers: HeaderFields) {
+        let Packet { at, direction, index } = packet;
         let HeaderFields { length, flow, tcp, udp } = headers;
         if let Some(record) = &mut self.record {
             record(PacketRecord { at, direction, index, length, fate, flow, tcp, udp });
@@ -322,6 +351,14 @@ impl<'a> Forwarder<'a> {
             Direction::Down => &mut self.counters.down,
         }
     }
+}
+
+/// A packet of the log.
+#[derive(Debug, Clone, Copy)]
+struct Packet {
+    at: Instant,
+    direction: Direction,
+    index: u64,
 }
 
 /// Whether a frame belongs on the link. Multicast (neighbour discovery, listener reports) does not: the kernel sends it

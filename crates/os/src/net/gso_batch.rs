@@ -40,9 +40,18 @@ pub(super) struct GsoLayout {
     headers: usize,
     /// Bytes of payload of each segment but the last one.
     size: usize,
-    /// Whether several segments may be handed to the kernel at once. Devices can cut TCP when asked. For UDP not all
-    /// kernels can.
-    pub(super) is_mergeable: bool,
+    /// What is cut.
+    pub(super) kind: GsoKind,
+}
+
+/// A kind of super-packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum GsoKind {
+    Tcp,
+    /// Datagrams of one size (USO). Linux takes them from packet sockets since version 6.2.
+    Udp,
+    /// One that the kernel takes back only segment by segment.
+    Other,
 }
 
 impl GsoLayout {
@@ -57,7 +66,11 @@ impl GsoLayout {
             count: segments.remaining(),
             headers: segments.headers(),
             size,
-            is_mergeable: matches!(frame[GSO_TYPE] & !GSO_ECN, GSO_TCPV4 | GSO_TCPV6),
+            kind: match frame[GSO_TYPE] & !GSO_ECN {
+                GSO_TCPV4 | GSO_TCPV6 => GsoKind::Tcp,
+                GSO_UDP_L4 => GsoKind::Udp,
+                _ => GsoKind::Other,
+            },
         })
     }
 }
@@ -88,11 +101,12 @@ impl GsoBatch {
     }
 }
 
-/// The offset of gso_type in struct virtio_net_hdr (virtio 1.2 §5.1.6), two of its values, and the flag that may be
+/// The offset of gso_type in struct virtio_net_hdr (virtio 1.3 §5.1.6), three of its values, and the flag that may be
 /// combined with them.
 const GSO_TYPE: usize = 1;
 const GSO_TCPV4: u8 = 1;
 const GSO_TCPV6: u8 = 4;
+const GSO_UDP_L4: u8 = 5;
 const GSO_ECN: u8 = 0x80;
 
 /// The offload header of a packet whose checksum is left to the receiving kernel.
@@ -113,7 +127,7 @@ mod tests {
     /// that are read.
     fn batch(transport: u8) -> GsoBatch {
         let mut frame = vec![0; OFFLOAD + ETHERNET];
-        frame[GSO_TYPE] = if transport == 6 { GSO_TCPV4 } else { 5 };
+        frame[GSO_TYPE] = if transport == 6 { GSO_TCPV4 } else { GSO_UDP_L4 };
         frame[4..6].copy_from_slice(&1_000_u16.to_ne_bytes());
         let headers = if transport == 6 { 20 + 20 } else { 20 + 8 };
         let mut ip = vec![0; headers];
@@ -133,7 +147,8 @@ mod tests {
         for (transport, headers) in [(6, 40), (17, 28)] {
             let batch = batch(transport);
             assert_eq!(batch.layout.count, 3);
-            assert_eq!(batch.layout.is_mergeable, transport == 6);
+            let kind = if transport == 6 { GsoKind::Tcp } else { GsoKind::Udp };
+            assert_eq!(batch.layout.kind, kind);
             for (index, payload) in [1_000, 1_000, 500].into_iter().enumerate() {
                 let mut out = vec![1; 7];
                 batch.write(index..index + 1, &mut out);

@@ -1,7 +1,10 @@
 //! A packet's header fields, also of a truncated packet. The one rule: they are the same as those of the whole packet.
 
+use link::PacketHeader;
+use std::net::IpAddr;
 use trace::{Flow, TcpMark, UdpMark};
-use wire::ip::Packet;
+use unit::ByteSize;
+use wire::ip::{Packet, UDP};
 
 /// The most bytes of IPv4 or IPv6 headers with extension headers and TCP.
 pub(super) const HEADERS: usize = 176;
@@ -24,6 +27,38 @@ impl HeaderFields {
         let udp = packet.and_then(|packet| packet.udp_mark());
         Self { length: bytes.len() as u32, flow, tcp, udp }
     }
+}
+
+/// What a link decides by, of a whole packet or super-packet. Bytes that are no IP packet have no flow.
+pub(super) fn packet_header(bytes: &[u8]) -> PacketHeader {
+    let header = PacketHeader::from(ByteSize(bytes.len() as u64));
+    let Ok(packet) = Packet::parse(bytes) else { return header };
+    PacketHeader {
+        is_ecn_capable: packet.is_ecn_capable(),
+        is_udp: packet.protocol() == UDP,
+        flow: flow_hash(&packet),
+        ..header
+    }
+}
+
+/// FNV-1a over addresses, protocol and ports.
+fn flow_hash(packet: &Packet<'_>) -> u64 {
+    let add = |hash: u64, bytes: &[u8]| {
+        bytes
+            .iter()
+            .fold(hash, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
+    };
+    let mut hash = add(0xcbf2_9ce4_8422_2325, &[packet.protocol()]);
+    for address in [packet.source(), packet.destination()] {
+        hash = match address {
+            IpAddr::V4(address) => add(hash, &address.octets()),
+            IpAddr::V6(address) => add(hash, &address.octets()),
+        };
+    }
+    packet.flow().map_or(hash, |flow| {
+        let ports = [flow.source.port(), flow.destination.port()];
+        ports.iter().fold(hash, |hash, port| add(hash, &port.to_be_bytes()))
+    })
 }
 
 /// Reads the headers of a packet that may be truncated.

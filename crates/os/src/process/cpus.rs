@@ -48,6 +48,23 @@ impl CpuSet {
         Self((0..most).filter(is_in).map(Cpu).collect())
     }
 
+    /// The CPUs that a process may use: those of its first thread (proc(5)). Any CPU where the kernel does not say.
+    pub fn of_process(pid: u32) -> Self {
+        let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+        let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+        list.and_then(|list| Self::parse(list.trim())).unwrap_or_default()
+    }
+
+    /// Reads a list such as `0-3,8` (cpuset(7)).
+    fn parse(list: &str) -> Option<Self> {
+        let mut cpus = Vec::new();
+        for part in list.split(',') {
+            let (first, last) = part.split_once('-').unwrap_or((part, part));
+            cpus.extend((first.parse().ok()?..=last.parse().ok()?).map(Cpu));
+        }
+        Some(Self(cpus))
+    }
+
     /// Any CPU.
     pub fn any() -> Self {
         Self::default()
@@ -127,6 +144,16 @@ mod tests {
         assert_eq!(picked, [3, 7, 3, 7].map(Some));
         assert_eq!(CpuSet::any().nth(0), None);
         assert_eq!((cpus.to_string(), CpuSet::any().to_string()), ("3, 7".into(), "any".into()));
+    }
+
+    #[test]
+    fn a_list_of_the_kernels_names_single_cpus_and_ranges() {
+        let numbers = |list| {
+            CpuSet::parse(list).map(|cpus| cpus.0.iter().map(|cpu| cpu.0).collect::<Vec<_>>())
+        };
+        assert_eq!(numbers("1,3-5,8"), Some(vec![1, 3, 4, 5, 8]));
+        assert_eq!((numbers(""), numbers("1-"), numbers("x")), (None, None, None));
+        assert_eq!(CpuSet::of_process(0), CpuSet::any(), "there is none such");
     }
 
     #[test]

@@ -43,6 +43,8 @@ pub(super) struct Datagrams {
     /// The end point wants none for now.
     paused: bool,
     pub(super) awaits_drained: bool,
+    /// Its input is being handed over: what it causes is sent after that, in larger batches.
+    is_reading: bool,
     /// The end point has something to send.
     wants_transmit: bool,
     /// Taken from the end point, and not yet wholly taken by the kernel.
@@ -63,6 +65,7 @@ impl Datagrams {
             writable: true,
             paused: false,
             awaits_drained: false,
+            is_reading: false,
             wants_transmit: false,
             unsent: None,
             queued: false,
@@ -119,7 +122,9 @@ impl Reactor {
     ) {
         if let Some(datagrams) = self.table.find_datagrams(token) {
             datagrams.wants_transmit = true;
-            self.write_datagrams(end_point, token);
+            if !datagrams.is_reading {
+                self.write_datagrams(end_point, token);
+            }
         }
     }
 
@@ -202,6 +207,9 @@ impl Reactor {
 
     fn go_on_with_datagrams<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         self.read_datagrams(end_point, token);
+        if let Some(datagrams) = self.table.find_datagrams(token) {
+            datagrams.is_reading = false;
+        }
         self.write_datagrams(end_point, token);
         self.act(end_point);
     }
@@ -240,6 +248,7 @@ impl Reactor {
     fn read_datagrams<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         for _ in 0..RECEIVES_A_TURN {
             let Some(datagrams) = self.table.find_datagrams(token) else { return };
+            datagrams.is_reading = true;
             if !datagrams.readable || datagrams.paused || !datagrams.is_attached {
                 return;
             }
@@ -256,7 +265,7 @@ impl Reactor {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     return self.handle_datagrams_drained(end_point, token);
                 }
-                Err(error) if is_of_one_datagram(&error) => {}
+                Err(error) if is_of_one_datagram(&error) && !is_refused(&error, datagrams) => {}
                 Err(error) => {
                     self.fail_datagrams(end_point, token, socket_error(&error));
                     return self.act(end_point);
@@ -346,6 +355,11 @@ impl Reactor {
         }
         Turn::Over
     }
+}
+
+/// Whether nothing listens at the only peer.
+fn is_refused(error: &io::Error, datagrams: &Datagrams) -> bool {
+    datagrams.socket.is_connected() && error.kind() == ErrorKind::ConnectionRefused
 }
 
 /// Whether a receive call failed because of one datagram, sent or received: an ICMP message reported it, or there was

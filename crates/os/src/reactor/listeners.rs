@@ -1,6 +1,7 @@
 //! Listening stream sockets, and the signal that closes them.
 
 use super::Reactor;
+use super::progress::Progress;
 use super::socket::{Input, Output, Phase, Socket};
 use super::table::Token;
 use crate::clock;
@@ -29,7 +30,9 @@ impl Reactor {
             }
         }
         if !self.finishing {
-            end_point.handle_stop(clock::now());
+            let now = clock::now();
+            self.progress.get_or_insert_with(|| Progress::begin(now));
+            end_point.handle_stop(now);
             self.act(end_point);
         }
     }

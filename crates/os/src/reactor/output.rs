@@ -111,7 +111,7 @@ fn refill<E: EndPoint + ?Sized>(
     buffers: &mut BufferPool<SendBuf>,
 ) -> bool {
     let output = &mut socket.output;
-    let is_writable = output.ready && output.unsent_bound < output.low_water;
+    let is_writable = output.ready && output.unsent_bound < output.low_water && output.may_ask();
     if !is_writable || !output.wanted || socket.phase != Phase::Open {
         return false;
     }
@@ -120,7 +120,8 @@ fn refill<E: EndPoint + ?Sized>(
     {
         output.pending = spare;
     }
-    end_point.poll_transmit(clock::now(), socket.id, &mut output.pending, output.low_water_floor);
+    let limit = output.next_ask();
+    end_point.poll_transmit(clock::now(), socket.id, &mut output.pending, limit);
     let given = !output.pending.is_empty();
     output.wanted = given && end_point.wants_transmit(socket.id);
     given

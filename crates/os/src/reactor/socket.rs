@@ -104,11 +104,17 @@ pub(super) struct Output {
     pub(super) unsent_bound: usize,
     /// TCP_NOTSENT_LOWAT in force, bounded.
     pub(super) low_water: usize,
-    /// The mark as it was first set. About this many bytes are asked for at once.
+    /// The mark as it was first set. About this many bytes are asked for at once, at most.
     pub(super) low_water_floor: usize,
+    /// The bytes to ask for next. It grows whenever the kernel has taken what was asked for before: a peer that reads
+    /// nothing makes this side hold few.
+    pub(super) ask: usize,
     /// Since when the kernel takes no more. The adaptive mark needs it.
     pub(super) full_since: Option<Instant>,
 }
+
+/// Bytes that are asked for first.
+const FIRST_ASK: usize = 32 * 1024;
 
 impl Socket {
     /// A socket that no table knows yet.
@@ -143,8 +149,21 @@ impl Output {
             unsent_bound: 0,
             low_water,
             low_water_floor: low_water,
+            ask: FIRST_ASK.min(low_water),
             full_since: None,
         }
+    }
+
+    /// Whether more may be asked for while io_uring has bytes: only where the kernel has shown that it takes them.
+    pub(super) fn may_ask(&self) -> bool {
+        !self.submitted || self.ask >= self.low_water_floor
+    }
+
+    /// The bytes to ask for, now that the kernel has taken all before.
+    pub(super) fn next_ask(&mut self) -> usize {
+        let ask = self.ask;
+        self.ask = (ask * 2).min(self.low_water_floor);
+        ask
     }
 
     /// The kernel has taken the first `bytes` bytes of what is pending.

@@ -82,6 +82,11 @@ impl Table {
         (datagrams.generation == token.generation()).then_some(datagrams)
     }
 
+    /// The tokens of all stream sockets.
+    pub(super) fn stream_tokens(&self) -> Vec<Token> {
+        self.sockets.iter().map(|(index, socket)| Token::new(index, socket.generation)).collect()
+    }
+
     /// The token of the end point's number.
     pub(super) fn token(&self, SocketId(number): SocketId) -> Option<Token> {
         *self.tokens.get(number)?

@@ -82,6 +82,15 @@ pub(crate) fn bind(fd: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Connects a datagram socket to `address`, which sends nothing.
+pub(crate) fn connect(fd: BorrowedFd<'_>, address: SocketAddr) -> io::Result<()> {
+    let result = with_sockaddr(address, |pointer, length| {
+        // SAFETY: `pointer` is good for `length` bytes through the call.
+        unsafe { libc::connect(fd.as_raw_fd(), pointer, length) }
+    });
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// The socket's own address.
 pub(crate) fn local(fd: BorrowedFd<'_>) -> io::Result<SocketAddr> {
     let mut storage = Storage::empty();

@@ -1,6 +1,6 @@
 //! The values that the kernel uses for a socket, read back and not assumed.
 
-use super::option::{no_delay, read, unsent_low_water};
+use super::option::{is_paced, no_delay, read, unsent_low_water};
 use std::io;
 use std::mem;
 use std::os::fd::BorrowedFd;
@@ -23,6 +23,8 @@ pub struct TcpFacts {
     pub unsent_low_water: u32,
     /// TCP_NODELAY in force.
     pub no_delay: bool,
+    /// Whether the kernel was asked to pace it.
+    pub paced: bool,
 }
 
 impl TcpFacts {
@@ -37,8 +39,20 @@ impl TcpFacts {
             retransmits: info.tcpi_total_retrans,
             unsent_low_water: unsent_low_water(fd)?,
             no_delay: no_delay(fd)?,
+            paced: is_paced(fd)?,
         })
     }
+}
+
+/// Bytes of a socket that its peer has acknowledged so far.
+pub(crate) fn acknowledged(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    // The kernel's struct tcp_info (include/uapi/linux/tcp.h, since Linux 4.1) has more fields than libc's:
+    // `tcpi_bytes_acked` stands behind eight fields of a byte, 24 of four bytes and two of eight.
+    const AT: usize = 120;
+    let mut bytes = [0; AT + 8];
+    read(fd, libc::IPPROTO_TCP, libc::TCP_INFO, &mut bytes)?;
+    let acknowledged = bytes[AT..].first_chunk().copied().unwrap_or_default();
+    Ok(u64::from_ne_bytes(acknowledged))
 }
 
 fn congestion_control(fd: BorrowedFd<'_>) -> io::Result<String> {

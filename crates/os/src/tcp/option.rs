@@ -1,7 +1,7 @@
 //! Socket options, set and read.
 
 use crate::error::Os;
-use endpoint::{Nagle, SocketSettings};
+use endpoint::{Nagle, Pacing, SocketSettings};
 use std::io;
 use std::mem;
 use std::net::SocketAddr;
@@ -78,10 +78,24 @@ pub(super) fn apply(
     let no_delay = i32::from(settings.nagle == Nagle::Off);
     set(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY, &no_delay)?;
     set(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &settings.unsent_low_water)?;
+    if settings.pacing == Pacing::On {
+        set(fd, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &PACED)?;
+    }
     match settings.congestion_control.at(address.ip()) {
         Some(name) => set_congestion_control(fd, name),
         None => Ok(()),
     }
+}
+
+/// Bytes a second that no connection reaches. Any finite rate has the kernel pace by the congestion window itself, without
+/// the queue discipline `fq` (socket(7), net/core/sock.c).
+const PACED: u64 = 1 << 40;
+
+/// Whether the kernel was asked to pace the connections of this socket: SO_MAX_PACING_RATE is finite.
+pub(super) fn is_paced(fd: BorrowedFd<'_>) -> io::Result<bool> {
+    let mut rate = [0; 8];
+    read(fd, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &mut rate)?;
+    Ok(u64::from_ne_bytes(rate) == PACED)
 }
 
 /// Sets TCP_CONGESTION.

@@ -13,7 +13,7 @@ use super::settings::{Expect, KeepAlive, ServerSettings};
 use crate::schedule::Priority;
 use crate::{
     ByteStreamConnection, Connection, ConnectionState, Error, Event, Fields, Fin, Misuse, Refused,
-    RequestHead, ResponseHead, ServerConnection, StreamId,
+    RequestHead, ResponseHead, SendCredit, ServerConnection, StreamId,
 };
 pub use buffers::BufferPool;
 use buffers::Buffers;
@@ -336,6 +336,12 @@ impl Connection for Server {
     fn unsent(&self, stream: StreamId) -> usize {
         let index = stream.0.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
         index.and_then(|index| self.exchanges.get(index)).map_or(0, |exchange| exchange.out.len())
+    }
+
+    /// An answer that waits for those before it needs no bytes yet.
+    fn send_credit(&self, stream: StreamId) -> SendCredit {
+        let of_stream = if stream.0 == self.first { usize::MAX } else { 0 };
+        SendCredit { stream: of_stream, connection: usize::MAX }
     }
 
     fn reset(&mut self, now: Instant, stream: StreamId) {

@@ -194,7 +194,8 @@ impl Framing for Http2 {
             return Ok(());
         }
         if head.protocol.is_some() && !self.peer.enable_connect_protocol {
-            return Err(Refused::NotAllowed);
+            let has_spoken = self.peer.have_come;
+            return Err(if has_spoken { Refused::NotAllowed } else { Refused::TooEarly });
         }
         head_out::check_request(head, limit).map_err(Refused::Unsendable)
     }

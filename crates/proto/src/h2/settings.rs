@@ -149,7 +149,7 @@ pub(super) struct PeerSettings {
     pub(super) max_frame_size: u32,
     pub(super) max_header_list_size: u32,
     pub(super) enable_connect_protocol: bool,
-    have_come: bool,
+    pub(super) have_come: bool,
 }
 
 impl Default for PeerSettings {

@@ -38,7 +38,7 @@ impl Session {
         head_out::check_request(head, self.head_limit()).map_err(Refused::Unsendable)?;
         // RFC 9220 §3: not before the server has said that it takes it.
         if head.protocol.is_some() && !self.peer().enable_connect_protocol {
-            return Err(Refused::NotAllowed);
+            return Err(if self.peer.is_some() { Refused::NotAllowed } else { Refused::TooEarly });
         }
         let id = self.next_request;
         self.next_request += 4;

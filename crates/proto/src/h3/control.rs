@@ -7,6 +7,7 @@ use crate::connection::{ConnectionState, Event};
 use crate::error::Error;
 use crate::h2::priority;
 use crate::multiplex::status::Role;
+use crate::multiplex::timers::Timer;
 use crate::multiplexed_connection::{EarlyData, StreamAction};
 use crate::schedule::Priority;
 use crate::stream_id::StreamId;
@@ -234,6 +235,7 @@ impl Session {
             peer.check_against(&remembered)?;
         }
         self.peer = Some(peer);
+        self.timers.cancel(Timer::SettingsAck);
         self.encoder.set_limits(peer.encoder_limits());
         self.move_instructions();
         self.tracer.emit(self.now, || trace::Event::ConnectionReady { protocol: "h3" });

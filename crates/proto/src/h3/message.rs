@@ -31,7 +31,8 @@ impl Session {
             _ => Kind::Trailers,
         };
         let limit = self.settings.max_field_section_size;
-        let (mut reader, mut plain) = (HeadReader::new(kind), 0);
+        let spare = self.spare.pop().unwrap_or_default();
+        let (mut reader, mut plain) = (HeadReader::with_buffers(spare, kind), 0);
         let decoded = self.decoder.decode(id, &section, limit, |field| {
             plain += plain_size(field);
             reader.field(field);
@@ -43,6 +44,9 @@ impl Session {
             Decoded::Blocked { required } => return self.block(id, required, section, fin),
             Decoded::Whole { size } => size,
         };
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.head_began = None;
+        }
         self.move_instructions();
         self.headers.received.count(plain, section.len());
         let (plain, coded) = (plain as u64, section.len() as u64);
@@ -79,8 +83,7 @@ impl Session {
         section: Vec<u8>,
         fin: Fin,
     ) -> Result<Option<Event<'static>>, Broken> {
-        let blocked = self.streams.values().filter(|stream| stream.blocked.is_some()).count();
-        if blocked >= self.settings.qpack_blocked_streams {
+        if self.blocked.len() >= self.settings.qpack_blocked_streams {
             let text = "RFC 9204 §2.1.2: more streams are blocked than may be";
             return Err(connection(ErrorCode::QPACK_DECOMPRESSION_FAILED, text));
         }
@@ -88,6 +91,7 @@ impl Session {
             let is_last = fin == Fin::Last;
             let deferred = Vec::new();
             stream.blocked = Some(BlockedSection { required, section, deferred, is_last });
+            self.blocked.insert(id);
         }
         Ok(None)
     }
@@ -96,16 +100,13 @@ impl Session {
     pub(super) fn unblock(&mut self) -> Result<(), Broken> {
         let inserted = self.decoder.inserted();
         let is_free = |blocked: &BlockedSection| blocked.required <= inserted;
-        let mut free: Vec<u64> = self
-            .streams
-            .iter()
-            .filter(|(_, stream)| stream.blocked.as_ref().is_some_and(is_free))
-            .map(|(&id, _)| id)
-            .collect();
-        free.sort_unstable();
-        for id in free {
+        let streams = &self.streams;
+        let blocked = |id: &u64| streams.get(id).and_then(|stream| stream.blocked.as_ref());
+        let free = self.blocked.iter().copied().filter(|id| blocked(id).is_some_and(is_free));
+        for id in free.collect::<Vec<_>>() {
             let Some(stream) = self.streams.get_mut(&id) else { continue };
             let Some(blocked) = stream.blocked.take() else { continue };
+            self.blocked.remove(&id);
             let BlockedSection { section, deferred, is_last, .. } = blocked;
             let fin = if is_last { Fin::Last } else { Fin::More };
             let now = if deferred.is_empty() { fin } else { Fin::More };

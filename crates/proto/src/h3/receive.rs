@@ -28,6 +28,11 @@ impl Session {
                 *input = &[];
                 return None;
             }
+            if self.is_unread() {
+                let text = "RFC 9114 §10.5: the peer does not read what it makes us send";
+                self.fail_connection(ErrorCode::EXCESSIVE_LOAD, text);
+                continue;
+            }
             let read = match stream.0 & 2 {
                 0 => self.read_request(stream.0, input, fin),
                 _ => self.read_unidirectional(stream.0, input, fin).map(|()| None),
@@ -41,6 +46,7 @@ impl Session {
                 }
             }
             if input.is_empty() && self.events.is_empty() {
+                self.watch_head(stream.0);
                 return None;
             }
         }
@@ -127,8 +133,22 @@ impl Session {
         if self.role == Role::Client {
             return Ok(false);
         }
-        if id < self.next_request && !self.unseen.remove(&id) {
+        if !self.meet(id)? {
             return Ok(false);
+        }
+        if self.goaway_sent.is_some_and(|first| id >= first) {
+            self.refuse(id, ErrorCode::REQUEST_REJECTED);
+            return Ok(false);
+        }
+        let head_began = Some(self.now);
+        self.streams.insert(id, Stream { head_began, ..Stream::new() });
+        Ok(true)
+    }
+
+    /// Server: something came of a request stream. Tells whether it is the first.
+    fn meet(&mut self, id: u64) -> Result<bool, Broken> {
+        if id < self.next_request {
+            return Ok(self.unseen.remove(&id));
         }
         while self.next_request < id {
             self.unseen.insert(self.next_request);
@@ -138,15 +158,28 @@ impl Session {
                 return Err(connection(ErrorCode::EXCESSIVE_LOAD, text));
             }
         }
-        self.next_request = self.next_request.max(id + 4);
-        if self.goaway_sent.is_some_and(|first| id >= first) {
-            let (stream, code) = (StreamId(id), ErrorCode::REQUEST_REJECTED.0);
-            self.actions.push_back(StreamAction::Reset { stream, code });
-            self.actions.push_back(StreamAction::StopSending { stream, code });
-            return Ok(false);
-        }
-        self.streams.insert(id, Stream::new());
+        self.next_request = id + 4;
         Ok(true)
+    }
+
+    /// Server: ends a request stream of which nothing is kept, and counts it.
+    fn refuse(&mut self, id: u64, code: ErrorCode) {
+        let (stream, code) = (StreamId(id), code.0);
+        self.actions.push_back(StreamAction::Reset { stream, code });
+        self.actions.push_back(StreamAction::StopSending { stream, code });
+        self.count_reset(0);
+    }
+
+    /// Server: the peer gave a request up before any byte of it came (RFC 9114 §4.1.1). Bytes that come later are ignored.
+    fn give_up_unseen(&mut self, stream: StreamId) {
+        if self.role == Role::Client || stream.0 & 1 != 0 {
+            return;
+        }
+        match self.meet(stream.0) {
+            Ok(true) => self.refuse(stream.0, ErrorCode::REQUEST_CANCELLED),
+            Ok(false) => {}
+            Err(broken) => self.fail(stream.0, broken),
+        }
     }
 
     /// What a frame's header means on a request stream (RFC 9114 §7, table 1).
@@ -156,7 +189,7 @@ impl Session {
         let frame = kind.name();
         self.tracer.emit(self.now, || trace::Event::FrameParsed { stream: id, frame, length });
         let limit = self.settings.max_field_section_size as u64;
-        let is_client = self.role == Role::Client;
+        let (is_client, now) = (self.role == Role::Client, self.now);
         let Some(stream) = self.streams.get_mut(&id) else { return Ok(()) };
         stream.reading = match (kind, stream.message) {
             (FrameKind::DATA, Message::Head) => {
@@ -174,6 +207,7 @@ impl Session {
                 return Err(Broken::Stream(ErrorCode::EXCESSIVE_LOAD, text));
             }
             (FrameKind::HEADERS, _) => {
+                stream.head_began = stream.head_began.or(Some(now));
                 Reading::Section { left: length as usize, section: Vec::new() }
             }
             (FrameKind::PUSH_PROMISE, _) if is_client => {
@@ -262,15 +296,7 @@ impl Session {
         if stream.0 & 2 != 0 {
             return self.lose_unidirectional(stream.0);
         }
-        let Some(entry) = self.streams.get(&stream.0) else {
-            // RFC 9114 §4.1.1: nothing of the request came.
-            if self.role == Role::Server {
-                self.unseen.remove(&stream.0);
-                self.next_request = self.next_request.max(stream.0 + 4);
-                self.count_reset(0);
-            }
-            return;
-        };
+        let Some(entry) = self.streams.get(&stream.0) else { return self.give_up_unseen(stream) };
         let was_told = self.role == Role::Client || entry.message != Message::Head;
         if entry.message == Message::Over {
             return;
@@ -302,6 +328,10 @@ impl Session {
         }
         if stream.0 & 2 != 0 {
             return self.lose_unidirectional(stream.0);
+        }
+        if !self.streams.contains_key(&stream.0) {
+            self.held.remove(&stream.0);
+            return self.give_up_unseen(stream);
         }
         let Some(entry) = self.streams.get_mut(&stream.0) else { return };
         if entry.is_sent {

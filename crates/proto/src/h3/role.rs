@@ -39,6 +39,11 @@ impl ClientConnection for Client {
     fn available_streams(&self) -> usize {
         self.session.available_streams()
     }
+
+    fn recycle(&mut self, head: ResponseHead) {
+        let fields = head.fields;
+        self.session.recycle(RequestHead { fields, ..RequestHead::default() });
+    }
 }
 
 impl ServerConnection for Server {
@@ -52,6 +57,10 @@ impl ServerConnection for Server {
 
     fn promise(&mut self, _parent: StreamId, _head: &RequestHead) -> Result<StreamId, Refused> {
         Err(Refused::NotAllowed)
+    }
+
+    fn recycle(&mut self, head: RequestHead) {
+        self.session.recycle(head);
     }
 }
 
@@ -89,10 +98,12 @@ macro_rules! impl_role {
         }
 
         impl Connection for $role {
-            fn handle_timeout(&mut self, _now: Instant) {}
+            fn handle_timeout(&mut self, now: Instant) {
+                self.session.handle_timeout(now);
+            }
 
             fn poll_timeout(&self) -> Option<Instant> {
-                None
+                self.session.timers.next()
             }
 
             fn wants_transmit(&self) -> bool {

@@ -1,21 +1,25 @@
 //! A connection of either role: its streams, settings, QPACK's two directions, limits and end.
 //!
 //! The way of a byte: `receive.rs` reads request streams and `control.rs` all others, `message.rs` says what a field
-//! section means, `command.rs` is what the application does, `transmit.rs` is what goes out.
+//! section means, `command.rs` is what the application does, `transmit.rs` is what goes out, `lifecycle.rs` is what time
+//! brings about.
 
 use super::settings::{PeerSettings, Settings};
 use super::stream::{Message, Stream};
 use crate::connection::{ConnectionState, Event};
 use crate::error::{Error, Scope};
 use crate::id_map::IdMap;
+use crate::message::RequestHead;
 use crate::multiplex::guard::{Guard, TooMuch};
+use crate::multiplex::stall::Stall;
 use crate::multiplex::status::Role;
+use crate::multiplex::timers::{Timer, Timers};
 use crate::multiplexed_connection::{Backlog, EarlyData, StreamAction, StreamKind, TransportFacts};
 use crate::schedule::{Priority, Scheduler};
 use crate::stream_id::StreamId;
 use bytes::Bytes;
 use endpoint::SendBuf;
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use trace::{HeaderBytes, Tracer};
 use unit::Instant;
 use wire::h3::{
@@ -41,6 +45,8 @@ pub(super) struct Session {
     /// The peer's control, encoder and decoder stream.
     pub(super) critical: [Option<u64>; 3],
     pub(super) streams: IdMap<u64, Stream>,
+    /// Streams whose next field section waits for the dynamic table.
+    pub(super) blocked: BTreeSet<u64>,
     /// The next request stream: ours at a client, the peer's at a server.
     pub(super) next_request: u64,
     /// Client: requests that the server allows over the connection's whole life.
@@ -55,11 +61,20 @@ pub(super) struct Session {
     pub(super) actions: VecDeque<StreamAction>,
     pub(super) backlog: VecDeque<Backlog>,
     pub(super) guard: Guard,
+    pub(super) timers: Timers,
+    /// Since when streams that can send have waited for the transport.
+    pub(super) stall: Stall,
+    /// Streams that are over but for bytes that the transport still holds, and since when it could not send them.
+    pub(super) held: BTreeMap<u64, Instant>,
+    /// Bytes of request streams sent.
+    pub(super) sent: u64,
     pub(super) goaway_sent: Option<u64>,
     pub(super) goaway_received: Option<u64>,
     /// The close that waits until the control stream's bytes are out.
     pub(super) closing: Option<StreamAction>,
     pub(super) headers: HeaderBytes,
+    /// Heads that are done with: the next ones take their buffers.
+    pub(super) spare: Vec<RequestHead>,
     pub(super) datagrams_in: VecDeque<(StreamId, Bytes)>,
     pub(super) datagrams_out: VecDeque<Bytes>,
 }
@@ -76,6 +91,12 @@ pub(super) const CONTROL: usize = 0;
 pub(super) const ENCODER: usize = 1;
 pub(super) const DECODER: usize = 2;
 const GREASE: usize = 3;
+
+/// Heads kept for their buffers. Few, so that an idle connection stays small.
+const SPARE_HEADS: usize = 8;
+
+/// Bytes that such a head's buffers have at most.
+const SPARE_CAPACITY: usize = 2 * 1024;
 
 /// A rule that the peer has broken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -112,6 +133,7 @@ impl Session {
             inputs: IdMap::default(),
             critical: [None; 3],
             streams: IdMap::default(),
+            blocked: BTreeSet::new(),
             next_request: 0,
             request_limit: 0,
             unseen: BTreeSet::new(),
@@ -122,15 +144,21 @@ impl Session {
             actions: VecDeque::new(),
             backlog: VecDeque::new(),
             guard: Guard::new(&settings.limits),
+            timers: Timers::default(),
+            stall: Stall::default(),
+            held: BTreeMap::new(),
+            sent: 0,
             goaway_sent: None,
             goaway_received: None,
             closing: None,
             headers: HeaderBytes::default(),
+            spare: Vec::new(),
             datagrams_in: VecDeque::new(),
             datagrams_out: VecDeque::new(),
             settings,
         };
         session.greet();
+        session.timers.set(Timer::SettingsAck, now + session.settings.settings_timeout);
         session
     }
 
@@ -182,6 +210,13 @@ impl Session {
         let bytes = self.decoder.take_instructions();
         if !bytes.is_empty() {
             self.outputs[DECODER].bytes.put(&bytes);
+        }
+    }
+
+    /// Takes a head that is done with, for its buffers.
+    pub(super) fn recycle(&mut self, head: RequestHead) {
+        if self.spare.len() < SPARE_HEADS && head.capacity() <= SPARE_CAPACITY {
+            self.spare.push(head);
         }
     }
 
@@ -260,8 +295,14 @@ impl Session {
             self.decoder.cancel_stream(id);
             self.move_instructions();
         }
+        if stream.blocked.is_some() {
+            self.blocked.remove(&id);
+        }
         self.backlog.retain(|backlog| backlog.stream.0 != id);
         self.ready -= usize::from(stream.is_ready);
+        if self.ready == 0 {
+            self.stall.end();
+        }
         self.scheduler.remove(StreamId(id));
     }
 
@@ -283,32 +324,15 @@ impl Session {
         if can_send {
             self.ready += 1;
             self.scheduler.ready(StreamId(id));
+            if self.ready == 1 && self.stall.update(self.now, self.sent, true) {
+                self.watch_stall();
+            }
         } else {
             self.ready -= 1;
+            if self.ready == 0 {
+                self.stall.end();
+            }
             self.scheduler.blocked(StreamId(id));
-        }
-    }
-
-    /// Begins an orderly end (RFC 9114 §5.2).
-    pub(super) fn shut_down(&mut self) {
-        if self.goaway_sent.is_some() || self.state == ConnectionState::Closed {
-            return;
-        }
-        // A client names the first push that it does not take, and it takes none.
-        let id = if self.role == Role::Server { self.next_request } else { 0 };
-        self.goaway_sent = Some(id);
-        self.queue_control(&Frame::GoAway { id });
-        self.state = ConnectionState::Draining;
-        self.close_if_drained();
-    }
-
-    /// The connection ends with its last stream.
-    pub(super) fn close_if_drained(&mut self) {
-        let is_draining = self.goaway_sent.is_some() || self.goaway_received.is_some();
-        if is_draining && self.state != ConnectionState::Closed && self.streams.is_empty() {
-            self.end(None);
-            let (code, reason) = (ErrorCode::NO_ERROR.0, "");
-            self.closing = Some(StreamAction::Close { code, reason });
         }
     }
 
@@ -320,7 +344,11 @@ impl Session {
         let reason = error.as_ref().map_or(String::new(), ToString::to_string);
         self.tracer.emit(self.now, || trace::Event::ConnectionClosed { reason: &reason });
         self.state = ConnectionState::Closed;
+        self.timers.clear();
+        self.stall.end();
         self.streams.clear();
+        self.blocked.clear();
+        self.held.clear();
         self.ready = 0;
         self.backlog.clear();
         self.actions.clear();
@@ -347,6 +375,9 @@ impl Session {
             self.events.push_back(Event::Reset { stream, error });
         }
         (self.ready, self.next_request) = (0, 0);
+        self.blocked.clear();
+        self.held.clear();
+        self.stall.end();
         self.settings.remembered = None;
         self.encoder = Encoder::new(self.settings.encoder_table_capacity);
         self.decoder = Decoder::new(self.settings.decoder_limits());

@@ -3,6 +3,7 @@
 use super::session::{Broken, connection};
 use crate::multiplex::guard::Limits;
 use crate::multiplex::status::Role;
+use std::time::Duration;
 use wire::h3::{ErrorCode, LARGEST, Setting, SettingId, SettingsList, reserved};
 use wire::qpack::{DecoderLimits, EncoderLimits};
 
@@ -25,6 +26,16 @@ pub struct Settings {
     pub datagrams: bool,
     /// `Event::Writable` comes when fewer bytes than this wait on a stream.
     pub send_low_water: usize,
+    /// How long the peer's SETTINGS may take to come.
+    pub settings_timeout: Duration,
+    /// How long a head may take to become whole, with its wait for QPACK's table. Its stream is reset then.
+    pub head_timeout: Duration,
+    /// How long queued bytes may wait for the transport. A stream that takes less than 16 KiB in that time, beyond what
+    /// QUIC holds of it already, is reset; where no stream gets on, the connection ends.
+    pub stall_timeout: Duration,
+    /// Server: from the first GOAWAY to the one that refuses requests. HTTP/3 has no PING whose echo would tell that the
+    /// first one has arrived: this should be longer than a round trip.
+    pub drain_timeout: Duration,
     /// Reserved settings, frames and a stream are sent, so that the peer's rule to ignore them is exercised; the
     /// number chooses among them. None for none (RFC 9114 §7.2.8).
     pub grease: Option<u64>,
@@ -46,6 +57,10 @@ impl Settings {
             enable_connect_protocol: false,
             datagrams: false,
             send_low_water: 65_536,
+            settings_timeout: Duration::from_secs(60),
+            head_timeout: Duration::from_secs(60),
+            stall_timeout: Duration::from_secs(60),
+            drain_timeout: Duration::from_secs(1),
             grease: Some(0),
             remembered: None,
             limits: Limits::default(),

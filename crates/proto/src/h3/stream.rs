@@ -1,7 +1,9 @@
 //! One request stream: how far its message has come in, and what is still to go out.
 
 use crate::multiplex::outgoing::Outgoing;
+use crate::multiplex::stall::Stall;
 use endpoint::SendBuf;
+use unit::Instant;
 use wire::h3::FrameReader;
 
 #[derive(Debug)]
@@ -18,6 +20,8 @@ pub(super) struct Stream {
     /// Bytes received that the application has not given back.
     pub(super) unconsumed: usize,
     pub(super) blocked: Option<BlockedSection>,
+    /// When the head began that is still to become whole.
+    pub(super) head_began: Option<Instant>,
     pub(super) head_sent: bool,
     /// Frames but DATA, which go before the body.
     pub(super) head: SendBuf,
@@ -27,6 +31,10 @@ pub(super) struct Stream {
     pub(super) is_sent: bool,
     /// The transport takes no more bytes of it.
     pub(super) is_stuck: bool,
+    /// Since when the transport has taken too little of it.
+    pub(super) stall: Stall,
+    /// Bytes of it that were given to the transport.
+    pub(super) given: u64,
     /// The state last given to the scheduler.
     pub(super) is_ready: bool,
 }
@@ -72,6 +80,7 @@ impl Stream {
             is_tunnel: false,
             unconsumed: 0,
             blocked: None,
+            head_began: None,
             head_sent: false,
             head: SendBuf::new(),
             // QUIC keeps the stream's credit.
@@ -79,6 +88,8 @@ impl Stream {
             ends_with_head: false,
             is_sent: false,
             is_stuck: false,
+            stall: Stall::default(),
+            given: 0,
             is_ready: false,
         }
     }
@@ -91,6 +102,11 @@ impl Stream {
                 || self.ends_with_head
                 || self.outgoing.bytes() > 0
                 || (self.head_sent && self.outgoing.owes_end()))
+    }
+
+    /// Since when the peer owes the rest of a head.
+    pub(super) fn head_since(&self) -> Option<Instant> {
+        self.head_began.filter(|_| self.message != Message::Over)
     }
 
     pub(super) fn is_over(&self) -> bool {

@@ -1,7 +1,9 @@
 //! The machines against each other over a multiplexer in memory, and against hand-made frames; no sockets, no clock.
 
+mod attacks;
 mod hand;
 mod pair;
+mod times;
 
 use super::{Client, Server, Settings};
 use crate::connection::{

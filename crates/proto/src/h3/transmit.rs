@@ -50,7 +50,9 @@ impl Session {
                 self.scheduler.blocked(stream);
                 continue;
             };
-            self.scheduler.sent(stream, out.len() - before);
+            let size = out.len() - before;
+            self.scheduler.sent(stream, size);
+            self.count_sent(stream.0, size as u64);
             self.update(stream.0);
             self.forget_if_over(stream.0);
             return Some(StreamTransmit { stream, fin });
@@ -100,12 +102,32 @@ impl Session {
         Some(Fin::More)
     }
 
+    /// A stream that has nothing left is not stalled any more.
+    fn count_sent(&mut self, id: u64, size: u64) {
+        self.sent += size;
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.given += size;
+            if !stream.can_send() {
+                stream.stall.end();
+            }
+        }
+    }
+
     pub(super) fn set_stuck(&mut self, stream: StreamId, is_stuck: bool) {
         if let Some(output) = self.outputs.iter_mut().find(|output| output.id == stream.0) {
             output.is_stuck = is_stuck;
         } else if let Some(entry) = self.streams.get_mut(&stream.0) {
             entry.is_stuck = is_stuck;
+            if entry.stall.update(self.now, entry.given, is_stuck) {
+                self.watch_stall();
+            }
             self.update(stream.0);
+        } else if is_stuck {
+            // Its last bytes were given to the transport, which cannot send them.
+            self.held.entry(stream.0).or_insert(self.now);
+            self.watch_stall();
+        } else {
+            self.held.remove(&stream.0);
         }
     }
 }

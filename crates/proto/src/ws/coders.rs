@@ -44,14 +44,14 @@ impl Coders {
         self.receiving.is_some()
     }
 
-    /// A message compressed; None where it is to go as it is.
+    /// A message compressed to about `limit` bytes at most; None where it is to go as it is.
     #[inline]
-    pub(super) fn deflate(&mut self, data: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn deflate(&mut self, data: &[u8], limit: usize) -> Option<Vec<u8>> {
         let Coding { window, forgets } = self.sending?;
         if self.deflater.is_none() {
             self.deflater = Deflater::new(self.level, window, forgets);
         }
-        self.deflater.as_mut()?.message(data)
+        self.deflater.as_mut()?.message(data, limit)
     }
 
     /// A compressed message arrives.

@@ -60,6 +60,8 @@ pub struct Connection {
     receiving: Receiving,
     /// The message that is arriving.
     assembly: Option<Assembly>,
+    /// Bytes that a compressed message may take, in either direction.
+    memory: usize,
     out: Outgoing,
     /// Whether the peer has ended its side.
     input_ended: bool,
@@ -126,6 +128,7 @@ impl Connection {
             tracer,
             receiving: Receiving::Header(HeaderReader::default()),
             assembly: None,
+            memory: usize::MAX,
             input_ended: false,
             silence: Silence { since: now, asked: false },
             phase: Phase::Open,
@@ -239,7 +242,8 @@ impl Connection {
     pub fn send(&mut self, kind: MessageKind, data: Bytes) -> Result<(), Misuse> {
         self.may_send()?;
         let worth = data.len() >= self.settings.compress_from;
-        let compressed = if worth { self.coders.deflate(&data) } else { None };
+        let limit = self.memory.saturating_sub(data.len()).max(MIN_COMPRESSED);
+        let compressed = if worth { self.coders.deflate(&data, limit) } else { None };
         match compressed {
             Some(compressed) => self.out.message(op_code(kind), true, compressed.into()),
             None => self.out.message(op_code(kind), false, data),
@@ -283,6 +287,14 @@ impl Connection {
             Receiving::Header(_) | Receiving::Data(..) => 0,
         };
         control + self.assembly.as_ref().map_or(0, Assembly::capacity) + self.coders.held()
+    }
+
+    /// Limits the memory of compressed messages until it is called again: one that inflates to more ends the connection
+    /// with 1009, as at [`Settings::max_message`], and one whose compressed form is longer is sent as it is. Messages
+    /// without compression are not judged by it: their sender pays for each byte. Default: no limit.
+    #[inline]
+    pub fn limit_memory(&mut self, bytes: usize) {
+        self.memory = bytes;
     }
 
     fn may_send(&self) -> Result<(), Misuse> {
@@ -376,7 +388,7 @@ impl Connection {
         is_whole: bool,
     ) -> Result<Option<Event>, Broken> {
         let Some(assembly) = &mut self.assembly else { return Ok(None) };
-        let limit = self.settings.max_message;
+        let limit = self.settings.max_message.min(self.memory);
         // The key repeats every four bytes, so only the offset's last two bits matter.
         let unmask = header.mask.map(|key| (key, (offset % 4) as usize));
         assembly.take(bytes, unmask, &mut self.coders.inflater, limit)?;
@@ -453,6 +465,9 @@ impl Connection {
         self.events.push_back(Event::Closed { error });
     }
 }
+
+/// Bytes that a compressed message may have however little memory there is.
+const MIN_COMPRESSED: usize = 64 * 1024;
 
 fn op_code(kind: MessageKind) -> OpCode {
     match kind {

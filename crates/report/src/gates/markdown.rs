@@ -37,7 +37,7 @@ pub(crate) fn escaped(text: impl AsRef<str>) -> String {
             '<' => out.push_str("&lt;"),
             '>' => out.push_str("&gt;"),
             '&' => out.push_str("&amp;"),
-            c if c.is_control() => out.push(' '),
+            c if unit::is_unsafe(c) => out.push(' '),
             c => out.push(c),
         }
     }

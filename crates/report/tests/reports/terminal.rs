@@ -55,7 +55,7 @@ fn a_clean_run_reads_as_the_readme_shows_it() {
         [
             "confidence   95 % for the 2 comparisons with h1-tls on a link together",
             "confidence   95 % for all 9 comparisons together: 6 of 6 differences still stand",
-            "not tested   loss, h3, warm cache, several origins, CPU of a real browser",
+            "not tested   loss, warm cache, several origins, CPU of a real browser",
             "report       ./wirelap-quick-1/report.html      next  wirelap race my.har --links 4g,3g",
         ]
     );

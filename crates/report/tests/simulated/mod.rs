@@ -138,8 +138,10 @@ pub(crate) fn header(experiment: Experiment) -> RunHeader {
     }
 }
 
+/// The built-in experiment with its three contenders over TCP.
 pub(crate) fn quick() -> Experiment {
     let mut quick: Experiment = builtin()[0].toml.parse().expect("the simulation is sound");
+    quick.contenders.retain(|contender| contender.transport != Transport::H3);
     quick.links.iter_mut().for_each(|link| link.trials = 12);
     quick
 }
@@ -399,6 +401,7 @@ impl Load<'_> {
             cipher: "TLS13_AES_128_GCM_SHA256".to_owned(),
             alpn: self.contender.transport.name().to_owned(),
             resumed: false,
+            early_data: trace::EarlyData::None,
         };
         let record = |(id, connection): (usize, &Connection)| ConnectionRecord {
             id: id as u32,

@@ -10,6 +10,8 @@ use rustls::HandshakeKind;
 use rustls::quic::{Connection, KeyChange, Secrets, Suite};
 use std::any::Any;
 use std::io::Cursor;
+use std::sync::atomic::{AtomicBool, Ordering};
+use trace::EarlyData;
 
 /// What `quinn_proto::crypto::Session::handshake_data` gives, boxed, at any time of a handshake.
 #[derive(Debug, Clone)]
@@ -18,6 +20,7 @@ pub struct QuicHandshake {
     suite: Option<&'static str>,
     alpn: Option<Vec<u8>>,
     resumed: bool,
+    early_data: EarlyData,
     /// Why the handshake failed, where it did.
     pub failure: Option<TlsError>,
 }
@@ -26,7 +29,7 @@ impl QuicHandshake {
     /// What was agreed on, once that is known.
     pub fn negotiated(&self) -> Option<Negotiated<'_>> {
         let (suite, alpn) = (self.suite?, self.alpn.as_deref());
-        Some(Negotiated::over_quic(suite, alpn, self.resumed))
+        Some(Negotiated::over_quic(suite, alpn, self.resumed, self.early_data))
     }
 }
 
@@ -37,6 +40,8 @@ pub(super) struct Session {
     /// Whether quinn-proto was notified that ALPN is known.
     is_known: bool,
     next: Option<Secrets>,
+    /// Whether keys for early data were there.
+    had_early_keys: AtomicBool,
     failure: Option<TlsError>,
 }
 
@@ -49,7 +54,17 @@ impl Session {
             server: server.to_owned(),
             is_known: false,
             next: None,
+            had_early_keys: AtomicBool::new(false),
             failure: None,
+        }
+    }
+
+    /// What became of early data. A server whose TLS has rejected it has no keys for it.
+    fn early_data(&self) -> EarlyData {
+        match &self.connection {
+            _ if !self.had_early_keys.load(Ordering::Relaxed) => EarlyData::None,
+            Connection::Client(client) if !client.is_early_data_accepted() => EarlyData::Rejected,
+            Connection::Client(_) | Connection::Server(_) => EarlyData::Accepted,
         }
     }
 
@@ -70,11 +85,14 @@ impl crypto::Session for Session {
     }
 
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
-        let suite = self.connection.negotiated_cipher_suite();
+        // A client with early data already knows the suite of its session; the server has agreed to nothing yet.
+        let is_known = matches!(self.connection, Connection::Server(_)) || !self.is_handshaking();
+        let suite = self.connection.negotiated_cipher_suite().filter(|_| is_known);
         Some(Box::new(QuicHandshake {
             suite: suite.map(|suite| suite.suite().as_str().unwrap_or("unknown")),
             alpn: self.connection.alpn_protocol().map(<[u8]>::to_vec),
             resumed: self.connection.handshake_kind() == Some(HandshakeKind::Resumed),
+            early_data: self.early_data(),
             failure: self.failure.clone(),
         }))
     }
@@ -84,7 +102,9 @@ impl crypto::Session for Session {
     }
 
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        self.connection.zero_rtt_keys().map(early_keys)
+        let keys = self.connection.zero_rtt_keys();
+        self.had_early_keys.store(keys.is_some(), Ordering::Relaxed);
+        keys.map(early_keys)
     }
 
     fn early_data_accepted(&self) -> Option<bool> {

@@ -8,8 +8,16 @@ use crate::result::{MetricVerdict, Verdicts, result_schema};
 use crate::schema_file;
 use unit::Random;
 
-pub(super) fn quick() -> Experiment {
+/// `quick` as it is.
+fn whole() -> Experiment {
     builtin()[0].toml.parse().unwrap()
+}
+
+/// `quick` with three contenders: h1, h1-tls and h2.
+pub(super) fn quick() -> Experiment {
+    let mut quick = whole();
+    quick.contenders.retain(|contender| contender.transport != Transport::H3);
+    quick
 }
 
 pub(super) fn header(experiment: Experiment) -> RunHeader {
@@ -63,22 +71,22 @@ fn is_of<'r>(link: &str, contender: &str) -> impl Fn(&&mut TrialRecord) -> bool 
 
 #[test]
 fn quick_has_trials_enough_that_the_rule_can_decide_every_pair() {
-    let result = analyse(&header(quick()), &measured(&quick(), load_ms));
+    let result = analyse(&header(whole()), &measured(&whole(), load_ms));
     for pair in result.verdicts.iter().flat_map(|verdicts| &verdicts.pairs) {
         assert_ne!(pair.comparison.verdict, Verdict::Undecided, "{pair:?}");
     }
-    assert_eq!(result.family.comparisons, 9);
+    assert_eq!(result.family.comparisons, 18);
     assert!(result.family.error_spent <= 0.05);
 }
 
 #[test]
 fn quick_can_decide_every_pair_with_one_trial_on_each_link_invalid() {
-    let mut rows = measured(&quick(), load_ms);
+    let mut rows = measured(&whole(), load_ms);
     for row in rows.iter_mut().filter(|row| row.plan.block == 3 && row.plan.order == 0) {
         row.outcome = Outcome::Invalid { reason: "late packets".to_owned() };
     }
     // A block is lost to the pairs of the contender that was invalid, and to no other.
-    let result = analyse(&header(quick()), &rows);
+    let result = analyse(&header(whole()), &rows);
     for pair in result.verdicts.iter().flat_map(|verdicts| &verdicts.pairs) {
         assert_ne!(pair.comparison.verdict, Verdict::Undecided, "{pair:?}");
     }
@@ -203,7 +211,8 @@ fn a_verdict_that_hangs_on_inferred_dependencies_is_withdrawn() {
         "kind = \"page\"\nimages = 50\nbytes = \"5kB\"",
         "kind = \"har\"\nfile = \"my.har\"",
     );
-    let experiment: Experiment = toml.parse().unwrap();
+    let mut experiment: Experiment = toml.parse().unwrap();
+    experiment.contenders = quick().contenders;
     let agreeing = analyse(&header(experiment.clone()), &measured(&experiment, load_ms));
     assert_eq!(agreeing.family.comparisons, 9);
     assert_eq!(agreeing.verdicts.len(), 3);
@@ -413,6 +422,7 @@ fn an_a_a_experiment_tells_how_many_are_too_many() {
 #[test]
 fn what_a_run_covered_is_not_said_to_be_uncovered() {
     let mut experiment = quick();
+    experiment.not_covered.insert(1, "h3".to_owned());
     let mut rows = measured(&experiment, load_ms);
     let not_covered = |experiment: &Experiment, rows: &[TrialRecord]| {
         analyse(&header(experiment.clone()), rows).not_covered

@@ -49,7 +49,7 @@ fn outcomes(comparison: &RunComparison, contender: &str) -> Vec<GateOutcome> {
 #[test]
 fn a_run_against_one_like_it_is_a_tie_and_passes() {
     let comparison = compared(&rows(2, |_| 1.0), &["load_ms<1.02", "connections<1.01"]);
-    assert_eq!(comparison.changes.len(), 18, "nine cells, two metrics");
+    assert_eq!(comparison.changes.len(), 24, "twelve cells, two metrics");
     assert!(comparison.changes.iter().all(|change| change.change == Change::Tie));
     assert_eq!(comparison.outcome(), GateOutcome::Passed);
     assert!(comparison.differences.is_empty(), "{:?}", comparison.differences);

@@ -58,6 +58,15 @@ impl Contender {
         }
     }
 
+    /// It as one of `contenders`: beside HTTP/3, TCP is paced as QUIC is.
+    pub fn among(&self, contenders: &[Self]) -> Self {
+        let mut own = self.clone();
+        let has_http3 = contenders.iter().any(|other| other.transport == Transport::H3);
+        let is_equal = own.settings.terms == Terms::Equal && own.transport != Transport::H3;
+        own.settings.pacing |= has_http3 && is_equal;
+        own
+    }
+
     /// It, answered by `service`: a port that is said to be clear or to speak TLS decides whether there is TLS.
     pub(super) fn at(self, service: &RunningService) -> Self {
         let tls = match (service.port_kind(), self.tls) {
@@ -80,7 +89,7 @@ pub enum Transport {
     /// HTTP/2 (RFC 9113), by prior knowledge where there is no TLS.
     #[serde(rename = "h2")]
     H2,
-    /// HTTP/3 (RFC 9114), over QUIC: between other people's clients and servers.
+    /// HTTP/3 (RFC 9114), over QUIC.
     #[serde(rename = "h3")]
     H3,
     /// SPDY/3.1, by prior knowledge where there is no TLS.
@@ -123,7 +132,7 @@ impl Transport {
                 protocol: Protocol::Http3,
                 tls: Tls::V1_3,
                 connections: 1,
-                ways: "over QUIC; between other people's clients and servers that speak it",
+                ways: "over QUIC, which has TLS 1.3 within it; one connection an origin",
             },
             Self::Spdy => Defaults {
                 protocol: Protocol::Spdy31,
@@ -218,25 +227,45 @@ pub struct Settings {
     /// Whether TLS sessions are taken up again by a later connection (tickets).
     #[serde(default = "yes")]
     pub resumption: bool,
+    /// What is left of an earlier visit when the work begins.
+    #[serde(default, skip_serializing_if = "Temperature::is_default")]
+    pub temperature: Temperature,
     /// Whether the client knows beforehand what the server speaks.
     #[serde(default)]
     pub negotiation: Negotiation,
     /// Connections to one origin at most.
     pub connections: u32,
-    /// The client's HTTP/2 or SPDY receive window for a stream, in bytes.
+    /// The client's HTTP/2, HTTP/3 or SPDY receive window for a stream, in bytes.
     #[serde(with = "size")]
     #[schemars(with = "u64")]
     pub stream_window: ByteSize,
-    /// The client's HTTP/2 or SPDY receive window for the connection, in bytes.
+    /// The client's HTTP/2, HTTP/3 or SPDY receive window for the connection, in bytes.
     #[serde(with = "size")]
     #[schemars(with = "u64")]
     pub connection_window: ByteSize,
-    /// TCP congestion control of both sides, by the kernel's name.
+    /// TCP's or QUIC's congestion control of both sides, by the kernel's name.
     pub congestion_control: CongestionControl,
-    /// TCP initial congestion window of both sides, in segments.
+    /// TCP's or QUIC's initial congestion window of both sides, in packets.
     pub initial_window: u32,
     /// Largest IP packet, in bytes.
     pub mtu: u32,
+    /// Whether TCP and QUIC send on the same terms.
+    #[serde(default, skip_serializing_if = "Terms::is_equal")]
+    pub terms: Terms,
+    /// TCP: whether wirelap's own ends spread a congestion window over the round trip, as QUIC does. In an experiment with
+    /// h3 they do, unless `terms` says otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub pacing: bool,
+    /// QUIC of wirelap's own ends: whether packets larger than the first ones are tried (RFC 8899).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub mtu_discovery: bool,
+    /// QUIC of wirelap's own ends: whether one system call sends several datagrams (UDP GSO).
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub gso: bool,
+    /// QUIC of wirelap's own ends: the peer is asked to acknowledge when more than so many packets came
+    /// (draft-ietf-quic-ack-frequency). Absent: RFC 9000's every other packet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack_threshold: Option<u32>,
     /// Whether a congestion window that nothing went through for a retransmission time-out starts anew (RFC 5681 §4.1).
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub slow_start_after_idle: bool,
@@ -267,6 +296,7 @@ impl Settings {
         Self {
             keep_alive: true,
             resumption: true,
+            temperature: Temperature::Cold,
             negotiation: Negotiation::Known,
             connections: transport.usual_connections(),
             stream_window: CHROMIUM_STREAM_WINDOW,
@@ -274,6 +304,11 @@ impl Settings {
             congestion_control: CongestionControl::Cubic,
             initial_window: RFC_6928_INITIAL_WINDOW,
             mtu: ETHERNET_MTU,
+            terms: Terms::Equal,
+            pacing: false,
+            mtu_discovery: false,
+            gso: true,
+            ack_threshold: None,
             slow_start_after_idle: true,
             fast_open: false,
             priorities: Priorities::Auto,
@@ -285,6 +320,60 @@ impl Settings {
             server: Side::default(),
             server_time: Duration::ZERO,
         }
+    }
+}
+
+/// What TCP and QUIC of one experiment have in common, so that protocol and tuning come apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Terms {
+    /// Packets of one size, one initial window, one congestion control, and pacing at one rate.
+    #[default]
+    Equal,
+    /// What each has by itself: Linux does not pace TCP, and quinn-proto begins with datagrams of 1,200 bytes and tries
+    /// larger ones.
+    AsShipped,
+}
+
+impl Terms {
+    fn is_equal(&self) -> bool {
+        *self == Self::Equal
+    }
+}
+
+/// What is left of an earlier visit when the work begins. Each trial makes that visit itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Temperature {
+    /// Nothing: the first handshake with each host is a full one.
+    #[default]
+    Cold,
+    /// TLS sessions: every handshake resumes one.
+    Resumed,
+    /// The same, and the first requests go within the handshake (0-RTT).
+    Early,
+    /// The connections themselves: they stand open.
+    Open,
+}
+
+impl Temperature {
+    /// The name in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Cold => "cold",
+            Self::Resumed => "resumed",
+            Self::Early => "early",
+            Self::Open => "open",
+        }
+    }
+
+    /// Whether sessions of an earlier visit are resumed.
+    pub fn resumes(self) -> bool {
+        matches!(self, Self::Resumed | Self::Early)
+    }
+
+    fn is_default(&self) -> bool {
+        *self == Self::default()
     }
 }
 

@@ -1,6 +1,6 @@
 //! The TOML form of an experiment. Every field that can be wrong keeps its position; what is right, `read` knows.
 
-use super::contender::{CongestionControl, Negotiation, Priorities, Transport};
+use super::contender::{CongestionControl, Negotiation, Priorities, Temperature, Terms, Transport};
 use super::download::Processes;
 use super::fast::Fast;
 use super::one_or_table::{RequestsField, RequestsSchema, ServerField};
@@ -127,6 +127,10 @@ pub(super) struct SettingsFile {
     /// Whether TLS sessions are taken up again by a later connection (default true).
     #[schemars(with = "Option<bool>")]
     pub(super) resumption: Option<Spanned<bool>>,
+    /// What is left of an earlier visit when the work begins: "cold" (default), "resumed", "early" (0-RTT) or "open";
+    /// wirelap's own client alone.
+    #[schemars(with = "Option<Temperature>")]
+    pub(super) temperature: Option<Spanned<Temperature>>,
     /// Whether the client knows beforehand what the server speaks (default "known").
     #[schemars(with = "Option<Negotiation>")]
     pub(super) negotiation: Option<Spanned<Negotiation>>,
@@ -147,6 +151,20 @@ pub(super) struct SettingsFile {
     /// Largest IP packet in bytes (default 1500).
     #[schemars(with = "Option<u32>", range(min = 576, max = 9000))]
     pub(super) mtu: Option<Spanned<u32>>,
+    /// Whether TCP and QUIC send on the same terms, "equal" (default), or "as-shipped".
+    pub(super) terms: Option<Terms>,
+    /// TCP: whether wirelap's own ends spread a congestion window over the round trip (default: where the experiment has h3).
+    #[schemars(with = "Option<bool>")]
+    pub(super) pacing: Option<Spanned<bool>>,
+    /// h3: whether packets larger than the first ones are tried (default false; true where `terms` is "as-shipped").
+    #[schemars(with = "Option<bool>")]
+    pub(super) mtu_discovery: Option<Spanned<bool>>,
+    /// h3: whether one system call sends several datagrams (default true).
+    #[schemars(with = "Option<bool>")]
+    pub(super) gso: Option<Spanned<bool>>,
+    /// h3: the peer is asked to acknowledge when more than so many packets came (default: every other packet).
+    #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
+    pub(super) ack_threshold: Option<Spanned<u32>>,
     /// Whether TCP starts anew, from the initial window, after an idle time of a retransmission time-out (default true).
     pub(super) slow_start_after_idle: Option<bool>,
     /// TCP Fast Open: the client's first bytes go with its SYN (default false). Each trial fetches the cookie before it

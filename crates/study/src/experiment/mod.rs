@@ -25,7 +25,8 @@ mod workload;
 
 pub use calls::{CallsWorkload, OwnRequests, Pattern, RequestSource, ServerTime};
 pub use contender::{
-    ClientSubject, CongestionControl, Contender, Negotiation, Priorities, Settings, Tls, Transport,
+    ClientSubject, CongestionControl, Contender, Negotiation, Priorities, Settings, Temperature,
+    Terms, Tls, Transport,
 };
 pub use download::{DownloadWorkload, Processes};
 pub use echo::{EchoPattern, EchoWorkload};
@@ -252,6 +253,7 @@ pub fn builtin() -> &'static [Builtin] {
             toml: include_str!("../../../../experiments/jvm-downloads.toml"),
         },
         Builtin { name: "stream", toml: include_str!("../../../../experiments/stream.toml") },
+        Builtin { name: "lossy", toml: include_str!("../../../../experiments/lossy.toml") },
         Builtin { name: "aa", toml: include_str!("../../../../experiments/aa.toml") },
     ]
 }

@@ -404,7 +404,7 @@ mod tests {
         let contenders = Overrides { contenders: names(&["h1tls"]), ..Overrides::default() };
         assert_eq!(
             said(contenders),
-            "no contender is called `h1tls`, expected one of `h1`, `h1-tls`, `h2`, `h2-clear`, `spdy`, `spdy-clear`, \
+            "no contender is called `h1tls`, expected one of `h1`, `h1-tls`, `h2`, `h3`, `h2-clear`, `spdy`, `spdy-clear`, \
              `spdy-3`, `ws`, `wss`; did you mean `h1-tls`?"
         );
         let left_out = Overrides { contenders: names(&["h1", "h2"]), ..Overrides::default() };

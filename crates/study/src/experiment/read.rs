@@ -7,7 +7,7 @@ mod stream;
 mod workloads;
 
 use super::contender::{
-    ClientSubject, Contender, Negotiation, Priorities, Settings, Tls, Transport,
+    ClientSubject, Contender, Negotiation, Priorities, Settings, Temperature, Terms, Tls, Transport,
 };
 use super::fast::Fast;
 use super::file::{
@@ -132,13 +132,14 @@ impl Reader<'_> {
     pub(super) fn contender(&self, file: ContenderFile) -> Result<Contender, ExperimentError> {
         let transport = *file.transport.get_ref();
         let usual = Settings::usual(transport);
-        let given = file.settings;
         let tls = match file.tls {
             TlsFile::Auto => transport.usual_tls(),
             TlsFile::None => Tls::None,
             TlsFile::V1_2 => Tls::V1_2,
             TlsFile::V1_3 => Tls::V1_3,
         };
+        let temperature = self.temperature(&file, tls)?;
+        let given = file.settings;
         if tls == Tls::None {
             self.nothing_of_tls(&given)?;
         }
@@ -148,10 +149,13 @@ impl Reader<'_> {
                 "`h3` is over QUIC, which has TLS 1.3 within it: leave `tls` away, or say \"1.3\"";
             return Err(self.fault(file.transport.span(), words));
         }
+        self.packets(transport, &given)?;
+        let terms = given.terms.unwrap_or_default();
         let (client, server) = self.sides(transport, &given)?;
         let settings = Settings {
             keep_alive: given.keep_alive.map_or(usual.keep_alive, Spanned::into_inner),
             resumption: given.resumption.map_or(usual.resumption, Spanned::into_inner),
+            temperature,
             negotiation: given.negotiation.map_or(usual.negotiation, Spanned::into_inner),
             connections: self
                 .count("connections", &given.connections, MOST_CONNECTIONS)?
@@ -165,6 +169,14 @@ impl Reader<'_> {
                 .count("initial_window", &given.initial_window, MOST_SEGMENTS)?
                 .unwrap_or(usual.initial_window),
             mtu: given.mtu.map_or(Ok(usual.mtu), |field| self.mtu(&field))?,
+            terms,
+            pacing: given.pacing.is_some_and(Spanned::into_inner),
+            mtu_discovery: given.mtu_discovery.map_or(
+                transport == Transport::H3 && terms == Terms::AsShipped,
+                Spanned::into_inner,
+            ),
+            gso: given.gso.map_or(usual.gso, Spanned::into_inner),
+            ack_threshold: self.count("ack_threshold", &given.ack_threshold, MOST_ACK_THRESHOLD)?,
             slow_start_after_idle: given
                 .slow_start_after_idle
                 .unwrap_or(usual.slow_start_after_idle),
@@ -187,6 +199,59 @@ impl Reader<'_> {
             server: server.unwrap_or_default(),
             settings,
         })
+    }
+
+    /// What one of TCP and QUIC has alone, and what QUIC cannot be without.
+    fn packets(&self, transport: Transport, given: &SettingsFile) -> Result<(), ExperimentError> {
+        let is_quic = transport == Transport::H3;
+        let of_quic = [
+            ("mtu_discovery", given.mtu_discovery.as_ref().map(Spanned::span)),
+            ("gso", given.gso.as_ref().map(Spanned::span)),
+            ("ack_threshold", given.ack_threshold.as_ref().map(Spanned::span)),
+        ];
+        for (name, span) in of_quic {
+            if let Some(span) = span.filter(|_| !is_quic) {
+                return Err(
+                    self.fault(span, format!("`{name}` is QUIC's, and `{transport}` is over TCP"))
+                );
+            }
+        }
+        if let Some(field) = given.pacing.as_ref().filter(|_| is_quic) {
+            return Err(self.fault(field.span(), "`pacing` is TCP's: QUIC is always paced"));
+        }
+        match &given.mtu {
+            Some(field) if is_quic && *field.get_ref() < LEAST_QUIC_MTU => {
+                let words = format!("QUIC needs packets of {LEAST_QUIC_MTU} bytes (RFC 9000 §14)");
+                Err(self.fault(field.span(), words))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Only wirelap's own client can be told what it remembers, and a server must agree to early data.
+    fn temperature(&self, file: &ContenderFile, tls: Tls) -> Result<Temperature, ExperimentError> {
+        let given = &file.settings;
+        let Some(field) = &given.temperature else { return Ok(Temperature::Cold) };
+        let asked = *field.get_ref();
+        let resumes_nothing = given.resumption.as_ref().is_some_and(|own| !*own.get_ref());
+        let negotiates =
+            given.negotiation.as_ref().is_some_and(|own| *own.get_ref() == Negotiation::Alpn);
+        let fault = match asked {
+            Temperature::Cold => return Ok(asked),
+            _ if file.client.is_some() => "a `temperature` needs wirelap's own client",
+            _ if *file.transport.get_ref() == Transport::WebSocket => {
+                "a `temperature` is for HTTP: a WebSocket is opened by its first message"
+            }
+            Temperature::Open => return Ok(asked),
+            _ if tls == Tls::None => "sessions are TLS's, and this contender has none",
+            _ if resumes_nothing => "`resumption` is false, and this `temperature` needs sessions",
+            Temperature::Resumed => return Ok(asked),
+            _ if tls != Tls::V1_3 => "early data needs TLS 1.3",
+            _ if is_foreign(&file.server) => "early data needs wirelap's own server",
+            _ if negotiates => "early data needs `negotiation = \"known\"`: it is sent before ALPN",
+            Temperature::Early => return Ok(asked),
+        };
+        Err(self.fault(field.span(), fault))
     }
 
     /// Other people's programs ask for it in ways of their own, or not at all.
@@ -467,5 +532,8 @@ const LONGEST_SERVER_TIME: Duration = Duration::from_secs(60);
 const MOST_CONNECTIONS: u32 = 1_000;
 const MOST_CLIENT_WARMUPS: u32 = 1_000;
 const MOST_SEGMENTS: u32 = 1_000;
+const MOST_ACK_THRESHOLD: u32 = 1_000;
+/// RFC 9000 §14.1: datagrams of 1,200 bytes, and the headers of IPv4 and UDP.
+const LEAST_QUIC_MTU: u32 = 1_228;
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);

@@ -39,12 +39,42 @@ fn every_builtin_experiment_reads_and_bears_its_name() {
 fn quick_is_the_experiment_of_the_readme() {
     let quick: Experiment = builtin()[0].toml.parse().unwrap();
     let names: Vec<_> = quick.contenders.iter().map(|c| c.name.as_str()).collect();
-    assert_eq!(names, ["h1", "h1-tls", "h2"]);
+    assert_eq!(names, ["h1", "h1-tls", "h2", "h3"]);
     let links: Vec<_> = quick.links.iter().map(|l| l.name.as_str()).collect();
     assert_eq!(links, ["lan", "wifi", "3g"]);
     assert_eq!(quick.baseline, "h1-tls");
     assert_eq!(quick.workloads[0].name, "page-50x5kB");
     assert!(quick.links.iter().all(|link| link.trials >= 6));
+}
+
+#[test]
+fn tcp_is_paced_beside_http3_unless_it_is_to_be_as_shipped() {
+    let quick: Experiment = builtin()[0].toml.parse().unwrap();
+    let paced = |contenders: &[Contender], name: &str| {
+        let own = contenders.iter().find(|contender| contender.name == name).unwrap();
+        own.among(contenders).settings.pacing
+    };
+    assert!(paced(&quick.contenders, "h2") && paced(&quick.contenders, "h1"));
+    assert!(!paced(&quick.contenders, "h3"), "QUIC paces by itself");
+    assert!(!paced(&quick.contenders[..3], "h2"), "nothing to be equal to");
+    let mut as_shipped = quick.contenders;
+    as_shipped[2].settings.terms = Terms::AsShipped;
+    assert!(!paced(&as_shipped, "h2") && paced(&as_shipped, "h1"));
+}
+
+#[test]
+fn what_only_one_of_tcp_and_quic_has_is_refused_for_the_other() {
+    let settings = |transport: &str, settings: &str| {
+        let contender = format!("\"{transport}\"\nsettings = {{ {settings} }}");
+        fault("\"http/1.1\"", &contender).message
+    };
+    for setting in ["mtu_discovery = true", "gso = false", "ack_threshold = 4"] {
+        assert!(settings("h2", setting).contains("is QUIC's"), "{setting}");
+    }
+    assert!(settings("h3", "pacing = true").contains("QUIC is always paced"));
+    assert!(settings("h3", "mtu = 1200").contains("packets of 1228 bytes"));
+    let h3 = SMALL.replace("\"http/1.1\"", "\"h3\"\nsettings = { terms = \"as-shipped\" }");
+    assert!(h3.parse::<Experiment>().unwrap().contenders[0].settings.mtu_discovery);
 }
 
 #[test]
@@ -331,4 +361,42 @@ fn priorities_are_of_the_origin_and_of_transports_that_multiplex() {
     assert!(foreign.contains("needs wirelap's own origin"), "{foreign}");
     let unknown = refused(with("h2", "settings = { priorities = \"lifo\" }"));
     assert!(unknown.contains("round-robin"), "{unknown}");
+}
+
+#[test]
+fn a_temperature_is_read_where_a_contender_can_have_it() {
+    let read = |contender: &str| -> Result<Temperature, String> {
+        let toml = format!(
+            "name = \"t\"\ntitle = \"\"\nquestion = \"\"\nbaseline = \"c\"\n[[workloads]]\nkind = \"page\"\n\
+             images = 1\nbytes = 10\n[[contenders]]\nname = \"c\"\n{contender}\n[[links]]\nname = \"lan\"\n"
+        );
+        let experiment: Result<Experiment, _> = toml.parse();
+        experiment
+            .map(|experiment| experiment.contenders[0].settings.temperature)
+            .map_err(|error| error.to_string())
+    };
+    let h2 = |more: &str| read(&format!("transport = \"h2\"\n{more}"));
+    assert_eq!(h2(""), Ok(Temperature::Cold));
+    for (name, temperature) in [
+        ("cold", Temperature::Cold),
+        ("resumed", Temperature::Resumed),
+        ("early", Temperature::Early),
+        ("open", Temperature::Open),
+    ] {
+        assert_eq!(h2(&format!("settings = {{ temperature = \"{name}\" }}")), Ok(temperature));
+        assert_eq!(temperature.name(), name);
+    }
+    for (contender, words) in [
+        ("tls = \"none\"\nsettings = { temperature = \"resumed\" }", "sessions are TLS's"),
+        ("tls = \"1.2\"\nsettings = { temperature = \"early\" }", "TLS 1.3"),
+        ("settings = { temperature = \"early\", resumption = false }", "`resumption` is false"),
+        ("settings = { temperature = \"early\", negotiation = \"alpn\" }", "known"),
+        ("client = \"curl\"\nsettings = { temperature = \"open\" }", "own client"),
+        ("server = \"nginx\"\nsettings = { temperature = \"early\" }", "own server"),
+    ] {
+        let refused = h2(contender).unwrap_err();
+        assert!(refused.contains(words), "{contender}: {refused}");
+    }
+    let clear = "tls = \"none\"\nsettings = { temperature = \"open\" }";
+    assert_eq!(h2(clear), Ok(Temperature::Open));
 }

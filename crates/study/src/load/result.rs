@@ -191,6 +191,9 @@ pub struct ConnectsResult {
     pub tcp: Option<TimesSummary>,
     /// TLS's handshake, after TCP's.
     pub tls: Option<TimesSummary>,
+    /// QUIC's handshake, which TLS's is a part of.
+    #[serde(default)]
+    pub quic: Option<TimesSummary>,
 }
 
 /// What the client itself used.

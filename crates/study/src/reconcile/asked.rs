@@ -1,15 +1,17 @@
-//! Whether wirelap's own client did what its contender says: protocol, TLS version and resumed sessions, by the
+//! Whether wirelap's own client did what its contender says: protocol, TLS version, temperature and resumed sessions, by the
 //! client's report and by the server's. TLS 1.3 encrypts all three, so only the two ends can know (RFC 8446 §4.3.1:
 //! ALPN is in EncryptedExtensions).
 
 use super::evidence::{ServerConnection, ServerLog};
-use crate::experiment::{Contender, Transport};
+use crate::experiment::{Contender, Temperature, Transport};
 use crate::outcome::Outcome;
-use trace::{ConnectionRecord, TlsVersion};
+use trace::{ConnectionRecord, EarlyData, TlsVersion};
+use unit::Instant;
 
-/// How the connections differ from what the contender asks for; None where they do not.
+/// How the connections differ from what the contender asks for; None where they do not. The work began at `began`.
 pub fn departure(
     contender: &Contender,
+    began: Instant,
     connections: &[ConnectionRecord],
     server: Option<&ServerLog>,
 ) -> Option<Outcome> {
@@ -23,6 +25,7 @@ pub fn departure(
         .collect();
     let reason = another_protocol(contender, &own, &seen)
         .or_else(|| another_version(contender, &own, &seen))
+        .or_else(|| another_temperature(contender, began, &own))
         .or_else(|| other_sessions(contender, &own, server.map(|_| &seen[..])))?;
     Some(Outcome::Invalid { reason })
 }
@@ -60,6 +63,46 @@ fn another_version(
     Some(format!("{} was asked for, but {} was spoken", name(asked.as_ref()), name(other)))
 }
 
+fn another_temperature(
+    contender: &Contender,
+    began: Instant,
+    own: &[&ConnectionRecord],
+) -> Option<String> {
+    let asked = contender.settings.temperature;
+    let other = own.iter().find(|connection| temperature(connection, began) != asked);
+    let departs = match asked {
+        // Later connections to a host may resume the session of the first one.
+        Temperature::Cold => own.iter().any(|connection| {
+            let found = temperature(connection, began);
+            matches!(found, Temperature::Early | Temperature::Open)
+        }),
+        _ => other.is_some(),
+    };
+    let other = other.filter(|_| departs)?;
+    let found = match (asked, temperature(other, began)) {
+        (Temperature::Early, Temperature::Resumed) if was_rejected(other) => {
+            "had its early data rejected".to_owned()
+        }
+        (_, Temperature::Cold) => "made a full handshake".to_owned(),
+        (_, found) => format!("was {}", found.name()),
+    };
+    Some(format!("`{}` was asked for, but connection {} {found}", asked.name(), other.id))
+}
+
+/// What a connection found of an earlier visit.
+fn temperature(connection: &ConnectionRecord, began: Instant) -> Temperature {
+    match &connection.tls {
+        _ if connection.opened < began => Temperature::Open,
+        Some(tls) if tls.early_data == EarlyData::Accepted => Temperature::Early,
+        Some(tls) if tls.resumed => Temperature::Resumed,
+        _ => Temperature::Cold,
+    }
+}
+
+fn was_rejected(connection: &ConnectionRecord) -> bool {
+    connection.tls.as_ref().is_some_and(|tls| tls.early_data == EarlyData::Rejected)
+}
+
 fn other_sessions(
     contender: &Contender,
     own: &[&ConnectionRecord],
@@ -75,7 +118,12 @@ fn other_sessions(
     }
     let logged: Vec<_> = seen?.iter().filter_map(|c| c.tls.as_ref()).collect();
     let seen = logged.iter().filter(|tls| tls.resumed).count();
-    (!logged.is_empty() && seen != resumed)
+    // The server's log has the visit before the work, too.
+    let differs = match contender.settings.temperature {
+        Temperature::Cold => seen != resumed,
+        _ => seen < resumed,
+    };
+    (!logged.is_empty() && differs)
         .then(|| format!("the client resumed {resumed} sessions, but the server saw {seen}"))
 }
 
@@ -84,11 +132,11 @@ mod tests {
     use super::*;
     use crate::experiment::KnownContender;
     use trace::{SpokenProtocol, TlsRecord};
-    use unit::Instant;
 
     fn tls(version: &str, resumed: bool) -> Option<TlsRecord> {
         let (cipher, alpn) = (String::new(), String::new());
-        Some(TlsRecord { version: TlsVersion::from_name(version), cipher, alpn, resumed })
+        let (version, early_data) = (TlsVersion::from_name(version), EarlyData::None);
+        Some(TlsRecord { version, cipher, alpn, resumed, early_data })
     }
 
     fn own(protocol: &str, tls: Option<TlsRecord>) -> ConnectionRecord {
@@ -115,7 +163,7 @@ mod tests {
 
     /// Why a trial of h2 over TLS 1.3 does not count.
     fn reason(client: ConnectionRecord, server: Option<ServerLog>) -> Option<String> {
-        let outcome = departure(&known("h2"), &[client], server.as_ref())?;
+        let outcome = departure(&known("h2"), Instant::ZERO, &[client], server.as_ref())?;
         assert!(matches!(outcome, Outcome::Invalid { .. }));
         outcome.reason().map(str::to_owned)
     }
@@ -126,7 +174,7 @@ mod tests {
         assert_eq!(reason(spoken.clone(), None), None);
         assert_eq!(reason(spoken.clone(), Some(log("h2", tls("TLSv1.3", false)))), None);
         assert_eq!(reason(spoken, Some(log("h2", None))), None, "a server that tells no version");
-        assert_eq!(departure(&known("h2-clear"), &[own("h2", None)], None), None);
+        assert_eq!(departure(&known("h2-clear"), Instant::ZERO, &[own("h2", None)], None), None);
     }
 
     #[test]
@@ -149,7 +197,8 @@ mod tests {
         assert_eq!(found, "TLSv1.3 was asked for, but no TLS was spoken");
         let server = log("h2", tls("TLSv1.2", false));
         assert!(reason(own("h2", tls("TLSv1.3", false)), Some(server)).is_some());
-        let clear = departure(&known("h2-clear"), &[own("h2", tls("TLSv1.3", false))], None);
+        let clear =
+            departure(&known("h2-clear"), Instant::ZERO, &[own("h2", tls("TLSv1.3", false))], None);
         assert!(clear.is_some());
     }
 
@@ -162,6 +211,45 @@ mod tests {
         assert!(reason(own("h2", fresh), Some(log("h2", again.clone()))).is_some());
         let mut contender = known("h2");
         contender.settings.resumption = false;
-        assert!(departure(&contender, &[own("h2", again)], None).is_some());
+        assert!(departure(&contender, Instant::ZERO, &[own("h2", again)], None).is_some());
+    }
+
+    #[test]
+    fn a_connection_of_another_temperature_than_asked_for_makes_the_trial_invalid() {
+        let warm = |resumed: bool, early_data: EarlyData| {
+            let record = tls("TLSv1.3", resumed).map(|tls| TlsRecord { early_data, ..tls });
+            own("h2", record)
+        };
+        let found = |temperature: Temperature, connection: ConnectionRecord, began: Instant| {
+            let mut contender = known("h2");
+            contender.settings.temperature = temperature;
+            match departure(&contender, began, &[connection], None) {
+                Some(Outcome::Invalid { reason }) => reason,
+                other => format!("{other:?}"),
+            }
+        };
+        let (none, accepted) = (EarlyData::None, EarlyData::Accepted);
+        let before = Instant::ZERO;
+        for (asked, connection) in [
+            (Temperature::Cold, warm(false, none)),
+            (Temperature::Cold, warm(true, none)),
+            (Temperature::Resumed, warm(true, none)),
+            (Temperature::Early, warm(true, accepted)),
+        ] {
+            assert_eq!(found(asked, connection, before), "None", "{asked:?}");
+        }
+        let after = Instant::from_nanos(1);
+        assert_eq!(found(Temperature::Open, warm(false, none), after), "None");
+        for (asked, connection, words) in [
+            (Temperature::Cold, warm(true, accepted), "was early"),
+            (Temperature::Resumed, warm(false, none), "made a full handshake"),
+            (Temperature::Resumed, warm(true, accepted), "was early"),
+            (Temperature::Early, warm(true, none), "was resumed"),
+            (Temperature::Early, warm(true, EarlyData::Rejected), "early data rejected"),
+            (Temperature::Open, warm(false, none), "made a full handshake"),
+        ] {
+            let reason = found(asked, connection, before);
+            assert!(reason.contains(words), "{asked:?}: {reason}");
+        }
     }
 }

@@ -8,6 +8,7 @@
 //! - It came later than that, and the sender's last segment was a full one. A sender that runs out of bytes ends with
 //!   a partial segment, so the window was full until the acknowledgement came. The rest of the wait is the server's
 //!   own time.
+//! - It came soon after a full segment: a paced sender spreads its window over the round trip.
 //! - Otherwise: the server's own time.
 //!
 //! QUIC shows neither sequence numbers nor acknowledgements. Any packet from the client may be an acknowledgement, and
@@ -26,8 +27,15 @@ use unit::{ByteSize, Instant};
 /// the packet some milliseconds late.
 const AT_ONCE: Duration = Duration::from_millis(5);
 
+/// Bytes that a full datagram of QUIC may lack.
+const SPARE_IN_DATAGRAM: u32 = 64;
+
 /// No path's full segment is smaller (RFC 9293 §3.7.1).
 pub(super) const LEAST_FULL: u32 = 536;
+
+/// A paced sender spreads a window of ten packets or more over the round trip (RFC 9002 §7.7): two full packets of it are
+/// not further apart than this share.
+const PACED: u32 = 8;
 
 /// The cause of a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -162,6 +170,9 @@ impl Sender {
             return (Cause::Window, Some(if is_bare { packet.at } else { at }));
         }
         match self.sent {
+            Some((sent, true)) if packet.at.since(sent) <= rtt / PACED => {
+                (Cause::Window, Some(packet.at))
+            }
             Some((sent, true)) if sent <= at && is_bare => (Cause::Window, Some(at)),
             _ => (Cause::Server, None),
         }
@@ -169,7 +180,9 @@ impl Sender {
 
     fn sends(&mut self, packet: &PacketRecord, full: u32) {
         let delivered = matches!(packet.fate, Fate::Delivered { .. });
-        self.sent = Some((packet.at, payload(packet) >= full));
+        // Frames of QUIC do not fill a datagram to the last byte.
+        let spare = if packet.tcp.is_some() { 0 } else { SPARE_IN_DATAGRAM };
+        self.sent = Some((packet.at, payload(packet) + spare >= full));
         let Some(TcpMark { sequence, payload, .. }) = packet.tcp else {
             self.dropped = if delivered { self.dropped } else { Some(packet.at) };
             return;

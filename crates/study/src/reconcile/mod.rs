@@ -113,6 +113,10 @@ fn metrics(
     let Some(start) = fetches.iter().map(|fetch| fetch.phases.queued).min() else {
         return metrics;
     };
+    let stood = logs.connections.iter().filter(|c| c.opened < start).count();
+    if stood > 0 {
+        set(metric::OPEN_CONNECTIONS, stood as f64);
+    }
     let end = fetches.iter().map(finished).max().unwrap_or(start);
     set(metric::LOAD_MS, millis(end.since(start)));
     let document = fetches.iter().min_by_key(|fetch| (fetch.phases.queued, fetch.id));

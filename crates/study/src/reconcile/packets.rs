@@ -40,6 +40,12 @@ pub struct WaySummary {
     pub lost: u64,
     /// Packets dropped because the queue was full.
     pub queue_full: u64,
+    /// Packets that the queue's active management dropped.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub aqm_dropped: u64,
+    /// Packets dropped by a policer, by a limit on UDP, or for want of a mapping in the NAT.
+    #[serde(default, skip_serializing_if = "is_none")]
+    pub refused: u64,
 }
 
 /// Sums up `packets`.
@@ -109,6 +115,8 @@ fn way(packets: &[PacketRecord], direction: Direction) -> WaySummary {
             Fate::Delivered { .. } => {}
             Fate::Lost => sum.lost += 1,
             Fate::QueueFull => sum.queue_full += 1,
+            Fate::AqmDropped => sum.aqm_dropped += 1,
+            Fate::Policed | Fate::Blocked => sum.refused += 1,
         }
         let is_delivered = matches!(packet.fate, Fate::Delivered { .. });
         if is_delivered {

@@ -26,7 +26,7 @@ use std::time::Duration;
 /// The parts of a load time, in nanoseconds; they sum to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 pub struct Parts {
-    /// Round trips of TCP connects.
+    /// Round trips of TCP connects, and of QUIC handshakes, which have TLS within them.
     pub connect_ns: u64,
     /// Round trips of TLS handshakes, with both sides' computation.
     pub tls_ns: u64,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 use std::time::Duration;
-use trace::{ConnectionRecord, FetchRecord, Protocol, TlsVersion};
+use trace::{ConnectionRecord, EarlyData, FetchRecord, Protocol, TlsVersion};
 use unit::Instant;
 
 /// A stretch of the critical path.
@@ -185,8 +185,13 @@ fn ended<'o, 'f>(
     others.iter().filter(move |other| from < finished(other) && finished(other) <= to)
 }
 
-/// When the connection could take requests.
+/// When the connection could take requests. With early data that is before TLS's handshake, and over QUIC at once.
 pub(super) fn ready(connection: &ConnectionRecord) -> Instant {
+    let is_early = connection.tls.as_ref().is_some_and(|tls| tls.early_data == EarlyData::Accepted);
+    if is_early {
+        let over_tcp = connection.connected.filter(|at| Some(*at) != connection.secured);
+        return over_tcp.unwrap_or(connection.opened);
+    }
     connection.secured.or(connection.connected).unwrap_or(connection.opened)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::metric;
 use std::collections::BTreeMap;
-use trace::{ConnectionRecord, HeaderBytes};
+use trace::{ConnectionRecord, EarlyData, HeaderBytes};
 
 /// Adds the metrics of `connections` to `metrics`.
 pub(super) fn put(connections: &[ConnectionRecord], metrics: &mut BTreeMap<String, f64>) {
@@ -17,6 +17,18 @@ pub(super) fn put(connections: &[ConnectionRecord], metrics: &mut BTreeMap<Strin
     }
     let mut set = |name: &str, value: f64| metrics.insert(name.to_owned(), value);
     set(metric::RESUMED, connections.iter().filter(resumed).count() as f64);
+    // Only where there is something to tell: most races have neither.
+    for (name, outcome) in [
+        (metric::EARLY_ACCEPTED, EarlyData::Accepted),
+        (metric::EARLY_REJECTED, EarlyData::Rejected),
+    ] {
+        let is_it =
+            |c: &&ConnectionRecord| c.tls.as_ref().is_some_and(|tls| tls.early_data == outcome);
+        let count = connections.iter().filter(is_it).count();
+        if count > 0 {
+            set(name, count as f64);
+        }
+    }
     set(metric::PUSHED, pushed as f64);
     if open > 0 {
         set(metric::STREAMS_PER_CONNECTION, streams as f64 / open as f64);

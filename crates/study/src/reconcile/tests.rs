@@ -45,6 +45,7 @@ fn connection(id: u32, protocol: &str, times: [f64; 3]) -> ConnectionRecord {
             cipher: String::new(),
             alpn: protocol.to_owned(),
             resumed: false,
+            early_data: trace::EarlyData::None,
         }),
         connected: Some(at(times[1])),
         secured: Some(at(times[2])),

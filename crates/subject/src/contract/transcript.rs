@@ -180,7 +180,7 @@ impl TranscriptReader {
 
 /// Without control characters, which could move a terminal's cursor.
 pub(crate) fn printable(text: &str) -> String {
-    text.chars().map(|c| if c.is_control() && c != '\n' { '\u{fffd}' } else { c }).collect()
+    text.chars().map(|c| if unit::is_unsafe(c) && c != '\n' { '\u{fffd}' } else { c }).collect()
 }
 
 fn quoted(said: &str) -> impl fmt::Display + use<> {

@@ -47,6 +47,9 @@ pub struct ServerDeclaration {
     ready_ms: u64,
     #[serde(default = "usual_stop")]
     stop_ms: u64,
+    /// What its build must have for a transport.
+    #[serde(default)]
+    pub(super) builds: Vec<Build>,
     /// Variables of its environment.
     #[serde(default)]
     pub(super) environment: BTreeMap<String, String>,
@@ -90,6 +93,22 @@ enum SignalFile {
     Int,
     Quit,
     Hup,
+}
+
+/// What a transport needs that not every build of the program has.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Build {
+    /// The transport.
+    pub(super) transport: Transport,
+    /// Program and arguments that describe the build.
+    pub(super) command: Vec<String>,
+    /// What they print where it has it.
+    pub(super) prints: String,
+    /// What to say where it has not.
+    pub(super) reason: String,
+    /// What to do then.
+    pub(super) remedy: String,
 }
 
 /// A file in the server's folder.

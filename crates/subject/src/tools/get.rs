@@ -66,6 +66,7 @@ fn command(job: &Job, folder: &Path, files: &[PathBuf]) -> Result<Command, ToolE
         (Transport::Http1, _) => command.arg("--http1.1"),
         (Transport::H2, Tls::None) => command.arg("--http2-prior-knowledge"),
         (Transport::H2, _) => command.arg("--http2"),
+        (Transport::H3, _) => command.arg("--http3"),
         (other, _) => return Err(ToolError::unable(format!("wirelap get does not speak {other}"))),
     };
     if let Some(trust) = &job.trust {

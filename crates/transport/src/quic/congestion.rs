@@ -46,6 +46,8 @@ impl ControllerFactory for Factory {
 
 /// How the window grows after slow start, and how far it shrinks.
 trait Growth: Send + Sync {
+    fn name(&self) -> &'static str;
+
     /// What remains of a window after a loss.
     fn remains(&self) -> f64;
 
@@ -140,6 +142,11 @@ impl LossBased {
     /// Bytes sent and neither acknowledged nor lost.
     pub(super) fn in_flight(&self) -> u64 {
         self.in_flight
+    }
+
+    /// Its name, as Linux calls the like of it.
+    pub(super) fn name(&self) -> &'static str {
+        self.growth.name()
     }
 
     /// RFC 9002 §7.2: two datagrams.

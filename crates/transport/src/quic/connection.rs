@@ -4,16 +4,19 @@
 //! ```text
 //! Securing ──> Ready ──> Closing ──> Closed
 //! ```
+//!
+//! Where early data goes (0-RTT) `Ready` comes before the handshake is over.
 
 use super::end::{closed_by, failed_by};
-use super::link::Link;
+use super::link::{Link, RememberedServer};
 use super::socket::QuicInput;
 use super::streams::{Pump, Streams};
+use crate::byte_stream::early_data;
 use crate::failure::Failure;
 use crate::role::{Handler, QuicRole};
 use crate::status::{Negotiated, Phase, Timings, Traffic};
 use endpoint::DatagramTransmit;
-use proto::{Connection as _, Event, MultiplexedConnection as _, TransportFacts};
+use proto::{Connection as _, EarlyData, Event, MultiplexedConnection as _, TransportFacts};
 use quinn_proto::{ConnectionError, Dir, Event as QuicEvent};
 use secure::QuicHandshake;
 use std::fmt;
@@ -27,6 +30,8 @@ pub struct QuicConnection<R: QuicRole> {
     streams: Streams,
     stage: Stage<R>,
     is_over: bool,
+    /// Whether the connection is ready and the handshake goes on.
+    is_early: bool,
     timings: Timings,
     /// When the last call was made.
     now: Instant,
@@ -39,7 +44,12 @@ pub struct QuicConnection<R: QuicRole> {
 
 enum Stage<R: QuicRole> {
     Securing,
-    Ready { protocol: R::Protocol, machine: Box<R::Multiplexed>, handshake: QuicHandshake },
+    Ready {
+        protocol: R::Protocol,
+        machine: Box<R::Multiplexed>,
+        /// None for a client whose handshake goes on.
+        handshake: Option<QuicHandshake>,
+    },
 }
 
 impl<R: QuicRole> QuicConnection<R> {
@@ -51,6 +61,7 @@ impl<R: QuicRole> QuicConnection<R> {
             streams: Streams::default(),
             stage: Stage::Securing,
             is_over: false,
+            is_early: false,
             timings: Timings { opened: now, connected: None, secured: None },
             now,
             timeout: None,
@@ -64,6 +75,18 @@ impl<R: QuicRole> QuicConnection<R> {
     /// The connection as its socket sees it: [`QuicSocket::settle`](crate::QuicSocket::settle) follows every call.
     pub fn link(&mut self) -> &mut Link {
         &mut self.link
+    }
+
+    /// The connection was just opened. Where early data may go or has come it is ready at once.
+    pub fn handle_opened(
+        &mut self,
+        now: Instant,
+        handler: &mut impl Handler<R>,
+    ) -> Result<(), Failure> {
+        if self.link.server.is_some() && self.link.has_early_data() && self.role.known().is_some() {
+            self.become_ready(now, handler)?;
+        }
+        self.take_events(now, handler)
     }
 
     /// A packet arrived.
@@ -89,19 +112,14 @@ impl<R: QuicRole> QuicConnection<R> {
         }
         self.link.handle_timeout(now);
         self.may_transmit = true;
-        match &mut self.stage {
-            Stage::Securing => {
-                let limit = self.role.handshake_timeout();
-                if !self.is_over && limit.is_some_and(|limit| self.timings.opened + limit <= now) {
-                    self.close();
-                    return Err(Failure::TimedOut { phase: Phase::Securing });
-                }
-            }
-            Stage::Ready { machine, .. } => {
-                if machine.poll_timeout().is_some_and(|at| at <= now) {
-                    machine.handle_timeout(now);
-                }
-            }
+        if !self.is_over && self.handshake_due().is_some_and(|at| at <= now) {
+            self.close();
+            return Err(Failure::TimedOut { phase: Phase::Securing });
+        }
+        if let Stage::Ready { machine, .. } = &mut self.stage
+            && machine.poll_timeout().is_some_and(|at| at <= now)
+        {
+            machine.handle_timeout(now);
         }
         self.take_events(now, handler)
     }
@@ -132,6 +150,7 @@ impl<R: QuicRole> QuicConnection<R> {
         let Self { link, streams, stage, is_over, .. } = self;
         if let Stage::Ready { machine, .. } = stage
             && !*is_over
+            && !link.is_gathering(now)
         {
             let machine = &mut **machine;
             Pump { now, link, streams, machine }.feed(max_datagrams);
@@ -215,7 +234,9 @@ impl<R: QuicRole> QuicConnection<R> {
     pub fn negotiated(&self) -> Option<Negotiated<'_, R::Protocol>> {
         match &self.stage {
             Stage::Ready { protocol, handshake, .. } => {
-                Some(Negotiated { protocol: *protocol, tls: handshake.negotiated() })
+                let tls = handshake.as_ref().and_then(QuicHandshake::negotiated);
+                let early_data = early_data(self.is_early, tls);
+                Some(Negotiated { protocol: *protocol, tls, early_data })
             }
             Stage::Securing => None,
         }
@@ -250,7 +271,11 @@ impl<R: QuicRole> QuicConnection<R> {
         let mut taken = Ok(());
         while let Some(event) = self.link.poll_event() {
             match event {
-                QuicEvent::Connected => taken = taken.and(self.become_ready(now, handler)),
+                // Server: early data may follow.
+                QuicEvent::HandshakeDataReady if self.takes_early_data() => {
+                    taken = taken.and(self.become_ready(now, handler));
+                }
+                QuicEvent::Connected => taken = taken.and(self.end_handshake(now, handler)),
                 QuicEvent::ConnectionLost { reason } => {
                     taken = taken.and(self.lose(now, &reason, handler));
                 }
@@ -262,20 +287,69 @@ impl<R: QuicRole> QuicConnection<R> {
             }
         }
         self.drain_events(now, handler);
+        if let Stage::Ready { machine, .. } = &self.stage {
+            self.link.remember(|| R::peer_settings(machine));
+        }
         taken
     }
 
-    /// The handshake is over: makes the machine.
-    fn become_ready(&mut self, now: Instant, handler: &mut impl Handler<R>) -> Result<(), Failure> {
+    /// Whether this is a server that the client's early data reaches before the handshake is over.
+    fn takes_early_data(&self) -> bool {
+        matches!(self.stage, Stage::Securing)
+            && self.link.has_early_data()
+            && self.link.is_handshaking()
+    }
+
+    /// The handshake is over.
+    fn end_handshake(
+        &mut self,
+        now: Instant,
+        handler: &mut impl Handler<R>,
+    ) -> Result<(), Failure> {
         self.timings.connected = Some(now);
         self.timings.secured = Some(now);
-        let Some(handshake) = self.link.handshake() else { return Ok(()) };
-        let tls = handshake.negotiated();
-        let chosen = self.role.choose(Some(tls.and_then(|tls| tls.alpn)), &[]);
+        self.is_early = false;
+        let handshake = self.link.handshake();
+        let tls = handshake.as_ref().and_then(QuicHandshake::negotiated);
+        let Stage::Ready { protocol, machine, .. } = &mut self.stage else {
+            return self.become_ready(now, handler);
+        };
+        if let Err(failure) = self.role.choose(Some(tls.and_then(|tls| tls.alpn)), &[]) {
+            self.close();
+            return Err(failure);
+        }
+        let early_data = early_data(false, tls);
+        machine.handle_transport(now, TransportFacts { early_data, ..TransportFacts::default() });
+        let negotiated = Negotiated { protocol: *protocol, tls, early_data };
+        handler.handle_handshake(R::over_quic_mut(machine), negotiated);
+        if let Stage::Ready { handshake: known, .. } = &mut self.stage {
+            *known = handshake;
+        }
+        if early_data == EarlyData::Rejected {
+            // All streams are void, and their identifiers begin anew.
+            self.streams = Streams::default();
+            self.link.forget_waiting();
+        }
+        self.open_ahead(now);
+        Ok(())
+    }
+
+    /// Makes the machine: the handshake is over, or early data may go.
+    fn become_ready(&mut self, now: Instant, handler: &mut impl Handler<R>) -> Result<(), Failure> {
+        self.is_early = self.link.is_handshaking();
+        let handshake = self.link.handshake().filter(|handshake| handshake.negotiated().is_some());
+        let tls = handshake.as_ref().and_then(QuicHandshake::negotiated);
+        let chosen = match (self.is_early, tls) {
+            // A client's early data: nothing is agreed on yet.
+            (true, None) => Ok(self.role.known()),
+            _ => self.role.choose(Some(tls.and_then(|tls| tls.alpn)), &[]),
+        };
+        let remembered = self.link.server.as_ref().filter(|_| self.is_early);
+        let remembered = remembered.and_then(RememberedServer::settings);
         let made = chosen.and_then(|protocol| {
             let protocol = protocol.ok_or(Failure::UnknownProtocol)?;
-            let machine = self.role.multiplexed(now, protocol).ok_or(Failure::UnknownProtocol)?;
-            Ok((protocol, machine))
+            let machine = self.role.multiplexed(now, protocol, remembered);
+            Ok((protocol, machine.ok_or(Failure::UnknownProtocol)?))
         });
         let (protocol, mut machine) = match made {
             Ok(made) => made,
@@ -284,14 +358,21 @@ impl<R: QuicRole> QuicConnection<R> {
                 return Err(failure);
             }
         };
-        machine.handle_transport(now, TransportFacts::default());
-        handler.handle_ready(R::over_quic_mut(&mut machine), Negotiated { protocol, tls });
+        let early_data = early_data(self.is_early, tls);
+        machine.handle_transport(now, TransportFacts { early_data, ..TransportFacts::default() });
+        let negotiated = Negotiated { protocol, tls, early_data };
+        handler.handle_ready(R::over_quic_mut(&mut machine), negotiated);
         self.stage = Stage::Ready { protocol, machine, handshake };
+        self.open_ahead(now);
+        Ok(())
+    }
+
+    /// Tells the machine how many streams it may open.
+    fn open_ahead(&mut self, now: Instant) {
         if let Some(mut pump) = self.pump(now) {
             pump.open_ahead(Dir::Bi);
             pump.open_ahead(Dir::Uni);
         }
-        Ok(())
     }
 
     /// The connection is lost, or the peer closed it.
@@ -305,6 +386,9 @@ impl<R: QuicRole> QuicConnection<R> {
         match &mut self.stage {
             Stage::Securing if was_over => Ok(()),
             Stage::Securing => Err(failed_by(reason, self.link.handshake())),
+            Stage::Ready { .. } if self.is_early && !was_over => {
+                Err(failed_by(reason, self.link.handshake()))
+            }
             Stage::Ready { machine, .. } => {
                 machine.handle_transport_closed(now, closed_by(reason, R::NO_ERROR));
                 self.drain_events(now, handler);
@@ -330,12 +414,18 @@ impl<R: QuicRole> QuicConnection<R> {
     fn next_timeout(&mut self) -> Option<Instant> {
         let above = match &self.stage {
             _ if self.is_over => None,
-            Stage::Securing => {
-                self.role.handshake_timeout().map(|limit| self.timings.opened + limit)
-            }
+            Stage::Securing => None,
             Stage::Ready { machine, .. } => machine.poll_timeout(),
         };
-        [above, self.link.poll_timeout()].into_iter().flatten().min()
+        let handshake = self.handshake_due().filter(|_| !self.is_over);
+        [above, handshake, self.link.poll_timeout()].into_iter().flatten().min()
+    }
+
+    /// When the handshake must be over; None where it is.
+    fn handshake_due(&self) -> Option<Instant> {
+        let goes_on = self.is_early || matches!(self.stage, Stage::Securing);
+        let limit = self.role.handshake_timeout().filter(|_| goes_on)?;
+        Some(self.timings.opened + limit)
     }
 }
 

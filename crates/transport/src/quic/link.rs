@@ -3,22 +3,59 @@
 
 use super::clock::{from_std, to_std};
 use super::congestion::LossBased;
+use super::memory::ServerMemory;
 use super::socket::{QuicHandle, QuicInput, datagram_transmit};
 use crate::status::Traffic;
 use bytes::Bytes;
 use endpoint::DatagramTransmit;
+use proto::h3::PeerSettings;
 use quinn_proto::{Connection, ConnectionHandle, Dir, Event, StreamId, VarInt, WriteError};
 use secure::QuicHandshake;
 use std::fmt;
 use std::net::SocketAddr;
+use std::time::Duration;
 use unit::Instant;
 
 /// A QUIC connection.
 pub struct Link {
     pub(super) handle: ConnectionHandle,
     pub(super) quic: Connection,
+    /// Client: whom it connects to.
+    pub(super) server: Option<RememberedServer>,
     /// At least so many bytes of streams were handed over but are in no datagram yet.
     waiting: u64,
+    /// When the pacer lets out a batch again. None where it does not keep anything back.
+    resume_at: Option<Instant>,
+}
+
+/// What a connection sends by.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct QuicFacts {
+    /// The congestion controller's name.
+    pub congestion_control: &'static str,
+    /// The congestion window, in bytes of datagrams.
+    pub congestion_window: u64,
+    /// Bytes of a datagram at most.
+    pub datagram_size: u16,
+}
+
+/// A server, and what is kept of it.
+pub(super) struct RememberedServer {
+    memory: ServerMemory,
+    name: String,
+    /// Whether this connection has told its settings.
+    is_told: bool,
+}
+
+impl RememberedServer {
+    pub(super) fn new(memory: &ServerMemory, name: &str) -> Self {
+        Self { memory: memory.clone(), name: name.to_owned(), is_told: false }
+    }
+
+    /// Its settings, from an earlier connection.
+    pub(super) fn settings(&self) -> Option<PeerSettings> {
+        self.memory.settings_of(&self.name)
+    }
 }
 
 /// What arrived of a stream.
@@ -48,7 +85,7 @@ pub(super) enum Taken {
 
 impl Link {
     pub(super) fn new(handle: ConnectionHandle, quic: Connection) -> Self {
-        Self { handle, quic, waiting: 0 }
+        Self { handle, quic, server: None, waiting: 0, resume_at: None }
     }
 
     /// Its place at its socket.
@@ -61,6 +98,16 @@ impl Link {
         self.quic.remote_address()
     }
 
+    /// What it sends by now.
+    pub fn facts(&self) -> QuicFacts {
+        let controller = self.controller();
+        QuicFacts {
+            congestion_control: controller.as_ref().map_or("unknown", |own| own.name()),
+            congestion_window: controller.map_or(0, |own| own.window_bytes()),
+            datagram_size: self.quic.current_mtu(),
+        }
+    }
+
     /// A packet for this connection arrived.
     pub fn handle_input(&mut self, input: QuicInput) {
         self.quic.handle_event(*input.0);
@@ -68,28 +115,60 @@ impl Link {
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         self.quic.handle_timeout(to_std(now));
+        self.resume_at = self.resume_at.filter(|at| now < *at);
     }
 
     pub(super) fn poll_timeout(&mut self) -> Option<Instant> {
-        self.quic.poll_timeout().map(from_std)
+        [self.quic.poll_timeout().map(from_std), self.resume_at].into_iter().flatten().min()
     }
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {
         self.quic.poll()
     }
 
-    /// Writes the next datagrams to `out`: one batch for the kernel's segmentation.
+    /// Writes the next datagrams to `out`: one batch for the kernel's segmentation. None while the pacer gathers one.
     pub(super) fn poll_transmit(
         &mut self,
         now: Instant,
         out: &mut Vec<u8>,
         max_datagrams: usize,
     ) -> Option<DatagramTransmit> {
+        if self.is_gathering(now) && !self.is_closed() {
+            return None;
+        }
         let max = self.batch(max_datagrams);
-        let transmit = self.quic.poll_transmit(to_std(now), max, out)?;
-        out.truncate(transmit.size);
-        self.waiting = self.waiting.saturating_sub(transmit.size as u64);
-        Some(datagram_transmit(&transmit))
+        let transmit = self.quic.poll_transmit(to_std(now), max, out);
+        let sent = transmit.as_ref().map_or(0, |transmit| transmit.size);
+        out.truncate(sent);
+        self.waiting = self.waiting.saturating_sub(sent as u64);
+        let latest = now + LONGEST_GATHERING;
+        self.resume_at = match transmit {
+            Some(_) => self.gathering_time(max).map(|time| latest.min(now + time)),
+            // Its pacer has set a timer; what waits may also have been dropped by now.
+            None => self.quic.poll_timeout().map(from_std).filter(|at| *at <= latest),
+        };
+        transmit.as_ref().map(datagram_transmit)
+    }
+
+    /// Whether the pacer has not gathered a batch yet.
+    pub(super) fn is_gathering(&self, now: Instant) -> bool {
+        self.resume_at.is_some_and(|at| now < at)
+    }
+
+    /// How long quinn-proto's pacer needs to let out what waits, one batch of `max` datagrams at most. It would let out
+    /// each datagram as soon as there is credit for it, and a system call for each costs far more than its bytes. None
+    /// where nothing waits, the congestion window keeps it back, or the path is slow.
+    fn gathering_time(&self, max: usize) -> Option<Duration> {
+        let mtu = u64::from(self.quic.current_mtu());
+        if self.waiting == 0 || self.controller()?.allowance() < mtu {
+            return None;
+        }
+        let window = self.quic.congestion_state().window().max(mtu);
+        let time_of =
+            |bytes: u64| self.quic.rtt().mul_f64(bytes as f64 / (PACER_GAIN * window as f64));
+        // On a slow path there is no batch to gather.
+        let is_worth = time_of(LEAST_GATHERED * mtu) <= LONGEST_GATHERING;
+        is_worth.then(|| time_of(self.waiting.min(mtu * max as u64)))
     }
 
     /// The datagrams of a batch at most: the kernel takes no more than one largest datagram's bytes.
@@ -101,8 +180,7 @@ impl Link {
     /// How many bytes of streams congestion window and pacer let out now, at most those of one batch. quinn-proto does
     /// not change the order of what it has: what is handed over early cannot be overtaken.
     pub(super) fn demand(&self, max_datagrams: usize) -> usize {
-        let controller = self.quic.congestion_state().clone_box().into_any();
-        let Ok(controller) = controller.downcast::<LossBased>() else { return 0 };
+        let Some(controller) = self.controller() else { return 0 };
         // Something waits for an acknowledgement or for the pacer.
         if self.waiting > 0 && controller.in_flight() > 0 {
             return 0;
@@ -111,6 +189,10 @@ impl Link {
         let burst = self.pacer_burst(controller.window_bytes());
         let allowed = controller.allowance().min(burst) as usize / mtu;
         allowed.min(self.batch(max_datagrams)) * (mtu - OVERHEAD)
+    }
+
+    fn controller(&self) -> Option<Box<LossBased>> {
+        self.quic.congestion_state().clone_box().into_any().downcast().ok()
     }
 
     /// The bytes that quinn-proto's pacer lets out at once: those of 2 ms, between 10 and 256 datagrams.
@@ -199,6 +281,27 @@ impl Link {
         self.quic.is_closed()
     }
 
+    /// Whether the handshake is not over.
+    pub(super) fn is_handshaking(&self) -> bool {
+        self.quic.is_handshaking()
+    }
+
+    /// Whether there are keys for early data (0-RTT).
+    pub(super) fn has_early_data(&self) -> bool {
+        self.quic.has_0rtt()
+    }
+
+    /// Client: keeps the server's settings, once they are known.
+    pub(super) fn remember(&mut self, settings: impl FnOnce() -> Option<PeerSettings>) {
+        if let Some(server) = &mut self.server
+            && !server.is_told
+            && let Some(settings) = settings()
+        {
+            server.is_told = true;
+            server.memory.remember(&server.name, settings);
+        }
+    }
+
     /// What TLS says of the handshake.
     pub(super) fn handshake(&self) -> Option<QuicHandshake> {
         let data = self.quic.crypto_session().handshake_data()?;
@@ -229,6 +332,15 @@ const MAX_BATCH_BYTES: usize = 65_507;
 
 /// In nanoseconds.
 const PACER_INTERVAL: u128 = 2_000_000;
+
+/// quinn-proto's pacer lets out so many congestion windows a round trip (RFC 9002 §7.7).
+const PACER_GAIN: f64 = 1.25;
+
+/// Datagrams that are worth waiting for.
+const LEAST_GATHERED: u64 = 4;
+
+/// What waits behind the pacer is held together for this long at most: acknowledgements wait with it.
+const LONGEST_GATHERING: Duration = Duration::from_micros(500);
 
 /// Chunks of a stream that are read before others have their turn.
 const CHUNKS_A_TURN: usize = 64;

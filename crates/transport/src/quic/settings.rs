@@ -1,8 +1,10 @@
 //! The settings of QUIC, for either role.
 
 use super::congestion::{CongestionController, Factory};
+use super::memory::ServerMemory;
 use quinn_proto::{
-    EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TimeSource, TransportConfig, VarInt,
+    AckFrequencyConfig, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TimeSource,
+    TransportConfig, VarInt,
 };
 use secure::{QUIC_VERSION, TimeProvider};
 use std::fmt;
@@ -21,6 +23,11 @@ pub struct QuicSettings {
     pub initial_mtu: u16,
     /// Whether larger datagrams are tried.
     pub mtu_discovery: MtuDiscovery,
+    /// Whether one batch may hold several datagrams.
+    pub gso: Gso,
+    /// The peer is asked to acknowledge when more than so many packets came (draft-ietf-quic-ack-frequency); None for every
+    /// other packet (RFC 9000 §13.2.2).
+    pub ack_threshold: Option<u32>,
     /// Bytes of one stream that the peer may send before they are read.
     pub stream_window: u32,
     /// Bytes of all streams that the peer may send before they are read.
@@ -31,6 +38,8 @@ pub struct QuicSettings {
     pub idle_timeout: Duration,
     /// Whether a server has each client prove its address.
     pub address_validation: AddressValidation,
+    /// Client: what is kept of servers.
+    pub memory: ServerMemory,
     /// Where connection IDs come from; None for the system's randomness.
     pub seed: Option<Seed>,
 }
@@ -42,6 +51,16 @@ pub enum MtuDiscovery {
     #[default]
     On,
     /// All datagrams are of the initial size.
+    Off,
+}
+
+/// Whether the driver gets several datagrams at a time, for the kernel to segment (UDP GSO).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Gso {
+    /// As many as window and pacer allow.
+    #[default]
+    On,
+    /// One.
     Off,
 }
 
@@ -62,11 +81,14 @@ impl Default for QuicSettings {
             initial_window: 10,
             initial_mtu: 1_200,
             mtu_discovery: MtuDiscovery::On,
+            gso: Gso::On,
+            ack_threshold: None,
             stream_window: 6 * 1024 * 1024,
             connection_window: 15 * 1024 * 1024,
             max_streams: 100,
             idle_timeout: Duration::from_secs(75),
             address_validation: AddressValidation::ByHandshake,
+            memory: ServerMemory::default(),
             seed: None,
         }
     }
@@ -94,7 +116,13 @@ impl QuicSettings {
             .send_window(SEND_WINDOW)
             .max_concurrent_bidi_streams(VarInt::from_u32(self.max_streams))
             .max_concurrent_uni_streams(VarInt::from_u32(UNIDIRECTIONAL_STREAMS))
-            .max_idle_timeout(idle);
+            .max_idle_timeout(idle)
+            .enable_segmentation_offload(self.gso == Gso::On);
+        if let Some(threshold) = self.ack_threshold {
+            let mut frequency = AckFrequencyConfig::default();
+            frequency.ack_eliciting_threshold(VarInt::from_u32(threshold));
+            config.ack_frequency_config(Some(frequency));
+        }
         Arc::new(config)
     }
 

@@ -3,14 +3,15 @@
 //! identifiers.
 
 use super::clock::to_std;
-use super::link::Link;
+use super::link::{Link, RememberedServer};
+use super::memory::ServerMemory;
 use super::settings::{AddressValidation, QuicSettings, WallClock};
 use crate::failure::Failure;
 use bytes::BytesMut;
 use endpoint::{DatagramTransmit, Ecn, ReceivedDatagrams};
 use quinn_proto::{
     ClientConfig, ConnectError, ConnectionEvent, DatagramEvent, EcnCodepoint, Endpoint,
-    EndpointEvent, Incoming, ServerConfig, TokenMemoryCache, Transmit,
+    EndpointEvent, Incoming, ServerConfig, Transmit,
 };
 use secure::{QuicClientTls, QuicServerTls, TlsError};
 use std::collections::VecDeque;
@@ -25,6 +26,7 @@ pub struct QuicSocket {
     /// A client's settings for a new connection.
     client: Option<ClientConfig>,
     address_validation: AddressValidation,
+    memory: ServerMemory,
     /// Datagrams that belong to no connection.
     answers: VecDeque<(DatagramTransmit, Vec<u8>)>,
 }
@@ -60,7 +62,7 @@ impl QuicSocket {
     pub fn client(settings: &QuicSettings, tls: Arc<QuicClientTls>) -> Self {
         let mut client = ClientConfig::new(tls);
         client.transport_config(settings.transport());
-        client.token_store(Arc::new(TokenMemoryCache::default()));
+        client.token_store(settings.memory.tokens());
         let endpoint = Endpoint::new(settings.endpoint(), None, MAY_DISCOVER_MTU, None);
         Self::new(settings, endpoint, Some(client))
     }
@@ -78,7 +80,8 @@ impl QuicSocket {
 
     fn new(settings: &QuicSettings, endpoint: Endpoint, client: Option<ClientConfig>) -> Self {
         let address_validation = settings.address_validation;
-        Self { endpoint, client, address_validation, answers: VecDeque::new() }
+        let memory = settings.memory.clone();
+        Self { endpoint, client, address_validation, memory, answers: VecDeque::new() }
     }
 
     /// Client: begins a connection. `server_name` is what the certificate must be valid for.
@@ -94,7 +97,11 @@ impl QuicSocket {
                 self.endpoint.connect(to_std(now), config, remote, bare)
             });
         match begun {
-            Ok((handle, quic)) => Ok(Box::new(Link::new(handle, quic))),
+            Ok((handle, quic)) => {
+                let mut link = Link::new(handle, quic);
+                link.server = Some(RememberedServer::new(&self.memory, server_name));
+                Ok(Box::new(link))
+            }
             Err(ConnectError::InvalidServerName(name)) => {
                 Err(Failure::Name(TlsError::BadName(name)))
             }

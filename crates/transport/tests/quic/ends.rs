@@ -129,7 +129,9 @@ impl Side<Near> {
         let mut side = Self::new(socket, || Near);
         side.seen.questions = questions.to_vec();
         let handle = link.handle();
-        side.connections.insert(handle, QuicConnection::new(begin, Near, link));
+        let mut opened = QuicConnection::new(begin, Near, link);
+        opened.handle_opened(begin, &mut side.seen).unwrap();
+        side.connections.insert(handle, opened);
         let (local, settings) = (SocketAddr::from(([0, 0, 0, 0], 0)), Default::default());
         side.actions.push_back(Action::Bind { socket: SOCKET, local, settings });
         side.settle(handle);
@@ -168,7 +170,8 @@ impl<R: QuicRole<Machine = Toy, Protocol = ToyProtocol>> EndPoint for Side<R> {
             let handle = match arrival {
                 Arrival::Opened(link) => {
                     let handle = link.handle();
-                    let opened = QuicConnection::new(now, (self.role)(), link);
+                    let mut opened = QuicConnection::new(now, (self.role)(), link);
+                    opened.handle_opened(now, &mut self.seen).unwrap();
                     self.connections.insert(handle, opened);
                     handle
                 }

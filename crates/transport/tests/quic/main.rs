@@ -120,6 +120,33 @@ fn the_first_round_has_ten_packets() {
 }
 
 #[test]
+fn the_first_five_rounds_double_within_five_per_cent() {
+    let settings = QuicSettings { initial_mtu: 1_472, ..settings() };
+    let mut pair = pair("rtt=100ms,down=200mbit,up=200mbit,queue=9MB", &settings, &[2_000_000]);
+    pair.run(1);
+    let is_answer = |packet: &&trace::PacketRecord| {
+        packet.direction == Direction::Down && packet.length > 1_400
+    };
+    let sent = pair.world.packets().iter().filter(is_answer).map(|packet| packet.at);
+    // The handshake's full datagrams come before the request, which arrives after 150 ms.
+    let mut rounds: Vec<(Instant, u32)> = Vec::new();
+    for at in sent.filter(|at| *at >= BEGIN + Duration::from_millis(150)) {
+        match rounds.last_mut() {
+            Some((begun, packets)) if at < *begun + Duration::from_millis(100) => *packets += 1,
+            _ => rounds.push((at, 1)),
+        }
+    }
+    // Ten segments and slow start (RFC 6928, RFC 9438 §4.10). The pacer
+    // leaves the last packets of a round to the next one.
+    let packets: Vec<u32> = rounds.iter().take(5).map(|(_, packets)| *packets).collect();
+    let alike = packets
+        .iter()
+        .zip([10_u32, 20, 40, 80, 160])
+        .all(|(own, tcp)| own.abs_diff(tcp) <= tcp / 20);
+    assert!(packets.len() == 5 && alike, "{packets:?}");
+}
+
+#[test]
 fn slow_start_leaves_before_the_queue_overflows() {
     for controller in [CongestionController::Cubic, CongestionController::NewReno] {
         let settings = QuicSettings { congestion_controller: controller, ..settings() };

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use endpoint::SendBuf;
+use proto::h3::PeerSettings;
 use proto::schedule::Priority;
 use proto::{
     Backlog, Connection, ConnectionState, Error, Event, Fields, Fin, Misuse, MultiplexedConnection,
@@ -221,6 +222,10 @@ macro_rules! role {
                 Ok(Some(ToyProtocol))
             }
 
+            fn known(&self) -> Option<ToyProtocol> {
+                Some(ToyProtocol)
+            }
+
             fn machine(
                 &self,
                 _: Instant,
@@ -244,7 +249,12 @@ macro_rules! role {
 
             const NO_ERROR: u64 = 3;
 
-            fn multiplexed(&self, _now: Instant, _protocol: ToyProtocol) -> Option<Box<Toy>> {
+            fn multiplexed(
+                &self,
+                _now: Instant,
+                _protocol: ToyProtocol,
+                _remembered: Option<PeerSettings>,
+            ) -> Option<Box<Toy>> {
                 Some(Box::new(Toy { is_server: $is_server, ..Toy::default() }))
             }
 

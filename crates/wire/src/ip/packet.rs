@@ -90,6 +90,15 @@ impl<'a> Packet<'a> {
         &self.bytes[self.transport_at..]
     }
 
+    /// Whether its sender understands ECN (RFC 3168 §5): the field is not 00.
+    pub fn is_ecn_capable(&self) -> bool {
+        let field = match self.source {
+            IpAddr::V4(_) => self.bytes[1],
+            IpAddr::V6(_) => self.bytes[1] >> 4,
+        };
+        field & 0b11 != 0
+    }
+
     /// Between whom, for TCP and UDP; a later fragment has no ports and so no flow.
     pub fn flow(&self) -> Option<Flow> {
         let transport = self.transport();

@@ -14,9 +14,14 @@ const EMPTY: u8 = 0x00;
 /// Bytes that an output grows by.
 const STEP: std::ops::RangeInclusive<usize> = 1024..=1024 * 1024;
 
+/// The largest capacity that an output begins with.
+const FIRST_OUTPUT: usize = 16 * 1024;
+
 /// Compresses messages.
 pub struct Deflater {
     compress: Compress,
+    level: Compression,
+    bits: u8,
     forgets: bool,
 }
 
@@ -43,15 +48,17 @@ impl Deflater {
         let level = Compression::new(level.min(9));
         let bits = Some(window.bits()).filter(|bits| *bits > 8)?;
         let compress = Compress::new_with_window_bits(level, false, bits);
-        Some(Self { compress, forgets: no_context_takeover })
+        Some(Self { compress, level, bits, forgets: no_context_takeover })
     }
 
-    /// The compressed message; None where zlib refuses, and the message is sent as it is.
-    pub fn message(&mut self, data: &[u8]) -> Option<Vec<u8>> {
+    /// The compressed message. None where zlib refuses, or where the output would be longer than about `limit` bytes:
+    /// the message is then sent as it is, which the extension always allows (RFC 7692 §6).
+    pub fn message(&mut self, data: &[u8], limit: usize) -> Option<Vec<u8>> {
         if data.is_empty() {
             return Some(vec![EMPTY]);
         }
-        let mut out = Vec::with_capacity(data.len() / 2 + 64);
+        // Capacity is taken as output comes: what compresses well would leave most of it unused for as long as it waits.
+        let mut out = Vec::with_capacity((data.len() / 2 + 64).min(FIRST_OUTPUT));
         let mut rest = data;
         loop {
             let before = self.compress.total_in();
@@ -60,13 +67,22 @@ impl Deflater {
             if rest.is_empty() && out.len() < out.capacity() {
                 break;
             }
+            if out.len() > limit {
+                // The receiver never sees these bytes, so nothing may point back to them. A reset amid a block would
+                // leave bits of it.
+                self.compress = Compress::new_with_window_bits(self.level, false, self.bits);
+                return None;
+            }
             let step = out.len().clamp(*STEP.start(), *STEP.end());
-            out.reserve(step);
+            out.reserve_exact(step);
         }
         if self.forgets {
             self.compress.reset();
         }
         out.truncate(out.strip_suffix(&TAIL)?.len());
+        if out.capacity() - out.len() > FIRST_OUTPUT {
+            out.shrink_to_fit();
+        }
         Some(out)
     }
 }
@@ -189,21 +205,21 @@ mod tests {
     fn the_compressor_writes_the_examples_of_the_rfc() {
         let mut deflater = Deflater::new(6, WindowBits::MAX, false).unwrap();
         let one = [0xf2, 0x48, 0xcd, 0xc9, 0xc9, 0x07, 0x00];
-        assert_eq!(deflater.message(b"Hello").as_deref(), Some(&one[..]));
+        assert_eq!(deflater.message(b"Hello", LIMIT).as_deref(), Some(&one[..]));
         assert_eq!(
-            deflater.message(b"Hello").as_deref(),
+            deflater.message(b"Hello", LIMIT).as_deref(),
             Some(&[0xf2, 0x00, 0x11, 0x00, 0x00][..])
         );
-        assert_eq!(deflater.message(b"").as_deref(), Some(&[0][..]));
+        assert_eq!(deflater.message(b"", LIMIT).as_deref(), Some(&[0][..]));
         let mut forgetful = Deflater::new(6, WindowBits::MAX, true).unwrap();
-        assert_eq!(forgetful.message(b"Hello").as_deref(), Some(&one[..]));
-        assert_eq!(forgetful.message(b"Hello").as_deref(), Some(&one[..]));
+        assert_eq!(forgetful.message(b"Hello", LIMIT).as_deref(), Some(&one[..]));
+        assert_eq!(forgetful.message(b"Hello", LIMIT).as_deref(), Some(&one[..]));
     }
 
     #[test]
     fn a_bomb_is_stopped_at_the_limit() {
-        let bomb =
-            Deflater::new(9, WindowBits::MAX, false).unwrap().message(&vec![0; 50 << 20]).unwrap();
+        let mut deflater = Deflater::new(9, WindowBits::MAX, false).unwrap();
+        let bomb = deflater.message(&vec![0; 50 << 20], LIMIT).unwrap();
         assert!(bomb.len() < 64 * 1024);
         let mut out = Vec::new();
         let mut inflater = Inflater::new(WindowBits::MAX, false);
@@ -224,6 +240,43 @@ mod tests {
         assert!(Deflater::new(6, window(9), false).is_some());
     }
 
+    #[test]
+    fn an_output_that_waits_has_little_unused_capacity() {
+        let mut deflater = Deflater::new(1, WindowBits::MAX, false).unwrap();
+        let out = deflater.message(&vec![0; 16_000_000], LIMIT).unwrap();
+        assert!(out.capacity() - out.len() <= FIRST_OUTPUT, "{} for {}", out.capacity(), out.len());
+    }
+
+    #[test]
+    fn what_is_too_long_compressed_is_declined_and_the_next_message_can_be_read() {
+        let mut deflater = Deflater::new(1, WindowBits::MAX, false).unwrap();
+        let mut inflater = Inflater::new(WindowBits::MAX, false);
+        let mut random = noise(300_000);
+        assert_eq!(
+            inflate(&mut inflater, &deflater.message(b"before", LIMIT).unwrap()).as_deref(),
+            Ok(&b"before"[..])
+        );
+        assert_eq!(deflater.message(&random, 100_000), None);
+        random.truncate(10_000);
+        let bytes = deflater.message(&random, LIMIT).unwrap();
+        assert_eq!(inflate(&mut inflater, &bytes), Ok(random));
+    }
+
+    /// Bytes that do not compress: a linear congruential generator's (Knuth, MMIX).
+    fn noise(count: usize) -> Vec<u8> {
+        let next = |state: &u64| {
+            Some(
+                state
+                    .wrapping_mul(6_364_136_223_846_793_005)
+                    .wrapping_add(1_442_695_040_888_963_407),
+            )
+        };
+        std::iter::successors(Some(1), next)
+            .map(|state: u64| (state >> 56) as u8)
+            .take(count)
+            .collect()
+    }
+
     proptest! {
         #[test]
         fn messages_come_back_whatever_the_window_and_wherever_they_are_cut(
@@ -237,7 +290,7 @@ mod tests {
             let mut deflater = Deflater::new(level, window(bits), forgets).unwrap();
             let mut inflater = Inflater::new(window(bits), forgets);
             for message in messages {
-                let bytes = deflater.message(&message).unwrap();
+                let bytes = deflater.message(&message, LIMIT).unwrap();
                 let mut out = Vec::new();
                 for piece in bytes.chunks(size) {
                     prop_assert_eq!(inflater.take(piece, &mut out, LIMIT), Ok(()));

@@ -73,9 +73,9 @@ impl Reporting<'_> {
 }
 
 impl Handler<Client> for Events<'_> {
-    fn handle_ready(&mut self, machine: &mut ClientMachine, _negotiated: Negotiated<'_, Protocol>) {
+    fn handle_ready(&mut self, machine: &mut ClientMachine, negotiated: Negotiated<'_, Protocol>) {
         if let Some(echoes) = &mut self.echoes {
-            echoes.stream.ask(self.now, machine);
+            echoes.stream.ask(self.now, machine, negotiated.protocol);
         }
     }
 
@@ -166,7 +166,7 @@ impl Events<'_> {
             && let Some(event) = echoes.stream.poll_event(self.now)
         {
             match event {
-                WebSocketEvent::Opened => echoes.is_open = true,
+                WebSocketEvent::Opened(_) => echoes.is_open = true,
                 WebSocketEvent::Message(_, data) => {
                     echoes.answered += 1;
                     let stream = StreamId(echoes.answered);

@@ -8,14 +8,16 @@ use crate::load::tally::Fault;
 use crate::profile;
 use crate::transport_choice::security;
 use crate::web_socket::stream::WebSocketSpec;
-use endpoint::{Action, EndPoint, SendBuf, SocketError, SocketId};
+use endpoint::{
+    Action, DatagramTransmit, EndPoint, ReceivedDatagrams, SendBuf, SocketError, SocketId,
+};
 use proto::RequestHead;
 use proto::ws::Writes;
 use std::cmp::Reverse;
 use std::net::SocketAddr;
 use std::time::Duration;
 use trace::Tracer;
-use transport::{Client, ClientSpec, Connection, Truncation};
+use transport::{Client, ClientSpec, Connection, Failure, Protocol, Truncation};
 use unit::Instant;
 
 /// Connects under way at a time: a listener's queue is not flooded, and the last of them does not pay for all.
@@ -65,6 +67,10 @@ impl EndPoint for Load {
         self.settle(now, socket.0);
     }
 
+    fn handle_datagrams(&mut self, now: Instant, socket: SocketId, received: ReceivedDatagrams) {
+        self.take_datagrams(now, socket, received);
+    }
+
     fn handle_eof(&mut self, now: Instant, socket: SocketId) {
         if self.live(socket).is_none() {
             return;
@@ -77,6 +83,7 @@ impl EndPoint for Load {
     }
 
     fn handle_error(&mut self, now: Instant, socket: SocketId, error: SocketError) {
+        let socket = self.failed_socket(socket);
         let Some(connection) = self.live(socket) else { return };
         let fault = fault_of(error, connection.stage);
         self.lose(now, socket.0, fault.into(), None);
@@ -95,13 +102,24 @@ impl EndPoint for Load {
         }
     }
 
+    fn poll_datagrams(
+        &mut self,
+        now: Instant,
+        socket: SocketId,
+        out: &mut Vec<u8>,
+        max_datagrams: usize,
+    ) -> Option<DatagramTransmit> {
+        self.give_datagrams(now, socket, out, max_datagrams)
+    }
+
     fn wants_transmit(&self, socket: SocketId) -> bool {
-        self.connections.get(socket.0).is_some_and(LoadConnection::is_transmitting)
+        self.has_datagrams(socket)
     }
 
     fn handle_timeout(&mut self, now: Instant) {
         self.arrive(now);
         self.ledger.pass(now);
+        self.handle_alarms(now);
         self.open_wanted(now);
         if self.look.is_some_and(|look| look <= now) {
             self.look_around(now);
@@ -130,6 +148,7 @@ impl EndPoint for Load {
             self.ledger.next_time(),
             due.and_then(|due| self.ledger.time_of(due.at)),
             wanted,
+            self.quic.poll_timeout(),
             self.watch.as_ref().and_then(|_| self.ledger.interval_end()),
         ];
         times.into_iter().flatten().min()
@@ -154,11 +173,21 @@ impl Load {
 
     fn open(&mut self, now: Instant, number: usize) {
         let server = &self.servers[self.connections[number].server];
+        let scheme = server.scheme;
         let Some(&remote) = server.remotes.get(server.next_remote) else {
             return self.never_opened(now, number, Fault::UnknownHost);
         };
+        let known = self.config.transport.known(scheme);
+        if known.is_some_and(Protocol::is_over_quic) {
+            self.connecting += 1;
+            if let Err(failure) = self.open_quic(now, number, remote) {
+                self.connecting -= 1;
+                self.never_opened(now, number, fault_before_sending(&failure));
+            }
+            return;
+        }
         let web_socket = server.web_socket;
-        let security = security(&self.config, server.scheme, &server.url.host);
+        let security = security(&self.config, scheme, &server.url.host);
         let settings =
             if web_socket.is_some() { &self.web_socket_settings } else { &self.settings };
         let spec = ClientSpec { security, settings: settings.clone(), tracer: Tracer::off() };
@@ -170,11 +199,11 @@ impl Load {
         self.connections[number].begin(transport, web_socket);
         let mut settings = self.config.socket.clone();
         settings.connect_timeout = self.config.timeouts.connect;
-        self.actions.push_back(Action::Connect { socket: socket_of(number), remote, settings });
+        self.actions.push_back(Action::Connect { socket: SocketId(number), remote, settings });
     }
 
     /// How the WebSocket of a target is asked for.
-    fn web_socket(&mut self, target: usize) -> WebSocketSpec {
+    pub(super) fn web_socket(&mut self, target: usize) -> WebSocketSpec {
         let target = &self.plan.targets[target];
         let fields = match &target.exchange {
             Exchange::Echo { fields, .. } => fields.clone(),
@@ -247,7 +276,10 @@ impl Load {
         let Some(protocol) = transport.protocol() else { return };
         let timings = transport.timings();
         let tally = &mut self.ledger.tally;
-        if let (Some(connected), Some(secured)) = (timings.connected, timings.secured) {
+        if connection.is_over_quic() {
+            let secured = timings.secured.unwrap_or(timings.opened);
+            tally.connects.quic.record(secured.since(timings.opened));
+        } else if let (Some(connected), Some(secured)) = (timings.connected, timings.secured) {
             tally.connects.tls.record(secured.since(connected));
         }
         let is_web_socket = self.servers[connection.server].web_socket.is_some();
@@ -285,7 +317,11 @@ impl Load {
     }
 
     pub(super) fn close(&mut self, now: Instant, number: usize, loss: Loss) {
-        let socket = socket_of(number);
+        if self.connections[number].is_over_quic() {
+            self.leave_quic(now, number);
+            return self.lose(now, number, loss, None);
+        }
+        let socket = self.connections[number].socket;
         let action = match loss {
             Loss::Orderly | Loss::Unprocessed => Action::Close(socket),
             Loss::Fault(_) => Action::Abort(socket),
@@ -302,13 +338,18 @@ impl Load {
     }
 }
 
-/// The socket of a connection: each has its own.
-pub(super) fn socket_of(number: usize) -> SocketId {
-    SocketId(number)
+/// Why a connection over QUIC could not be begun.
+fn fault_before_sending(failure: &Failure) -> Fault {
+    match failure {
+        Failure::Name(_) => Fault::Tls,
+        _ => Fault::System,
+    }
 }
 
 fn fault_of(error: SocketError, stage: Stage) -> Fault {
     match (error, stage) {
+        // Over UDP: nothing listens there any more.
+        (SocketError::Refused, Stage::Open) => Fault::Reset,
         (SocketError::Refused, _) => Fault::ConnectRefused,
         (SocketError::Reset, _) => Fault::Reset,
         (SocketError::TimedOut, Stage::Connecting) => Fault::ConnectTimedOut,

@@ -1,6 +1,6 @@
 //! Opens a file of rows. The one rule: the file may be anybody's. It is read without being written to, ordinary tables
 //! are demanded where views could compute without end (<https://www.sqlite.org/security.html>), and reading has a limit
-//! of time.
+//! of time and of rows.
 
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
@@ -23,6 +23,9 @@ const LOOK: i32 = 100_000;
 
 /// Bytes of a text at most. The record of a page of ten thousand files has some ten million.
 const LONGEST_TEXT: i32 = 256 << 20;
+
+/// Rows of a table at most: a hundred times those of a run of a thousand pages and ten contenders.
+const MOST_ROWS: u32 = 1_000_000;
 
 /// Opens it for reading, and makes nothing in its folder where it can be helped.
 pub(super) fn to_read(path: &Path) -> rusqlite::Result<Opened> {
@@ -67,6 +70,11 @@ pub(super) fn check_tables(connection: &Connection) -> rusqlite::Result<Result<(
         let computed: u32 = connection.query_row(query, [table], |row| row.get(0))?;
         if found.contains(&false) || computed > 0 {
             return Ok(Err(format!("`{table}` is no ordinary table, and is not read")));
+        }
+        let query = format!("SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT ?1)");
+        let rows: u32 = connection.query_row(&query, [MOST_ROWS + 1], |row| row.get(0))?;
+        if rows > MOST_ROWS {
+            return Ok(Err(format!("`{table}` has more than {MOST_ROWS} rows, and is not read")));
         }
     }
     Ok(Ok(()))

@@ -99,6 +99,7 @@ impl SubjectClient {
             times: None,
             schedule_lag: None,
             before: Vec::new(),
+            began: None,
         }
     }
 

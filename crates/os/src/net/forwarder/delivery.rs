@@ -4,20 +4,24 @@
 use super::Forwarder;
 use crate::clock;
 use crate::net::frame::{Frame, FrameEvent};
-use crate::net::gso_batch::{GsoBatch, LinkPacket};
+use crate::net::gso_batch::{GsoBatch, GsoKind, LinkPacket};
 use crate::net::packet_socket::{ETHERNET, OFFLOAD};
 use link::Delivery;
 use std::ops::Range;
 use std::rc::Rc;
 use trace::Direction;
 use unit::Instant;
+use wire::ip::set_congestion_experienced;
 
 impl Forwarder<'_> {
     pub(super) fn deliver(&mut self) {
         let mut next = self.poll();
-        while let Some(Delivery { direction, packet, due }) = next.take() {
+        while let Some(Delivery { direction, packet, is_marked, due }) = next.take() {
             match packet {
-                LinkPacket::Frame(frame) => {
+                LinkPacket::Frame(mut frame) => {
+                    if is_marked {
+                        self.mark(direction, &mut frame);
+                    }
                     let length = frame.len() - OFFLOAD - ETHERNET;
                     if self.send(direction, &frame) {
                         self.count_delivered(direction, 1, length);
@@ -35,14 +39,19 @@ impl Forwarder<'_> {
                 LinkPacket::Segment { batch, index } => {
                     let mut end = index + 1;
                     next = self.poll();
-                    while next
-                        .as_ref()
-                        .is_some_and(|next| self.follows(next, direction, &batch, end))
+                    while !is_marked
+                        && next
+                            .as_ref()
+                            .is_some_and(|next| self.follows(next, direction, &batch, end))
                     {
                         end += 1;
                         next = self.poll();
                     }
-                    self.send_run(due, direction, &batch, index..end);
+                    if is_marked {
+                        self.send_marked(due, direction, &batch, index);
+                    } else {
+                        self.send_run(due, direction, &batch, index..end);
+                    }
                     if let Ok(batch) = Rc::try_unwrap(batch) {
                         self.buffers.recycle(batch.frame);
                     }
@@ -65,13 +74,28 @@ impl Forwarder<'_> {
             LinkPacket::Segment { batch: of, index: at } => Rc::ptr_eq(of, batch) && *at == index,
             LinkPacket::Frame(_) | LinkPacket::Queued { .. } => false,
         };
-        is_it && next.direction == direction && batch.layout.is_mergeable && self.frames.is_none()
+        is_it
+            && !next.is_marked
+            && next.direction == direction
+            && self.merges(batch.layout.kind)
+            && self.frames.is_none()
+    }
+
+    /// Whether several segments of a super-packet may be handed to the kernel at once.
+    fn merges(&self, kind: GsoKind) -> bool {
+        match kind {
+            GsoKind::Tcp => true,
+            GsoKind::Udp => self.merges_udp,
+            GsoKind::Other => false,
+        }
     }
 
     /// The next packet that is due. Its lateness is recorded.
     fn poll(&mut self) -> Option<Delivery<LinkPacket>> {
         let now = clock::now();
-        let delivery = self.link.poll_deliver(now)?;
+        let delivery = self.link.poll_deliver(now);
+        self.take_decisions();
+        let delivery = delivery?;
         self.counters.lateness.record(now.since(delivery.due));
         Some(delivery)
     }
@@ -89,17 +113,46 @@ impl Forwarder<'_> {
         let frame = match count == batch.layout.count {
             true => &batch.frame,
             false => {
-                batch.write(run, &mut segment);
+                batch.write(run.clone(), &mut segment);
                 &segment
             }
         };
-        if self.send(direction, frame) {
+        let is_sent = self.send(direction, frame);
+        if !is_sent && count > 1 && batch.layout.kind == GsoKind::Udp {
+            // A kernel before 6.2: from now on datagrams leave one by one.
+            self.merges_udp = false;
+            self.segment = segment;
+            return run.for_each(|index| self.send_run(due, direction, batch, index..index + 1));
+        }
+        if is_sent {
             self.count_delivered(direction, count as u64, length);
             self.show_left(due, direction, frame);
         } else {
             self.way(direction).unsent += count as u64;
         }
         self.segment = segment;
+    }
+
+    /// Sends one segment with the queue's mark. Segments in one frame share their IP header, so this one leaves alone.
+    fn send_marked(&mut self, due: Instant, direction: Direction, batch: &GsoBatch, index: usize) {
+        let mut segment = std::mem::take(&mut self.segment);
+        batch.write(index..index + 1, &mut segment);
+        self.mark(direction, &mut segment);
+        if self.send(direction, &segment) {
+            self.count_delivered(direction, 1, batch.length(index));
+            self.show_left(due, direction, &segment);
+        } else {
+            self.way(direction).unsent += 1;
+        }
+        self.segment = segment;
+    }
+
+    /// Sets CE in a frame, which the link's queue has marked.
+    fn mark(&mut self, direction: Direction, frame: &mut [u8]) {
+        if let Some(ip) = frame.get_mut(OFFLOAD + ETHERNET..) {
+            set_congestion_experienced(ip);
+        }
+        self.way(direction).marked += 1;
     }
 
     pub(super) fn count_delivered(&mut self, direction: Direction, packets: u64, bytes: usize) {

@@ -1,13 +1,13 @@
 //! Packets in the kernel's queue. Their headers enter the link. When they leave it, a verdict releases them. The one
 //! rule: each announced packet gets its verdict.
 
-use super::Forwarder;
+use super::{Forwarder, Packet};
 use crate::net::gso_batch::LinkPacket;
 use crate::net::headers::{HeaderFields, header_fields};
 use crate::net::packet_queue::{QueuedPacket, Verdict};
 use std::net::{IpAddr, Ipv4Addr};
 use trace::{Direction, Fate};
-use unit::Instant;
+use unit::{ByteSize, Instant};
 
 impl Forwarder<'_> {
     pub(super) fn handle_queued(&mut self, now: Instant, message: &[u8]) {
@@ -21,18 +21,18 @@ impl Forwarder<'_> {
             self.ports.queue_verdict(id, Verdict::Accept);
             return;
         }
-        let fate = self.enter(arrival, direction, LinkPacket::Queued { id, length }, length);
+        let header = ByteSize(length as u64).into();
+        let fate = self.enter(arrival, direction, LinkPacket::Queued { id, length }, header);
+        // A link that decides late drops packets, and has no such queue.
+        let Some(fate) = fate else { return };
         if !matches!(fate, Fate::Delivered { .. }) {
             self.ports.queue_verdict(id, Verdict::Drop);
         }
         if self.record.is_some() {
             let unread = HeaderFields { length: length as u32, flow: None, tcp: None, udp: None };
-            self.keep_record(
-                arrival,
-                direction,
-                fate,
-                header_fields(packet.bytes).unwrap_or(unread),
-            );
+            let headers = header_fields(packet.bytes).unwrap_or(unread);
+            let index = self.link.packets(direction) - 1;
+            self.keep_record(Packet { at: arrival, direction, index }, fate, headers);
         }
     }
 

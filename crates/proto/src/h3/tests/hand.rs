@@ -5,52 +5,52 @@ use super::*;
 use wire::h3::{ErrorCode, Frame, FrameHeader, FrameKind, SettingsList, StreamType, put_varint};
 
 /// A server, and a client that writes by hand: its control stream is 2, its encoder stream 6, its decoder stream 10.
-struct ByHand {
-    server: Server,
-    events: Vec<Owned>,
+pub(super) struct ByHand {
+    pub(super) server: Server,
+    pub(super) events: Vec<Owned>,
 }
 
 impl ByHand {
-    fn new(settings: Settings) -> Self {
+    pub(super) fn new(settings: Settings) -> Self {
         Self { server: server(settings), events: Vec::new() }
     }
 
     /// After the client's SETTINGS.
-    fn greeted(settings: Settings) -> Self {
+    pub(super) fn greeted(settings: Settings) -> Self {
         let mut hand = Self::new(settings);
         hand.control(&[SETTINGS]);
         hand
     }
 
-    fn bytes(&mut self, stream: u64, bytes: &[u8], fin: Fin) -> &mut Self {
+    pub(super) fn bytes(&mut self, stream: u64, bytes: &[u8], fin: Fin) -> &mut Self {
         let events = give(&mut self.server, stream, bytes, fin);
         self.events.extend(events);
         self
     }
 
-    fn typed(&mut self, stream: u64, kind: StreamType, bytes: &[u8]) -> &mut Self {
+    pub(super) fn typed(&mut self, stream: u64, kind: StreamType, bytes: &[u8]) -> &mut Self {
         let mut all = Vec::new();
         put_varint(kind.0, &mut all);
         all.extend_from_slice(bytes);
         self.bytes(stream, &all, Fin::More)
     }
 
-    fn control(&mut self, frames: &[Frame<'_>]) -> &mut Self {
+    pub(super) fn control(&mut self, frames: &[Frame<'_>]) -> &mut Self {
         self.typed(2, StreamType::CONTROL, &coded(frames))
     }
 
-    fn frames(&mut self, stream: u64, frames: &[Frame<'_>], fin: Fin) -> &mut Self {
+    pub(super) fn frames(&mut self, stream: u64, frames: &[Frame<'_>], fin: Fin) -> &mut Self {
         self.bytes(stream, &coded(frames), fin)
     }
 
     /// The actions that the server asks for now.
-    fn actions(&mut self) -> Vec<StreamAction> {
+    pub(super) fn actions(&mut self) -> Vec<StreamAction> {
         while self.server.poll_stream_transmit(NOW, &mut SendBuf::new(), 1 << 16).is_some() {}
         std::iter::from_fn(|| self.server.poll_stream_action()).collect()
     }
 
     /// The code that the connection is closed with now.
-    fn closed_with(&mut self) -> Option<ErrorCode> {
+    pub(super) fn closed_with(&mut self) -> Option<ErrorCode> {
         self.actions().into_iter().find_map(|action| match action {
             StreamAction::Close { code, .. } => Some(ErrorCode(code)),
             _ => None,
@@ -58,7 +58,7 @@ impl ByHand {
     }
 
     /// The code that a stream is reset with now.
-    fn reset_with(&mut self, id: u64) -> Option<ErrorCode> {
+    pub(super) fn reset_with(&mut self, id: u64) -> Option<ErrorCode> {
         self.actions().into_iter().find_map(|action| match action {
             StreamAction::Reset { stream, code } if stream.0 == id => Some(ErrorCode(code)),
             StreamAction::Close { code, .. } => panic!("closed with {}", ErrorCode(code)),
@@ -67,9 +67,9 @@ impl ByHand {
     }
 }
 
-const SETTINGS: Frame<'_> = Frame::Unknown { kind: FrameKind::SETTINGS, payload: b"" };
+pub(super) const SETTINGS: Frame<'_> = Frame::Unknown { kind: FrameKind::SETTINGS, payload: b"" };
 
-fn coded(frames: &[Frame<'_>]) -> Vec<u8> {
+pub(super) fn coded(frames: &[Frame<'_>]) -> Vec<u8> {
     let mut out = Vec::new();
     for frame in frames {
         frame.encode(&mut out);
@@ -78,7 +78,7 @@ fn coded(frames: &[Frame<'_>]) -> Vec<u8> {
 }
 
 /// A field section of literals alone.
-fn section(fields: &[(&str, &str)]) -> Vec<u8> {
+pub(super) fn section(fields: &[(&str, &str)]) -> Vec<u8> {
     let mut out = vec![0, 0];
     for (name, value) in fields {
         // Names and values are short: their lengths fit their prefixes, or the byte after.
@@ -97,7 +97,7 @@ fn section(fields: &[(&str, &str)]) -> Vec<u8> {
     out
 }
 
-const GET: [(&str, &str); 4] =
+pub(super) const GET: [(&str, &str); 4] =
     [(":method", "GET"), (":scheme", "https"), (":authority", "a"), (":path", "/")];
 
 fn with(extra: &[(&'static str, &'static str)]) -> Vec<u8> {

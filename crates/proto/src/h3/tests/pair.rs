@@ -1,6 +1,7 @@
 //! A client and a server over a multiplexer in memory that keeps order within a stream and none between streams.
 
 use super::*;
+use crate::error::Refused;
 use crate::multiplexed_connection::{EarlyData, TransportFacts};
 use crate::schedule::{Incremental, Priority};
 use proptest::prelude::*;
@@ -270,15 +271,26 @@ fn a_stream_that_the_transport_cannot_take_is_passed_over() {
 fn a_goaway_lets_open_requests_finish_and_frees_later_ones_for_a_retry() {
     let mut pair = asked(&["/a"]);
     pair.server.shutdown(NOW);
-    // Made before the GOAWAY arrives.
-    pair.client.request(NOW, &get("/late"), Fin::Last).unwrap();
+    // Made before the first GOAWAY arrives: the server takes it.
+    pair.client.request(NOW, &get("/under-way"), Fin::Last).unwrap();
     pair.run();
-    assert!(pair.heard.contains(&Owned::Draining(Some(0))), "{:?}", pair.heard);
-    assert!(pair.heard.contains(&Owned::Reset(4, Error::Unprocessed)), "{:?}", pair.heard);
+    assert!(matches!(pair.served.last(), Some(Owned::Request(4, ..))), "{:?}", pair.served);
+    assert!(matches!(pair.heard.last(), Some(Owned::Draining(Some(_)))), "{:?}", pair.heard);
     assert_eq!(pair.client.available_streams(), 0);
-    pair.server.respond(StreamId(0), &ResponseHead::new(Status::OK), Fin::Last).unwrap();
+    assert_eq!(pair.client.request(NOW, &get("/no"), Fin::Last), Err(Refused::Draining));
+
+    let due = pair.server.poll_timeout().unwrap();
+    pair.server.handle_timeout(due);
     pair.run();
-    assert!(pair.heard.iter().any(|event| matches!(event, Owned::Response(0, _, Fin::Last))));
+    for id in [0, 4] {
+        pair.server.respond(StreamId(id), &ResponseHead::new(Status::OK), Fin::Last).unwrap();
+    }
+    pair.run();
+    for id in [0, 4] {
+        let answer =
+            |event: &Owned| matches!(event, Owned::Response(of, _, Fin::Last) if *of == id);
+        assert!(pair.heard.iter().any(answer), "{id}");
+    }
     assert_eq!((pair.closed, pair.heard.last()), (Some(0x100), Some(&Owned::Closed(None))));
 }
 
@@ -307,7 +319,7 @@ fn an_extended_connect_waits_for_the_servers_setting_and_opens_a_tunnel() {
     (head.method, head.protocol) = (Method::Connect, Some("websocket".into()));
     let offer = Settings { enable_connect_protocol: true, ..Settings::server() };
     let mut pair = Pair::new(Settings::client(), offer, 1);
-    assert!(pair.client.request(NOW, &head, Fin::More).is_err());
+    assert_eq!(pair.client.request(NOW, &head, Fin::More), Err(crate::Refused::TooEarly));
     pair.run();
     let stream = pair.client.request(NOW, &head, Fin::More).unwrap();
     pair.run();

@@ -167,6 +167,17 @@ fn closed_window(later: f64) -> (Log, f64) {
 }
 
 #[test]
+fn what_a_paced_sender_spreads_over_the_round_trip_waits_for_its_window() {
+    let mut log = Log::begun(150.0);
+    log.flight(9);
+    // The last of the window comes 10 ms later, on a round trip of 100 ms.
+    let came = log.down(160.0, MSS);
+    let [_, window, serialisation, loss, server, client] = log.parts("h2", 201.0, came, None);
+    assert!(window > 0.5 && serialisation > 9.0, "{window} {serialisation}");
+    assert_eq!((loss, server, client), (0.0, 0.0, 0.0));
+}
+
+#[test]
 fn a_multiplexed_answer_behind_a_closed_window_waits_for_it_to_grow_and_not_for_the_server() {
     let (log, came) = closed_window(0.2);
     // 100 ms of round trip, eleven segments, and idle from 210 to 301.2 ms.

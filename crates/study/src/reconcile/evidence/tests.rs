@@ -78,6 +78,7 @@ impl World {
             cipher: String::new(),
             alpn: "h2".to_owned(),
             resumed: false,
+            early_data: trace::EarlyData::None,
         };
         let seen = ServerConnection {
             id: 1,

@@ -35,6 +35,10 @@ impl Cubic {
 }
 
 impl Growth for Cubic {
+    fn name(&self) -> &'static str {
+        "cubic"
+    }
+
     fn remains(&self) -> f64 {
         BETA
     }

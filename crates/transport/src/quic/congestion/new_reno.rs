@@ -7,6 +7,10 @@ use std::time::Duration;
 pub(super) struct NewReno;
 
 impl Growth for NewReno {
+    fn name(&self) -> &'static str {
+        "reno"
+    }
+
     fn remains(&self) -> f64 {
         0.5
     }

@@ -1,0 +1,181 @@
+//! Load over HTTP/3: our own server, nginx and Caddy answer as many requests as their logs say, and a server that is not
+//! there, or is not believed, is told in kinds.
+
+use crate::bench::{Bench, Running};
+use crate::started::{certify, current, free_port, started};
+use crate::{answered, load};
+use std::time::Duration;
+
+/// More than nginx takes on one connection (1000), so that connections are replaced, too.
+const REQUESTS: u64 = 5_003;
+
+fn site() -> Option<Bench> {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("www")).unwrap();
+    bench.write("www/hello", "hello, world\n");
+    certify(&bench).then_some(bench)
+}
+
+/// Our server, which takes TCP and UDP at one port.
+fn own(bench: &Bench) -> (Running, u16) {
+    let port = free_port();
+    let address = format!("127.0.0.1:{port}");
+    let both = ["--listen-tls", &address, "--listen-quic", &address];
+    let own = ["serve", "www", "--cert", "cert.pem", "--key", "key.pem", "--threads", "2"];
+    let wirelap = crate::bench::wirelap().display().to_string();
+    (started(bench, (&wirelap, &[&own[..], &both].concat()), port), port)
+}
+
+fn end(server: Running) {
+    server.signal("TERM");
+    server.end();
+}
+
+#[test]
+fn our_origin_echoes_every_message_over_http2_and_http3() {
+    let Some(bench) = site() else { return };
+    let (server, port) = own(&bench);
+    let url = format!("wss://127.0.0.1:{port}/ws/echo");
+    for protocol in ["--http2", "--http3"] {
+        for flags in [&["-c", "5", "-m", "4"][..], &["-c", "2", "-m", "2", "--rate", "2000"]] {
+            let args = [&["-k", protocol, "-n", "2000", &url][..], flags].concat();
+            let (code, result) = load(&bench, &args);
+            assert_eq!((code, result["protocol"].as_str()), (0, Some("ws")), "{result:#}");
+            assert_eq!(answered(&result), 2_000, "{protocol}");
+            assert_eq!(result["whole"]["body_bytes"], 2_000 * 32);
+        }
+    }
+    end(server);
+    // A server that does not offer it says so by its settings.
+    let port = free_port();
+    let address = format!("127.0.0.1:{port}");
+    let both = ["--listen-tls", &address, "--listen-quic", &address, "--no-websocket-over-h2"];
+    let wirelap = crate::bench::wirelap().display().to_string();
+    let server = started(&bench, (&wirelap, &[&["serve", "www"][..], &both].concat()), port);
+    let url = format!("wss://127.0.0.1:{port}/ws/echo");
+    for protocol in ["--http2", "--http3"] {
+        let (code, result) = load(&bench, &["-k", protocol, "-c", "2", "-n", "4", &url]);
+        assert_eq!(code, 1, "{protocol}: {result:#}");
+        assert!(result["connects"]["errors"]["protocol"].as_u64() >= Some(2), "{result:#}");
+    }
+    end(server);
+}
+
+/// Makes the requests, and compares their number with the lines of the server's log.
+fn counts(bench: &Bench, port: u16, log: &str) {
+    let url = format!("https://localhost:{port}/hello");
+    let n = REQUESTS.to_string();
+    let args = ["--http3", "--cacert", "cert.pem", "-c", "3", "-m", "8", "-n", &n, &url];
+    let (code, result) = load(bench, &args);
+    assert_eq!((code, result["protocol"].as_str()), (0, Some("h3")), "{result:#}");
+    assert_eq!(answered(&result), REQUESTS);
+    assert_eq!(result["whole"]["body_bytes"], REQUESTS * 13);
+    let lines = || {
+        let text = std::fs::read_to_string(bench.path(log)).unwrap_or_default();
+        text.lines().count() as u64
+    };
+    // The last lines may still be on their way to the file.
+    for _ in 0..500 {
+        if lines() == REQUESTS {
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    panic!("{} requests in the server's log, {REQUESTS} told", lines());
+}
+
+#[test]
+fn our_origin_answers_both_loops_over_http3() {
+    let Some(bench) = site() else { return };
+    let (server, port) = own(&bench);
+    let url = format!("https://127.0.0.1:{port}/hello");
+    for flags in [&["-c", "7"][..], &["-c", "4", "-t", "2", "-m", "16"]] {
+        let args = [&["-k", "--http3", "-n", "3000", &url][..], flags].concat();
+        let (code, result) = load(&bench, &args);
+        assert_eq!((code, answered(&result)), (0, 3_000), "{result:#}");
+        assert_eq!(result["protocol"], "h3");
+        let connects = &result["connects"];
+        assert!(connects["quic"]["max_ms"].as_f64().unwrap() > 0.0, "{connects}");
+        assert!(connects["tcp"].is_null() && connects["tls"].is_null(), "{connects}");
+    }
+    // A connection for each request.
+    let (code, result) = load(&bench, &["-k", "--h3", "--close", "-c", "3", "-n", "100", &url]);
+    assert_eq!((code, answered(&result)), (0, 100), "{result:#}");
+    assert!(result["connects"]["opened"].as_u64().unwrap() >= 100);
+    // A schedule, and a request with a body from a file.
+    bench.write(
+        "requests.toml",
+        format!(
+            "[[request]]\nurl = \"{url}\"\nweight = 3\n\n[[request]]\nurl = \"https://127.0.0.1:{port}/echo\"\n\
+             method = \"POST\"\nbody = \"{}\"\n",
+            "x".repeat(100_000)
+        ),
+    );
+    let args = ["-k", "--http3", "-c", "4", "-m", "4", "-n", "200", "--rate", "400"];
+    let (code, result) = load(&bench, &[&args[..], &["--requests-from", "requests.toml"]].concat());
+    assert_eq!((code, result["setting"]["pace"].as_str()), (0, Some("open")));
+    assert_eq!(result["whole"]["answers"], 200, "{result:#}");
+    assert_eq!(result["targets"].as_array().unwrap().len(), 2);
+    end(server);
+}
+
+#[test]
+fn nginx_logs_as_many_requests_as_are_told_over_http3() {
+    let Some(nginx) = current("nginx") else { return };
+    let Some(bench) = site() else { return };
+    let (port, folder) = (free_port(), bench.folder.display().to_string());
+    bench.write(
+        "nginx.conf",
+        format!(
+            "daemon off; master_process off; pid {folder}/pid; error_log {folder}/error;
+            events {{}}
+            http {{ access_log {folder}/access; client_body_temp_path {folder}/a; proxy_temp_path {folder}/b;
+              fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
+              ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;
+              server {{ listen 127.0.0.1:{port} quic; listen 127.0.0.1:{port} ssl; root {folder}/www; }} }}"
+        ),
+    );
+    let config = format!("{folder}/nginx.conf");
+    let server = started(&bench, (&nginx, &["-e", "/dev/null", "-c", &config]), port);
+    counts(&bench, port, "access");
+    end(server);
+}
+
+#[test]
+fn caddy_logs_as_many_requests_as_are_told_over_http3() {
+    let Some(caddy) = current("caddy") else { return };
+    let Some(bench) = site() else { return };
+    let (port, folder) = (free_port(), bench.folder.display().to_string());
+    bench.write(
+        "Caddyfile",
+        format!(
+            "{{\n auto_https off\n admin off\n}}\nhttps://localhost:{port} {{\n bind 127.0.0.1\n \
+             tls {folder}/cert.pem {folder}/key.pem\n root * {folder}/www\n file_server\n \
+             log {{\n output file {folder}/access\n }}\n}}\n"
+        ),
+    );
+    let arguments = ["run", "--config", "Caddyfile", "--adapter", "caddyfile"];
+    let server = started(&bench, (&caddy, &arguments), port);
+    counts(&bench, port, "access");
+    end(server);
+}
+
+#[test]
+fn a_closed_udp_port_a_silent_one_and_a_certificate_that_is_not_believed_are_told_apart() {
+    let Some(bench) = site() else { return };
+    let told = |args: &[&str], kind: &str, hint: &str| {
+        let (code, result) = load(&bench, &[&["--http3", "-c", "2", "-n", "4"], args].concat());
+        assert_eq!(code, 1, "nobody could be spoken to: {result:#}");
+        assert!(result["connects"]["errors"][kind].as_u64() >= Some(2), "{kind}: {result:#}");
+        assert!(result["warnings"].to_string().contains(hint), "{result:#}");
+    };
+    let closed = format!("https://127.0.0.1:{}/", free_port());
+    told(&["-k", &closed], "connect-refused", "nothing listens on its UDP port");
+    let silent = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let url = format!("https://{}/", silent.local_addr().unwrap());
+    let args = ["-k", "--connect-timeout", "300ms", &url];
+    told(&args, "connect-timed-out", "may drop UDP");
+    let (server, port) = own(&bench);
+    told(&[&format!("https://127.0.0.1:{port}/")], "tls", "--cacert FILE");
+    end(server);
+}

@@ -1,0 +1,75 @@
+//! The four temperatures of a contender through the whole lab: what an earlier visit saves, and what really happened.
+
+use crate::bench::{Bench, trials_run_here};
+
+const EXPERIMENT: &str = r#"name = "temperatures"
+title = "a page of six images, cold and warm"
+question = "What does an earlier visit save?"
+baseline = "h1-cold"
+trials = 1
+warmup = 0
+[[workloads]]
+kind = "page"
+images = 6
+bytes = 1000
+[[links]]
+name = "rtt=60ms,down=10mbit,up=10mbit"
+"#;
+
+/// Request round trips, and those of opening: TCP's, TLS's.
+const OVER_TCP: [(&str, f64); 4] = [("cold", 4.0), ("resumed", 4.0), ("early", 3.0), ("open", 2.0)];
+
+/// QUIC opens in one, and in none with early data.
+const OVER_QUIC: [(&str, f64); 4] =
+    [("cold", 3.0), ("resumed", 3.0), ("early", 2.0), ("open", 2.0)];
+
+#[test]
+fn each_temperature_is_what_really_happened() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    let mut experiment = EXPERIMENT.to_owned();
+    for (name, transport) in [("h1", "http/1.1"), ("h2", "h2"), ("spdy", "spdy/3.1"), ("h3", "h3")]
+    {
+        for (temperature, _) in OVER_TCP {
+            experiment.push_str(&format!(
+                "[[contenders]]\nname = \"{name}-{temperature}\"\ntransport = \"{transport}\"\ntls = \"1.3\"\n\
+                 settings = {{ temperature = \"{temperature}\" }}\n"
+            ));
+        }
+    }
+    bench.write("temperatures.toml", &experiment);
+    let result = bench.race_undisturbed("temperatures.toml", "run", &[]);
+    assert_eq!(result["failures"], serde_json::json!([]), "{result:#}");
+    let median = |contender: &str, metric: &str| {
+        let cells = result["cells"].as_array().unwrap();
+        let cell = cells.iter().find(|cell| cell["contender"]["name"] == contender).unwrap();
+        cell["metrics"][metric]["median"].as_f64().unwrap_or(0.0)
+    };
+    for name in ["h1", "h2", "spdy", "h3"] {
+        let all = if name == "h3" { OVER_QUIC } else { OVER_TCP };
+        for (temperature, expected) in all {
+            let contender = format!("{name}-{temperature}");
+            let connections = median(&contender, "connections");
+            let resumed = median(&contender, "resumed_connections");
+            let early = median(&contender, "early_accepted_connections");
+            let open = median(&contender, "open_connections");
+            let found = match temperature {
+                "cold" => early == 0.0 && open == 0.0 && resumed < connections,
+                "resumed" => (resumed, early, open) == (connections, 0.0, 0.0),
+                "early" => (resumed, early, open) == (connections, connections, 0.0),
+                _ => open == connections && resumed < connections,
+            };
+            assert!(found, "{contender}: {connections} {resumed} {early} {open}");
+            // HTTP/1.1 opens more connections for the images, at the cost of a handshake, or serves them one by one.
+            if name != "h1" {
+                assert_eq!(median(&contender, "round_trips"), expected, "{contender}");
+            }
+        }
+        let round_trips =
+            |temperature: &str| median(&format!("{name}-{temperature}"), "round_trips");
+        assert!(round_trips("early") < round_trips("resumed"), "{name}");
+        assert!(round_trips("open") < round_trips("early") || name == "h3", "{name}");
+    }
+}

@@ -1,0 +1,52 @@
+//! Packets that are held back until later ones have passed. The one rule: none is held for longer than
+//! [`LONGEST_HOLD`], so that the last packet of a transfer is not held for ever.
+
+use crate::spec::LONGEST_HOLD;
+use unit::Instant;
+
+/// A packet that is held back.
+#[derive(Debug)]
+pub(crate) struct Held<P> {
+    /// When it would be due.
+    pub(crate) at: Instant,
+    pub(crate) index: u64,
+    /// How many packets are still to overtake it.
+    pub(crate) packets: u32,
+    pub(crate) packet: P,
+    pub(crate) is_marked: bool,
+}
+
+/// The packets of one direction that are held back, the longest held first.
+#[derive(Debug)]
+pub(crate) struct HeldPackets<P>(Vec<Held<P>>);
+
+impl<P> Default for HeldPackets<P> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<P> HeldPackets<P> {
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn hold(&mut self, held: Held<P>) {
+        self.0.push(held);
+    }
+
+    /// When the first of them has been held for long enough.
+    pub(crate) fn next_release(&self) -> Option<Instant> {
+        self.0.first().map(|held| held.at + LONGEST_HOLD)
+    }
+
+    pub(crate) fn take_first(&mut self) -> Option<Held<P>> {
+        (!self.0.is_empty()).then(|| self.0.remove(0))
+    }
+
+    /// A later packet leaves. Returns those that it was the last to overtake.
+    pub(crate) fn overtake(&mut self) -> Vec<Held<P>> {
+        self.0.iter_mut().for_each(|held| held.packets -= 1);
+        self.0.extract_if(.., |held| held.packets == 0).collect()
+    }
+}

@@ -1,0 +1,140 @@
+//! How long a stop waits for whom, in virtual time. With sockets: `endurance.rs`.
+#![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
+
+use endpoint::{Action, SocketId};
+use origin::{Limits, ListenerKind, Origin, OriginConfig, Parts, WallClock};
+use sim::{Host, Path, Scripted, Transcript, World};
+use std::time::Duration;
+use unit::Instant;
+use wire::h2::{Frame, Setting, SettingId};
+
+const ADDRESS: &str = "10.0.0.2:80";
+const START: Instant = Instant::from_nanos(1_000_000_000);
+
+struct Bench {
+    world: World,
+    origin: Host<Origin>,
+    peer: Host<Scripted<Transcript>>,
+}
+
+impl Bench {
+    fn new() -> Self {
+        let wall_clock = WallClock { at: START, unix: Duration::from_secs(784_111_777) };
+        let config = OriginConfig::new(vec![ListenerKind::Clear], wall_clock);
+        let mut world = World::new(1);
+        let origin = world.listen(ADDRESS, Origin::new(config, Parts::default()));
+        let peer = world.host("10.0.0.1", Scripted::new(Transcript::default()));
+        world.connect(peer, origin, Path::delay(Duration::ZERO));
+        world.record_actions(origin);
+        Self { world, origin, peer }
+    }
+
+    fn connect(&mut self, said: &[u8]) -> SocketId {
+        let socket = self.world.with(self.peer, |peer| peer.connect(ADDRESS));
+        self.wait(0);
+        self.say(socket, said);
+        socket
+    }
+
+    fn say(&mut self, socket: SocketId, said: &[u8]) {
+        self.world.with(self.peer, |peer| peer.send(socket, said));
+        self.wait(0);
+    }
+
+    fn heard(&mut self, socket: SocketId) -> Vec<u8> {
+        self.world.with(self.peer, |peer| peer.script_mut().take_received(socket))
+    }
+
+    fn wait(&mut self, millis: u64) {
+        self.world.run_for(Duration::from_millis(millis));
+    }
+
+    fn stop(&mut self) {
+        self.world.stop(self.origin);
+        self.wait(0);
+    }
+
+    fn has_finished(&mut self) -> bool {
+        self.world.take_actions(self.origin).contains(&Action::Finish)
+    }
+}
+
+/// A client's first bytes, and a request for this path where the window of its stream is 0.
+fn asked(path: &str) -> Vec<u8> {
+    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
+    let (id, value) = (SettingId::INITIAL_WINDOW_SIZE, 0);
+    Setting::encode_all(&[Setting { id, value }], &mut bytes);
+    Frame::SettingsAck.encode(&mut bytes);
+    if !path.is_empty() {
+        let mut block = b"\x82\x86\x04".to_vec();
+        block.push(path.len() as u8);
+        block.extend_from_slice(path.as_bytes());
+        block.extend_from_slice(b"\x01\x01a");
+        let (stream, end_stream, end_headers) = (1, true, true);
+        let (block, dependency, padding) = (&block[..], None, None);
+        Frame::Headers { stream, block, end_stream, end_headers, dependency, padding }
+            .encode(&mut bytes);
+    }
+    bytes
+}
+
+fn millis(span: Duration) -> u64 {
+    span.as_millis() as u64
+}
+
+#[test]
+fn a_peer_without_streams_that_ignores_goaway_is_not_waited_for() {
+    let mut bench = Bench::new();
+    let socket = bench.connect(&asked(""));
+    bench.heard(socket);
+    bench.stop();
+    let goaways =
+        |heard: &[u8]| heard.windows(9).filter(|head| head[..5] == [0, 0, 8, 7, 0]).count();
+    assert_eq!(goaways(&bench.heard(socket)), 1, "RFC 9113 §6.8: the first excludes nothing");
+    assert!(!bench.has_finished(), "a request may be on its way");
+    bench.wait(millis(Limits::default().drain_stall));
+    assert_eq!(goaways(&bench.heard(socket)), 1, "the second names the last stream");
+    assert!(bench.has_finished());
+}
+
+#[test]
+fn a_peer_that_neither_sends_nor_takes_a_byte_is_ended() {
+    let mut bench = Bench::new();
+    bench.connect(&asked("/image/1?bytes=9000"));
+    bench.connect(b"POST /echo HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc");
+    bench.wait(5_000);
+    bench.stop();
+    bench.wait(millis(Limits::default().drain_stall) - 1);
+    assert!(!bench.has_finished());
+    // Our own GOAWAY was sent meanwhile.
+    bench.wait(millis(Limits::default().drain_stall));
+    assert!(bench.has_finished());
+}
+
+#[test]
+fn a_peer_that_takes_a_byte_now_and_then_is_waited_for() {
+    let mut bench = Bench::new();
+    let socket = bench.connect(&asked("/image/1?bytes=9"));
+    bench.stop();
+    let mut update = Vec::new();
+    Frame::WindowUpdate { stream: 1, increment: 1 }.encode(&mut update);
+    for _ in 0..8 {
+        bench.wait(1_000);
+        bench.say(socket, &update);
+        assert!(!bench.has_finished());
+    }
+    bench.say(socket, &update);
+    assert!(bench.has_finished(), "the response is whole");
+}
+
+#[test]
+fn a_response_that_the_server_itself_delays_is_waited_for() {
+    let mut bench = Bench::new();
+    let socket = bench.connect(b"GET /image/1?bytes=3&delay_ms=6000 HTTP/1.1\r\nHost: a\r\n\r\n");
+    bench.stop();
+    bench.wait(5_999);
+    assert!(!bench.has_finished());
+    bench.wait(1);
+    assert!(bench.heard(socket).starts_with(b"HTTP/1.1 200 OK\r\n"));
+    assert!(bench.has_finished());
+}

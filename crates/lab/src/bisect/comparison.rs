@@ -34,6 +34,7 @@ pub(crate) struct Plan {
     /// The error of each comparison.
     pub(crate) error: f64,
     pub(crate) time_limit: Duration,
+    pub(crate) no_wait: bool,
     pub(crate) no_calibration: bool,
 }
 
@@ -87,6 +88,7 @@ impl Plan {
             gate,
             error: 0.0,
             time_limit: Duration::ZERO,
+            no_wait: false,
             no_calibration: false,
         })
     }
@@ -175,6 +177,9 @@ impl Plan {
         command.args(["--gate", &format!("{CANDIDATE}/{GOOD} {}", self.gate)]);
         command.args(["--gate-error", &self.error.to_string()]);
         command.args(["--until-decided", &format!("{}s", self.time_limit.as_secs_f64())]);
+        if self.no_wait {
+            command.arg("--no-wait");
+        }
         if self.no_calibration {
             command.arg("--no-calibration");
         }

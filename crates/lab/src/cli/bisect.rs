@@ -35,7 +35,7 @@ pub(crate) struct BisectArgs {
     /// The git repository [default: the one of this folder]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = ".")]
     pub(crate) repository: PathBuf,
-    /// The longest that a comparison may take
+    /// The longest that a comparison may take, beside the wait for a busy machine
     #[arg(long, value_name = "TIME", value_parser = super::parse_limit, default_value = "5m")]
     pub(crate) until_decided: Duration,
     /// The chance at most that the commit named is not the first bad one
@@ -44,6 +44,9 @@ pub(crate) struct BisectArgs {
     /// Folder for the comparisons, made new [default: wirelap-bisect-N]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) out: Option<PathBuf>,
+    /// Do not wait for a busy machine before each comparison: say who takes its processors, and race all the same
+    #[arg(long)]
+    pub(crate) no_wait: bool,
     /// Leave out the second in which the link machinery is measured before each comparison
     #[arg(long)]
     pub(crate) no_calibration: bool,

@@ -37,6 +37,7 @@ pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode, CliError> {
     bisection.plan.good = bisection.folder.join("good");
     bisection.plan.error = search.error_of_each(args.error);
     bisection.plan.time_limit = args.until_decided;
+    bisection.plan.no_wait = args.no_wait;
     bisection.plan.no_calibration = args.no_calibration;
     bisection.begin(&good, &commits, &search)?;
     bisection.search(&commits, search)

@@ -185,14 +185,16 @@ impl<'a> Kept<'a> {
 
 /// In what the link did not keep its word, where a trial over it would not count either.
 fn doubt(counters: &LinkCounters) -> Option<String> {
-    let late_ms = counters.lateness.max().as_secs_f64() * 1e3;
     match counters.unplanned() {
-        0 if late_ms > LATE_MS => {
-            Some(format!("the machine was busy, and a packet left {late_ms:.1} ms after its time"))
-        }
-        0 => None,
+        0 => doubt_of_lateness(counters.lateness.max()),
         dropped => Some(format!("the kernel dropped {dropped} packets that the link did not")),
     }
+}
+
+fn doubt_of_lateness(late: Duration) -> Option<String> {
+    let late_ms = late.as_secs_f64() * 1e3;
+    (late_ms > LATE_MS)
+        .then(|| format!("the machine was busy, and a packet left {late_ms:.1} ms after its time"))
 }
 
 /// What only some links do.
@@ -224,4 +226,16 @@ fn describe(forward: &ForwardSpec, counters: &LinkCounters) -> String {
     let late = &counters.lateness;
     let _ = write!(text, "late  mean {:?}, at most {:?}", late.mean(), late.max());
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lateness_is_told_in_milliseconds_with_one_decimal() {
+        assert_eq!(doubt_of_lateness(Duration::from_millis(10)), None);
+        let told = doubt_of_lateness(Duration::from_nanos(15_977_291)).unwrap();
+        assert!(told.ends_with("left 16.0 ms after its time"), "{told}");
+    }
 }

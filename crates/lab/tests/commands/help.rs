@@ -34,6 +34,16 @@ fn every_command_explains_itself_with_examples() {
     }
 }
 
+/// The busy machine's message names --no-wait whichever command it comes from.
+#[test]
+fn every_command_that_waits_for_a_quiet_machine_has_the_switch_that_its_message_names() {
+    let bench = Bench::new();
+    for command in ["race", "bisect"] {
+        let help = bench.run(&[command, "--help"]);
+        assert!(help.out.contains("--no-wait"), "{command}: {}", help.out);
+    }
+}
+
 #[test]
 fn completions_offer_every_command_and_no_hidden_one() {
     let bench = Bench::new();

@@ -46,7 +46,11 @@ impl ExperimentError {
     /// The parser's own error, in our form.
     pub(super) fn from_toml(text: &str, error: &toml::de::Error) -> Self {
         let span = error.span().unwrap_or(0..0);
-        let message = in_words_of_toml(&error.message().trim().replace('\n', ": "));
+        let mut message = in_words_of_toml(&error.message().trim().replace('\n', ": "));
+        if span.start == 0 && message.starts_with("missing field ") {
+            message
+                .push_str("; an experiment begins with `name`, `title`, `question` and `baseline`");
+        }
         let names = backquoted(&message);
         let built = Self::at(text, span, message.clone());
         // serde's wording for a name that it does not know: the name, then all that it knows.
@@ -125,5 +129,15 @@ mod tests {
         assert!(error.contains("expected a table") && !error.contains("LinkFile"), "{error}");
         let error = refused("trials = \"x\"\n");
         assert!(error.ends_with("expected a whole number"), "{error}");
+    }
+
+    #[test]
+    fn all_that_an_experiment_begins_with_is_told_at_once() {
+        let error = refused("[[workloads]]\nkind = \"page\"\n");
+        assert!(error.contains("missing field `name`"), "{error}");
+        assert!(
+            error.ends_with("begins with `name`, `title`, `question` and `baseline`"),
+            "{error}"
+        );
     }
 }

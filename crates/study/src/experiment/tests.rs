@@ -193,7 +193,7 @@ fn what_calls_cannot_be_is_pointed_at() {
     let serial = "pattern = \"serial\"\ncount = 3\nbytes = 10";
     assert!(calls(serial, "").is_ok());
     let cases = [
-        ("count = 3\nbytes = 10", "calls need `pattern`"),
+        ("count = 3\nbytes = 10", "calls need `pattern`: \"serial\", "),
         ("pattern = \"serial\"\nbytes = 10", "calls need `count`"),
         ("pattern = \"serial\"\ncount = 3", "calls need `bytes`"),
         ("pattern = \"serial\"\ncount = 0\nbytes = 10", "at least 1"),

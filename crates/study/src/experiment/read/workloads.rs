@@ -254,7 +254,10 @@ impl Reader<'_> {
         span: &Range<usize>,
     ) -> Result<Pattern, ExperimentError> {
         let Some(pattern) = &file.pattern else {
-            return Err(self.fault(span.clone(), "calls need `pattern`"));
+            return Err(self.fault(
+                span.clone(),
+                "calls need `pattern`: \"serial\", \"parallel\" or \"staggered\"",
+            ));
         };
         match (pattern.get_ref(), &file.every) {
             (PatternFile::Staggered, Some(field)) => {

@@ -311,7 +311,7 @@ fn a_race_of_which_no_trial_was_measured_exits_1_with_the_reason() {
 fn a_plan_tells_how_long_it_takes_and_a_busy_machine_is_told_before_anything_runs() {
     let bench = bench(HONEST, FILES);
     let planned = bench.run(&["race", "quick", "--dry-run"]);
-    assert!(planned.out.contains("108 trials and 6 warm-ups, about "), "{}", planned.out);
+    assert!(planned.out.contains("144 trials and 8 warm-ups, about "), "{}", planned.out);
     if !trials_run_here() {
         return;
     }

@@ -392,6 +392,10 @@ impl Connection {
 
     #[cold]
     fn patience_at_stop(&self, since: Instant, limits: &Limits) -> Option<Instant> {
+        // QUIC's own timer ends what is closed.
+        if self.quic.is_some() && self.transport.is_over() {
+            return None;
+        }
         let is_thinking = self.session.as_ref().is_some_and(Session::is_thinking);
         (!is_thinking).then(|| self.progress.max(since) + limits.drain_stall)
     }

@@ -4,6 +4,7 @@
 use crate::codel::{Action, Codel, CodelState, Head};
 use crate::header::PacketHeader;
 use crate::path::Arrival;
+use std::cmp::Reverse;
 use std::collections::VecDeque;
 use trace::Fate;
 use unit::{ByteSize, Instant, Seed};
@@ -155,9 +156,9 @@ impl<P> ActiveQueue<P> {
 
     /// RFC 8290 §4.1: half the packets of the longest queue are dropped from its head, 64 at most.
     fn drop_from_longest(&mut self) {
-        let longest = self.flows.iter().enumerate().max_by_key(|(place, flow)| {
-            // Of equals the first.
-            (flow.bytes.0, usize::MAX - place)
+        let longest = self.flows.iter().enumerate().max_by_key(|(_, flow)| {
+            // Of equals the one whose head waits longest.
+            (flow.bytes.0, flow.packets.front().map(|head| Reverse(head.arrival.index)))
         });
         let Some((place, _)) = longest else { return };
         let count = self.flows[place].packets.len().div_ceil(2).min(MOST_DROPPED);

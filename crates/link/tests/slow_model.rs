@@ -288,7 +288,12 @@ fn through_model(codel: Codel, flows: usize, limit: u64, packets: &[Packet]) -> 
         while queue.bytes() > limit
             && queue.flows.iter().map(|f| f.packets.len()).sum::<usize>() > 1
         {
-            let longest = (0..flows).rev().max_by_key(|&flow| queue.flows[flow].bytes).unwrap();
+            let longest = (0..flows)
+                .max_by_key(|&flow| {
+                    let PlainCodel { bytes, packets, .. } = &queue.flows[flow];
+                    (*bytes, packets.front().map(|&head| std::cmp::Reverse(head)))
+                })
+                .unwrap();
             let half = queue.flows[longest].packets.len().div_ceil(2).min(64);
             for _ in 0..half {
                 let dropped = queue.flows[longest].packets.pop_front().unwrap();

@@ -216,7 +216,7 @@ impl<R: Role> StreamConnection<R> {
         match &self.stage {
             Stage::Connecting => false,
             Stage::Ready(_, machine) if self.end != End::Failed => {
-                self.layer.wants_transmit() || machine.wants_transmit() && self.layer.may_send()
+                self.layer.wants_transmit() || self.layer.may_send() && machine.wants_transmit()
             }
             Stage::Opening(_) | Stage::Ready(..) => self.layer.wants_transmit(),
         }

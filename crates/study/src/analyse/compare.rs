@@ -286,17 +286,14 @@ pub(super) fn published(
     };
     let ask = |question: Question<'_>| {
         let paired = versus(question)?.paired(rows);
-        (paired.blocks() > 0)
-            .then(|| alone(experiment.margin, paired, &mut Detectable::default()).comparison())
+        Some(alone(experiment.margin, paired, &mut Detectable::default()).comparison())
     };
     let ask_of = |metric: &str, question: Question<'_>| {
         let paired = versus(question)?.paired_by(metric, rows);
-        (paired.blocks() > 0)
-            .then(|| alone(experiment.margin, paired, &mut Detectable::default()).comparison())
+        Some(alone(experiment.margin, paired, &mut Detectable::default()).comparison())
     };
-    let figures = |metric: &str, question: Question<'_>| {
-        versus(question).map_or_else(Vec::new, |versus| versus.figures(metric, rows))
-    };
+    let figures =
+        |metric: &str, question: Question<'_>| Some(versus(question)?.figures(metric, rows));
     let differ = |question: Question<'_>| versus(question)?.difference(rows);
     let time = |question: Question<'_>| {
         let id = |cell: &&CellResult| {

@@ -1,7 +1,11 @@
 //! Fine-grained events and the handle through which machines emit them. The one rule: an event without
 //! a sink costs one branch.
 
+use crate::quic::{
+    QuicEnd, QuicInitiator, QuicLossTrigger, QuicMetrics, QuicPacket, QuicPacketType, QuicParameter,
+};
 use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use unit::Instant;
 
@@ -52,6 +56,37 @@ pub enum Event<'a> {
         /// Why, in the words of the error.
         reason: &'a str,
     },
+    /// A QUIC connection begins (qlog `quic:connection_started`).
+    QuicStarted {
+        /// This end's address, where it is known.
+        local: Option<IpAddr>,
+        /// The peer's.
+        remote: SocketAddr,
+    },
+    /// Transport parameters are known (qlog `quic:parameters_set`).
+    QuicParameters {
+        /// Who set them.
+        by: QuicInitiator,
+        /// All of them.
+        parameters: &'a [QuicParameter],
+    },
+    /// A QUIC packet was sent (qlog `quic:packet_sent`).
+    QuicPacketSent(&'a QuicPacket),
+    /// A QUIC packet was received and decrypted (qlog `quic:packet_received`).
+    QuicPacketReceived(&'a QuicPacket),
+    /// A QUIC packet that was sent is taken for lost (qlog `quic:packet_lost`).
+    QuicPacketLost {
+        /// Its type.
+        kind: QuicPacketType,
+        /// Its number.
+        number: u64,
+        /// By which rule.
+        trigger: QuicLossTrigger,
+    },
+    /// Loss recovery or congestion control have changed (qlog `quic:recovery_metrics_updated`).
+    QuicMetricsUpdated(QuicMetrics),
+    /// A QUIC connection is over (qlog `quic:connection_closed`).
+    QuicClosed(QuicEnd),
 }
 
 /// Where events go. Implementations decide what to keep.
@@ -76,6 +111,11 @@ impl Tracer {
     /// Events go to `sink`.
     pub fn to(sink: Rc<dyn Sink>) -> Self {
         Self { sink: Some(sink), connection: 0 }
+    }
+
+    /// Whether events go anywhere.
+    pub fn is_on(&self) -> bool {
+        self.sink.is_some()
     }
 
     /// The same sink, for events of `connection`.

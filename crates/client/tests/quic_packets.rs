@@ -13,8 +13,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 use trace::{
-    Direction, Event, PacketRecord, QuicEnd, QuicFrame, QuicInitiator, QuicPacket, QuicSpace, Sink,
-    Tracer,
+    ControlFrame, Direction, Event, PacketRecord, QuicEnd, QuicFrame, QuicInitiator, QuicPacket,
+    QuicSpace, Sink, Tracer,
 };
 use transport::QuicSettings;
 use unit::Instant;
@@ -54,6 +54,12 @@ impl Sink for Log {
             Event::QuicClosed(end) => told.closed.push(*end),
             Event::FrameCreated { frame, .. } | Event::FrameParsed { frame, .. } => {
                 told.http3.insert(frame);
+            }
+            Event::ControlFrameCreated { frame, .. } | Event::ControlFrameParsed { frame, .. } => {
+                if let ControlFrame::Settings(settings) = frame {
+                    assert!(settings.len() > 2, "{settings:?}");
+                    told.http3.insert("SETTINGS");
+                }
             }
             _ => {}
         }

@@ -35,6 +35,20 @@ pub enum Event<'a> {
         /// Bytes of payload.
         length: u64,
     },
+    /// A frame of HTTP/3's control stream was queued for sending (qlog `http3:frame_created`).
+    ControlFrameCreated {
+        /// The control stream.
+        stream: u64,
+        /// The frame.
+        frame: ControlFrame<'a>,
+    },
+    /// A frame of the peer's control stream was received and parsed (qlog `http3:frame_parsed`).
+    ControlFrameParsed {
+        /// The control stream.
+        stream: u64,
+        /// The frame.
+        frame: ControlFrame<'a>,
+    },
     /// A header block was coded or decoded (qlog `qpack:headers_encoded`, `headers_decoded`).
     HeaderBlock {
         /// Its stream.
@@ -87,6 +101,49 @@ pub enum Event<'a> {
     QuicMetricsUpdated(QuicMetrics),
     /// A QUIC connection is over (qlog `quic:connection_closed`).
     QuicClosed(QuicEnd),
+}
+
+/// A frame of HTTP/3's control stream (RFC 9114 §7.2, RFC 9218 §7.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ControlFrame<'a> {
+    /// SETTINGS: each parameter's number and value.
+    Settings(&'a [(u64, u64)]),
+    /// GOAWAY.
+    GoAway {
+        /// The first request or push that is not processed.
+        id: u64,
+    },
+    /// CANCEL_PUSH.
+    CancelPush {
+        /// Which.
+        push: u64,
+    },
+    /// MAX_PUSH_ID.
+    MaxPushId {
+        /// The highest one.
+        push: u64,
+    },
+    /// PRIORITY_UPDATE.
+    PriorityUpdate {
+        /// What it is about.
+        element: PrioritizedElement,
+        /// The Priority field's value.
+        value: &'a [u8],
+    },
+    /// A frame of a type that is not known.
+    Unknown {
+        /// Its type.
+        kind: u64,
+    },
+}
+
+/// What a PRIORITY_UPDATE is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrioritizedElement {
+    /// A request, by its stream.
+    Request(u64),
+    /// A push, by its number.
+    Push(u64),
 }
 
 /// Where events go. Implementations decide what to keep.

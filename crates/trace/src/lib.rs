@@ -32,7 +32,7 @@ mod protocol;
 mod quic;
 mod token;
 
-pub use event::{Event, Sink, Tracer};
+pub use event::{ControlFrame, Event, PrioritizedElement, Sink, Tracer};
 pub use fetch::{ConnectionRecord, EarlyData, FetchOutcome, FetchRecord, Phases, TlsRecord};
 pub use header::{HeaderBytes, HeaderSize};
 pub use packet::{Direction, Fate, Flow, PacketRecord, QuicMark, TcpMark, UdpMark};

@@ -26,6 +26,7 @@ mod load;
 mod ports;
 mod priorities;
 mod published;
+mod qlogs;
 mod quic_witnesses;
 mod runs;
 mod serving;

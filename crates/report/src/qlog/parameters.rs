@@ -17,6 +17,7 @@ pub(super) fn set(by: QuicInitiator, parameters: &[QuicParameter]) -> Value {
             }
             Some((name, Kind::Bytes)) => data[name] = json!(hexadecimal(value)),
             Some((name, Kind::Flag)) => data[name] = json!(true),
+            Some((_, Kind::Secret)) => {}
             None => unknown.push(json!({ "id": id, "value": hexadecimal(value) })),
         }
     }
@@ -30,13 +31,14 @@ enum Kind {
     Integer,
     Bytes,
     Flag,
+    Secret,
 }
 
 fn name(id: u64) -> Option<(&'static str, Kind)> {
     Some(match id {
         0x00 => ("original_destination_connection_id", Kind::Bytes),
         0x01 => ("max_idle_timeout", Kind::Integer),
-        0x02 => ("stateless_reset_token", Kind::Bytes),
+        0x02 => ("stateless_reset_token", Kind::Secret),
         0x03 => ("max_udp_payload_size", Kind::Integer),
         0x04 => ("initial_max_data", Kind::Integer),
         0x05 => ("initial_max_stream_data_bidi_local", Kind::Integer),

@@ -17,7 +17,7 @@ const EVENTS: &[Rule] = &[
         "quic:parameters_set",
         "",
         "initiator original_destination_connection_id initial_source_connection_id retry_source_connection_id \
-         stateless_reset_token disable_active_migration max_idle_timeout max_udp_payload_size ack_delay_exponent \
+         disable_active_migration max_idle_timeout max_udp_payload_size ack_delay_exponent \
          max_ack_delay active_connection_id_limit initial_max_data initial_max_stream_data_bidi_local \
          initial_max_stream_data_bidi_remote initial_max_stream_data_uni initial_max_streams_bidi \
          initial_max_streams_uni unknown_parameters max_datagram_frame_size grease_quic_bit",
@@ -207,6 +207,8 @@ fn every_event_is_as_the_draft_has_it() {
         parameter(0x0a, b"\x05"),
         parameter(0x04, b"\x80\x01\x00\x00"),
         parameter(0x0c, b""),
+        // Who knows it can end the connection.
+        parameter(0x02, b"0123456789abcdef"),
         parameter(0x0f, b"\xab"),
         parameter(0x1234, b"\x01"),
     ];

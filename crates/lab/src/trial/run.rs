@@ -23,6 +23,7 @@ use std::time::Duration;
 use study::experiment::{Contender, RunningService, Settings, Tls, Transport};
 use study::outcome::Outcome;
 use study::plan::TrialPlan;
+use study::reconcile::follow_rebindings;
 use study::record::{CpuUse, EndUse, Resources};
 use unit::Instant;
 
@@ -68,6 +69,7 @@ impl Trial<'_> {
         if self.network.forward.link.decides_late() {
             packets.sort_by_key(|packet| packet.at);
         }
+        follow_rebindings(&mut packets);
         // A trial that failed is the one that people look into.
         let capture = capture::keep(captured, self.order);
         let namespace_settings = topology.settings().clone();

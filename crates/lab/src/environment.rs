@@ -13,6 +13,11 @@ pub(crate) fn ssl_key_log_file() -> Option<PathBuf> {
     std::env::var_os("SSLKEYLOGFILE").filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
+/// The folder that qlog files go to, by the name that curl and quic-go have for it.
+pub(crate) fn qlog_folder() -> Option<PathBuf> {
+    std::env::var_os("QLOGDIR").filter(|value| !value.is_empty()).map(PathBuf::from)
+}
+
 /// The user's file of certificate authorities, used instead of the system's, as in OpenSSL.
 pub(crate) fn ssl_cert_file() -> Option<PathBuf> {
     std::env::var_os("SSL_CERT_FILE").filter(|value| !value.is_empty()).map(PathBuf::from)

@@ -258,7 +258,7 @@ impl EndPoint for Origin {
     fn handle_bound(&mut self, _now: Instant, bound: Bound) -> Option<SocketId> {
         let kind = self.shared.config.listeners.get(bound.listener)?;
         let ListenerKind::Quic(tls, settings) = kind else { return None };
-        let tls = tls.for_quic(Protocol::Http3.alpn()).ok()?;
+        let tls = tls.for_quic(Protocol::Http3.alpn()).ok()?.observed_by(&self.shared.tracer);
         let socket = SocketId(bound.listener);
         self.quic.push(QuicPort::new(socket, QuicSocket::server(settings, tls)));
         Some(socket)

@@ -33,6 +33,7 @@ mod settings;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod traced;
 mod transmit;
 
 pub use crate::multiplex::guard::{Allowance, Limits};

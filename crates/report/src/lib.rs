@@ -42,6 +42,7 @@ mod metrics;
 mod number;
 mod overview;
 mod published_summary;
+mod qlog;
 mod race_gates;
 mod rows;
 mod scale;
@@ -60,6 +61,7 @@ pub use html::{comparison_html, html, published_html};
 pub use json::{json, load_json};
 pub use load::{load, load_csv, load_errors, load_probe};
 pub use published_summary::published_terminal;
+pub use qlog::{QlogConnection, QlogHead, QlogVantage};
 pub use race_gates::{race_junit, race_markdown};
 pub use terminal::{Colour, Style, terminal};
 

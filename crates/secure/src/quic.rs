@@ -4,6 +4,7 @@
 mod frames;
 mod keys;
 mod session;
+mod tap;
 
 use crate::client_tls::ClientTls;
 use crate::error::ConfigError;
@@ -17,9 +18,12 @@ use rustls::pki_types::ServerName;
 use rustls::quic::{ClientConnection, ServerConnection, Suite, Version};
 use rustls::time_provider::TimeProvider;
 use session::Session;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use tap::read_parameters;
+use trace::{QuicInitiator, Tracer};
 
 pub use session::QuicHandshake;
+pub use tap::{Observed, PacketTap};
 
 /// The QUIC version that is spoken: 1 (RFC 9000).
 pub const QUIC_VERSION: u32 = 1;
@@ -28,12 +32,33 @@ pub const QUIC_VERSION: u32 = 1;
 pub struct QuicClientTls {
     config: Arc<rustls::ClientConfig>,
     initial: Suite,
+    is_observed: bool,
 }
 
 /// A server's settings for QUIC, made from those of [`ServerTls`]: its certificates and ticket keys.
 pub struct QuicServerTls {
     config: Arc<rustls::ServerConfig>,
     initial: Suite,
+    /// Where packets are observed.
+    observation: Option<Observation>,
+}
+
+/// The tap of the connection that begins. quinn-proto opens a connection's first packet before there is a session.
+#[derive(Default)]
+struct Observation(Mutex<PacketTap>);
+
+impl Observation {
+    /// A connection may begin: its first packet came.
+    fn begin(&self) -> PacketTap {
+        let mut tap = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *tap = PacketTap::default();
+        tap.clone()
+    }
+
+    /// The tap of the connection whose first packet came last.
+    fn latest(&self) -> PacketTap {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
 }
 
 impl ClientTls {
@@ -43,7 +68,7 @@ impl ClientTls {
         config.alpn_protocols = vec![alpn.as_bytes().to_vec()];
         config.resumption = self.quic_sessions.clone();
         let initial = initial_suite(config.crypto_provider())?;
-        Ok(Arc::new(QuicClientTls { config: Arc::new(config), initial }))
+        Ok(Arc::new(QuicClientTls { config: Arc::new(config), initial, is_observed: false }))
     }
 }
 
@@ -57,11 +82,32 @@ impl ServerTls {
             config.max_early_data_size = u32::MAX;
         }
         let initial = initial_suite(config.crypto_provider())?;
-        Ok(Arc::new(QuicServerTls { config: Arc::new(config), initial }))
+        Ok(Arc::new(QuicServerTls { config: Arc::new(config), initial, observation: None }))
+    }
+}
+
+impl QuicClientTls {
+    /// The same settings; where the tracer is on, for connections whose packets are observed: each has a [`PacketTap`].
+    pub fn observed_by(self: Arc<Self>, tracer: &Tracer) -> Arc<Self> {
+        if !tracer.is_on() {
+            return self;
+        }
+        let (config, initial) = (Arc::clone(&self.config), self.initial);
+        Arc::new(Self { config, initial, is_observed: true })
     }
 }
 
 impl QuicServerTls {
+    /// The same settings; where the tracer is on, for the connections of one socket whose packets are observed: each has a
+    /// [`PacketTap`]. The socket accepts a connection before it takes the next datagram.
+    pub fn observed_by(self: Arc<Self>, tracer: &Tracer) -> Arc<Self> {
+        if !tracer.is_on() {
+            return self;
+        }
+        let (config, initial) = (Arc::clone(&self.config), self.initial);
+        Arc::new(Self { config, initial, observation: Some(Observation::default()) })
+    }
+
     /// The wall clock of the settings.
     pub fn wall_clock(&self) -> Arc<dyn TimeProvider> {
         Arc::clone(&self.config.time_provider)
@@ -99,16 +145,22 @@ impl crypto::ClientConfig for QuicClientTls {
         let bad_name = || ConnectError::InvalidServerName(server_name.to_owned());
         let name = ServerName::try_from(server_name.to_owned()).map_err(|_| bad_name())?;
         let config = Arc::clone(&self.config);
-        let connection = ClientConnection::new(config, version, name, encoded(parameters))
-            .map_err(|_| bad_name())?;
-        Ok(Box::new(Session::new(connection.into(), self.initial, server_name)))
+        let parameters = encoded(parameters);
+        let tap = self.is_observed.then(PacketTap::default);
+        if let Some(tap) = &tap {
+            tap.note(Observed::Parameters(QuicInitiator::Local, read_parameters(&parameters)));
+        }
+        let connection =
+            ClientConnection::new(config, version, name, parameters).map_err(|_| bad_name())?;
+        Ok(Box::new(Session::new(connection.into(), self.initial, server_name, tap)))
     }
 }
 
 impl crypto::ServerConfig for QuicServerTls {
     fn initial_keys(&self, number: u32, id: &ConnectionId) -> Result<Keys, UnsupportedVersion> {
         version(number)?;
-        Ok(initial_keys(&self.initial, id, Side::Server))
+        let tap = self.observation.as_ref().map(Observation::begin);
+        Ok(initial_keys(&self.initial, id, Side::Server, tap.as_ref()))
     }
 
     fn retry_tag(&self, _version: u32, original: &ConnectionId, packet: &[u8]) -> [u8; 16] {
@@ -123,8 +175,15 @@ impl crypto::ServerConfig for QuicServerTls {
         // quinn-proto starts no session for a version that `initial_keys` refused.
         let version = version(number).unwrap_or(Version::V1);
         let config = Arc::clone(&self.config);
-        match ServerConnection::new(config, version, encoded(parameters)) {
-            Ok(connection) => Box::new(Session::new(connection.into(), self.initial, "the client")),
+        let parameters = encoded(parameters);
+        let tap = self.observation.as_ref().map(Observation::latest);
+        if let Some(tap) = &tap {
+            tap.note(Observed::Parameters(QuicInitiator::Local, read_parameters(&parameters)));
+        }
+        match ServerConnection::new(config, version, parameters) {
+            Ok(connection) => {
+                Box::new(Session::new(connection.into(), self.initial, "the client", tap))
+            }
             Err(error) => unreachable!("`for_quic` has checked these settings: {error}"),
         }
     }

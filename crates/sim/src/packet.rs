@@ -108,7 +108,7 @@ impl Datagram {
     }
 
     pub(crate) fn mark(&self) -> UdpMark {
-        UdpMark { payload: self.data.len() as u32, quic: None }
+        UdpMark { payload: self.data.len() as u32, quic: None, receiver: None }
     }
 }
 

@@ -1,7 +1,11 @@
 //! Fine-grained events and the handle through which machines emit them. The one rule: an event without
 //! a sink costs one branch.
 
+use crate::quic::{
+    QuicEnd, QuicInitiator, QuicLossTrigger, QuicMetrics, QuicPacket, QuicPacketType, QuicParameter,
+};
 use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 use std::rc::Rc;
 use unit::Instant;
 
@@ -31,6 +35,20 @@ pub enum Event<'a> {
         /// Bytes of payload.
         length: u64,
     },
+    /// A frame of HTTP/3's control stream was queued for sending (qlog `http3:frame_created`).
+    ControlFrameCreated {
+        /// The control stream.
+        stream: u64,
+        /// The frame.
+        frame: ControlFrame<'a>,
+    },
+    /// A frame of the peer's control stream was received and parsed (qlog `http3:frame_parsed`).
+    ControlFrameParsed {
+        /// The control stream.
+        stream: u64,
+        /// The frame.
+        frame: ControlFrame<'a>,
+    },
     /// A header block was coded or decoded (qlog `qpack:headers_encoded`, `headers_decoded`).
     HeaderBlock {
         /// Its stream.
@@ -52,6 +70,80 @@ pub enum Event<'a> {
         /// Why, in the words of the error.
         reason: &'a str,
     },
+    /// A QUIC connection begins (qlog `quic:connection_started`).
+    QuicStarted {
+        /// This end's address, where it is known.
+        local: Option<IpAddr>,
+        /// The peer's.
+        remote: SocketAddr,
+    },
+    /// Transport parameters are known (qlog `quic:parameters_set`).
+    QuicParameters {
+        /// Who set them.
+        by: QuicInitiator,
+        /// All of them.
+        parameters: &'a [QuicParameter],
+    },
+    /// A QUIC packet was sent (qlog `quic:packet_sent`).
+    QuicPacketSent(&'a QuicPacket),
+    /// A QUIC packet was received and decrypted (qlog `quic:packet_received`).
+    QuicPacketReceived(&'a QuicPacket),
+    /// A QUIC packet that was sent is taken for lost (qlog `quic:packet_lost`).
+    QuicPacketLost {
+        /// Its type.
+        kind: QuicPacketType,
+        /// Its number.
+        number: u64,
+        /// By which rule.
+        trigger: QuicLossTrigger,
+    },
+    /// Loss recovery or congestion control have changed (qlog `quic:recovery_metrics_updated`).
+    QuicMetricsUpdated(QuicMetrics),
+    /// A QUIC connection is over (qlog `quic:connection_closed`).
+    QuicClosed(QuicEnd),
+}
+
+/// A frame of HTTP/3's control stream (RFC 9114 §7.2, RFC 9218 §7.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ControlFrame<'a> {
+    /// SETTINGS: each parameter's number and value.
+    Settings(&'a [(u64, u64)]),
+    /// GOAWAY.
+    GoAway {
+        /// The first request or push that is not processed.
+        id: u64,
+    },
+    /// CANCEL_PUSH.
+    CancelPush {
+        /// Which.
+        push: u64,
+    },
+    /// MAX_PUSH_ID.
+    MaxPushId {
+        /// The highest one.
+        push: u64,
+    },
+    /// PRIORITY_UPDATE.
+    PriorityUpdate {
+        /// What it is about.
+        element: PrioritizedElement,
+        /// The Priority field's value.
+        value: &'a [u8],
+    },
+    /// A frame of a type that is not known.
+    Unknown {
+        /// Its type.
+        kind: u64,
+    },
+}
+
+/// What a PRIORITY_UPDATE is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrioritizedElement {
+    /// A request, by its stream.
+    Request(u64),
+    /// A push, by its number.
+    Push(u64),
 }
 
 /// Where events go. Implementations decide what to keep.
@@ -76,6 +168,11 @@ impl Tracer {
     /// Events go to `sink`.
     pub fn to(sink: Rc<dyn Sink>) -> Self {
         Self { sink: Some(sink), connection: 0 }
+    }
+
+    /// Whether events go anywhere.
+    pub fn is_on(&self) -> bool {
+        self.sink.is_some()
     }
 
     /// The same sink, for events of `connection`.

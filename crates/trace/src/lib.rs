@@ -29,11 +29,17 @@ mod header;
 pub mod nanos;
 mod packet;
 mod protocol;
+mod quic;
 mod token;
 
-pub use event::{Event, Sink, Tracer};
+pub use event::{ControlFrame, Event, PrioritizedElement, Sink, Tracer};
 pub use fetch::{ConnectionRecord, EarlyData, FetchOutcome, FetchRecord, Phases, TlsRecord};
 pub use header::{HeaderBytes, HeaderSize};
 pub use packet::{Direction, Fate, Flow, PacketRecord, QuicMark, TcpMark, UdpMark};
 pub use protocol::{Protocol, SpokenProtocol, TlsVersion};
+pub use quic::{
+    QuicAck, QuicConnectionId, QuicEcnCounts, QuicEnd, QuicErrorSpace, QuicFrame, QuicInitiator,
+    QuicLossTrigger, QuicMetrics, QuicPacket, QuicPacketType, QuicParameter, QuicSpace,
+    QuicStreamType,
+};
 pub use token::TokenRecord;

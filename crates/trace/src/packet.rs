@@ -100,6 +100,10 @@ pub struct UdpMark {
     pub payload: u32,
     /// The visible fields of a QUIC handshake packet in it.
     pub quic: Option<QuicMark>,
+    /// Where it can be a QUIC packet: the first eight bytes of the connection ID of its receiver. How long the ID is a short
+    /// header does not tell; a shorter one ends with bytes that differ from packet to packet.
+    #[serde(default)]
+    pub receiver: Option<u64>,
 }
 
 /// A QUIC packet with a long header, of a version that HTTP/3 is spoken over.

@@ -174,6 +174,10 @@ impl QuicRole for Client {
         machine.peer_settings()
     }
 
+    fn tracer(&self) -> Option<&Tracer> {
+        Some(&self.tracer)
+    }
+
     fn over_quic(machine: &Self::Multiplexed) -> &Self::Machine {
         machine
     }

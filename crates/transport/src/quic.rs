@@ -7,6 +7,7 @@ mod connection;
 mod end;
 mod link;
 mod memory;
+mod observer;
 mod port;
 mod settings;
 mod socket;

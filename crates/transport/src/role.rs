@@ -6,7 +6,7 @@ use proto::h3::PeerSettings;
 use proto::{ByteStreamConnection, Event, MultiplexedConnection, Repeated, Scheme};
 use std::fmt;
 use std::time::Duration;
-use trace::SpokenProtocol;
+use trace::{SpokenProtocol, Tracer};
 use unit::Instant;
 
 /// Receives the events of a connection.
@@ -114,6 +114,11 @@ pub trait QuicRole: Role {
         protocol: Self::Protocol,
         remembered: Option<PeerSettings>,
     ) -> Option<Box<Self::Multiplexed>>;
+
+    /// Takes the events of the connection; None for nobody.
+    fn tracer(&self) -> Option<&Tracer> {
+        None
+    }
 
     /// Client: the server's SETTINGS, once they have come, to be kept for later connections.
     fn peer_settings(_machine: &Self::Multiplexed) -> Option<PeerSettings> {

@@ -215,6 +215,10 @@ impl QuicRole for Server {
         protocol.server_over_quic(now, &self.settings, self.tracer.clone())
     }
 
+    fn tracer(&self) -> Option<&Tracer> {
+        Some(&self.tracer)
+    }
+
     fn over_quic(machine: &Self::Multiplexed) -> &Self::Machine {
         machine
     }

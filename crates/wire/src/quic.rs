@@ -36,6 +36,13 @@ impl<'a> LongHeader<'a> {
     }
 }
 
+/// What follows the first byte of a packet with a short header: the receiver's connection ID, whose length only the receiver
+/// knows, and encrypted bytes (RFC 8999 §5.2). None where the datagram has a long header.
+pub fn short_header_id(datagram: &[u8]) -> Option<&[u8]> {
+    let (&first, rest) = datagram.split_first()?;
+    (first & 0x80 == 0).then_some(rest)
+}
+
 fn connection_id(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&length, rest) = bytes.split_first()?;
     rest.split_at_checked(usize::from(length))
@@ -72,6 +79,8 @@ mod tests {
         let mut short = INITIAL;
         short[0] = 0x40;
         assert_eq!(LongHeader::parse(&short), None);
+        assert_eq!(short_header_id(&short), Some(&short[1..]));
+        assert_eq!((short_header_id(&INITIAL), short_header_id(b"")), (None, None));
         let mut negotiation = INITIAL;
         negotiation[4] = 0;
         assert!(!LongHeader::parse(&negotiation).unwrap().is_known());

@@ -74,6 +74,7 @@ impl<W: Work> Client<W> {
         if self.quic.find(port).is_none() {
             let alpn = Protocol::Http3.alpn();
             let tls = self.config.tls.for_quic(alpn).map_err(|_| Failure::UnknownProtocol)?;
+            let tls = tls.observed_by(&self.config.tracer);
             let quic = QuicSocket::client(&self.config.quic, tls);
             *self.quic.slot(port) = Some(QuicPort::new(port.socket(), quic));
             let (socket, local) = (port.socket(), port.local());

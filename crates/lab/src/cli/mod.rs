@@ -196,6 +196,10 @@ pub(crate) struct RaceArgs {
     /// captures/ as pcapng with the TLS secrets inside: Wireshark opens and decrypts them
     #[arg(long, value_name = "KEY", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) capture: Option<String>,
+    /// Write what our client and origin do on each connection over QUIC as qlog, for every trial or for those whose key begins
+    /// with KEY, into the output folder's qlogs/
+    #[arg(long, value_name = "KEY", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(crate) qlog: Option<String>,
     /// Leave out the second in which the link machinery is measured before the first trial
     #[arg(long)]
     pub(crate) no_calibration: bool,
@@ -259,6 +263,9 @@ pub(crate) struct ServeArgs {
     /// UDP address and port for HTTP/3 over QUIC, with the certificate of --listen-tls; the other answers offer it (Alt-Svc)
     #[arg(long, value_name = "ADDR:PORT", requires = "listen_tls", value_parser = parse_listen)]
     pub(crate) listen_quic: Option<SocketAddr>,
+    /// Write a qlog file for each connection over QUIC into DIR [default: the variable QLOGDIR]
+    #[arg(long, value_name = "DIR", requires = "listen_quic", value_hint = ValueHint::DirPath)]
+    pub(crate) qlog: Option<PathBuf>,
     /// Certificate chain in PEM, leaf first [default: one made for this run]
     #[arg(long, value_name = "FILE", requires_all = ["key", "listen_tls"], value_hint = ValueHint::FilePath)]
     pub(crate) cert: Option<PathBuf>,

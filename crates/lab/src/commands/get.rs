@@ -2,6 +2,7 @@
 
 use crate::cli::GetArgs;
 use crate::console;
+use crate::environment;
 use crate::error::CliError;
 use crate::get::checksums::Checksums;
 use crate::get::leftover::{self, Leftover};
@@ -11,6 +12,7 @@ use crate::get::progress::Meter;
 use crate::get::sink::{Outputs, Voice, Wish};
 use crate::get::trust::Trusted;
 use crate::get::{resolve, trust};
+use crate::qlog;
 use client::{
     Client, ClientConfig, Downgrades, Download, DownloadSettings, Joins, Offer, Priorities,
     Profile, Protocol, Report, Retry, Security, Surplus, Timeouts, Transport, Wanted,
@@ -18,6 +20,7 @@ use client::{
 use os::files::writer::{Cache, DigestPolicy, UnfinishedPart, WriterSettings};
 use os::reactor::{Reactor, ReactorSettings, Stop};
 use proto::Fields;
+use report::QlogVantage;
 use secure::Resumption;
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -268,6 +271,8 @@ fn config(args: &GetArgs) -> Result<ClientConfig, CliError> {
     let trusted = Trusted { cacert: args.cacert.as_deref(), insecure: args.insecure };
     let tls = trust::client_tls(&trusted, transport.alpn(), Resumption::On)?;
     let mut config = ClientConfig::new(transport, tls);
+    let folder = args.qlog.clone().or_else(environment::qlog_folder).filter(|_| args.http3);
+    config.tracer = qlog::tracer(qlog::into_folder(folder.as_deref(), QlogVantage::Client)?);
     config.hosts.ask(resolve::resolver(&args.urls));
     config.limits.per_origin = usize::from(args.connections);
     config.timeouts =

@@ -19,14 +19,14 @@ use crate::race::published_page;
 use crate::race::quiet::{self, Patience};
 use crate::race::report::{OutputFormat, report_results, unanswered};
 use crate::race::run_folder::RunFolder;
-use crate::race::runner::{RunContext, RunOutputs, Runner};
+use crate::race::runner::{Qlogs, RunContext, RunOutputs, Runner};
 use crate::race::schedule::{Concurrency, Schedule};
 use crate::race::service;
 use crate::race::store::Store;
 use crate::race::until_decided::{self, TimePlan};
 use os::signal::Interrupts;
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use study::calibration::Calibration;
 use study::carried::carried;
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
         return Ok(ExitCode::SUCCESS);
     }
     chosen.iter().try_for_each(service::check)?;
-    if let Some(key) = &args.capture {
+    for key in [&args.capture, &args.qlog].into_iter().flatten() {
         // Before a folder is made, too.
         chosen.iter().try_for_each(|one| check_key(&one.experiment, &planned(one)?.trials, key))?;
     }
@@ -282,10 +282,15 @@ fn run_trials(
         check_key(&header.experiment, &planned.trials, key)?;
         let chosen = planned.trials.iter_mut().filter(|trial| trial.key.starts_with(key));
         chosen.for_each(|trial| trial.capture = true);
-        let captures = folder.captures();
-        std::fs::create_dir_all(&captures)
-            .map_err(|error| error::file(format!("making {}", captures.display()), &error))?;
+        made(&folder.captures())?;
     }
+    let qlogs = match &args.qlog {
+        Some(key) => {
+            check_key(&header.experiment, &planned.trials, key)?;
+            Some(Qlogs { folder: made(&folder.qlogs())?, keys: key.clone() })
+        }
+        None => None,
+    };
     let concurrency = concurrency(args);
     let kept = store.records()?.records;
     let schedule = Schedule::new(&header.experiment, &planned.trials, &kept, concurrency);
@@ -302,6 +307,7 @@ fn run_trials(
         })?,
         inputs: std::path::absolute(folder.inputs()).unwrap_or_else(|_| folder.inputs()),
         key_log: environment::ssl_key_log_file(),
+        qlogs,
         captures: std::path::absolute(folder.captures()).unwrap_or_else(|_| folder.captures()),
         scratch: std::path::absolute(folder.scratch()).unwrap_or_else(|_| folder.scratch()),
         concurrency,
@@ -330,7 +336,14 @@ fn run_trials(
     Err(ended(CliError::interrupted(what)))
 }
 
-/// A slip in `--capture=KEY` would keep nothing.
+/// Makes a folder of the run's folder, and gives its absolute path.
+fn made(folder: &Path) -> Result<PathBuf, CliError> {
+    std::fs::create_dir_all(folder)
+        .map_err(|error| error::file(format!("making {}", folder.display()), &error))?;
+    Ok(std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()))
+}
+
+/// A slip in `--capture=KEY` or `--qlog=KEY` would keep nothing.
 fn check_key(experiment: &Experiment, plan: &[TrialPlan], key: &str) -> Result<(), CliError> {
     match plan.iter().any(|trial| trial.key.starts_with(key)) {
         true => Ok(()),
@@ -338,7 +351,7 @@ fn check_key(experiment: &Experiment, plan: &[TrialPlan], key: &str) -> Result<(
             "no trial of {} has a key that begins with `{key}`",
             experiment.name
         ))
-        .remedy("--dry-run prints the keys; --capture alone keeps the packets of every trial")),
+        .remedy("--dry-run prints the keys; --capture and --qlog alone are for every trial")),
     }
 }
 

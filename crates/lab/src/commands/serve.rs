@@ -9,6 +9,7 @@ use crate::inputs::policy::PolicyFile;
 use crate::key_log;
 use crate::machine;
 use crate::named_file;
+use crate::qlog::{self, QlogSpec};
 use endpoint::{CongestionControl, DatagramSettings, SocketSettings};
 use origin::{AccessLog, AccessRecord, ListenerKind, Origin, OriginConfig, Parts, WallClock};
 use os::error::Os;
@@ -19,6 +20,7 @@ use os::signal::Interrupts;
 use os::tcp::{Listener, probe_congestion_control};
 use os::udp::DatagramSocket;
 use proto::schedule::Policy;
+use report::QlogVantage;
 use secure::{
     Authority, AuthoritySpec, Ciphers, Identity, Pem, ServerTls, ServerTlsOptions, UnixTime,
     Validity,
@@ -58,6 +60,9 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     // Clients of SPDY's time have HTTP/2 without the setting that offers it.
     config.web_socket_over_h2 = !(args.no_websocket_over_h2 || args.spdy);
     config.limits = args.patience.limits(threads);
+    let folder = args.qlog.clone().or_else(environment::qlog_folder);
+    let folder = folder.filter(|_| args.listen_quic.is_some());
+    let qlog = qlog::into_folder(folder.as_deref(), QlogVantage::Server)?;
     let (stop, cpus) = (Stop::new()?, CpuSet::allowed());
     let workers: Vec<_> = shares
         .into_iter()
@@ -71,6 +76,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
                 backend,
                 share,
                 verbose: args.verbose,
+                qlog: qlog.as_ref().map(|spec| spec.of_thread(index)),
             };
             thread::spawn(move || worker.run())
         })
@@ -152,6 +158,7 @@ struct Worker {
     backend: Backend,
     share: Share,
     verbose: bool,
+    qlog: Option<QlogSpec>,
 }
 
 impl Worker {
@@ -170,7 +177,8 @@ impl Worker {
         }
         let log: Option<Rc<dyn AccessLog>> =
             if self.verbose { Some(Rc::new(PrintedLog)) } else { None };
-        let parts = Parts { files: Some(Box::new(FilesAdapter(root))), log, ..Parts::default() };
+        let (files, tracer) = (Box::new(FilesAdapter(root)), qlog::tracer(self.qlog));
+        let parts = Parts { files: Some(files), log, tracer, ..Parts::default() };
         reactor.run(&mut Origin::new(self.config, parts))
     }
 }

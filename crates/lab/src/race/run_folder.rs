@@ -80,6 +80,11 @@ impl RunFolder {
         self.path.join("captures")
     }
 
+    /// What trials log of their connections over QUIC.
+    pub(crate) fn qlogs(&self) -> PathBuf {
+        self.path.join("qlogs")
+    }
+
     /// The judgement.
     pub(crate) fn result(&self) -> PathBuf {
         self.path.join("result.json")
@@ -98,7 +103,7 @@ impl RunFolder {
 
     /// Refuses folders in which trials would run outside of it, through a symbolic link that somebody else left.
     pub(crate) fn check_links(&self) -> Result<(), CliError> {
-        let folders = [self.inputs(), self.scratch(), self.captures()];
+        let folders = [self.inputs(), self.scratch(), self.captures(), self.qlogs()];
         match folders.into_iter().find(|folder| folder.is_symlink()) {
             Some(folder) => Err(CliError::misuse(format!(
                 "{} is a symbolic link, and files are written there",

@@ -37,6 +37,15 @@ const ORPHANS_WAIT: Duration = Duration::from_secs(5);
 /// How often the runner looks up while trials run.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
+/// The trials that write qlog files.
+#[derive(Debug, Clone)]
+pub(crate) struct Qlogs {
+    /// Where the files go.
+    pub(crate) folder: PathBuf,
+    /// What the keys of those trials begin with.
+    pub(crate) keys: String,
+}
+
 /// What every trial of the run shares.
 #[derive(Debug, Clone)]
 pub(crate) struct RunContext {
@@ -48,6 +57,8 @@ pub(crate) struct RunContext {
     pub(crate) key_log: Option<PathBuf>,
     /// Where the packets of trials are kept that are to keep them.
     pub(crate) captures: PathBuf,
+    /// Which trials write qlog files; None for none.
+    pub(crate) qlogs: Option<Qlogs>,
     /// Where trials have folders of their own while they run; taken away at the end.
     pub(crate) scratch: PathBuf,
     /// How the trials run.
@@ -186,8 +197,10 @@ impl<'a> Runner<'a> {
         let failed =
             |error: &dyn std::fmt::Display| CliError::failed(format!("starting a worker: {error}"));
         let file = || self.context.captures.join(capture::file_name(&plan.key));
+        let qlogs = self.context.qlogs.as_ref().filter(|one| plan.key.starts_with(&one.keys));
         let order = TrialOrder {
             capture: plan.capture.then(file),
+            qlog: qlogs.map(|one| one.folder.join(capture::file_stem(&plan.key))),
             plan,
             inputs: self.context.inputs.clone(),
             key_log: self.context.key_log.clone(),

@@ -66,8 +66,13 @@ fn lines_once(near: &str, far: &str) -> String {
     lines.flat_map(|line| [line, "\n"]).collect()
 }
 
-/// The file of a trial's capture, by the trial's key: no two keys have the same.
+/// The file of a trial's capture.
 pub(crate) fn file_name(key: &str) -> String {
+    file_stem(key) + ".pcapng"
+}
+
+/// What the names of a trial's files begin with, by the trial's key: no two keys have the same.
+pub(crate) fn file_stem(key: &str) -> String {
     let mut name = String::new();
     for (at, byte) in key.bytes().enumerate() {
         match byte {
@@ -84,7 +89,7 @@ pub(crate) fn file_name(key: &str) -> String {
         name.truncate(LONGEST_NAME - 17);
         name.push_str(&format!("-{mark:016x}"));
     }
-    name + ".pcapng"
+    name
 }
 
 #[cfg(test)]

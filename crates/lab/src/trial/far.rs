@@ -5,6 +5,7 @@ use crate::console;
 use crate::error::CliError;
 use crate::files_adapter::FilesAdapter;
 use crate::key_log;
+use crate::qlog;
 use crate::trial::contender::{quic_settings, read_back, socket_settings};
 use crate::trial::job::{FarJob, FarReady, FarReport};
 use crate::trial::near::timed;
@@ -18,6 +19,7 @@ use os::reactor::{Reactor, Stop};
 use os::signal::Interrupts;
 use os::tcp::{Listener, Sharing, TcpFacts};
 use os::udp::DatagramSocket;
+use report::QlogVantage;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::os::fd::AsFd;
@@ -65,10 +67,13 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
     let files = job.root.map(|root| Root::open(&root, CacheSettings::default())).transpose();
     let files = files?.map(|root| Box::new(FilesAdapter(root)) as Box<dyn Files>);
     let log = Rc::new(ConnectionLog::default());
-    let parts = Parts { files, log: Some(log.clone()), ..Parts::default() };
+    let tracer = qlog::tracer(job.qlog.map(|files| files.spec(QlogVantage::Server)));
+    let parts = Parts { files, log: Some(log.clone()), tracer, ..Parts::default() };
     let mut origin = Origin::new(config, parts);
     console::print_job(&FarReady { settings })?;
     reactor.run(&mut origin)?;
+    // With it go the qlog files: whoever reads the report finds them whole.
+    drop(origin);
     let (times, settings) = (reactor.loop_times(), log.settings.take());
     console::print_job(&FarReport { log: log.report(), times, settings })?;
     Ok(ExitCode::SUCCESS)

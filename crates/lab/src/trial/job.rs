@@ -1,8 +1,10 @@
 //! What the runner, the worker and its two sides say to each other: one JSON value each way.
 
+use crate::qlog::QlogSpec;
 use crate::trial::task::Task;
 use os::reactor::LoopTimes;
 use page::Table;
+use report::QlogVantage;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -26,12 +28,26 @@ pub(crate) struct TrialOrder {
     /// The file that its packets are kept in.
     #[serde(default)]
     pub(crate) capture: Option<PathBuf>,
+    /// What the names of its qlog files begin with.
+    #[serde(default)]
+    pub(crate) qlog: Option<PathBuf>,
     /// A folder of this trial's own, which whoever gives the order makes and takes away.
     pub(crate) scratch: PathBuf,
     /// A folder for the files that are served, which the trials of a run share.
     pub(crate) served: PathBuf,
     /// The process that runs this trial and others beside it: what it and all below it take is no other load.
     pub(crate) run_by: u32,
+}
+
+impl TrialOrder {
+    /// The qlog files of one end.
+    pub(crate) fn qlog_of(&self, end: &str) -> Option<TrialQlog> {
+        let stem = self.qlog.as_ref()?;
+        let mut path = stem.clone().into_os_string();
+        path.push(format!(".{end}"));
+        let title = format!("{}, {end}", self.plan.key);
+        Some(TrialQlog { stem: path.into(), title })
+    }
 }
 
 /// Worker to far: answer like this until asked to stop.
@@ -52,6 +68,9 @@ pub(crate) struct FarJob {
     /// Where TLS secrets are appended to.
     #[serde(default)]
     pub(crate) key_log: Option<PathBuf>,
+    /// What its qlog files are called.
+    #[serde(default)]
+    pub(crate) qlog: Option<TrialQlog>,
     /// Whose ways the origin takes on.
     pub(crate) contender: Contender,
 }
@@ -101,6 +120,25 @@ pub(crate) struct NearJob {
     pub(crate) timeout: Duration,
     /// Where TLS secrets are appended to.
     pub(crate) key_log: Option<PathBuf>,
+    /// What its qlog files are called.
+    #[serde(default)]
+    pub(crate) qlog: Option<TrialQlog>,
+}
+
+/// The qlog files of one end of a trial.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct TrialQlog {
+    /// Their paths up to the connection's number.
+    pub(crate) stem: PathBuf,
+    /// What the trial is.
+    pub(crate) title: String,
+}
+
+impl TrialQlog {
+    /// The same for the process that writes them.
+    pub(crate) fn spec(self, vantage: QlogVantage) -> QlogSpec {
+        QlogSpec { stem: self.stem, title: self.title, vantage }
+    }
 }
 
 /// How a client judges the server's certificate.
@@ -160,6 +198,7 @@ pub(super) mod tests {
             inputs: folder.clone(),
             key_log: None,
             capture: None,
+            qlog: None,
             scratch: folder.join("scratch"),
             served: folder.join("served"),
             run_by: 1,

@@ -3,6 +3,7 @@
 use crate::console;
 use crate::error::CliError;
 use crate::key_log;
+use crate::qlog;
 use crate::trial::client_config::{ClientSpec, client_config};
 use crate::trial::contender::read_back;
 use crate::trial::earlier_visit::EarlierVisit;
@@ -20,6 +21,7 @@ use endpoint::EndPoint;
 use os::reactor::{LoopTimes, Reactor, ReactorSettings, SocketStage, Stop, Timing};
 use os::tcp::TcpFacts;
 use page::{Browser, Load, Page, ResourceId};
+use report::QlogVantage;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -38,7 +40,8 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
         timeout: job.timeout,
         key_log: key_log::open(job.key_log.as_deref())?,
     };
-    let config = client_config(&job.contender, spec)?;
+    let mut config = client_config(&job.contender, spec)?;
+    config.tracer = qlog::tracer(job.qlog.clone().map(|files| files.spec(QlogVantage::Client)));
     let visit = EarlierVisit::of(&job)?;
     let before = cookies(&job)?;
     let report = match job.task {

@@ -23,6 +23,7 @@ use std::time::Duration;
 use study::experiment::{Contender, RunningService, Settings, Tls, Transport};
 use study::outcome::Outcome;
 use study::plan::TrialPlan;
+use study::reconcile::follow_rebindings;
 use study::record::{CpuUse, EndUse, Resources};
 use unit::Instant;
 
@@ -68,6 +69,7 @@ impl Trial<'_> {
         if self.network.forward.link.decides_late() {
             packets.sort_by_key(|packet| packet.at);
         }
+        follow_rebindings(&mut packets);
         // A trial that failed is the one that people look into.
         let capture = capture::keep(captured, self.order);
         let namespace_settings = topology.settings().clone();
@@ -241,6 +243,7 @@ impl BothEnds<'_> {
             table: Some(site.table.clone()),
             root: None,
             key_log: None,
+            qlog: None,
             contender: Contender {
                 transport: Transport::Http1,
                 tls: Tls::None,
@@ -299,9 +302,17 @@ impl BothEnds<'_> {
             Task::Download { .. } => Some(order.served.clone()),
             Task::Page { .. } | Task::Calls { .. } | Task::Echo(_) | Task::Stream(_) => None,
         };
-        let key_log = order.capture.as_ref().map(|_| capture::far_keys(order));
-        let contender = contender.clone();
-        Ok(FarJob { listen, listen_tls, listen_quic, identities, table, root, key_log, contender })
+        Ok(FarJob {
+            listen,
+            listen_tls,
+            listen_quic,
+            identities,
+            table,
+            root,
+            key_log: order.capture.as_ref().map(|_| capture::far_keys(order)),
+            qlog: order.qlog_of("server"),
+            contender: contender.clone(),
+        })
     }
 
     fn near_job(&self) -> Result<NearJob, Outcome> {
@@ -318,6 +329,7 @@ impl BothEnds<'_> {
                 Some(_) => Some(capture::near_keys(order)),
                 None => order.key_log.clone(),
             },
+            qlog: order.qlog_of("client"),
         };
         match self.trial.service() {
             Some(service) => service::ask(job, service, &order.inputs),

@@ -26,8 +26,13 @@ mod load;
 mod ports;
 mod priorities;
 mod published;
+mod qlogs;
+mod quic_witnesses;
 mod runs;
 mod serving;
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "../get/started.rs"]
+mod started;
 mod subjects;
 mod tcp_settings;
 mod terminal;

@@ -1,7 +1,8 @@
 //! The peer's unidirectional streams: its control stream and QPACK's two (RFC 9114 §6.2, §7.2; RFC 9204 §4.2).
 
-use super::session::{Broken, Session, connection};
+use super::session::{Broken, CONTROL, Session, connection};
 use super::settings::PeerSettings;
+use super::traced::with_control_frame;
 use crate::connection::Fin;
 use crate::connection::{ConnectionState, Event};
 use crate::error::Error;
@@ -168,10 +169,13 @@ impl Session {
                 control.frame = Some((header, payload));
                 return Ok(());
             }
-            let (frame, length) = (header.kind.name(), header.length);
-            self.tracer.emit(self.now, || trace::Event::FrameParsed { stream: 0, frame, length });
             let frame = Frame::parse(header.kind, &payload);
-            self.on_control(frame.map_err(|error| connection(error.code, error.rule))?)?;
+            let frame = frame.map_err(|error| connection(error.code, error.rule))?;
+            let stream = self.critical[CONTROL].unwrap_or_default();
+            with_control_frame(&self.tracer, &frame, |frame| {
+                self.tracer.emit(self.now, || trace::Event::ControlFrameParsed { stream, frame });
+            });
+            self.on_control(frame)?;
         }
     }
 

@@ -7,6 +7,7 @@
 use super::message::ReceivedHead;
 use super::settings::{PeerSettings, Settings};
 use super::stream::{Message, Stream};
+use super::traced::with_control_frame;
 use crate::connection::{ConnectionState, Event};
 use crate::error::{Error, Scope};
 use crate::id_map::IdMap;
@@ -200,6 +201,11 @@ impl Session {
             FrameHeader { kind: FrameKind::SETTINGS, length: payload.len() as u64 }.encode(out);
             out.extend_from_slice(&payload);
         });
+        if self.tracer.is_on()
+            && let Ok(settings) = SettingsList::parse(&payload)
+        {
+            self.trace_control(&Frame::Settings(settings));
+        }
         if let Some(number) = self.settings.grease {
             let kind = FrameKind(reserved(number));
             self.queue_control(&Frame::Unknown { kind, payload: b"" });
@@ -213,8 +219,14 @@ impl Session {
 
     pub(super) fn queue_control(&mut self, frame: &Frame<'_>) {
         self.outputs[CONTROL].bytes.put_with(|out| frame.encode(out));
-        let (stream, frame) = (self.outputs[CONTROL].id, frame.kind().name());
-        self.tracer.emit(self.now, || trace::Event::FrameCreated { stream, frame, length: 0 });
+        self.trace_control(frame);
+    }
+
+    fn trace_control(&self, frame: &Frame<'_>) {
+        let stream = self.outputs[CONTROL].id;
+        with_control_frame(&self.tracer, frame, |frame| {
+            self.tracer.emit(self.now, || trace::Event::ControlFrameCreated { stream, frame });
+        });
     }
 
     /// Puts QPACK's instructions on their streams.

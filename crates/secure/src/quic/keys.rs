@@ -1,6 +1,7 @@
 //! The keys of packets, and the integrity tag of Retry packets.
 
 use super::frames::padding_start;
+use super::tap::{PacketTap, tapped};
 use bytes::BytesMut;
 use quinn_proto::crypto::{CryptoError, HeaderKey, KeyPair, Keys, PacketKey};
 use quinn_proto::{ConnectionId, Side};
@@ -45,7 +46,12 @@ impl PacketKey for Unpadded {
 
 /// The keys of Initial packets, which follow from the connection ID that the client chose first. Their padding stays: by
 /// the opened length quinn-proto counts how much it may send to a client whose address is unproven (RFC 9000 §8.1).
-pub(super) fn initial_keys(suite: &Suite, id: &ConnectionId, side: Side) -> Keys {
+pub(super) fn initial_keys(
+    suite: &Suite,
+    id: &ConnectionId,
+    side: Side,
+    tap: Option<&PacketTap>,
+) -> Keys {
     let side = match side {
         Side::Client => rustls::Side::Client,
         Side::Server => rustls::Side::Server,
@@ -54,27 +60,37 @@ pub(super) fn initial_keys(suite: &Suite, id: &ConnectionId, side: Side) -> Keys
     let ((header_local, local), (header_remote, remote)) = (split(keys.local), split(keys.remote));
     Keys {
         header: KeyPair { local: header_local, remote: header_remote },
-        packet: KeyPair { local, remote },
+        packet: KeyPair { local: tapped(local, tap), remote: tapped(remote, tap) },
     }
 }
 
-pub(super) fn packet_keys(keys: rustls::quic::Keys) -> Keys {
+pub(super) fn packet_keys(keys: rustls::quic::Keys, tap: Option<&PacketTap>) -> Keys {
     let (header_local, packet_local) = split(keys.local);
     let (header_remote, packet_remote) = split(keys.remote);
     Keys {
         header: KeyPair { local: header_local, remote: header_remote },
-        packet: KeyPair { local: packet_local, remote: Box::new(Unpadded(packet_remote)) },
+        packet: KeyPair {
+            local: tapped(packet_local, tap),
+            remote: Box::new(Unpadded(tapped(packet_remote, tap))),
+        },
     }
 }
 
-pub(super) fn updated_keys(keys: PacketKeySet) -> KeyPair<Box<dyn PacketKey>> {
-    KeyPair { local: Box::new(keys.local), remote: Box::new(Unpadded(Box::new(keys.remote))) }
+pub(super) fn updated_keys(
+    keys: PacketKeySet,
+    tap: Option<&PacketTap>,
+) -> KeyPair<Box<dyn PacketKey>> {
+    let remote = tapped(Box::new(keys.remote), tap);
+    KeyPair { local: tapped(Box::new(keys.local), tap), remote: Box::new(Unpadded(remote)) }
 }
 
 /// One direction's keys. For a client's early data, too: it only seals with them. A server opens early data with them.
-pub(super) fn early_keys(keys: DirectionalKeys) -> (Box<dyn HeaderKey>, Box<dyn PacketKey>) {
+pub(super) fn early_keys(
+    keys: DirectionalKeys,
+    tap: Option<&PacketTap>,
+) -> (Box<dyn HeaderKey>, Box<dyn PacketKey>) {
     let (header, packet) = split(keys);
-    (header, Box::new(Unpadded(packet)))
+    (header, Box::new(Unpadded(tapped(packet, tap))))
 }
 
 fn split(keys: DirectionalKeys) -> (Box<dyn HeaderKey>, Box<dyn PacketKey>) {

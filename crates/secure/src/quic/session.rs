@@ -1,6 +1,7 @@
 //! One connection's TLS handshake over QUIC.
 
 use super::keys::{early_keys, initial_keys, packet_keys, retry_tag, updated_keys};
+use super::tap::{Observed, PacketTap, read_parameters};
 use crate::error::TlsError;
 use crate::tls::Negotiated;
 use quinn_proto::crypto::{self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey};
@@ -11,7 +12,7 @@ use rustls::quic::{Connection, KeyChange, Secrets, Suite};
 use std::any::Any;
 use std::io::Cursor;
 use std::sync::atomic::{AtomicBool, Ordering};
-use trace::EarlyData;
+use trace::{EarlyData, QuicInitiator};
 
 /// What `quinn_proto::crypto::Session::handshake_data` gives, boxed, at any time of a handshake.
 #[derive(Debug, Clone)]
@@ -23,6 +24,8 @@ pub struct QuicHandshake {
     early_data: EarlyData,
     /// Why the handshake failed, where it did.
     pub failure: Option<TlsError>,
+    /// What shows the connection's packets in clear, where they are observed.
+    pub tap: Option<PacketTap>,
 }
 
 impl QuicHandshake {
@@ -42,12 +45,20 @@ pub(super) struct Session {
     next: Option<Secrets>,
     /// Whether keys for early data were there.
     had_early_keys: AtomicBool,
+    /// Whether the tap has the peer's transport parameters.
+    has_told_parameters: AtomicBool,
     failure: Option<TlsError>,
+    tap: Option<PacketTap>,
 }
 
 impl Session {
     /// A handshake that begins. `server` is what errors call the peer.
-    pub(super) fn new(connection: Connection, initial: Suite, server: &str) -> Self {
+    pub(super) fn new(
+        connection: Connection,
+        initial: Suite,
+        server: &str,
+        tap: Option<PacketTap>,
+    ) -> Self {
         Self {
             connection,
             initial,
@@ -55,7 +66,9 @@ impl Session {
             is_known: false,
             next: None,
             had_early_keys: AtomicBool::new(false),
+            has_told_parameters: AtomicBool::new(false),
             failure: None,
+            tap,
         }
     }
 
@@ -81,7 +94,7 @@ impl Session {
 
 impl crypto::Session for Session {
     fn initial_keys(&self, id: &ConnectionId, side: Side) -> Keys {
-        initial_keys(&self.initial, id, side)
+        initial_keys(&self.initial, id, side, self.tap.as_ref())
     }
 
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
@@ -94,6 +107,7 @@ impl crypto::Session for Session {
             resumed: self.connection.handshake_kind() == Some(HandshakeKind::Resumed),
             early_data: self.early_data(),
             failure: self.failure.clone(),
+            tap: self.tap.clone(),
         }))
     }
 
@@ -104,7 +118,7 @@ impl crypto::Session for Session {
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
         let keys = self.connection.zero_rtt_keys();
         self.had_early_keys.store(keys.is_some(), Ordering::Relaxed);
-        keys.map(early_keys)
+        keys.map(|keys| early_keys(keys, self.tap.as_ref()))
     }
 
     fn early_data_accepted(&self) -> Option<bool> {
@@ -134,6 +148,11 @@ impl crypto::Session for Session {
             Connection::Server(_) => Side::Server,
         };
         let Some(bytes) = self.connection.quic_transport_parameters() else { return Ok(None) };
+        if let Some(tap) = &self.tap
+            && !self.has_told_parameters.swap(true, Ordering::Relaxed)
+        {
+            tap.note(Observed::Parameters(QuicInitiator::Remote, read_parameters(bytes)));
+        }
         Ok(Some(TransportParameters::read(side, &mut Cursor::new(bytes))?))
     }
 
@@ -145,11 +164,12 @@ impl crypto::Session for Session {
                 keys
             }
         };
-        Some(packet_keys(keys))
+        Some(packet_keys(keys, self.tap.as_ref()))
     }
 
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
-        self.next.as_mut().map(|next| updated_keys(next.next_packet_keys()))
+        let tap = self.tap.as_ref();
+        self.next.as_mut().map(|next| updated_keys(next.next_packet_keys(), tap))
     }
 
     fn is_valid_retry(&self, original: &ConnectionId, header: &[u8], payload: &[u8]) -> bool {

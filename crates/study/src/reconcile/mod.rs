@@ -13,6 +13,7 @@ mod held;
 mod packets;
 mod parts;
 mod path;
+mod rebinding;
 mod spoken;
 mod stream;
 mod subject;
@@ -31,6 +32,7 @@ pub use fast_open::{Begun, begun};
 use packets::payload_until;
 pub use packets::{PacketSummary, WaySummary, summarise};
 pub use parts::Parts;
+pub use rebinding::follow_rebindings;
 pub use stream::{stream_metrics, token_objection};
 pub use subject::reconcile_subject;
 

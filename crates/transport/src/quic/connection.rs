@@ -54,7 +54,10 @@ enum Stage<R: QuicRole> {
 
 impl<R: QuicRole> QuicConnection<R> {
     /// A connection whose handshake begins.
-    pub fn new(now: Instant, role: R, link: Box<Link>) -> Self {
+    pub fn new(now: Instant, role: R, mut link: Box<Link>) -> Self {
+        if let Some(tracer) = role.tracer() {
+            link.trace_to(now, tracer);
+        }
         let mut connection = Self {
             role,
             link,
@@ -96,7 +99,7 @@ impl<R: QuicRole> QuicConnection<R> {
         input: QuicInput,
         handler: &mut impl Handler<R>,
     ) -> Result<(), Failure> {
-        self.link.handle_input(input);
+        self.link.handle_input(now, input);
         self.may_transmit = true;
         self.take_events(now, handler)
     }
@@ -328,7 +331,7 @@ impl<R: QuicRole> QuicConnection<R> {
         if early_data == EarlyData::Rejected {
             // All streams are void, and their identifiers begin anew.
             self.streams = Streams::default();
-            self.link.forget_waiting();
+            self.link.handle_early_data_rejected();
         }
         self.open_ahead(now);
         Ok(())
@@ -382,6 +385,7 @@ impl<R: QuicRole> QuicConnection<R> {
         reason: &ConnectionError,
         handler: &mut impl Handler<R>,
     ) -> Result<(), Failure> {
+        self.link.handle_end(now, reason);
         let was_over = std::mem::replace(&mut self.is_over, true);
         match &mut self.stage {
             Stage::Securing if was_over => Ok(()),

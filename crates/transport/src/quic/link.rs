@@ -4,16 +4,20 @@
 use super::clock::{from_std, to_std};
 use super::congestion::LossBased;
 use super::memory::ServerMemory;
+use super::observer::Observer;
 use super::socket::{QuicHandle, QuicInput, datagram_transmit};
 use crate::status::Traffic;
 use bytes::Bytes;
 use endpoint::DatagramTransmit;
 use proto::h3::PeerSettings;
-use quinn_proto::{Connection, ConnectionHandle, Dir, Event, StreamId, VarInt, WriteError};
+use quinn_proto::{
+    Connection, ConnectionError, ConnectionHandle, Dir, Event, StreamId, VarInt, WriteError,
+};
 use secure::QuicHandshake;
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
+use trace::Tracer;
 use unit::Instant;
 
 /// A QUIC connection.
@@ -26,6 +30,8 @@ pub struct Link {
     waiting: u64,
     /// When the pacer lets out a batch again. None where it does not keep anything back.
     resume_at: Option<Instant>,
+    /// Where the connection is traced.
+    observer: Option<Box<Observer>>,
 }
 
 /// What a connection sends by.
@@ -85,7 +91,7 @@ pub(super) enum Taken {
 
 impl Link {
     pub(super) fn new(handle: ConnectionHandle, quic: Connection) -> Self {
-        Self { handle, quic, server: None, waiting: 0, resume_at: None }
+        Self { handle, quic, server: None, waiting: 0, resume_at: None, observer: None }
     }
 
     /// Its place at its socket.
@@ -108,13 +114,49 @@ impl Link {
         }
     }
 
+    /// Tells the tracer of the packets, where the socket observes them.
+    pub(super) fn trace_to(&mut self, now: Instant, tracer: &Tracer) {
+        if !tracer.is_on() {
+            return;
+        }
+        if let Some(tap) = self.handshake().and_then(|handshake| handshake.tap) {
+            let observer = Observer::new(now, tap, tracer.clone(), &self.quic);
+            self.observer = Some(Box::new(observer));
+            self.observe(now);
+        }
+    }
+
+    /// Tells of what happened in a call that is over.
+    fn observe(&mut self, now: Instant) {
+        if let Some(observer) = &mut self.observer {
+            observer.handle_call(now, &self.quic);
+        }
+    }
+
+    /// The connection is over.
+    pub(super) fn handle_end(&mut self, now: Instant, reason: &ConnectionError) {
+        if let Some(observer) = &mut self.observer {
+            observer.handle_end(now, reason);
+        }
+    }
+
+    /// The server has rejected early data.
+    pub(super) fn handle_early_data_rejected(&mut self) {
+        self.forget_waiting();
+        if let Some(observer) = &mut self.observer {
+            observer.forget_early_packets();
+        }
+    }
+
     /// A packet for this connection arrived.
-    pub fn handle_input(&mut self, input: QuicInput) {
+    pub(super) fn handle_input(&mut self, now: Instant, input: QuicInput) {
         self.quic.handle_event(*input.0);
+        self.observe(now);
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         self.quic.handle_timeout(to_std(now));
+        self.observe(now);
         self.resume_at = self.resume_at.filter(|at| now < *at);
     }
 
@@ -138,6 +180,7 @@ impl Link {
         }
         let max = self.batch(max_datagrams);
         let transmit = self.quic.poll_transmit(to_std(now), max, out);
+        self.observe(now);
         let sent = transmit.as_ref().map_or(0, |transmit| transmit.size);
         out.truncate(sent);
         self.waiting = self.waiting.saturating_sub(sent as u64);

@@ -1,6 +1,6 @@
 //! One packet's headers. The one rule: every length that is read is checked against the bytes there.
 
-use crate::quic::LongHeader;
+use crate::quic::{self, LongHeader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use trace::{Flow, QuicMark, TcpMark, UdpMark};
 
@@ -139,13 +139,14 @@ impl<'a> Packet<'a> {
             return None;
         }
         let payload = self.transport().get(UDP_HEADER..)?;
-        let quic = LongHeader::parse(payload).filter(LongHeader::is_known).map(|header| {
-            let mut sender = [0; 8];
-            let length = header.source.len().min(sender.len());
-            sender[..length].copy_from_slice(&header.source[..length]);
-            QuicMark { sender: u64::from_be_bytes(sender) }
-        });
-        Some(UdpMark { payload: payload.len() as u32, quic })
+        let header = LongHeader::parse(payload).filter(LongHeader::is_known);
+        let quic = header.map(|header| QuicMark { sender: first_eight(header.source) });
+        let receiver = match header {
+            Some(header) => Some(header.destination),
+            None => quic::short_header_id(payload),
+        };
+        let receiver = receiver.map(first_eight);
+        Some(UdpMark { payload: payload.len() as u32, quic, receiver })
     }
 
     /// Bytes of the TCP header with its options, where there is a whole one.
@@ -157,6 +158,14 @@ impl<'a> Packet<'a> {
         let header = usize::from(transport[12] >> 4) * 4;
         (20..=transport.len()).contains(&header).then_some(header)
     }
+}
+
+/// The first eight bytes of a connection ID; a shorter one is followed by zeros.
+fn first_eight(id: &[u8]) -> u64 {
+    let mut bytes = [0; 8];
+    let length = id.len().min(bytes.len());
+    bytes[..length].copy_from_slice(&id[..length]);
+    u64::from_be_bytes(bytes)
 }
 
 fn parse_v4(bytes: &[u8]) -> Result<Packet<'_>, IpError> {

@@ -62,6 +62,8 @@ pub(super) struct SubjectClient {
     /// Where its TLS secrets go, and the user's own file for them.
     keys: PathBuf,
     user_keys: Option<PathBuf>,
+    /// The folder of its qlog files.
+    qlogs: Option<PathBuf>,
     timeout: Duration,
 }
 
@@ -130,6 +132,7 @@ impl SubjectClient {
             scratch: order.scratch.clone(),
             keys: super::capture::near_keys(order),
             user_keys: order.key_log.clone(),
+            qlogs: order.qlog_of("client").map(|files| files.stem),
             timeout: order.plan.timeout,
             client,
         }))
@@ -152,8 +155,13 @@ impl SubjectClient {
         let mut processes = Vec::new();
         for job in &self.jobs {
             let process = SubjectProcess { name: &self.client.name, job, deadline, server };
-            let command =
+            let mut command =
                 subject_process::command(&self.command, job, &self.scratch).map_err(failed)?;
+            if let Some(folder) = &self.qlogs {
+                fs::create_dir_all(folder).map_err(failed)?;
+                // curl and quic-go know it by this name, and so does `wirelap get`.
+                command.env("QLOGDIR", folder);
+            }
             let placement = Placement { cpus: cpus.clone(), ..Placement::at(Side::Near) };
             let spawn = || topology.spawn(command, placement).map_err(failed);
             processes.push(process.run(path, spawn)?);

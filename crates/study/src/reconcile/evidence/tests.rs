@@ -221,7 +221,7 @@ fn datagram(ms: u64, direction: Direction, (payload, sender): (u32, Option<u64>)
     let like = packet(ms, direction, 0, (0, payload));
     let quic = sender.map(|sender| QuicMark { sender });
     let flow = like.flow.map(|flow| Flow { protocol: 17, ..flow });
-    PacketRecord { flow, tcp: None, udp: Some(UdpMark { payload, quic }), ..like }
+    PacketRecord { flow, tcp: None, udp: Some(UdpMark { payload, quic, receiver: None }), ..like }
 }
 
 /// The same trial over HTTP/3, with the server's log where it keeps one.

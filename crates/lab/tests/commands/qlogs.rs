@@ -1,0 +1,230 @@
+//! `--qlog`: our own qlog, the capture as tshark decrypts it, and the qlog of a peer agree packet for packet.
+
+use crate::bench::{Bench, trials_run_here};
+use crate::capture::{captures, tshark_runs_here};
+use crate::started::current;
+use serde_json::Value;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+const LINK: &str = "rtt=20ms,down=20mbit,up=20mbit,loss=3%";
+
+/// A packet as a witness tells it: its type and number, its bytes, the types of its frames in their order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Packet {
+    length: u64,
+    frames: Vec<String>,
+}
+
+type Packets = BTreeMap<(String, u64), Packet>;
+
+/// What tshark saw of a connection.
+#[derive(Debug, Default)]
+struct Seen {
+    /// All packets that the client sent, and those that the server did.
+    up: Packets,
+    down: Packets,
+    /// Those that the link has lost.
+    lost_up: BTreeSet<(String, u64)>,
+    lost_down: BTreeSet<(String, u64)>,
+}
+
+/// The events of a qlog file, without its first record.
+fn events(file: &Path) -> Vec<Value> {
+    let text = std::fs::read_to_string(file).unwrap();
+    let records = text.split('\u{1e}').filter(|record| !record.is_empty());
+    records.skip(1).map(|record| serde_json::from_str(record).unwrap()).collect()
+}
+
+fn told(events: &[Value], name: &str) -> Packets {
+    let named = events.iter().filter(|event| event["name"].as_str().unwrap().ends_with(name));
+    let packet = |event: &Value| {
+        let (header, data) = (&event["data"]["header"], &event["data"]);
+        let frames = data["frames"].as_array().unwrap();
+        let frames = frames.iter().map(|frame| frame["frame_type"].as_str().unwrap().to_owned());
+        let mut frames: Vec<String> = frames.collect();
+        // PADDING frames in a row are one or several.
+        frames.dedup_by(|one, other| one == other && one == "padding");
+        let kind = header["packet_type"].as_str().unwrap().to_owned();
+        let length = data["raw"]["length"].as_u64().unwrap();
+        let packet = Packet { length, frames };
+        ((kind, header["packet_number"].as_u64().unwrap()), packet)
+    };
+    named.map(packet).collect()
+}
+
+/// Those of an array, or the only one.
+fn each(value: &Value) -> &[Value] {
+    value.as_array().map_or(std::slice::from_ref(value), Vec::as_slice)
+}
+
+fn seen(bench: &Bench, capture: &Path) -> Seen {
+    let mut tshark = bench.command("tshark");
+    // An ICMP message repeats the packet whose receiver has gone.
+    let filter = ["-Y", "quic && !icmp", "-T", "json", "--no-duplicate-keys"];
+    tshark.arg("-r").arg(capture).args(filter);
+    let output = tshark.args(["-J", "frame quic pkt_comment"]).output().unwrap();
+    let packets: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let mut seen = Seen::default();
+    for layers in packets.as_array().unwrap().iter().map(|packet| &packet["_source"]["layers"]) {
+        let is_near = layers["frame"]["frame.interface_id"] == "0";
+        let is_up = is_near && layers["frame"]["frame.packet_flags"] == "0x00000002";
+        let (all, lost) = match is_up {
+            true => (&mut seen.up, &mut seen.lost_up),
+            false => (&mut seen.down, &mut seen.lost_down),
+        };
+        for quic in each(&layers["quic"]) {
+            let (number, packet) = decrypted(quic);
+            if !layers["pkt_comment"].is_null() {
+                lost.insert(number.clone());
+            }
+            assert!(all.insert(number, packet).is_none(), "a number is used once");
+        }
+    }
+    seen
+}
+
+fn decrypted(quic: &Value) -> ((String, u64), Packet) {
+    let number = |value: &Value| value.as_str().unwrap().parse::<u64>().unwrap();
+    let kind = match quic["quic.long.packet_type"].as_str() {
+        Some("0") => "initial",
+        Some("1") => "0RTT",
+        Some("2") => "handshake",
+        _ => "1RTT",
+    };
+    let header = if kind == "1RTT" { &quic["quic.short"] } else { quic };
+    let frames = each(&quic["quic.frame"]).iter();
+    let frames = frames.map(|frame| name(number(&frame["quic.frame_type"])).to_owned()).collect();
+    let packet = Packet { length: number(&quic["quic.packet_length"]), frames };
+    ((kind.to_owned(), number(&header["quic.packet_number"])), packet)
+}
+
+/// The name that qlog has for a frame's type (RFC 9000 §19).
+fn name(kind: u64) -> &'static str {
+    match kind {
+        0x00 => "padding",
+        0x01 => "ping",
+        0x02 | 0x03 => "ack",
+        0x04 => "reset_stream",
+        0x05 => "stop_sending",
+        0x06 => "crypto",
+        0x07 => "new_token",
+        0x08..=0x0f => "stream",
+        0x10 => "max_data",
+        0x11 => "max_stream_data",
+        0x12 | 0x13 => "max_streams",
+        0x14 => "data_blocked",
+        0x15 => "stream_data_blocked",
+        0x16 | 0x17 => "streams_blocked",
+        0x18 => "new_connection_id",
+        0x19 => "retire_connection_id",
+        0x1a => "path_challenge",
+        0x1b => "path_response",
+        0x1c | 0x1d => "connection_close",
+        0x1e => "handshake_done",
+        _ => "unknown",
+    }
+}
+
+/// What is told of either way: `sent` is all that went, `received` what arrived. Of what arrives last an end that is over tells
+/// nothing: from `last` on.
+fn agree((sent, received): (&Packets, &Packets), way: &str, last: usize) {
+    for (number, packet) in received {
+        assert_eq!(sent.get(number), Some(packet), "{way}: {number:?}");
+    }
+    assert!(received.len() + last >= sent.len(), "{way}: {} of {}", received.len(), sent.len());
+}
+
+fn without(packets: &Packets, lost: &BTreeSet<(String, u64)>) -> Packets {
+    let kept = packets.iter().filter(|(number, _)| !lost.contains(number));
+    kept.map(|(number, packet)| (number.clone(), packet.clone())).collect()
+}
+
+fn qlogs(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn the_qlogs_of_both_ends_and_the_decrypted_capture_of_a_trial_agree_packet_for_packet() {
+    if !trials_run_here() || !tshark_runs_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write(
+        "tiny.toml",
+        format!(
+            "name = \"tiny\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"h3\"\ntrials = 1\nwarmup = 0\n\
+             [[workloads]]\nkind = \"calls\"\npattern = \"serial\"\ncount = 1\nbytes = \"300kB\"\n\
+             [[contenders]]\nname = \"h3\"\ntransport = \"h3\"\n[[links]]\nname = \"{LINK}\"\n"
+        ),
+    );
+    bench.run(&["race", "tiny.toml", "--capture", "--qlog", "--out", "run"]).raced();
+    let files = qlogs(&bench.path("run/qlogs"));
+    let [near, far] = &files[..2] else { panic!("{files:?}") };
+    assert!(near.to_str().unwrap().ends_with(".client-0.sqlog"), "{files:?}");
+    assert!(far.to_str().unwrap().ends_with(".server-0.sqlog"), "{files:?}");
+    let (near, far) = (events(near), events(far));
+    let seen = seen(&bench, &captures(&bench, "run")[0]);
+    assert!(!seen.lost_down.is_empty(), "nothing was lost");
+    // Every packet that was sent is in the capture, and nothing else.
+    assert_eq!(told(&near, "packet_sent"), seen.up);
+    let sent = told(&far, "packet_sent");
+    agree((&sent, &seen.down), "capture of what the server sent", AFTER_THE_END);
+    let down = without(&seen.down, &seen.lost_down);
+    agree((&down, &told(&near, "packet_received")), "down", AFTER_THE_END);
+    let up = without(&seen.up, &seen.lost_up);
+    agree((&up, &told(&far, "packet_received")), "up", AFTER_THE_END);
+    // What the server takes for lost the link has lost.
+    for event in far.iter().filter(|event| event["name"] == "quic:packet_lost") {
+        let header = &event["data"]["header"];
+        let kind = header["packet_type"].as_str().unwrap().to_owned();
+        let number = header["packet_number"].as_u64().unwrap();
+        assert!(seen.lost_down.contains(&(kind, number)), "{event}");
+    }
+    for name in [
+        "quic:connection_started",
+        "quic:parameters_set",
+        "quic:packet_lost",
+        "quic:recovery_metrics_updated",
+        "http3:frame_created",
+        "http3:frame_parsed",
+    ] {
+        assert!(far.iter().any(|event| event["name"] == name), "no {name}");
+    }
+    let slip = bench.run(&["race", "tiny.toml", "--qlog=nobody", "--out", "other"]);
+    slip.said(2, &["no trial of tiny", "nobody", "--dry-run"]);
+}
+
+#[test]
+fn the_qlog_of_curl_agrees_with_our_servers() {
+    if !trials_run_here() {
+        return;
+    }
+    let Some(curl) = current("curl") else { return };
+    let bench = Bench::new();
+    bench.write("big", vec![7; 300_000]);
+    let line = format!(
+        "export QLOGDIR=$PWD; $W link {LINK} --ready-port 443 --far '$W serve . --threads 1 --listen-tls 0.0.0.0:443 \
+         --listen-quic 0.0.0.0:443 --qlog own > served' -- {curl} -sSk --http3-only -o got https://far/big"
+    );
+    bench.shell(&[], &line).said(0, &[]);
+    assert_eq!(std::fs::metadata(bench.path("got")).unwrap().len(), 300_000);
+    // curl may have begun twice.
+    let longest = |folder: &Path| {
+        let is_qlog = |file: &PathBuf| file.extension().is_some_and(|end| end == "sqlog");
+        let files = qlogs(folder).into_iter().filter(is_qlog);
+        files.map(|file| events(&file)).max_by_key(Vec::len).unwrap()
+    };
+    let (own, theirs) = (longest(&bench.path("own")), longest(&bench.folder));
+    let (sent, received) = (told(&own, "packet_sent"), told(&own, "packet_received"));
+    let (asked, came) = (told(&theirs, "packet_sent"), told(&theirs, "packet_received"));
+    let lost = sent.len() / 5;
+    agree((&asked, &received), "up", lost);
+    agree((&sent, &came), "down", lost);
+}
+
+/// Packets at a connection's end, which one side no longer sees.
+const AFTER_THE_END: usize = 4;

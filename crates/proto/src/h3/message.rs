@@ -62,6 +62,9 @@ impl Session {
                     false => ExtendedConnect::NotOffered,
                 };
                 let read = reader.request(extended).map_err(wrong)?;
+                if read.head.authority.is_empty() {
+                    return Err(wrong("RFC 9114 §4.3.1: neither :authority nor Host"));
+                }
                 self.on_request(id, read, fin).map(Some)
             }
             Kind::Response => {

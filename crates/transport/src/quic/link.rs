@@ -281,6 +281,10 @@ impl Link {
         self.quic.is_closed()
     }
 
+    pub(super) fn is_server(&self) -> bool {
+        self.quic.side().is_server()
+    }
+
     /// Whether the handshake is not over.
     pub(super) fn is_handshaking(&self) -> bool {
         self.quic.is_handshaking()

@@ -1,0 +1,94 @@
+//! Our server over QUIC under clients that break its rules, in virtual time: h3spec's cases by name, and attacks.
+#![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
+
+mod attacks;
+mod h3spec;
+mod peer;
+mod tampering;
+
+use link::{LinkSpec, no_traces};
+use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
+use peer::Peer;
+use secure::{
+    Authority, AuthoritySpec, ClientTls, ClientTlsOptions, QuicClientTls, Resumption, ServerTls,
+    ServerTlsOptions,
+};
+use sim::{Host, Path, World};
+use std::sync::Arc;
+use std::time::Duration;
+use tampering::SharedPlan;
+use transport::QuicSettings;
+use unit::Instant;
+
+const START: Instant = Instant::from_nanos(1_000_000_000);
+
+/// A server and whom its clients trust. Sessions last as long as this does.
+struct Trusted {
+    server: ServerTls,
+    client: ClientTls,
+}
+
+impl Trusted {
+    fn new() -> Self {
+        let authority = Authority::new(AuthoritySpec::default()).unwrap();
+        let identity = authority.issue(&["a.test"]).unwrap();
+        let resumption = Resumption::Early;
+        let options = ServerTlsOptions { resumption, ..ServerTlsOptions::new(vec![identity]) };
+        let roots = vec![authority.root_pem()];
+        let client = ClientTlsOptions { roots, resumption, ..Default::default() };
+        Self { server: ServerTls::new(options).unwrap(), client: ClientTls::new(client).unwrap() }
+    }
+
+    fn tls(&self, alpn: &str) -> Arc<QuicClientTls> {
+        self.client.for_quic(alpn).unwrap()
+    }
+
+    fn origin(&self, settings: QuicSettings) -> Origin {
+        let wall_clock = WallClock { at: START, unix: Duration::from_secs(1_800_000_000) };
+        let kind = ListenerKind::Quic(self.server.clone(), settings);
+        Origin::new(OriginConfig::new(vec![kind], wall_clock), Parts::default())
+    }
+}
+
+/// A client and our server, 20 ms apart.
+struct Bench {
+    world: World,
+    peer: Host<Peer>,
+    origin: Host<Origin>,
+}
+
+impl Bench {
+    fn new(trusted: &Trusted, plan: SharedPlan) -> Self {
+        Self::with(trusted, Peer::new(trusted.tls("h3"), plan), QuicSettings::default())
+    }
+
+    fn with(trusted: &Trusted, peer: Peer, settings: QuicSettings) -> Self {
+        let mut world = World::new(1);
+        let peer = world.host("10.0.0.1", peer);
+        let origin = world.host("10.0.0.2", trusted.origin(settings));
+        world.listen_datagrams(origin, "10.0.0.2:443");
+        let link = LinkSpec::parse("rtt=20ms", no_traces).unwrap();
+        world.connect(peer, origin, Path::link(link));
+        world.record_packets();
+        Self { world, peer, origin }
+    }
+
+    /// Lets the handshake come to its end, and the quiet after it.
+    fn connected(&mut self) -> &mut Self {
+        self.run(200);
+        assert!(self.peer().is_connected, "{:?}", self.peer().ended);
+        self
+    }
+
+    fn run(&mut self, millis: u64) {
+        self.world.run_for(Duration::from_millis(millis));
+    }
+
+    fn peer(&self) -> &Peer {
+        self.world.end_point(self.peer)
+    }
+
+    fn act<T>(&mut self, act: impl FnOnce(&mut Peer) -> T) -> T {
+        self.world.with(self.peer, act)
+    }
+}

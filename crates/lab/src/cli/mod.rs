@@ -259,6 +259,13 @@ pub(crate) struct ServeArgs {
     /// UDP address and port for HTTP/3 over QUIC, with the certificate of --listen-tls; the other answers offer it (Alt-Svc)
     #[arg(long, value_name = "ADDR:PORT", requires = "listen_tls", value_parser = parse_listen)]
     pub(crate) listen_quic: Option<SocketAddr>,
+    /// Have clients over QUIC prove their address by a Retry first: a round trip more, and no state for addresses that are not theirs
+    #[arg(long, requires = "listen_quic")]
+    pub(crate) quic_retry: bool,
+    /// Take requests within TLS's and QUIC's handshakes (0-RTT) from clients that were here before. Tickets are then kept in
+    /// memory, so that none serves twice
+    #[arg(long, requires = "listen_tls")]
+    pub(crate) early_data: bool,
     /// Certificate chain in PEM, leaf first [default: one made for this run]
     #[arg(long, value_name = "FILE", requires_all = ["key", "listen_tls"], value_hint = ValueHint::FilePath)]
     pub(crate) cert: Option<PathBuf>,

@@ -30,8 +30,16 @@ struct Trusted {
 
 impl Trusted {
     fn new() -> Self {
+        Self::with_names(0)
+    }
+
+    /// With a certificate for so many more names, so that it fills several datagrams.
+    fn with_names(count: u32) -> Self {
         let authority = Authority::new(AuthoritySpec::default()).unwrap();
-        let identity = authority.issue(&["a.test"]).unwrap();
+        let names: Vec<String> = (0..count).map(|number| format!("name-{number}.a.test")).collect();
+        let names: Vec<&str> =
+            ["a.test"].into_iter().chain(names.iter().map(String::as_str)).collect();
+        let identity = authority.issue(&names).unwrap();
         let resumption = Resumption::Early;
         let options = ServerTlsOptions { resumption, ..ServerTlsOptions::new(vec![identity]) };
         let roots = vec![authority.root_pem()];

@@ -1,6 +1,6 @@
 //! One connection's TLS handshake over QUIC.
 
-use super::keys::{early_keys, initial_keys, packet_keys, retry_tag, updated_keys};
+use super::keys::{early_keys, handshake_keys, initial_keys, packet_keys, retry_tag, updated_keys};
 use crate::error::TlsError;
 use crate::tls::Negotiated;
 use quinn_proto::crypto::{self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey};
@@ -10,6 +10,7 @@ use rustls::HandshakeKind;
 use rustls::quic::{Connection, KeyChange, Secrets, Suite};
 use std::any::Any;
 use std::io::Cursor;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use trace::EarlyData;
 
@@ -21,6 +22,8 @@ pub struct QuicHandshake {
     alpn: Option<Vec<u8>>,
     resumed: bool,
     early_data: EarlyData,
+    /// Server: whether a Handshake packet of the client's was opened, so that its address is its own (RFC 9000 §8.1).
+    pub proves_address: bool,
     /// Why the handshake failed, where it did.
     pub failure: Option<TlsError>,
 }
@@ -42,6 +45,8 @@ pub(super) struct Session {
     next: Option<Secrets>,
     /// Whether keys for early data were there.
     had_early_keys: AtomicBool,
+    /// Whether a Handshake packet was opened.
+    handshake_opened: Arc<AtomicBool>,
     failure: Option<TlsError>,
 }
 
@@ -55,6 +60,7 @@ impl Session {
             is_known: false,
             next: None,
             had_early_keys: AtomicBool::new(false),
+            handshake_opened: Arc::default(),
             failure: None,
         }
     }
@@ -93,6 +99,7 @@ impl crypto::Session for Session {
             alpn: self.connection.alpn_protocol().map(<[u8]>::to_vec),
             resumed: self.connection.handshake_kind() == Some(HandshakeKind::Resumed),
             early_data: self.early_data(),
+            proves_address: self.handshake_opened.load(Ordering::Relaxed),
             failure: self.failure.clone(),
         }))
     }
@@ -139,7 +146,9 @@ impl crypto::Session for Session {
 
     fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<Keys> {
         let keys = match self.connection.write_hs(out)? {
-            KeyChange::Handshake { keys } => keys,
+            KeyChange::Handshake { keys } => {
+                return Some(handshake_keys(keys, Arc::clone(&self.handshake_opened)));
+            }
             KeyChange::OneRtt { keys, next } => {
                 self.next = Some(next);
                 keys

@@ -5,6 +5,7 @@ use super::clock::{from_std, to_std};
 use super::congestion::LossBased;
 use super::memory::ServerMemory;
 use super::socket::{QuicHandle, QuicInput, datagram_transmit};
+use super::unproven::UnprovenAddress;
 use crate::status::Traffic;
 use bytes::Bytes;
 use endpoint::DatagramTransmit;
@@ -22,6 +23,8 @@ pub struct Link {
     pub(super) quic: Connection,
     /// Client: whom it connects to.
     pub(super) server: Option<RememberedServer>,
+    /// Server: the client's address, as long as it is not proven.
+    pub(super) unproven: Option<UnprovenAddress>,
     /// At least so many bytes of streams were handed over but are in no datagram yet.
     waiting: u64,
     /// When the pacer lets out a batch again. None where it does not keep anything back.
@@ -85,7 +88,7 @@ pub(super) enum Taken {
 
 impl Link {
     pub(super) fn new(handle: ConnectionHandle, quic: Connection) -> Self {
-        Self { handle, quic, server: None, waiting: 0, resume_at: None }
+        Self { handle, quic, server: None, unproven: None, waiting: 0, resume_at: None }
     }
 
     /// Its place at its socket.
@@ -110,7 +113,14 @@ impl Link {
 
     /// A packet for this connection arrived.
     pub fn handle_input(&mut self, input: QuicInput) {
-        self.quic.handle_event(*input.0);
+        self.quic.handle_event(*input.event);
+        if let Some(unproven) = &mut self.unproven {
+            unproven.handle_received(input.length);
+            let is_proven = || self.handshake().is_some_and(|handshake| handshake.proves_address);
+            if !self.is_handshaking() || is_proven() {
+                self.unproven = None;
+            }
+        }
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
@@ -136,10 +146,18 @@ impl Link {
         if self.is_gathering(now) && !self.is_closed() {
             return None;
         }
-        let max = self.batch(max_datagrams);
+        let mtu = self.quic.current_mtu();
+        let max = match self.unproven.as_ref().map(|unproven| unproven.datagrams(mtu)) {
+            // What comes next from the client allows more.
+            Some(0) => return None,
+            allowed => self.batch(max_datagrams).min(allowed.unwrap_or(usize::MAX)),
+        };
         let transmit = self.quic.poll_transmit(to_std(now), max, out);
         let sent = transmit.as_ref().map_or(0, |transmit| transmit.size);
         out.truncate(sent);
+        if let Some(unproven) = &mut self.unproven {
+            unproven.handle_sent(sent);
+        }
         self.waiting = self.waiting.saturating_sub(sent as u64);
         let latest = now + LONGEST_GATHERING;
         self.resume_at = match transmit {

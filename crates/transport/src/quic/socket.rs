@@ -6,6 +6,7 @@ use super::clock::to_std;
 use super::link::{Link, RememberedServer};
 use super::memory::ServerMemory;
 use super::settings::{AddressValidation, QuicSettings, WallClock};
+use super::unproven::UnprovenAddress;
 use crate::failure::Failure;
 use bytes::BytesMut;
 use endpoint::{DatagramTransmit, Ecn, ReceivedDatagrams};
@@ -46,7 +47,11 @@ pub enum Arrival {
 
 /// A received packet for a connection.
 #[derive(Debug)]
-pub struct QuicInput(pub(super) Box<ConnectionEvent>);
+pub struct QuicInput {
+    pub(super) event: Box<ConnectionEvent>,
+    /// Bytes of its datagram.
+    pub(super) length: usize,
+}
 
 /// Whether a connection may be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -140,17 +145,19 @@ impl QuicSocket {
         admission: Admission,
     ) -> Option<Arrival> {
         let Datagram { remote, local, ecn, data } = datagram;
+        let length = data.len();
         let mut answer = Vec::new();
         match self.endpoint.handle(to_std(now), remote, local, ecn, data, &mut answer)? {
             DatagramEvent::ConnectionEvent(handle, event) => {
-                Some(Arrival::Input(QuicHandle(handle.0), QuicInput(Box::new(event))))
+                let event = Box::new(event);
+                Some(Arrival::Input(QuicHandle(handle.0), QuicInput { event, length }))
             }
             DatagramEvent::Response(transmit) => {
                 self.answer(&transmit, answer);
                 None
             }
             DatagramEvent::NewConnection(incoming) => {
-                self.handle_incoming(now, incoming, admission, answer)
+                self.handle_incoming(now, Opening { incoming, length }, admission, answer)
             }
         }
     }
@@ -158,10 +165,11 @@ impl QuicSocket {
     fn handle_incoming(
         &mut self,
         now: Instant,
-        incoming: Incoming,
+        opening: Opening,
         admission: Admission,
         mut answer: Vec<u8>,
     ) -> Option<Arrival> {
+        let Opening { incoming, length } = opening;
         if admission == Admission::Full {
             let transmit = self.endpoint.refuse(incoming, &mut answer);
             self.answer(&transmit, answer);
@@ -176,8 +184,15 @@ impl QuicSocket {
             }
             return None;
         }
+        let mut unproven = UnprovenAddress::default();
+        unproven.handle_received(length);
+        let unproven = Some(unproven).filter(|_| !incoming.remote_address_validated());
         match self.endpoint.accept(incoming, to_std(now), &mut answer, None) {
-            Ok((handle, quic)) => Some(Arrival::Opened(Box::new(Link::new(handle, quic)))),
+            Ok((handle, quic)) => {
+                let mut link = Link::new(handle, quic);
+                link.unproven = unproven;
+                Some(Arrival::Opened(Box::new(link)))
+            }
             Err(refused) => {
                 if let Some(transmit) = refused.response {
                     self.answer(&transmit, answer);
@@ -237,6 +252,12 @@ pub enum Lifetime {
     Goes,
     /// It has ended, and late packets of the peer's need no answer any more.
     Over,
+}
+
+/// A client's first packet, in a datagram of so many bytes.
+struct Opening {
+    incoming: Incoming,
+    length: usize,
 }
 
 struct Datagram {

@@ -25,6 +25,8 @@ pub struct Link {
     pub(super) server: Option<RememberedServer>,
     /// Server: the client's address, as long as it is not proven.
     pub(super) unproven: Option<UnprovenAddress>,
+    /// Server: whether its socket counts it among those.
+    pub(super) counts_as_unproven: bool,
     /// At least so many bytes of streams were handed over but are in no datagram yet.
     waiting: u64,
     /// When the pacer lets out a batch again. None where it does not keep anything back.
@@ -88,7 +90,15 @@ pub(super) enum Taken {
 
 impl Link {
     pub(super) fn new(handle: ConnectionHandle, quic: Connection) -> Self {
-        Self { handle, quic, server: None, unproven: None, waiting: 0, resume_at: None }
+        Self {
+            handle,
+            quic,
+            server: None,
+            unproven: None,
+            counts_as_unproven: false,
+            waiting: 0,
+            resume_at: None,
+        }
     }
 
     /// Its place at its socket.

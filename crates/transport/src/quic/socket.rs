@@ -27,6 +27,8 @@ pub struct QuicSocket {
     /// A client's settings for a new connection.
     client: Option<ClientConfig>,
     address_validation: AddressValidation,
+    /// Connections of clients whose address is not proven.
+    unproven: usize,
     memory: ServerMemory,
     /// Datagrams that belong to no connection.
     answers: VecDeque<(DatagramTransmit, Vec<u8>)>,
@@ -86,7 +88,7 @@ impl QuicSocket {
     fn new(settings: &QuicSettings, endpoint: Endpoint, client: Option<ClientConfig>) -> Self {
         let address_validation = settings.address_validation;
         let memory = settings.memory.clone();
-        Self { endpoint, client, address_validation, memory, answers: VecDeque::new() }
+        Self { endpoint, client, address_validation, unproven: 0, memory, answers: VecDeque::new() }
     }
 
     /// Client: begins a connection. `server_name` is what the certificate must be valid for.
@@ -175,8 +177,9 @@ impl QuicSocket {
             self.answer(&transmit, answer);
             return None;
         }
-        let wants_proof = self.address_validation == AddressValidation::ByRetry
-            && !incoming.remote_address_validated();
+        let asks_first =
+            self.address_validation == AddressValidation::ByRetry || self.unproven >= MAX_UNPROVEN;
+        let wants_proof = asks_first && !incoming.remote_address_validated();
         if wants_proof {
             // It fails only for a client that brought a Retry's token, and that one's address is validated.
             if let Ok(transmit) = self.endpoint.retry(incoming, &mut answer) {
@@ -190,6 +193,8 @@ impl QuicSocket {
         match self.endpoint.accept(incoming, to_std(now), &mut answer, None) {
             Ok((handle, quic)) => {
                 let mut link = Link::new(handle, quic);
+                self.unproven += usize::from(unproven.is_some());
+                link.counts_as_unproven = unproven.is_some();
                 link.unproven = unproven;
                 Some(Arrival::Opened(Box::new(link)))
             }
@@ -205,12 +210,16 @@ impl QuicSocket {
     /// Passes on what a connection has for its socket: call it after every call of the connection's. Tells whether the
     /// connection has come to its end, so that its place is free.
     pub fn settle(&mut self, link: &mut Link) -> Lifetime {
+        if link.unproven.is_none() {
+            self.count_off(link);
+        }
         while let Some(event) = link.quic.poll_endpoint_events() {
             let is_drained = event.is_drained();
             if let Some(event) = self.endpoint.handle_event(link.handle, event) {
                 link.quic.handle_event(event);
             }
             if is_drained {
+                self.count_off(link);
                 return Lifetime::Over;
             }
         }
@@ -220,8 +229,14 @@ impl QuicSocket {
     /// Forgets a connection before it has come to its end: later packets of its peer's are answered by a stateless reset.
     pub fn forget(&mut self, link: &mut Link) {
         if self.settle(link) == Lifetime::Goes {
+            self.count_off(link);
             self.endpoint.handle_event(link.handle, EndpointEvent::drained());
         }
+    }
+
+    /// The address is proven, or the connection is over.
+    fn count_off(&mut self, link: &mut Link) {
+        self.unproven -= usize::from(std::mem::take(&mut link.counts_as_unproven));
     }
 
     /// The next datagram that belongs to no connection.
@@ -271,6 +286,11 @@ struct Datagram {
 const MAY_DISCOVER_MTU: bool = true;
 
 const MAX_ANSWERS: usize = 1024;
+
+/// Above so many connections whose clients have not proven their addresses, new clients do so by a Retry, for which nothing is
+/// kept. A burst of real clients has proven theirs within a round trip; each of the others holds about 40 kB until its
+/// handshake has timed out.
+const MAX_UNPROVEN: usize = 1024;
 
 pub(super) fn datagram_transmit(transmit: &Transmit) -> DatagramTransmit {
     let ecn = transmit.ecn.map(|ecn| match ecn {

@@ -185,7 +185,7 @@ def serve_wirelap(wirelap, spot, wanted):
     port = free_port(wanted.address)
     listen = at(wanted.address, port)
     retry = ["--quic-retry"] if wanted.retry else []
-    return Process([wirelap, "serve", "--threads", "1", "--early-data", *retry, "--listen-tls", listen, "--listen-quic", listen,
+    return Process([wirelap, "serve", "--threads", "1", "--handshake-timeout", "60s", "--early-data", *retry, "--listen-tls", listen, "--listen-quic", listen,
                     "--cert", cert, "--key", key, spot.www], port, listens(wanted.address))
 
 

@@ -1,8 +1,9 @@
 //! Floods, spoofed packets and exhaustion over QUIC. After each attack a client beside it is answered as before.
 
-use crate::peer::{Ended, Peer};
-use crate::tampering::SharedPlan;
 use crate::{Bench, Trusted};
+use endpoint::EndPoint;
+use fuzzing::quic::SharedPlan;
+use fuzzing::quic::{Ended, Peer};
 use link::{LinkSpec, no_traces};
 use quinn_proto::Dir;
 use sim::Path;
@@ -187,6 +188,18 @@ fn floods_of_pings_and_acknowledgements_are_answered_with_less_than_they_are() {
 }
 
 #[test]
+fn a_server_that_stood_still_for_minutes_wakes_up_with_closed_connections() {
+    let (_, mut bench) = attacked();
+    bench.connected();
+    bench.act(|peer| peer.send_frames(b"\x1e"));
+    bench.run(15);
+    assert_eq!(bench.world.end_point(bench.origin).connections(), 1, "it is closed, not forgotten");
+    let late = bench.world.now() + Duration::from_secs(500);
+    bench.world.with(bench.origin, |origin| origin.handle_timeout(late));
+    assert_eq!(bench.world.end_point(bench.origin).connections(), 0);
+}
+
+#[test]
 fn streams_that_are_reset_at_once_end_the_connection() {
     let (trusted, mut bench) = attacked();
     bench.connected();
@@ -195,7 +208,7 @@ fn streams_that_are_reset_at_once_end_the_connection() {
     while opened < 5_000 && bench.peer().ended.is_none() {
         bench.act(|peer| {
             for _ in 0..50 {
-                if let Some(stream) = peer.try_open(REQUEST) {
+                if let Some(stream) = peer.try_open(Dir::Bi, REQUEST) {
                     peer.reset(stream);
                     opened += 1;
                 }

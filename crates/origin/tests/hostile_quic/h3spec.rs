@@ -1,9 +1,9 @@
 //! The 49 cases of h3spec (github.com/kazu-yamamoto/h3spec, its names) against our whole server. Where h3spec takes a general code
 //! in place of the special one, as RFC 9000 §11 and RFC 9114 §8 let a server send, so does this.
 
-use crate::peer::{Ended, Peer};
-use crate::tampering::{Edit, Level, SharedPlan};
 use crate::{Bench, Trusted};
+use fuzzing::quic::{Edit, Level, SharedPlan};
+use fuzzing::quic::{Ended, Peer};
 use quinn_proto::{Dir, StreamId};
 use transport::QuicSettings;
 

@@ -3,12 +3,10 @@
 
 mod attacks;
 mod h3spec;
-mod peer;
-mod tampering;
 
+use fuzzing::quic::{Peer, SharedPlan};
 use link::{LinkSpec, no_traces};
 use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
-use peer::Peer;
 use secure::{
     Authority, AuthoritySpec, ClientTls, ClientTlsOptions, QuicClientTls, Resumption, ServerTls,
     ServerTlsOptions,
@@ -16,7 +14,6 @@ use secure::{
 use sim::{Host, Path, World};
 use std::sync::Arc;
 use std::time::Duration;
-use tampering::SharedPlan;
 use transport::QuicSettings;
 use unit::Instant;
 

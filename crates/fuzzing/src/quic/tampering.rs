@@ -9,52 +9,60 @@ use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{ConnectError, ConnectionId, Side, TransportError};
 use secure::QuicClientTls;
 use std::any::Any;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Another message in place of one.
-pub(crate) type Edit = fn(&[u8]) -> Vec<u8>;
+pub type Edit = fn(&[u8]) -> Vec<u8>;
 
 /// What is changed; each part once.
 #[derive(Default)]
-pub(crate) struct Plan {
+pub struct Plan {
     /// The ClientHello, a whole handshake message.
-    pub(crate) hello: Option<Edit>,
-    /// Handshake messages before and after the client's Finished.
-    pub(crate) before_finished: &'static [u8],
-    pub(crate) after_finished: &'static [u8],
+    pub hello: Option<Edit>,
+    /// Handshake messages before the client's Finished.
+    pub before_finished: &'static [u8],
+    /// The same, after it.
+    pub after_finished: &'static [u8],
     /// Frames in place of a packet's own, padded to its length. The first packet of this level that is large enough.
-    pub(crate) frames: Option<(Level, Vec<u8>)>,
+    pub frames: Option<(Level, Vec<u8>)>,
     /// Bits that are set in the first byte of the next packet of this level.
-    pub(crate) first_byte: Option<(Level, u8)>,
+    pub first_byte: Option<(Level, u8)>,
     /// The next 1-RTT packet has no payload at all; its datagram is then cut to `cut` bytes.
-    pub(crate) empty: bool,
-    pub(crate) cut: Option<usize>,
+    pub empty: bool,
+    /// How long the datagram of that packet is.
+    pub cut: Option<usize>,
     /// Packets that were changed.
-    pub(crate) changed: u32,
+    pub changed: u32,
 }
 
 /// How a packet is encrypted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Level {
+pub enum Level {
+    /// As early data (0-RTT).
     Early,
+    /// By the keys of the handshake.
     Handshake,
+    /// By the connection's own keys.
     OneRtt,
 }
 
 /// A plan that the client and its keys share.
 #[derive(Clone, Default)]
-pub(crate) struct SharedPlan(Arc<Mutex<Plan>>);
+pub struct SharedPlan(Arc<Mutex<Plan>>);
 
 impl SharedPlan {
-    pub(crate) fn lock(&self) -> MutexGuard<'_, Plan> {
-        self.0.lock().unwrap()
+    /// The plan, while nobody else has it.
+    pub fn lock(&self) -> MutexGuard<'_, Plan> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A client's settings under a plan.
-pub(crate) struct TamperingTls {
-    pub(crate) tls: Arc<QuicClientTls>,
-    pub(crate) plan: SharedPlan,
+pub struct TamperingTls {
+    /// The settings.
+    pub tls: Arc<QuicClientTls>,
+    /// What is changed.
+    pub plan: SharedPlan,
 }
 
 impl crypto::ClientConfig for TamperingTls {

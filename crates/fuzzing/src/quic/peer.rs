@@ -1,6 +1,6 @@
-//! A client of QUIC as an end point of the simulation: it does what a test tells it to, and keeps what comes back.
+//! A client of QUIC as an end point: it does what a test or an input tells it to, and keeps what comes back.
 
-use crate::tampering::{Level, SharedPlan, TamperingTls};
+use super::tampering::{Level, SharedPlan, TamperingTls};
 use bytes::Bytes;
 use endpoint::{
     Accepted, Action, Bound, DatagramTransmit, EndPoint, ReceivedDatagrams, SendBuf, SocketError,
@@ -21,7 +21,10 @@ use unit::Instant;
 const SOCKET: SocketId = SocketId(0);
 /// When a world begins.
 const BEGIN: Instant = Instant::from_nanos(1_000_000_000);
-const SERVER: &str = "10.0.0.2:443";
+/// Where the server is.
+fn server() -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, 2], 443))
+}
 
 #[expect(clippy::disallowed_methods, reason = "any value will do: it stands for our epoch")]
 static EPOCH: LazyLock<StdInstant> = LazyLock::new(StdInstant::now);
@@ -32,7 +35,7 @@ fn to_std(at: Instant) -> StdInstant {
 
 /// What became of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Ended {
+pub enum Ended {
     /// CONNECTION_CLOSE of the transport with this code.
     Transport(u64),
     /// CONNECTION_CLOSE of the application.
@@ -43,50 +46,57 @@ pub(crate) enum Ended {
 
 /// What the other side did to a stream, and what came on it.
 #[derive(Debug, Default)]
-pub(crate) struct Seen {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) is_finished: bool,
-    pub(crate) reset: Option<u64>,
-    pub(crate) stopped: Option<u64>,
+pub struct Seen {
+    /// The bytes that came.
+    pub bytes: Vec<u8>,
+    /// Whether all came.
+    pub is_finished: bool,
+    /// The code of a RESET_STREAM.
+    pub reset: Option<u64>,
+    /// The code of a STOP_SENDING.
+    pub stopped: Option<u64>,
 }
 
-pub(crate) struct Peer {
+/// A client, and its only connection.
+pub struct Peer {
     endpoint: Endpoint,
     handle: ConnectionHandle,
-    pub(crate) connection: Connection,
-    pub(crate) plan: SharedPlan,
-    pub(crate) ended: Option<Ended>,
-    pub(crate) is_connected: bool,
-    pub(crate) streams: BTreeMap<StreamId, Seen>,
+    /// The connection.
+    pub connection: Connection,
+    /// What is changed of what it sends.
+    pub plan: SharedPlan,
+    /// How it ended.
+    pub ended: Option<Ended>,
+    /// Whether the handshake was over.
+    pub is_connected: bool,
+    /// What is known of each stream.
+    pub streams: BTreeMap<StreamId, Seen>,
     actions: VecDeque<Action>,
+    now: StdInstant,
     is_transmitting: bool,
     /// Datagrams to send as they are, before those of the connection.
-    pub(crate) raw: VecDeque<Vec<u8>>,
+    pub raw: VecDeque<Vec<u8>>,
     /// Datagrams of its own that still go; then it falls silent.
-    pub(crate) speaks: usize,
+    pub speaks: usize,
     /// Bytes that came and went.
-    pub(crate) received: usize,
-    pub(crate) sent: usize,
+    pub received: usize,
+    /// Those that went.
+    pub sent: usize,
 }
 
 impl Peer {
     /// A client that connects when a world begins, and changes what it sends as `plan` says.
-    pub(crate) fn new(tls: Arc<QuicClientTls>, plan: SharedPlan) -> Self {
+    pub fn new(tls: Arc<QuicClientTls>, plan: SharedPlan) -> Self {
         Self::at(BEGIN, tls, plan)
     }
 
     /// The same, later.
-    pub(crate) fn at(begin: Instant, tls: Arc<QuicClientTls>, plan: SharedPlan) -> Self {
+    pub fn at(begin: Instant, tls: Arc<QuicClientTls>, plan: SharedPlan) -> Self {
         Self::with_mtu(begin, tls, plan, 1_200)
     }
 
     /// With first datagrams of `mtu` bytes.
-    pub(crate) fn with_mtu(
-        begin: Instant,
-        tls: Arc<QuicClientTls>,
-        plan: SharedPlan,
-        mtu: u16,
-    ) -> Self {
+    pub fn with_mtu(begin: Instant, tls: Arc<QuicClientTls>, plan: SharedPlan, mtu: u16) -> Self {
         let mut config = ClientConfig::new(Arc::new(TamperingTls { tls, plan: plan.clone() }));
         let mut transport = quinn_proto::TransportConfig::default();
         // An attack waits for nobody.
@@ -98,9 +108,10 @@ impl Peer {
             .congestion_controller_factory(Arc::new(unbounded));
         config.transport_config(Arc::new(transport));
         let mut endpoint = Endpoint::new(Arc::new(EndpointConfig::default()), None, true, None);
-        let remote = SERVER.parse().unwrap();
-        let (handle, connection) =
-            endpoint.connect(to_std(begin), config, remote, "a.test").unwrap();
+        let remote = server();
+        let (handle, connection) = endpoint
+            .connect(to_std(begin), config, remote, "a.test")
+            .expect("a name and an address");
         let mut peer = Self {
             endpoint,
             handle,
@@ -110,6 +121,7 @@ impl Peer {
             is_connected: false,
             streams: BTreeMap::new(),
             actions: VecDeque::new(),
+            now: to_std(begin),
             is_transmitting: false,
             raw: VecDeque::new(),
             speaks: usize::MAX,
@@ -123,29 +135,44 @@ impl Peer {
     }
 
     /// A stream of its own, with these bytes.
-    pub(crate) fn open(&mut self, dir: Dir, bytes: &[u8]) -> StreamId {
+    pub fn open(&mut self, dir: Dir, bytes: &[u8]) -> StreamId {
         let id = self.connection.streams().open(dir).expect("the server takes more streams");
         self.streams.insert(id, Seen::default());
         self.write(id, bytes);
         id
     }
 
-    /// A request's stream with these bytes, where the server lets one be opened now.
-    pub(crate) fn try_open(&mut self, bytes: &[u8]) -> Option<StreamId> {
-        let id = self.connection.streams().open(Dir::Bi)?;
-        self.write(id, bytes);
+    /// A stream with these bytes, where the server lets one be opened now.
+    pub fn try_open(&mut self, dir: Dir, bytes: &[u8]) -> Option<StreamId> {
+        let id = self.connection.streams().open(dir)?;
+        self.streams.insert(id, Seen::default());
+        self.try_write(id, bytes);
         Some(id)
     }
 
+    /// Bytes on a stream of its own, as many as flow control allows.
+    pub fn try_write(&mut self, id: StreamId, bytes: &[u8]) {
+        if self.is_mine(id) {
+            let _refused = self.connection.send_stream(id).write(bytes);
+        }
+        self.settle();
+    }
+
+    /// Closes the connection with this code.
+    pub fn close(&mut self, code: u32) {
+        self.connection.close(self.now, VarInt::from_u32(code), Bytes::new());
+        self.settle();
+    }
+
     /// The first datagram of its handshake, which then is not sent.
-    pub(crate) fn first_datagram(&mut self) -> Vec<u8> {
+    pub fn first_datagram(&mut self) -> Vec<u8> {
         let mut datagram = Vec::new();
         let _transmit = self.connection.poll_transmit(to_std(BEGIN), 1, &mut datagram);
         datagram
     }
 
     /// Bytes on a stream; what the server has stopped is dropped.
-    pub(crate) fn write(&mut self, id: StreamId, bytes: &[u8]) {
+    pub fn write(&mut self, id: StreamId, bytes: &[u8]) {
         let mut stream = self.connection.send_stream(id);
         match stream.write(bytes) {
             Ok(count) => assert_eq!(count, bytes.len(), "flow control holds the attack up"),
@@ -155,34 +182,48 @@ impl Peer {
         self.settle();
     }
 
-    pub(crate) fn finish(&mut self, id: StreamId) {
-        let _ = self.connection.send_stream(id).finish();
+    /// Ends the sending side.
+    pub fn finish(&mut self, id: StreamId) {
+        if self.is_mine(id) {
+            let _gone = self.connection.send_stream(id).finish();
+        }
         self.settle();
     }
 
-    pub(crate) fn reset(&mut self, id: StreamId) {
-        let _ = self.connection.send_stream(id).reset(VarInt::from_u32(0x10c));
-        let _ = self.connection.recv_stream(id).stop(VarInt::from_u32(0x10c));
+    /// Abandons a stream, both ways (H3_REQUEST_CANCELLED).
+    pub fn reset(&mut self, id: StreamId) {
+        if self.is_mine(id) {
+            let _gone = self.connection.send_stream(id).reset(VarInt::from_u32(0x10c));
+        }
+        if id.dir() == Dir::Bi || !self.is_mine(id) {
+            let _gone = self.connection.recv_stream(id).stop(VarInt::from_u32(0x10c));
+        }
         self.settle();
     }
 
     /// Sends a 1-RTT packet of these frames in place of its own.
-    pub(crate) fn send_frames(&mut self, frames: &[u8]) {
+    pub fn send_frames(&mut self, frames: &[u8]) {
         self.plan.lock().frames = Some((Level::OneRtt, frames.to_vec()));
         self.send_filler(frames.len());
     }
 
     /// Has the connection send a packet that is large enough to be changed.
-    pub(crate) fn send_filler(&mut self, length: usize) {
+    pub fn send_filler(&mut self, length: usize) {
         let filler = Bytes::from(vec![0; length + 64]);
-        self.connection.datagrams().send(filler, true).unwrap();
+        // A connection that is over sends none.
+        let _refused = self.connection.datagrams().send(filler, true);
         self.settle();
     }
 
     /// Sends a datagram as it is.
-    pub(crate) fn send_raw(&mut self, datagram: Vec<u8>) {
+    pub fn send_raw(&mut self, datagram: Vec<u8>) {
         self.raw.push_back(datagram);
         self.settle();
+    }
+
+    /// Whether it may send on this stream.
+    fn is_mine(&self, id: StreamId) -> bool {
+        id.dir() == Dir::Bi || id.initiator() == self.connection.side()
     }
 
     fn settle(&mut self) {
@@ -273,6 +314,7 @@ impl EndPoint for Peer {
     }
 
     fn handle_datagrams(&mut self, now: Instant, _socket: SocketId, mut came: ReceivedDatagrams) {
+        self.now = to_std(now);
         while !came.data.is_empty() {
             let length = came.stride.clamp(1, came.data.len());
             let data = came.data.split_to(length);
@@ -296,7 +338,7 @@ impl EndPoint for Peer {
         out: &mut Vec<u8>,
         _max_datagrams: usize,
     ) -> Option<DatagramTransmit> {
-        let remote = SERVER.parse().unwrap();
+        let remote = server();
         let transmit = DatagramTransmit { remote, local: None, ecn: None, segment_size: None };
         if let Some(datagram) = self.raw.pop_front() {
             self.sent += datagram.len();
@@ -320,7 +362,8 @@ impl EndPoint for Peer {
     }
 
     fn handle_timeout(&mut self, now: Instant) {
-        self.connection.handle_timeout(to_std(now));
+        self.now = to_std(now);
+        self.connection.handle_timeout(self.now);
         self.settle();
     }
 

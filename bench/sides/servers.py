@@ -170,6 +170,15 @@ def wirelap_epoll(spot, core, options):
     return wirelap(spot, core, options, "wirelap-epoll", ("--reactor", "epoll"))
 
 
+def wirelap_quic(spot, core, options):
+    """Over TCP in clear and in TLS, and over UDP at the port of TLS."""
+    ports = both_ports()
+    https = f"127.0.0.1:{ports['https']}"
+    return Server("wirelap", [
+        options.wirelap, "serve", "--threads", "1", "--listen", f"127.0.0.1:{ports['http']}", "--listen-tls", https,
+        "--listen-quic", https, "--cert", spot.cert, "--key", spot.key, spot.www], ports, core)
+
+
 def wirelap_h3(spot, core, options):
     port = place.free_port()
     return Server("wirelap", [

@@ -20,6 +20,7 @@ mod download;
 mod driver;
 mod heap;
 mod http_client;
+pub mod quic;
 pub mod script;
 mod server;
 mod web_socket;
@@ -61,8 +62,10 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("ip_segments", codecs::ip_segments::run),
     ("link_text", codecs::link_text::run),
     ("origin", server::run),
+    ("origin_quic", quic::origin),
     ("pcapng", codecs::pcapng::run),
     ("qpack", codecs::qpack::run),
+    ("quic_pair", quic::pair),
     ("spdy_block", codecs::spdy_block::run),
     ("spdy_client", codecs::spdy_client::run),
     ("spdy_encoder", codecs::spdy_encoder::run),

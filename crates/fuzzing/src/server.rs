@@ -18,8 +18,13 @@ pub(crate) fn run(input: &[u8]) {
 
 /// An origin with these settings.
 pub fn origin(settings: u8) -> Origin {
+    origin_on(ListenerKind::Clear, settings)
+}
+
+/// The same on another listener.
+pub(crate) fn origin_on(listener: ListenerKind, settings: u8) -> Origin {
     let wall_clock = WallClock { at: Instant::ZERO, unix: Duration::from_secs(784_111_777) };
-    let mut config = OriginConfig::new(vec![ListenerKind::Clear], wall_clock);
+    let mut config = OriginConfig::new(vec![listener], wall_clock);
     let spdy = if settings & 8 == 0 { Protocol::Spdy31 } else { Protocol::Spdy3 };
     config.protocols = vec![Protocol::Http2, spdy, Protocol::Http1];
     config.priorities = match settings % 8 {

@@ -368,6 +368,10 @@ impl Connection {
     /// When the present time limit of this connection ends.
     #[inline]
     fn patience(&self, limits: &Limits) -> Option<Instant> {
+        // QUIC's own timer ends what is closed. This one would come again at once where it is late.
+        if self.quic.is_some() && self.transport.is_over() {
+            return None;
+        }
         if let Some(since) = self.draining {
             return self.patience_at_stop(since, limits);
         }
@@ -392,10 +396,6 @@ impl Connection {
 
     #[cold]
     fn patience_at_stop(&self, since: Instant, limits: &Limits) -> Option<Instant> {
-        // QUIC's own timer ends what is closed.
-        if self.quic.is_some() && self.transport.is_over() {
-            return None;
-        }
         let is_thinking = self.session.as_ref().is_some_and(Session::is_thinking);
         (!is_thinking).then(|| self.progress.max(since) + limits.drain_stall)
     }

@@ -171,7 +171,11 @@ fn traffic(result: &LoadResult) -> String {
     if !result.connects.errors.is_empty() {
         text.push_str(&format!("; connects that failed: {}", kinds(&result.connects.errors)));
     }
+    let early = result.connects.early_data;
     for (count, words) in [
+        (result.connects.resumed, "sessions resumed"),
+        (early.accepted, "with early data"),
+        (early.rejected, "with early data that the server rejected"),
         (result.warm_up_requests, "requests of the warm-up"),
         (result.made_again, "requests made again, as the server had not acted on them"),
         (result.unfinished, "requests unfinished"),

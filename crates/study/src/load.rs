@@ -11,8 +11,8 @@ mod times;
 
 pub use judge::{BUSY, Checked, Judgement, ProbeFacts};
 pub use result::{
-    ClientCpu, ConnectsResult, LOAD_SCHEMA, LoadResult, LoadSetting, LoopKind, PartResult, Second,
-    SpacingKind, StageResult, TargetResult, load_schema,
+    ClientCpu, ConnectsResult, EarlyDataResult, LOAD_SCHEMA, LoadResult, LoadSetting, LoopKind,
+    PartResult, Second, SpacingKind, StageResult, TargetResult, load_schema,
 };
 pub use search::{Found, Search, Verdict};
 pub use slo::Slo;

@@ -12,6 +12,7 @@ mod port;
 mod settings;
 mod socket;
 mod streams;
+mod unproven;
 
 pub use congestion::CongestionController;
 pub use connection::QuicConnection;

@@ -219,6 +219,48 @@ pub struct Connects {
     pub tls: Times,
     /// QUIC's handshake, which TLS's is a part of.
     pub quic: Times,
+    /// Handshakes that resumed an earlier session.
+    pub resumed: u64,
+    /// Connections whose first requests went within the handshake (0-RTT), and were accepted there.
+    pub early_accepted: u64,
+    /// The same, and were rejected: they were made again.
+    pub early_rejected: u64,
+}
+
+impl Connects {
+    fn new() -> Self {
+        Self {
+            opened: 0,
+            faults: Faults::default(),
+            tcp: Times::new(),
+            tls: Times::new(),
+            quic: Times::new(),
+            resumed: 0,
+            early_accepted: 0,
+            early_rejected: 0,
+        }
+    }
+
+    /// What a handshake agreed on.
+    pub(super) fn note_handshake(&mut self, tls: &secure::Negotiated<'_>) {
+        self.resumed += u64::from(tls.resumed);
+        match tls.early_data {
+            trace::EarlyData::None => {}
+            trace::EarlyData::Accepted => self.early_accepted += 1,
+            trace::EarlyData::Rejected => self.early_rejected += 1,
+        }
+    }
+
+    fn add(&mut self, other: &Self) {
+        self.opened += other.opened;
+        self.faults.add(&other.faults);
+        self.tcp.add(&other.tcp);
+        self.tls.add(&other.tls);
+        self.quic.add(&other.quic);
+        self.resumed += other.resumed;
+        self.early_accepted += other.early_accepted;
+        self.early_rejected += other.early_rejected;
+    }
 }
 
 /// Everything that an engine counts.
@@ -278,13 +320,7 @@ impl Tally {
             latency_since_seen: Times::new(),
             latency_floor: Times::new(),
             statuses: Box::new([0; STATUSES]),
-            connects: Connects {
-                opened: 0,
-                faults: Faults::default(),
-                tcp: Times::new(),
-                tls: Times::new(),
-                quic: Times::new(),
-            },
+            connects: Connects::new(),
             received: 0,
             sent: 0,
             again: 0,
@@ -312,11 +348,7 @@ impl Tally {
         for (own, others) in self.statuses.iter_mut().zip(other.statuses.iter()) {
             *own += others;
         }
-        self.connects.opened += other.connects.opened;
-        self.connects.faults.add(&other.connects.faults);
-        self.connects.tcp.add(&other.connects.tcp);
-        self.connects.tls.add(&other.connects.tls);
-        self.connects.quic.add(&other.connects.quic);
+        self.connects.add(&other.connects);
         self.received += other.received;
         self.sent += other.sent;
         self.again += other.again;

@@ -86,6 +86,12 @@ pub(crate) struct LoadArgs {
     /// A connection for each request
     #[arg(long)]
     pub(crate) close: bool,
+    /// Resume TLS sessions: connections after the first ones save the certificates [default: every handshake is a full one]
+    #[arg(long)]
+    pub(crate) resume: bool,
+    /// As --resume, and the first requests of a connection go within its handshake (0-RTT); for GET and HEAD without a body
+    #[arg(long, visible_alias = "tls-earlydata")]
+    pub(crate) early_data: bool,
     /// HTTP/1.1 alone
     #[arg(long = "http1.1", visible_alias = "h1", conflicts_with_all = ["http2", "http2_prior_knowledge", "http3", "spdy"])]
     pub(crate) http1_1: bool,

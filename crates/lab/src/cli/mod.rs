@@ -266,6 +266,13 @@ pub(crate) struct ServeArgs {
     /// Write a qlog file for each connection over QUIC into DIR [default: the variable QLOGDIR]
     #[arg(long, value_name = "DIR", requires = "listen_quic", value_hint = ValueHint::DirPath)]
     pub(crate) qlog: Option<PathBuf>,
+    /// Have clients over QUIC prove their address by a Retry first: a round trip more, and no state for addresses that are not theirs
+    #[arg(long, requires = "listen_quic")]
+    pub(crate) quic_retry: bool,
+    /// Take requests within TLS's and QUIC's handshakes (0-RTT) from clients that were here before. Tickets are then kept in
+    /// memory, so that none serves twice
+    #[arg(long, requires = "listen_tls")]
+    pub(crate) early_data: bool,
     /// Certificate chain in PEM, leaf first [default: one made for this run]
     #[arg(long, value_name = "FILE", requires_all = ["key", "listen_tls"], value_hint = ValueHint::FilePath)]
     pub(crate) cert: Option<PathBuf>,

@@ -13,7 +13,7 @@ use crate::load::targets::{is_echo, targets};
 use crate::load::{hdr, outcome};
 use crate::named_file;
 use crate::race::report::OutputFormat;
-use client::load::{Access, LoadPlan, Pace, Spacing, Stage};
+use client::load::{Access, Exchange, LoadPlan, Pace, Spacing, Stage};
 use client::{KeepAlive, Offer, Protocol, Security, Transport};
 use os::reactor::{Backend, Stop};
 use page::Url;
@@ -233,6 +233,12 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan, CliError> {
         return Err(CliError::misuse("with --slo, --rate is one rate: where the search begins")
             .remedy("write --rate RATE; -d says how long each probe takes"));
     }
+    if args.early_data && !targets.iter().all(is_safe) {
+        return Err(CliError::misuse(
+            "early data may come twice: it carries GET and HEAD without a body alone",
+        )
+        .remedy("leave out --early-data, or the other requests"));
+    }
     let urls: Vec<Url> = targets.iter().map(|target| target.url.clone()).collect();
     let access = access(args, &urls, is_echo)?;
     let mut plan = LoadPlan::new(targets, access);
@@ -290,6 +296,14 @@ fn servers(plan: &LoadPlan) -> usize {
     places.len()
 }
 
+/// Whether a request may come a second time from somebody who has recorded it (RFC 8470 §4).
+fn is_safe(target: &client::load::Target) -> bool {
+    match &target.exchange {
+        Exchange::Http { method, body, .. } => method.is_safe() && body.is_empty(),
+        Exchange::Echo { .. } => false,
+    }
+}
+
 fn access(args: &LoadArgs, urls: &[Url], is_echo: bool) -> Result<Access, CliError> {
     let is_secured = || urls.iter().all(|url| url.scheme == page::Scheme::Https);
     // WebSockets go over HTTP/2 and HTTP/3 where that is asked for (RFC 8441, RFC 9220).
@@ -305,8 +319,13 @@ fn access(args: &LoadArgs, urls: &[Url], is_echo: bool) -> Result<Access, CliErr
     let security = if args.http3 { Security::Tls } else { Security::AsUrl };
     let transport = Transport { offer, security };
     let trusted = Trusted { cacert: args.cacert.as_deref(), insecure: args.insecure };
-    // Each handshake is a full one, so that their times are of one kind.
-    let tls = trust::client_tls(&trusted, transport.alpn(), Resumption::Off)?;
+    let resumption = match (args.early_data, args.resume) {
+        (true, _) => Resumption::Early,
+        (false, true) => Resumption::On,
+        // Each handshake is a full one, so that their times are of one kind.
+        (false, false) => Resumption::Off,
+    };
+    let tls = trust::client_tls(&trusted, transport.alpn(), resumption)?;
     let mut access = Access::new(transport, tls);
     access.hosts.ask(resolve::resolver(urls));
     access.connect_timeout = args.connect_timeout;

@@ -22,8 +22,8 @@ use os::udp::DatagramSocket;
 use proto::schedule::Policy;
 use report::QlogVantage;
 use secure::{
-    Authority, AuthoritySpec, Ciphers, Identity, Pem, ServerTls, ServerTlsOptions, UnixTime,
-    Validity,
+    Authority, AuthoritySpec, Ciphers, Identity, Pem, Resumption, ServerTls, ServerTlsOptions,
+    UnixTime, Validity,
 };
 use std::fs;
 use std::io::ErrorKind;
@@ -33,7 +33,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
 use std::thread;
-use transport::{Protocol, QuicSettings};
+use transport::{AddressValidation, Protocol, QuicSettings};
 
 /// Serves until interrupted: the first interrupt ends it in good order, the second one at once.
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
@@ -268,10 +268,12 @@ fn listen(
         Some(identity) => {
             let alpn = protocols(args).iter().map(|protocol| protocol.alpn().to_owned()).collect();
             let ciphers = Ciphers::Cheapest;
+            let resumption = if args.early_data { Resumption::Early } else { Resumption::On };
             let options = ServerTlsOptions {
                 key_log,
                 alpn,
                 ciphers,
+                resumption,
                 ..ServerTlsOptions::new(vec![identity])
             };
             Some(ServerTls::new(options).map_err(CliError::misuse)?)
@@ -293,10 +295,18 @@ fn listen(
     if let (Some(address), Some(tls)) = (args.listen_quic, &tls) {
         let local = bind_datagrams(address, &mut shares)?;
         console::print(&format!("https://{local}/ (HTTP/3)\n"))?;
-        kinds.push(ListenerKind::Quic(tls.clone(), QuicSettings::default()));
+        kinds.push(ListenerKind::Quic(tls.clone(), quic_settings(args)));
         quic_port = Some(local.port());
     }
     Ok(Listening { kinds, shares, quic_port })
+}
+
+fn quic_settings(args: &ServeArgs) -> QuicSettings {
+    let address_validation = match args.quic_retry {
+        true => AddressValidation::ByRetry,
+        false => AddressValidation::ByHandshake,
+    };
+    QuicSettings { address_validation, ..QuicSettings::default() }
 }
 
 /// What is spoken, best first.

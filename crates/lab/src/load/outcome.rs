@@ -8,8 +8,8 @@ use client::load::{Exchange, Fault, Faults, LoadPlan, Pace, Part, Spacing, Stage
 use std::collections::BTreeMap;
 use std::time::Duration;
 use study::load::{
-    BUSY, ClientCpu, ConnectsResult, LOAD_SCHEMA, LoadResult, LoadSetting, LoopKind, PartResult,
-    Second, SpacingKind, StageResult, TargetResult, TimesSummary,
+    BUSY, ClientCpu, ConnectsResult, EarlyDataResult, LOAD_SCHEMA, LoadResult, LoadSetting,
+    LoopKind, PartResult, Second, SpacingKind, StageResult, TargetResult, TimesSummary,
 };
 use trace::{Protocol, SpokenProtocol};
 
@@ -63,6 +63,11 @@ pub(crate) fn result(plan: &LoadPlan, ran: &LoadRun, facts: RunFacts) -> LoadRes
             tcp: TimesSummary::of(tally.connects.tcp.histogram()),
             tls: TimesSummary::of(tally.connects.tls.histogram()),
             quic: TimesSummary::of(tally.connects.quic.histogram()),
+            resumed: tally.connects.resumed,
+            early_data: EarlyDataResult {
+                accepted: tally.connects.early_accepted,
+                rejected: tally.connects.early_rejected,
+            },
         },
         warm_up_requests: tally.warm_up.ended(),
         made_again: tally.again,

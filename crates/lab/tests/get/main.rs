@@ -10,6 +10,7 @@ mod disks;
 mod escapes;
 mod faults;
 mod http3;
+mod interop;
 mod kills;
 mod misuse;
 mod peers;

@@ -75,7 +75,11 @@ impl Session {
                     true => ExtendedConnect::Offered,
                     false => ExtendedConnect::NotOffered,
                 };
-                Head::Request(reader.request(extended).map_err(wrong)?)
+                let read = reader.request(extended).map_err(wrong)?;
+                if read.head.authority.is_empty() {
+                    return Err(wrong("RFC 9114 §4.3.1: neither :authority nor Host"));
+                }
+                Head::Request(read)
             }
             Kind::Response => Head::Response(reader.response().map_err(wrong)?),
             Kind::Trailers => {

@@ -7,6 +7,8 @@ use quinn_proto::crypto::{CryptoError, HeaderKey, KeyPair, Keys, PacketKey};
 use quinn_proto::{ConnectionId, Side};
 use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use rustls::quic::{DirectionalKeys, PacketKeySet, Suite, Version};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A key that opens packets and takes the padding off them. quinn-proto parses each PADDING byte as a frame, and a
 /// datagram may hold a thousand.
@@ -44,6 +46,41 @@ impl PacketKey for Unpadded {
     }
 }
 
+/// A key that tells whether it has opened a packet.
+struct Telling {
+    key: Box<dyn PacketKey>,
+    has_opened: Arc<AtomicBool>,
+}
+
+impl PacketKey for Telling {
+    fn encrypt(&self, packet: u64, buf: &mut [u8], header_len: usize) {
+        self.key.encrypt(packet, buf, header_len);
+    }
+
+    fn decrypt(
+        &self,
+        packet: u64,
+        header: &[u8],
+        payload: &mut BytesMut,
+    ) -> Result<(), CryptoError> {
+        self.key.decrypt(packet, header, payload)?;
+        self.has_opened.store(true, Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn tag_len(&self) -> usize {
+        self.key.tag_len()
+    }
+
+    fn confidentiality_limit(&self) -> u64 {
+        self.key.confidentiality_limit()
+    }
+
+    fn integrity_limit(&self) -> u64 {
+        self.key.integrity_limit()
+    }
+}
+
 /// The keys of Initial packets, which follow from the connection ID that the client chose first. Their padding stays: by
 /// the opened length quinn-proto counts how much it may send to a client whose address is unproven (RFC 9000 §8.1).
 pub(super) fn initial_keys(
@@ -74,6 +111,17 @@ pub(super) fn packet_keys(keys: rustls::quic::Keys, tap: Option<&PacketTap>) -> 
             remote: Box::new(Unpadded(tapped(packet_remote, tap))),
         },
     }
+}
+
+/// The keys of Handshake packets, the first that a client can only make from what it was sent.
+pub(super) fn handshake_keys(
+    keys: rustls::quic::Keys,
+    has_opened: Arc<AtomicBool>,
+    tap: Option<&PacketTap>,
+) -> Keys {
+    let mut keys = packet_keys(keys, tap);
+    keys.packet.remote = Box::new(Telling { key: keys.packet.remote, has_opened });
+    keys
 }
 
 pub(super) fn updated_keys(

@@ -1,6 +1,6 @@
 //! One connection's TLS handshake over QUIC.
 
-use super::keys::{early_keys, initial_keys, packet_keys, retry_tag, updated_keys};
+use super::keys::{early_keys, handshake_keys, initial_keys, packet_keys, retry_tag, updated_keys};
 use super::tap::{Observed, PacketTap, read_parameters};
 use crate::error::TlsError;
 use crate::tls::Negotiated;
@@ -11,6 +11,7 @@ use rustls::HandshakeKind;
 use rustls::quic::{Connection, KeyChange, Secrets, Suite};
 use std::any::Any;
 use std::io::Cursor;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use trace::{EarlyData, QuicInitiator};
 
@@ -22,6 +23,8 @@ pub struct QuicHandshake {
     alpn: Option<Vec<u8>>,
     resumed: bool,
     early_data: EarlyData,
+    /// Server: whether a Handshake packet of the client's was opened, so that its address is its own (RFC 9000 §8.1).
+    pub proves_address: bool,
     /// Why the handshake failed, where it did.
     pub failure: Option<TlsError>,
     /// What shows the connection's packets in clear, where they are observed.
@@ -47,6 +50,8 @@ pub(super) struct Session {
     had_early_keys: AtomicBool,
     /// Whether the tap has the peer's transport parameters.
     has_told_parameters: AtomicBool,
+    /// Whether a Handshake packet was opened.
+    handshake_opened: Arc<AtomicBool>,
     failure: Option<TlsError>,
     tap: Option<PacketTap>,
 }
@@ -67,6 +72,7 @@ impl Session {
             next: None,
             had_early_keys: AtomicBool::new(false),
             has_told_parameters: AtomicBool::new(false),
+            handshake_opened: Arc::default(),
             failure: None,
             tap,
         }
@@ -106,6 +112,7 @@ impl crypto::Session for Session {
             alpn: self.connection.alpn_protocol().map(<[u8]>::to_vec),
             resumed: self.connection.handshake_kind() == Some(HandshakeKind::Resumed),
             early_data: self.early_data(),
+            proves_address: self.handshake_opened.load(Ordering::Relaxed),
             failure: self.failure.clone(),
             tap: self.tap.clone(),
         }))
@@ -158,7 +165,10 @@ impl crypto::Session for Session {
 
     fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<Keys> {
         let keys = match self.connection.write_hs(out)? {
-            KeyChange::Handshake { keys } => keys,
+            KeyChange::Handshake { keys } => {
+                let has_opened = Arc::clone(&self.handshake_opened);
+                return Some(handshake_keys(keys, has_opened, self.tap.as_ref()));
+            }
             KeyChange::OneRtt { keys, next } => {
                 self.next = Some(next);
                 keys

@@ -194,6 +194,21 @@ pub struct ConnectsResult {
     /// QUIC's handshake, which TLS's is a part of.
     #[serde(default)]
     pub quic: Option<TimesSummary>,
+    /// Handshakes that resumed an earlier session; none without `--resume` or `--early-data`.
+    #[serde(default)]
+    pub resumed: u64,
+    /// Connections whose first requests went within the handshake (0-RTT); none without `--early-data`.
+    #[serde(default)]
+    pub early_data: EarlyDataResult,
+}
+
+/// What became of requests within handshakes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct EarlyDataResult {
+    /// Connections on which the server took them.
+    pub accepted: u64,
+    /// Connections on which it did not, and they were made again.
+    pub rejected: u64,
 }
 
 /// What the client itself used.

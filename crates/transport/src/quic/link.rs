@@ -6,6 +6,7 @@ use super::congestion::LossBased;
 use super::memory::ServerMemory;
 use super::observer::Observer;
 use super::socket::{QuicHandle, QuicInput, datagram_transmit};
+use super::unproven::UnprovenAddress;
 use crate::status::Traffic;
 use bytes::Bytes;
 use endpoint::DatagramTransmit;
@@ -26,6 +27,10 @@ pub struct Link {
     pub(super) quic: Connection,
     /// Client: whom it connects to.
     pub(super) server: Option<RememberedServer>,
+    /// Server: the client's address, as long as it is not proven.
+    pub(super) unproven: Option<UnprovenAddress>,
+    /// Server: whether its socket counts it among those.
+    pub(super) counts_as_unproven: bool,
     /// At least so many bytes of streams were handed over but are in no datagram yet.
     waiting: u64,
     /// When the pacer lets out a batch again. None where it does not keep anything back.
@@ -91,7 +96,16 @@ pub(super) enum Taken {
 
 impl Link {
     pub(super) fn new(handle: ConnectionHandle, quic: Connection) -> Self {
-        Self { handle, quic, server: None, waiting: 0, resume_at: None, observer: None }
+        Self {
+            handle,
+            quic,
+            server: None,
+            unproven: None,
+            counts_as_unproven: false,
+            waiting: 0,
+            resume_at: None,
+            observer: None,
+        }
     }
 
     /// Its place at its socket.
@@ -150,8 +164,15 @@ impl Link {
 
     /// A packet for this connection arrived.
     pub(super) fn handle_input(&mut self, now: Instant, input: QuicInput) {
-        self.quic.handle_event(*input.0);
+        self.quic.handle_event(*input.event);
         self.observe(now);
+        if let Some(unproven) = &mut self.unproven {
+            unproven.handle_received(input.length);
+            let is_proven = || self.handshake().is_some_and(|handshake| handshake.proves_address);
+            if !self.is_handshaking() || is_proven() {
+                self.unproven = None;
+            }
+        }
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
@@ -178,11 +199,19 @@ impl Link {
         if self.is_gathering(now) && !self.is_closed() {
             return None;
         }
-        let max = self.batch(max_datagrams);
+        let mtu = self.quic.current_mtu();
+        let max = match self.unproven.as_ref().map(|unproven| unproven.datagrams(mtu)) {
+            // What comes next from the client allows more.
+            Some(0) => return None,
+            allowed => self.batch(max_datagrams).min(allowed.unwrap_or(usize::MAX)),
+        };
         let transmit = self.quic.poll_transmit(to_std(now), max, out);
         self.observe(now);
         let sent = transmit.as_ref().map_or(0, |transmit| transmit.size);
         out.truncate(sent);
+        if let Some(unproven) = &mut self.unproven {
+            unproven.handle_sent(sent);
+        }
         self.waiting = self.waiting.saturating_sub(sent as u64);
         let latest = now + LONGEST_GATHERING;
         self.resume_at = match transmit {
@@ -322,6 +351,10 @@ impl Link {
     /// Whether it was closed, by either side.
     pub(super) fn is_closed(&self) -> bool {
         self.quic.is_closed()
+    }
+
+    pub(super) fn is_server(&self) -> bool {
+        self.quic.side().is_server()
     }
 
     /// Whether the handshake is not over.

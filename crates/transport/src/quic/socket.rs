@@ -6,6 +6,7 @@ use super::clock::to_std;
 use super::link::{Link, RememberedServer};
 use super::memory::ServerMemory;
 use super::settings::{AddressValidation, QuicSettings, WallClock};
+use super::unproven::UnprovenAddress;
 use crate::failure::Failure;
 use bytes::BytesMut;
 use endpoint::{DatagramTransmit, Ecn, ReceivedDatagrams};
@@ -26,6 +27,8 @@ pub struct QuicSocket {
     /// A client's settings for a new connection.
     client: Option<ClientConfig>,
     address_validation: AddressValidation,
+    /// Connections of clients whose address is not proven.
+    unproven: usize,
     memory: ServerMemory,
     /// Datagrams that belong to no connection.
     answers: VecDeque<(DatagramTransmit, Vec<u8>)>,
@@ -46,7 +49,11 @@ pub enum Arrival {
 
 /// A received packet for a connection.
 #[derive(Debug)]
-pub struct QuicInput(pub(super) Box<ConnectionEvent>);
+pub struct QuicInput {
+    pub(super) event: Box<ConnectionEvent>,
+    /// Bytes of its datagram.
+    pub(super) length: usize,
+}
 
 /// Whether a connection may be opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -81,7 +88,7 @@ impl QuicSocket {
     fn new(settings: &QuicSettings, endpoint: Endpoint, client: Option<ClientConfig>) -> Self {
         let address_validation = settings.address_validation;
         let memory = settings.memory.clone();
-        Self { endpoint, client, address_validation, memory, answers: VecDeque::new() }
+        Self { endpoint, client, address_validation, unproven: 0, memory, answers: VecDeque::new() }
     }
 
     /// Client: begins a connection. `server_name` is what the certificate must be valid for.
@@ -140,17 +147,19 @@ impl QuicSocket {
         admission: Admission,
     ) -> Option<Arrival> {
         let Datagram { remote, local, ecn, data } = datagram;
+        let length = data.len();
         let mut answer = Vec::new();
         match self.endpoint.handle(to_std(now), remote, local, ecn, data, &mut answer)? {
             DatagramEvent::ConnectionEvent(handle, event) => {
-                Some(Arrival::Input(QuicHandle(handle.0), QuicInput(Box::new(event))))
+                let event = Box::new(event);
+                Some(Arrival::Input(QuicHandle(handle.0), QuicInput { event, length }))
             }
             DatagramEvent::Response(transmit) => {
                 self.answer(&transmit, answer);
                 None
             }
             DatagramEvent::NewConnection(incoming) => {
-                self.handle_incoming(now, incoming, admission, answer)
+                self.handle_incoming(now, Opening { incoming, length }, admission, answer)
             }
         }
     }
@@ -158,17 +167,19 @@ impl QuicSocket {
     fn handle_incoming(
         &mut self,
         now: Instant,
-        incoming: Incoming,
+        opening: Opening,
         admission: Admission,
         mut answer: Vec<u8>,
     ) -> Option<Arrival> {
+        let Opening { incoming, length } = opening;
         if admission == Admission::Full {
             let transmit = self.endpoint.refuse(incoming, &mut answer);
             self.answer(&transmit, answer);
             return None;
         }
-        let wants_proof = self.address_validation == AddressValidation::ByRetry
-            && !incoming.remote_address_validated();
+        let asks_first =
+            self.address_validation == AddressValidation::ByRetry || self.unproven >= MAX_UNPROVEN;
+        let wants_proof = asks_first && !incoming.remote_address_validated();
         if wants_proof {
             // It fails only for a client that brought a Retry's token, and that one's address is validated.
             if let Ok(transmit) = self.endpoint.retry(incoming, &mut answer) {
@@ -176,8 +187,17 @@ impl QuicSocket {
             }
             return None;
         }
+        let mut unproven = UnprovenAddress::default();
+        unproven.handle_received(length);
+        let unproven = Some(unproven).filter(|_| !incoming.remote_address_validated());
         match self.endpoint.accept(incoming, to_std(now), &mut answer, None) {
-            Ok((handle, quic)) => Some(Arrival::Opened(Box::new(Link::new(handle, quic)))),
+            Ok((handle, quic)) => {
+                let mut link = Link::new(handle, quic);
+                self.unproven += usize::from(unproven.is_some());
+                link.counts_as_unproven = unproven.is_some();
+                link.unproven = unproven;
+                Some(Arrival::Opened(Box::new(link)))
+            }
             Err(refused) => {
                 if let Some(transmit) = refused.response {
                     self.answer(&transmit, answer);
@@ -190,12 +210,16 @@ impl QuicSocket {
     /// Passes on what a connection has for its socket: call it after every call of the connection's. Tells whether the
     /// connection has come to its end, so that its place is free.
     pub fn settle(&mut self, link: &mut Link) -> Lifetime {
+        if link.unproven.is_none() {
+            self.count_off(link);
+        }
         while let Some(event) = link.quic.poll_endpoint_events() {
             let is_drained = event.is_drained();
             if let Some(event) = self.endpoint.handle_event(link.handle, event) {
                 link.quic.handle_event(event);
             }
             if is_drained {
+                self.count_off(link);
                 return Lifetime::Over;
             }
         }
@@ -205,8 +229,14 @@ impl QuicSocket {
     /// Forgets a connection before it has come to its end: later packets of its peer's are answered by a stateless reset.
     pub fn forget(&mut self, link: &mut Link) {
         if self.settle(link) == Lifetime::Goes {
+            self.count_off(link);
             self.endpoint.handle_event(link.handle, EndpointEvent::drained());
         }
+    }
+
+    /// The address is proven, or the connection is over.
+    fn count_off(&mut self, link: &mut Link) {
+        self.unproven -= usize::from(std::mem::take(&mut link.counts_as_unproven));
     }
 
     /// The next datagram that belongs to no connection.
@@ -239,6 +269,12 @@ pub enum Lifetime {
     Over,
 }
 
+/// A client's first packet, in a datagram of so many bytes.
+struct Opening {
+    incoming: Incoming,
+    length: usize,
+}
+
 struct Datagram {
     remote: SocketAddr,
     local: Option<std::net::IpAddr>,
@@ -250,6 +286,11 @@ struct Datagram {
 const MAY_DISCOVER_MTU: bool = true;
 
 const MAX_ANSWERS: usize = 1024;
+
+/// Above so many connections whose clients have not proven their addresses, new clients do so by a Retry, for which nothing is
+/// kept. A burst of real clients has proven theirs within a round trip; each of the others holds about 40 kB until its
+/// handshake has timed out.
+const MAX_UNPROVEN: usize = 1024;
 
 pub(super) fn datagram_transmit(transmit: &Transmit) -> DatagramTransmit {
     let ecn = transmit.ecn.map(|ecn| match ecn {

@@ -70,8 +70,12 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
         }
     }
 
-    /// Tells the machine how many streams it may open.
+    /// Tells the machine how many streams it may open. A server opens no bidirectional ones (RFC 9114 §6.1), so that
+    /// frames of a client's for such a stream are those for one that is not there.
     pub(super) fn open_ahead(&mut self, dir: Dir) {
+        if dir == Dir::Bi && self.link.is_server() {
+            return;
+        }
         let (ahead, kind) = match dir {
             Dir::Bi => (&mut self.streams.bidirectional, StreamKind::Bidirectional),
             Dir::Uni => (&mut self.streams.unidirectional, StreamKind::Unidirectional),

@@ -70,6 +70,8 @@ pub(crate) struct Side<R: QuicRole> {
     role: fn() -> R,
     /// Largest batch sent, in datagrams.
     pub(crate) largest_batch: usize,
+    /// The first datagrams sent.
+    pub(crate) first: Vec<u8>,
     is_transmitting: bool,
 }
 
@@ -82,6 +84,7 @@ impl<R: QuicRole<Machine = Toy, Protocol = ToyProtocol>> Side<R> {
             actions: VecDeque::new(),
             role,
             largest_batch: 0,
+            first: Vec::new(),
             is_transmitting: false,
         }
     }
@@ -205,6 +208,9 @@ impl<R: QuicRole<Machine = Toy, Protocol = ToyProtocol>> EndPoint for Side<R> {
         for handle in self.handles() {
             let connection = self.connections.get_mut(&handle)?;
             if let Some(transmit) = connection.poll_transmit(now, out, max_datagrams) {
+                if self.first.is_empty() {
+                    self.first.clone_from(out);
+                }
                 let size = transmit.segment_size.unwrap_or(out.len());
                 self.largest_batch = self.largest_batch.max(out.len().div_ceil(size));
                 return Some(transmit);

@@ -6,7 +6,7 @@ use crate::load::ledger::Ledger;
 use crate::load::server::Server;
 use crate::load::tally::Fault;
 use crate::web_socket::stream::{WebSocketEvent, WebSocketStream};
-use proto::{Error, Event, Fin, Repeated, Status, StreamId};
+use proto::{EarlyData, Error, Event, Fin, Repeated, Status, StreamId};
 use transport::{Client, ClientMachine, Failure, Handler, Negotiated, Protocol};
 use unit::Instant;
 
@@ -74,8 +74,24 @@ impl Reporting<'_> {
 
 impl Handler<Client> for Events<'_> {
     fn handle_ready(&mut self, machine: &mut ClientMachine, negotiated: Negotiated<'_, Protocol>) {
+        // Of early data it is not known yet what becomes of it.
+        if negotiated.early_data != EarlyData::Sending {
+            self.note_handshake(&negotiated);
+        }
         if let Some(echoes) = &mut self.echoes {
             echoes.stream.ask(self.now, machine, negotiated.protocol);
+        }
+    }
+
+    fn handle_handshake(&mut self, _: &mut ClientMachine, negotiated: Negotiated<'_, Protocol>) {
+        self.note_handshake(&negotiated);
+        let is_rejected = negotiated.early_data == EarlyData::Rejected;
+        if is_rejected && negotiated.protocol.is_over_quic() {
+            // All of its requests are void. Over TCP the same bytes go a second time.
+            let void: Vec<PendingRequest> = self.pending.drain().collect();
+            for request in void {
+                self.note(Outcome::Unprocessed(request));
+            }
         }
     }
 
@@ -104,6 +120,12 @@ impl Events<'_> {
     pub(in crate::load) fn handle_timeout(&mut self) {
         if let Some(echoes) = &mut self.echoes {
             echoes.stream.handle_timeout(self.now);
+        }
+    }
+
+    fn note_handshake(&mut self, negotiated: &Negotiated<'_, Protocol>) {
+        if let Some(tls) = &negotiated.tls {
+            self.report.ledger.tally.connects.note_handshake(tls);
         }
     }
 

@@ -57,6 +57,13 @@ impl Load {
         let web_socket = server.web_socket.map(|target| self.web_socket(target));
         self.connections[number].begin_quic((transport, quic), socket, web_socket);
         self.actions.push_back(OwnSocket::bind(socket, remote));
+        // Where early data may go, requests can be made at once.
+        if let Err(loss) =
+            self.drive(now, number, |transport, events| transport.handle_connected(now, events))
+        {
+            self.close(now, number, loss);
+            return Ok(());
+        }
         self.settle(now, number);
         self.set_alarm(number);
         Ok(())

@@ -116,6 +116,7 @@ fn must_send_h3_message_error_if_a_pseudo_header_is_duplicated_absent_prohibited
     for fields in [
         with(&[(":method", "GET")]),
         section(&GET[1..]),
+        section(&[(":method", "GET"), (":scheme", "https"), (":path", "/")]),
         with(&[(":foo", "bar")]),
         with(&[(":status", "200")]),
         section(&[("x", "y"), (":method", "GET"), (":scheme", "https"), (":path", "/")]),

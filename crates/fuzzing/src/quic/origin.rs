@@ -1,0 +1,126 @@
+//! The whole origin behind a UDP listener, under a client that has keys and breaks any rule.
+
+use super::peer::Peer;
+use super::tampering::SharedPlan;
+use super::wire::{Fates, Wire};
+use crate::{heap, server};
+use origin::{ListenerKind, Origin};
+use quinn_proto::{Dir, StreamId};
+use secure::{Authority, AuthoritySpec, ClientTls, ClientTlsOptions, QuicClientTls};
+use secure::{Resumption, ServerTls, ServerTlsOptions};
+use std::sync::Arc;
+use std::time::Duration;
+use transport::{AddressValidation, QuicSettings};
+use unit::Seed;
+
+/// The first byte chooses the settings. The fates of datagrams follow, then steps: what is done, to which stream, and bytes with
+/// their number before them.
+pub(crate) fn run(input: &[u8]) {
+    let Some((&settings, mut rest)) = input.split_first() else { return };
+    let fates = Fates::read(&mut rest);
+    let (tls, server_tls) = TLS.with(|tls| (Arc::clone(&tls.client), tls.server.clone()));
+    let before = heap::held();
+    heap::reset_peak();
+    let peer = Peer::new(tls, SharedPlan::default());
+    let mut wire = Wire::new(peer, origin(settings, server_tls), fates, MOST, before);
+    wire.sleep(Duration::from_millis(50));
+    while let Some(step) = Step::read(&mut rest) {
+        act(&mut wire, step);
+    }
+    wire.sleep(Duration::from_secs(200));
+    wire.stop();
+    let left = heap::held() - before;
+    assert!(left <= LEFT_OVER, "{left} bytes are still held after both ends were dropped");
+}
+
+/// An origin with these settings, over QUIC.
+pub(super) fn origin(settings: u8, tls: ServerTls) -> Origin {
+    let address_validation = match settings & 0x10 {
+        0 => AddressValidation::ByHandshake,
+        _ => AddressValidation::ByRetry,
+    };
+    let quic = QuicSettings { address_validation, seed: Some(Seed(1)), ..QuicSettings::default() };
+    server::origin_on(ListenerKind::Quic(tls, quic), settings)
+}
+
+/// What the origin and its client may hold together: the origin's budgets (`server::origin_on`), quinn-proto's buffers for what
+/// was not acknowledged and what was not read, and the client's own.
+pub(super) const MOST: usize = 48 * 1024 * 1024;
+
+/// Tables that the first run makes and keeps, and sessions.
+pub(super) const LEFT_OVER: isize = 8 * 1024 * 1024;
+
+struct Step<'a> {
+    what: u8,
+    which: u8,
+    bytes: &'a [u8],
+}
+
+impl<'a> Step<'a> {
+    fn read(input: &mut &'a [u8]) -> Option<Self> {
+        let [what, which, length] = *input.split_off(..3)? else { return None };
+        let length = usize::from(length).min(input.len());
+        let bytes = input.split_off(..length).unwrap_or_default();
+        Some(Self { what, which, bytes })
+    }
+}
+
+fn act(wire: &mut Wire<Peer, Origin>, step: Step<'_>) {
+    let Step { what, which, bytes } = step;
+    let on = |peer: &Peer| -> Option<StreamId> {
+        let count = peer.streams.len().max(1);
+        peer.streams.keys().nth(usize::from(which) % count).copied()
+    };
+    match what % 12 {
+        0 => wire.act(|peer| {
+            let _done = peer.try_open(Dir::Bi, bytes);
+        }),
+        1 => wire.act(|peer| {
+            let _done = peer.try_open(Dir::Uni, bytes);
+        }),
+        2 => wire.act(|peer| {
+            let _done = on(peer).map(|stream| peer.try_write(stream, bytes));
+        }),
+        3 => wire.act(|peer| {
+            let _done = on(peer).map(|stream| peer.finish(stream));
+        }),
+        4 => wire.act(|peer| {
+            let _done = on(peer).map(|stream| peer.reset(stream));
+        }),
+        // The same bytes many times, as a flood.
+        5 => wire.act(|peer| {
+            for _ in 0..which {
+                if let Some(stream) = peer.try_open(Dir::Bi, bytes) {
+                    peer.reset(stream);
+                }
+            }
+        }),
+        6 | 7 => wire.act(|peer| peer.send_frames(bytes)),
+        8 => wire.inject(bytes.to_vec()),
+        9 => wire.act(|peer| peer.close(u32::from(which))),
+        // From a microsecond to 17 minutes.
+        _ => wire.sleep(Duration::from_micros(1 << (which % 31))),
+    }
+}
+
+thread_local! {
+    /// Made once, because certificates take long.
+    pub(super) static TLS: Tls = {
+        let authority = Authority::new(AuthoritySpec::default()).expect("the default authority");
+        let identity = authority.issue(&["a.test", "b.test"]).expect("a certificate");
+        let resumption = Resumption::Early;
+        let options = ServerTlsOptions { resumption, ..ServerTlsOptions::new(vec![identity]) };
+        let roots = vec![authority.root_pem()];
+        let client = ClientTlsOptions { roots, resumption: Resumption::Off, ..Default::default() };
+        let client = ClientTls::new(client).expect("the default settings");
+        let server = ServerTls::new(options).expect("the default settings");
+        Tls { client: client.for_quic("h3").expect("TLS 1.3"), whole: client, server }
+    };
+}
+
+/// Both sides' settings.
+pub(super) struct Tls {
+    pub(super) client: Arc<QuicClientTls>,
+    pub(super) whole: ClientTls,
+    pub(super) server: ServerTls,
+}

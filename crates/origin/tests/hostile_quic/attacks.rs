@@ -1,0 +1,222 @@
+//! Floods, spoofed packets and exhaustion over QUIC. After each attack a client beside it is answered as before.
+
+use crate::{Bench, Trusted};
+use endpoint::EndPoint;
+use fuzzing::quic::SharedPlan;
+use fuzzing::quic::{Ended, Peer};
+use link::{LinkSpec, no_traces};
+use quinn_proto::Dir;
+use sim::Path;
+use std::time::Duration;
+use transport::{AddressValidation, QuicSettings};
+use unit::Seed;
+
+/// A request for `/image/1?bytes=5000`, its fields as literals.
+const REQUEST: &[u8] = b"\x01\x21\x00\x00\xd1\xd7\x50\x06a.test\x51\x13/image/1?bytes=5000";
+
+fn attacked() -> (Trusted, Bench) {
+    let trusted = Trusted::new();
+    let bench = Bench::new(&trusted, SharedPlan::default());
+    (trusted, bench)
+}
+
+/// A client that comes now gets its answer, two round trips later, or three with a Retry.
+fn an_honest_client_is_answered(trusted: &Trusted, bench: &mut Bench) {
+    let now = bench.world.now();
+    let honest = Peer::at(now, trusted.tls("h3"), SharedPlan::default());
+    let honest = bench.world.host("10.0.0.3", honest);
+    let link = LinkSpec::parse("rtt=20ms", no_traces).unwrap();
+    bench.world.connect(honest, bench.origin, Path::link(link));
+    bench.world.run_for(Duration::from_millis(80));
+    let stream = bench.world.with(honest, |peer| {
+        assert!(peer.is_connected, "{:?}", peer.ended);
+        peer.open(Dir::Uni, b"\x00\x04\x00");
+        let stream = peer.open(Dir::Bi, REQUEST);
+        peer.finish(stream);
+        stream
+    });
+    bench.world.run_for(Duration::from_millis(100));
+    let seen = &bench.world.end_point(honest).streams[&stream];
+    assert!(seen.is_finished && seen.bytes.len() > 5_000, "{seen:?}");
+}
+
+#[test]
+fn a_client_that_has_not_proven_its_address_is_sent_three_times_its_bytes_at_most() {
+    for mtu in [1_200, 1_250, 1_350, 1_452] {
+        let trusted = Trusted::with_names(400);
+        let mut peer = Peer::with_mtu(crate::START, trusted.tls("h3"), SharedPlan::default(), mtu);
+        peer.speaks = 1;
+        let mut bench = Bench::with(&trusted, peer, QuicSettings::default());
+        bench.run(30_000);
+        let peer = bench.peer();
+        assert!(
+            peer.received > 2 * peer.sent && peer.received <= 3 * peer.sent,
+            "{mtu}: {}",
+            peer.received
+        );
+        an_honest_client_is_answered(&trusted, &mut bench);
+    }
+}
+
+#[test]
+fn a_retry_is_smaller_than_what_asked_for_it_and_leaves_nothing_behind() {
+    let trusted = Trusted::new();
+    let mut peer = Peer::new(trusted.tls("h3"), SharedPlan::default());
+    peer.speaks = 1;
+    let by_retry = AddressValidation::ByRetry;
+    let settings = QuicSettings { address_validation: by_retry, ..QuicSettings::default() };
+    let mut bench = Bench::with(&trusted, peer, settings);
+    bench.run(30_000);
+    let peer = bench.peer();
+    assert!(peer.received > 0 && peer.received < peer.sent / 4, "{}", peer.received);
+    assert_eq!(bench.world.end_point(bench.origin).connections(), 0);
+}
+
+#[test]
+fn rubbish_is_answered_with_less_than_it_is() {
+    let (trusted, mut bench) = attacked();
+    bench.connected();
+    let before = (bench.peer().received, bench.peer().sent);
+    let seed = Seed(5);
+    for number in 0..20_000 {
+        let length = 1 + (seed.draw(number) % 1_400) as usize;
+        let byte = |index: usize| seed.draw(number ^ (index as u64) << 32) as u8;
+        let mut datagram: Vec<u8> = (0..length.min(40)).map(byte).collect();
+        datagram.resize(length, 0x5a);
+        bench.act(|peer| peer.send_raw(datagram));
+        if number % 500 == 0 {
+            bench.run(1);
+        }
+    }
+    bench.run(1_000);
+    let (received, sent) = (bench.peer().received - before.0, bench.peer().sent - before.1);
+    assert!(sent > 10_000_000 && received < sent / 2, "{received} bytes for {sent}");
+    assert_eq!(bench.world.end_point(bench.origin).connections(), 1);
+    an_honest_client_is_answered(&trusted, &mut bench);
+}
+
+#[test]
+fn connections_that_are_begun_and_never_gone_on_with_are_bounded_and_forgotten() {
+    let (trusted, mut bench) = attacked();
+    bench.connected();
+    for _ in 0..2_000 {
+        let mut other = Peer::new(trusted.tls("h3"), SharedPlan::default());
+        let first = other.first_datagram();
+        bench.act(|peer| peer.send_raw(first));
+    }
+    bench.run(100);
+    // From then on clients prove their addresses by a Retry first.
+    assert_eq!(bench.world.end_point(bench.origin).connections(), 1 + 1_024);
+    an_honest_client_is_answered(&trusted, &mut bench);
+    // The origin's time for a handshake.
+    bench.run(60_000);
+    assert!(bench.world.end_point(bench.origin).connections() <= 2);
+}
+
+#[test]
+fn a_stateless_reset_with_a_wrong_token_resets_nothing() {
+    let (trusted, mut bench) = attacked();
+    bench.connected();
+    // Short headers for this connection's server, with any 16 bytes at their end.
+    for number in 0..1_000_u32 {
+        let mut datagram = vec![0x40; 30];
+        datagram.extend_from_slice(&number.to_be_bytes().repeat(4));
+        bench.act(|peer| peer.send_raw(datagram));
+    }
+    bench.run(100);
+    assert_eq!(bench.peer().ended, None);
+    let stream = bench.act(|peer| {
+        peer.open(Dir::Uni, b"\x00\x04\x00");
+        let stream = peer.open(Dir::Bi, REQUEST);
+        peer.finish(stream);
+        stream
+    });
+    bench.run(100);
+    assert!(bench.peer().streams[&stream].is_finished);
+    an_honest_client_is_answered(&trusted, &mut bench);
+}
+
+#[test]
+fn connection_ids_that_are_retired_without_end_end_the_connection() {
+    let (trusted, mut bench) = attacked();
+    bench.connected();
+    for number in 10..2_000_u64 {
+        // NEW_CONNECTION_ID, which has all earlier ones retired (RFC 9000 §19.15).
+        let mut frame = vec![0x18];
+        for _ in 0..2 {
+            frame.extend_from_slice(&(0x4000 | number as u16).to_be_bytes());
+        }
+        frame.push(8);
+        frame.extend_from_slice(&number.to_be_bytes());
+        frame.extend_from_slice(&[number as u8; 16]);
+        bench.act(|peer| peer.send_frames(&frame));
+        bench.run(1);
+    }
+    bench.run(1_000);
+    // The close goes to an ID that this client's library does not know; a stateless reset follows.
+    assert_eq!(bench.peer().ended, Some(Ended::Other("reset by peer".to_owned())));
+    an_honest_client_is_answered(&trusted, &mut bench);
+}
+
+#[test]
+fn acknowledgements_of_what_was_never_sent_end_the_connection() {
+    let (trusted, mut bench) = attacked();
+    bench.connected();
+    bench.act(|peer| peer.send_frames(b"\x02\x80\x10\x00\x00\x00\x00\x00"));
+    bench.run(200);
+    assert_eq!(bench.peer().ended, Some(Ended::Transport(0xa)));
+    an_honest_client_is_answered(&trusted, &mut bench);
+}
+
+#[test]
+fn floods_of_pings_and_acknowledgements_are_answered_with_less_than_they_are() {
+    for frames in [&[1; 1_000][..], &b"\x02\x00\x00\x00\x00".repeat(200)] {
+        let (trusted, mut bench) = attacked();
+        bench.connected();
+        let before = (bench.peer().received, bench.peer().sent);
+        for _ in 0..2_000 {
+            bench.act(|peer| peer.send_frames(frames));
+            bench.run(1);
+        }
+        bench.run(1_000);
+        assert_eq!(bench.peer().ended, None);
+        assert!(bench.peer().plan.lock().changed >= 1_990);
+        let (received, sent) = (bench.peer().received - before.0, bench.peer().sent - before.1);
+        assert!(received < sent / 4, "{received} bytes for {sent}");
+        an_honest_client_is_answered(&trusted, &mut bench);
+    }
+}
+
+#[test]
+fn a_server_that_stood_still_for_minutes_wakes_up_with_closed_connections() {
+    let (_, mut bench) = attacked();
+    bench.connected();
+    bench.act(|peer| peer.send_frames(b"\x1e"));
+    bench.run(15);
+    assert_eq!(bench.world.end_point(bench.origin).connections(), 1, "it is closed, not forgotten");
+    let late = bench.world.now() + Duration::from_secs(500);
+    bench.world.with(bench.origin, |origin| origin.handle_timeout(late));
+    assert_eq!(bench.world.end_point(bench.origin).connections(), 0);
+}
+
+#[test]
+fn streams_that_are_reset_at_once_end_the_connection() {
+    let (trusted, mut bench) = attacked();
+    bench.connected();
+    bench.act(|peer| peer.open(Dir::Uni, b"\x00\x04\x00"));
+    let mut opened = 0;
+    while opened < 5_000 && bench.peer().ended.is_none() {
+        bench.act(|peer| {
+            for _ in 0..50 {
+                if let Some(stream) = peer.try_open(Dir::Bi, REQUEST) {
+                    peer.reset(stream);
+                    opened += 1;
+                }
+            }
+        });
+        bench.run(20);
+    }
+    // H3_EXCESSIVE_LOAD.
+    assert_eq!(bench.peer().ended, Some(Ended::Application(0x107)), "{opened}");
+    an_honest_client_is_answered(&trusted, &mut bench);
+}

@@ -34,6 +34,6 @@ mod token;
 pub use event::{Event, Sink, Tracer};
 pub use fetch::{ConnectionRecord, EarlyData, FetchOutcome, FetchRecord, Phases, TlsRecord};
 pub use header::{HeaderBytes, HeaderSize};
-pub use packet::{Direction, Fate, Flow, PacketRecord, QuicMark, TcpMark, UdpMark};
+pub use packet::{Direction, Fate, Flow, PacketRecord, Passage, QuicMark, TcpMark, UdpMark};
 pub use protocol::{Protocol, SpokenProtocol, TlsVersion};
 pub use token::TokenRecord;

@@ -16,6 +16,7 @@ use study::reconcile::{
     Finding, LinkFacts, asset_metrics, call_metrics, echo_metrics, stream_metrics, token_objection,
 };
 use study::record::{self, TrialRecord, without_figures};
+use study::timeline::Timeline;
 use trace::{FetchRecord, PacketRecord};
 
 impl Trial<'_> {
@@ -74,6 +75,8 @@ impl Trial<'_> {
             let again = finding.packets.up.retransmitted + finding.packets.down.retransmitted;
             finding.metrics.insert(metric::RETRANSMITTED.to_owned(), again as f64);
         }
+        let timeline =
+            log.and_then(|log| Timeline::of(log, &ends.near().fetches, self.link_facts()));
         let outcome = self.outcome(&finding, log, &mut settings);
         let outcome = self.audit(&ends, &finding, outcome, &mut audit);
         finding.metrics.extend(ends.metrics());
@@ -89,6 +92,7 @@ impl Trial<'_> {
             connections: near.connections.clone(),
             link,
             packets: finding.packets,
+            timeline,
             settings,
             cpu,
             resources,

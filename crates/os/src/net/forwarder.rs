@@ -15,7 +15,7 @@ use crate::net::waiter::{Core, Waiter};
 use link::{Link, LinkSpec, PacketHeader};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::rc::Rc;
-use trace::{Direction, Fate, PacketRecord};
+use trace::{Direction, Fate, PacketRecord, Passage};
 use unit::{ByteSize, Instant, Seed};
 
 mod buffers;
@@ -330,14 +330,15 @@ impl<'a> Forwarder<'a> {
             frames(Frame::new(at, direction, FrameEvent::Entered(fate), frame));
         }
         let headers = HeaderFields::whole(&frame[OFFLOAD + ETHERNET..]);
-        self.keep_record(Packet { at, direction, index }, fate, headers);
+        let passage = self.link.passage(direction);
+        self.keep_record(Packet { at, direction, index, passage }, fate, headers);
     }
 
     fn keep_record(&mut self, packet: Packet, fate: Fate, headers: HeaderFields) {
-        let Packet { at, direction, index } = packet;
+        let Packet { at, direction, index, passage } = packet;
         let HeaderFields { length, flow, tcp, udp } = headers;
         if let Some(record) = &mut self.record {
-            record(PacketRecord { at, direction, index, length, fate, flow, tcp, udp });
+            record(PacketRecord { at, direction, index, length, fate, passage, flow, tcp, udp });
         }
     }
 
@@ -359,6 +360,7 @@ struct Packet {
     at: Instant,
     direction: Direction,
     index: u64,
+    passage: Option<Passage>,
 }
 
 /// Whether a frame belongs on the link. Multicast (neighbour discovery, listener reports) does not: the kernel sends it

@@ -11,6 +11,7 @@ mod facts;
 mod forest;
 mod gates;
 mod instrument;
+mod link_timeline;
 mod matrix;
 mod metrics;
 mod parts;
@@ -25,6 +26,7 @@ mod waterfall;
 pub use comparison::comparison_html;
 pub use published_page::published_html;
 
+use crate::html::link_timeline::Axis;
 use crate::markup::Markup;
 use crate::overview::Group;
 use crate::{Report, words};
@@ -118,7 +120,9 @@ fn link_section(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>], numbe
             m.line("p", &[("class", &"note")], note);
         }
         dots::dots(m, report, group, &id);
-        waterfall::waterfall(m, report, group, &id);
+        if let Some(scale) = waterfall::waterfall(m, report, group, &id) {
+            link_timeline::link_timeline(m, report, group, &Axis { id: &id, scale });
+        }
         parts::parts(m, report, group, &id);
     });
 }

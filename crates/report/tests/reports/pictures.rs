@@ -31,7 +31,7 @@ fn every_picture_has_a_finding_a_text_its_figures_and_a_command() {
     let page = html(&Run::troubled().report());
     let document = parse(&page);
     let figures: Vec<_> = elements(&document, "figure").collect();
-    assert_eq!(figures.len(), 9);
+    assert_eq!(figures.len(), 12);
     for figure in figures {
         let svg = figure.children().find(|n| n.has_tag_name("svg")).unwrap();
         assert_eq!(svg.attribute("role"), Some("img"));

@@ -6,8 +6,8 @@ use crate::profile::{find, profiles};
 use crate::schedule::{Schedule, ScheduleError};
 use crate::spec::{Bottleneck, LinkSpec, PathSpec};
 use crate::values::{
-    parse_discipline, parse_loss, parse_order, parse_policer, parse_queue, parse_udp,
-    parse_udp_rate,
+    parse_discipline, parse_loss, parse_order, parse_policer, parse_queue, parse_split_tcp,
+    parse_udp, parse_udp_rate,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -162,6 +162,7 @@ enum What {
     Udp,
     UdpRate,
     Rebind,
+    SplitTcp,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,7 +179,7 @@ const fn setting(key: &'static str, what: What, ways: Ways) -> Setting {
     Setting { key, what, ways }
 }
 
-const SETTINGS: [Setting; 35] = [
+const SETTINGS: [Setting; 36] = [
     setting("rtt", What::Rtt, Ways::Both),
     setting("delay", What::Delay, Ways::Both),
     setting("delay_up", What::Delay, Ways::Up),
@@ -214,6 +215,7 @@ const SETTINGS: [Setting; 35] = [
     setting("udp_rate_up", What::UdpRate, Ways::Up),
     setting("udp_rate_down", What::UdpRate, Ways::Down),
     setting("rebind", What::Rebind, Ways::Both),
+    setting("split_tcp", What::SplitTcp, Ways::Both),
 ];
 
 /// The longest delay. A longer one exceeds every time-out of TCP's.
@@ -248,6 +250,11 @@ impl Setting {
             link.rebind = Some(self.time(value)?);
             return Ok(());
         }
+        if self.what == What::SplitTcp {
+            let bad = |source| SpecError::BadValue { key: self.key, source };
+            link.split_tcp = parse_split_tcp(value).map_err(bad)?;
+            return Ok(());
+        }
         let new = self.read(value, load)?;
         for path in self.paths(link) {
             new(path);
@@ -279,7 +286,7 @@ impl Setting {
     ) -> Result<Change, SpecError> {
         let bad = |source| SpecError::BadValue { key: self.key, source };
         Ok(match self.what {
-            What::Rtt | What::Rebind | What::Delay => {
+            What::Rtt | What::Rebind | What::SplitTcp | What::Delay => {
                 let delay = self.time(value)?;
                 Box::new(move |path| path.delay = delay)
             }
@@ -518,6 +525,10 @@ mod tests {
             "3g,aqm=codel/0ms/5ms",
             "policer=64kB/5mbit",
             "policer=5mbit/100B",
+            "split_tcp=50%",
+            "split_tcp=1kB",
+            "split_tcp=64kB/2",
+            "split_tcp=64kB/50%/1",
             "udp=maybe",
         ] {
             assert!(matches!(parse(text), Err(SpecError::BadValue { .. })), "{text}");

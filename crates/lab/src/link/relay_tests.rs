@@ -18,7 +18,10 @@ impl Driver {
         let told = Rc::new(RefCell::new(Vec::new()));
         let log = Rc::clone(&told);
         let route = Route { service: "shop".to_owned(), addresses };
-        let relay = Relay::new(vec![route], Box::new(move |_, error| log.borrow_mut().push(error)));
+        let relay = Relay::new(
+            Targets::Routes(vec![route]),
+            Box::new(move |_, error| log.borrow_mut().push(error)),
+        );
         let mut driver = Self { relay: Checked::new(relay), told };
         driver.relay.handle_start(NOW);
         assert_eq!(driver.actions(), []);

@@ -10,6 +10,7 @@ use super::{Trial, earlier_visit, tcp_settings};
 use os::net::LinkCounters;
 use std::collections::BTreeMap;
 use study::audit::{Audit, Trial as AuditedTrial};
+use study::experiment::Transport;
 use study::metric;
 use study::outcome::Outcome;
 use study::reconcile::{
@@ -156,8 +157,11 @@ impl Trial<'_> {
 
     fn link_facts(&self) -> LinkFacts {
         let link = &self.network.forward.link;
+        // Of TCP the log has what near says to the proxy: to near that is the far side.
+        let is_split = self.order.plan.cell.contender.transport != Transport::H3;
+        let near_half = link.halves().filter(|_| is_split).map(|[near, _]| near);
         LinkFacts {
-            rtt: link.rtt(),
+            rtt: near_half.as_ref().unwrap_or(link).rtt(),
             down: link.down.bottleneck.mean_rate(),
             up: link.up.bottleneck.mean_rate(),
         }

@@ -219,6 +219,7 @@ impl Drawing {
         if bins == 0 {
             return;
         }
+        line(m, area.y + area.height);
         let end = (bins as u64 * timeline.bin_us) as f64 / 1e3;
         let (y, height) = (format!("{:.0}", area.y), format!("{:.0}", area.height));
         let view = format!("0 0 {bins} 100");
@@ -264,12 +265,18 @@ fn outline(shares: impl Iterator<Item = f64>) -> String {
     path
 }
 
+/// A hairline across the picture.
+fn line(m: &mut Markup, y: f64) {
+    let y = format!("{y:.0}");
+    m.element("g", &[("class", &"axis")], |m| {
+        m.empty("line", &[("x1", &"0"), ("x2", &"100%"), ("y1", &y), ("y2", &y)]);
+    });
+}
+
 /// The line at the top of an area, with what it stands for at its right end.
 fn limit(m: &mut Markup, y: f64, label: &str) {
-    let (at, above) = (format!("{y:.0}"), format!("{:.0}", y - 3.0));
-    m.element("g", &[("class", &"axis")], |m| {
-        m.empty("line", &[("x1", &"0"), ("x2", &"100%"), ("y1", &at), ("y2", &at)]);
-    });
+    line(m, y);
+    let above = format!("{:.0}", y - 3.0);
     let class = "tag";
     m.line(
         "text",

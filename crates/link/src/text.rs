@@ -509,6 +509,25 @@ mod tests {
     }
 
     #[test]
+    fn a_tcp_proxy_divides_the_delay_and_leaves_the_bottleneck_before_it() {
+        let whole = parse("4g,loss=1%,queue=1bdp,split_tcp=256kB/80%").unwrap();
+        let [near, far] = whole.halves().unwrap();
+        assert_eq!(near.rtt() + far.rtt(), whole.rtt());
+        assert_eq!(near.rtt(), whole.rtt().mul_f64(0.8));
+        let queue = |link: &LinkSpec| link.queue_limit(trace::Direction::Down);
+        assert_eq!(queue(&near), queue(&whole));
+        assert_eq!((near.down.loss.mean(), near.split_tcp), (0.01, None));
+        assert!(far.only_delays() && !whole.only_delays() && near.halves().is_none());
+        assert!(
+            whole.to_string().ends_with("TCP ended by a proxy of 256 kB behind 80 % of the delay")
+        );
+        assert_eq!(parse(&whole.canonical()).unwrap(), whole);
+        let midway = parse("rtt=100ms,split_tcp=64kB").unwrap().halves().unwrap();
+        assert_eq!(midway[0].rtt(), midway[1].rtt());
+        assert_eq!(parse("3g,split_tcp=none").unwrap(), parse("3g").unwrap());
+    }
+
+    #[test]
     fn bad_bursts_queues_and_policers_are_refused() {
         for text in [
             "loss=1%/0.5",

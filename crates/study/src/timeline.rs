@@ -207,10 +207,11 @@ impl Bins {
             if passed >= span { bytes } else { (u128::from(bytes) * passed / span) as u64 }
         };
         let first = from.nanos().saturating_sub(self.from.nanos()) / self.width;
-        let mut done = until(self.from.nanos() + first * self.width);
-        for bin in first as usize..self.count {
-            let all = until(self.from.nanos() + (bin as u64 + 1) * self.width);
-            sums[bin] += all - done;
+        let begin = |bin: u64| self.from.nanos() + bin * self.width;
+        let mut done = until(begin(first));
+        for (bin, sum) in (first..).zip(sums.iter_mut().skip(first as usize)) {
+            let all = until(begin(bin + 1));
+            *sum += all - done;
             done = all;
             if done == bytes {
                 break;

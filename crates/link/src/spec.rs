@@ -26,7 +26,8 @@ pub struct LinkSpec {
 }
 
 /// A proxy that ends each TCP connection of near's and opens one of its own to far (RFC 3135 §2.4). It reads nothing above TCP.
-/// What is not TCP passes it by.
+/// What is not TCP passes it by. A [`Link`](crate::Link) does not know it: a driver runs the two [halves](LinkSpec::halves) and puts
+/// the proxy between them.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SplitTcp {
     /// The most that it holds of one connection and direction: this much in its receive window, and as much read and waiting.

@@ -189,6 +189,7 @@ impl Drawing {
             limit(m, y, &rate);
             self.steps(m, timeline, &Area { class: "receive", y, height: RATE }, rates);
             y += RATE;
+            line(m, y);
             if self.most_queue > 0 {
                 y += BETWEEN;
                 let most = self.most_queue as f64;
@@ -196,6 +197,7 @@ impl Drawing {
                 let waits = way.queue_us.iter().map(|&wait| wait as f64 / most);
                 self.steps(m, timeline, &Area { class: "wait", y, height: QUEUE }, waits);
                 y += QUEUE;
+                line(m, y);
             }
             for &event in &self.events {
                 let happened =
@@ -219,7 +221,6 @@ impl Drawing {
         if bins == 0 {
             return;
         }
-        line(m, area.y + area.height);
         let end = (bins as u64 * timeline.bin_us) as f64 / 1e3;
         let (y, height) = (format!("{:.0}", area.y), format!("{:.0}", area.height));
         let view = format!("0 0 {bins} 100");

@@ -26,7 +26,6 @@ mod waterfall;
 pub use comparison::comparison_html;
 pub use published_page::published_html;
 
-use crate::html::link_timeline::Axis;
 use crate::markup::Markup;
 use crate::overview::Group;
 use crate::{Report, words};
@@ -121,7 +120,7 @@ fn link_section(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>], numbe
         }
         dots::dots(m, report, group, &id);
         if let Some(scale) = waterfall::waterfall(m, report, group, &id) {
-            link_timeline::link_timeline(m, report, group, &Axis { id: &id, scale });
+            link_timeline::link_timeline(m, report, group, &link_timeline::Axis { id: &id, scale });
         }
         parts::parts(m, report, group, &id);
     });

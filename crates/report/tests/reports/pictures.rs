@@ -99,6 +99,36 @@ fn waterfalls_of_one_link_share_one_axis_from_zero() {
 }
 
 #[test]
+fn the_links_time_line_has_the_waterfalls_axis_and_says_what_was_dropped() {
+    let page = html(&Run::clean().report());
+    let document = parse(&page);
+    let picture = |name: &str| {
+        let id = format!("link-3-{name}");
+        let figure = elements(&document, "figure").find(|f| f.attribute("id") == Some(&id));
+        figure.unwrap().children().find(|n| n.has_tag_name("svg")).unwrap()
+    };
+    let (waterfall, timeline) = (picture("waterfall"), picture("timeline"));
+    let ticks = |svg| {
+        let axis = with_class(svg, "axis").next().unwrap();
+        let ticks = axis.children().filter(|n| n.has_tag_name("text"));
+        ticks.map(|n| (n.attribute("x").unwrap().to_owned(), content(n))).collect::<Vec<_>>()
+    };
+    assert_eq!(ticks(waterfall), ticks(timeline));
+    // The bottleneck sends the last body until the load's end: steps end where bars do, to a bin.
+    let sent: Vec<f64> = with_class(timeline, "receive")
+        .map(|path| percent(path.parent().unwrap(), "width"))
+        .collect();
+    assert_eq!(sent.len(), 3);
+    for (sent, load) in sent.iter().zip(ends(waterfall)) {
+        assert!(*sent >= load - 0.01 && *sent <= load + 3.0, "{sent} for {load}");
+    }
+    assert_eq!(with_class(timeline, "dropped").count(), 3);
+    assert!(
+        content(timeline).contains("of the rate used") && content(timeline).contains("5 dropped")
+    );
+}
+
+#[test]
 fn the_parts_of_a_load_time_fill_its_bar_without_gaps() {
     let page = html(&Run::clean().report());
     let document = parse(&page);

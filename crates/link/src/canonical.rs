@@ -20,6 +20,9 @@ impl LinkSpec {
             };
             write_path(&mut items, way, self.path(direction));
         }
+        items.extend(self.split_tcp.map(|split| {
+            format!("split_tcp={}/{}", byte_size(split.buffer), probability(split.near_share))
+        }));
         items.extend(self.rebind.map(|at| format!("rebind={}", duration(at))));
         items.join(",")
     }

@@ -2,6 +2,7 @@
 //! [`LONGEST_HOLD`], so that the last packet of a transfer is not held for ever.
 
 use crate::spec::LONGEST_HOLD;
+use trace::Passage;
 use unit::Instant;
 
 /// A packet that is held back.
@@ -13,7 +14,7 @@ pub(crate) struct Held<P> {
     /// How many packets are still to overtake it.
     pub(crate) packets: u32,
     pub(crate) packet: P,
-    pub(crate) is_marked: bool,
+    pub(crate) passage: Passage,
 }
 
 /// The packets of one direction that are held back, the longest held first.

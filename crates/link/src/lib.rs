@@ -43,5 +43,5 @@ pub use machine::{Decision, Delivery, Link};
 pub use policer::{Policer, Udp};
 pub use profile::{Profile, find, profiles};
 pub use schedule::{Schedule, ScheduleError};
-pub use spec::{Bottleneck, LONGEST_HOLD, LinkSpec, Order, PathSpec, Queue, Reordering};
+pub use spec::{Bottleneck, LONGEST_HOLD, LinkSpec, Order, PathSpec, Queue, Reordering, SplitTcp};
 pub use text::{SpecError, no_traces};

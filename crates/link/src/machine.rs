@@ -7,7 +7,7 @@ use crate::path::{Arrival, Outcome, Path};
 use crate::spec::{LONGEST_HOLD, LinkSpec};
 use std::cmp::Ordering;
 use std::collections::{BinaryHeap, VecDeque};
-use trace::{Direction, Fate};
+use trace::{Direction, Fate, Passage};
 use unit::{ByteSize, Instant, Seed};
 
 /// An emulated link with packets of type `P` under way.
@@ -50,6 +50,8 @@ pub struct Decision<P> {
     pub index: u64,
     /// Its fate.
     pub fate: Fate,
+    /// How it passed the queue and the bottleneck.
+    pub passage: Passage,
     /// The packet itself where it was dropped.
     pub dropped: Option<P>,
 }
@@ -99,6 +101,12 @@ impl<P> Link<P> {
                 Some(Fate::Delivered { at })
             }
         }
+    }
+
+    /// How the packet that [`Self::handle_packet`] took last in `direction` passed the queue and the bottleneck. None where
+    /// it never came to them, and where the link decides later: the [`Decision`] tells then.
+    pub fn passage(&self, direction: Direction) -> Option<Passage> {
+        self.paths[direction.index()].passage()
     }
 
     /// The next packet that is due at `now`, the earliest first.
@@ -192,7 +200,8 @@ impl<P> Link<P> {
         let Some(late) = &mut self.late else { return None };
         let Some(queue) = &mut late.queues[direction.index()] else {
             let outcome = path.pass(arrival, header.length);
-            let passed = Passed { arrival, packet, is_marked: false };
+            let Some(passage) = path.passage() else { return Some(Fate::QueueFull) };
+            let passed = Passed { arrival, packet, passage };
             return self.settle(direction, passed, outcome).0;
         };
         if queue.waits_since().is_none() && path.begin(arrival.at) <= arrival.at {
@@ -202,7 +211,7 @@ impl<P> Link<P> {
             return Some(Fate::QueueFull);
         }
         queue.enqueue(Queued { packet, arrival, header });
-        self.decide_dropped(direction);
+        self.decide_dropped(direction, arrival.at);
         None
     }
 
@@ -228,27 +237,30 @@ impl<P> Link<P> {
         let Some(queue) = &mut late.queues[direction.index()] else { return };
         let since = queue.waits_since().unwrap_or(at);
         let leaving = queue.dequeue(at);
-        self.decide_dropped(direction);
+        self.decide_dropped(direction, at);
         let Some(Leaving { queued, is_marked }) = leaving else { return };
         let Queued { packet, arrival, header } = queued;
         let path = &mut self.paths[direction.index()];
-        let depart = path.serve(since, header.length);
-        let outcome = path.leave_bottleneck(arrival, depart);
-        let passed = Passed { arrival, packet, is_marked };
+        let slot = path.serve(since, header.length);
+        let outcome = path.leave_bottleneck(arrival, slot.depart);
+        let passage = Passage { is_marked, ..slot.passage(arrival.at) };
+        let passed = Passed { arrival, packet, passage };
         let (fate, dropped) = self.settle(direction, passed, outcome);
         if let (Some(fate), Some(late)) = (fate, &mut self.late) {
             let index = arrival.index;
-            late.decisions.push_back(Decision { direction, index, fate, dropped });
+            late.decisions.push_back(Decision { direction, index, fate, passage, dropped });
         }
     }
 
-    /// Tells of what an active queue has dropped.
-    fn decide_dropped(&mut self, direction: Direction) {
+    /// Tells of what an active queue has dropped at `now`.
+    fn decide_dropped(&mut self, direction: Direction, now: Instant) {
         let Some(late) = &mut self.late else { return };
         let Some(queue) = &mut late.queues[direction.index()] else { return };
         while let Some((queued, fate)) = queue.poll_dropped() {
-            let (index, dropped) = (queued.arrival.index, Some(queued.packet));
-            late.decisions.push_back(Decision { direction, index, fate, dropped });
+            let Arrival { index, at: entered, .. } = queued.arrival;
+            let passage = Passage { entered, left_queue: now, sent: now, is_marked: false };
+            let dropped = Some(queued.packet);
+            late.decisions.push_back(Decision { direction, index, fate, passage, dropped });
         }
     }
 
@@ -259,17 +271,17 @@ impl<P> Link<P> {
         passed: Passed<P>,
         outcome: Outcome,
     ) -> (Option<Fate>, Option<P>) {
-        let Passed { arrival, packet, is_marked } = passed;
+        let Passed { arrival, packet, passage } = passed;
         match outcome {
             Outcome::Dropped(fate) => (Some(fate), Some(packet)),
             Outcome::Due(at) => {
-                self.push(at, direction, packet, is_marked);
+                self.push(at, direction, packet, passage.is_marked);
                 self.overtake(direction, at);
                 (Some(Fate::Delivered { at }), None)
             }
             Outcome::Held { at, packets } => {
                 let index = arrival.index;
-                let held = Held { at, index, packets, packet, is_marked };
+                let held = Held { at, index, packets, packet, passage };
                 if let Some(late) = &mut self.late {
                     late.held[direction.index()].hold(held);
                 }
@@ -288,11 +300,11 @@ impl<P> Link<P> {
     }
 
     fn release(&mut self, direction: Direction, held: Held<P>, due: Instant) {
-        let Held { index, packet, is_marked, .. } = held;
-        self.push(due, direction, packet, is_marked);
+        let Held { index, packet, passage, .. } = held;
+        self.push(due, direction, packet, passage.is_marked);
         if let Some(late) = &mut self.late {
             let fate = Fate::Delivered { at: due };
-            late.decisions.push_back(Decision { direction, index, fate, dropped: None });
+            late.decisions.push_back(Decision { direction, index, fate, passage, dropped: None });
         }
     }
 }
@@ -301,7 +313,7 @@ impl<P> Link<P> {
 struct Passed<P> {
     arrival: Arrival,
     packet: P,
-    is_marked: bool,
+    passage: Passage,
 }
 
 /// What happens in a link besides arrivals and deliveries.

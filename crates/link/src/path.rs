@@ -9,7 +9,7 @@ use crate::service::{Service, Slot};
 use crate::spec::{Bottleneck, LinkSpec, Order, Reordering};
 use std::collections::VecDeque;
 use std::time::Duration;
-use trace::{Direction, Fate};
+use trace::{Direction, Fate, Passage};
 use unit::{ByteSize, Instant, Seed};
 
 #[derive(Debug, Clone)]
@@ -28,6 +28,8 @@ pub(crate) struct Path {
     order: Order,
     overtaken: Seed,
     packets: u64,
+    /// Of the packet that came last, where it passed the bottleneck.
+    passage: Option<Passage>,
     last_arrival: Instant,
     last_delivery: Instant,
 }
@@ -94,6 +96,7 @@ impl Path {
             order: spec.order,
             overtaken: seed.child("reorder"),
             packets: 0,
+            passage: None,
             last_arrival: Instant::ZERO,
             last_delivery: Instant::ZERO,
         }
@@ -104,6 +107,7 @@ impl Path {
     pub(crate) fn arrive(&mut self, now: Instant) -> Arrival {
         let index = self.packets;
         self.packets += 1;
+        self.passage = None;
         // Arrival stamps of one batch may be out of order by some nanoseconds.
         self.last_arrival = now.max(self.last_arrival);
         Arrival { index, at: self.last_arrival, is_lost: self.losses.takes(index) }
@@ -134,7 +138,10 @@ impl Path {
     #[inline]
     pub(crate) fn pass(&mut self, arrival: Arrival, length: ByteSize) -> Outcome {
         match self.pass_bottleneck(arrival.at, length) {
-            Some(slot) => self.leave_bottleneck(arrival, slot.depart),
+            Some(slot) => {
+                self.passage = Some(slot.passage(arrival.at));
+                self.leave_bottleneck(arrival, slot.depart)
+            }
             None => Outcome::Dropped(Fate::QueueFull),
         }
     }
@@ -165,9 +172,14 @@ impl Path {
         self.service.begin(since)
     }
 
-    /// The bottleneck sends a packet out of an active queue that waits since `since`. Returns when its last bit leaves.
-    pub(crate) fn serve(&mut self, since: Instant, length: ByteSize) -> Instant {
-        self.service.serve(since, length).depart
+    /// The bottleneck sends a packet out of an active queue that waits since `since`.
+    pub(crate) fn serve(&mut self, since: Instant, length: ByteSize) -> Slot {
+        self.service.serve(since, length)
+    }
+
+    /// How the packet that arrived last passed the bottleneck. None where it did not, or waits in an active queue.
+    pub(crate) fn passage(&self) -> Option<Passage> {
+        self.passage
     }
 
     /// When the policer lets a packet of `length` pass, or `now` where it never does.

@@ -33,7 +33,8 @@ impl Profile {
             queue: Queue::Bytes(self.queue),
             ..PathSpec::default()
         };
-        let plain = LinkSpec { up: way(self.up), down: way(self.down), rebind: None };
+        let plain =
+            LinkSpec { up: way(self.up), down: way(self.down), rebind: None, split_tcp: None };
         let whole = plain.with_settings(self.settings, no_traces);
         whole.unwrap_or_else(|_| unreachable!("a test reads the settings of every profile"))
     }

@@ -3,6 +3,7 @@
 
 use crate::schedule::Schedule;
 use std::sync::Arc;
+use trace::Passage;
 use unit::{BitRate, ByteSize, Instant};
 
 /// First-come, first-served sending. The state is when the server becomes free for the next packet.
@@ -18,6 +19,13 @@ pub(crate) enum Service {
 pub(crate) struct Slot {
     pub(crate) begin: Instant,
     pub(crate) depart: Instant,
+}
+
+impl Slot {
+    /// The passage of a packet that came to the queue at `entered` and was sent in this slot, without a mark.
+    pub(crate) fn passage(self, entered: Instant) -> Passage {
+        Passage { entered, left_queue: self.begin, sent: self.depart, is_marked: false }
+    }
 }
 
 impl Service {

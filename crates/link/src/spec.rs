@@ -21,6 +21,20 @@ pub struct LinkSpec {
     /// Near's NAT loses its state so long after the first packet: from then on near's ports are others for far, and
     /// what far sends to the old ones is dropped.
     pub rebind: Option<Duration>,
+    /// A proxy in the path that ends TCP's connections.
+    pub split_tcp: Option<SplitTcp>,
+}
+
+/// A proxy that ends each TCP connection of near's and opens one of its own to far (RFC 3135 §2.4). It reads nothing above TCP.
+/// What is not TCP passes it by. A [`Link`](crate::Link) does not know it: a driver runs the two [halves](LinkSpec::halves) and puts
+/// the proxy between them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SplitTcp {
+    /// The most that it holds of one connection and direction: this much in its receive window, and as much read and waiting.
+    pub buffer: ByteSize,
+    /// The share of each direction's delay that lies between near and the proxy. Bottleneck, queue, policers, loss, jitter and
+    /// reordering lie there too.
+    pub near_share: Probability,
 }
 
 /// One direction of a link. The default passes everything at once.
@@ -132,6 +146,29 @@ impl LinkSpec {
         self.up.delay.saturating_add(self.down.delay)
     }
 
+    /// The parts of a path with a TCP proxy: from near to the proxy, and from the proxy to far, which only delays. None
+    /// without a proxy.
+    pub fn halves(&self) -> Option<[Self; 2]> {
+        let share = self.split_tcp?.near_share.fraction();
+        let [mut near, mut far] = [Self { split_tcp: None, ..self.clone() }, Self::default()];
+        for way in Direction::BOTH {
+            let (whole, queue) = (self.path(way).delay, self.queue_limit(way));
+            let path = near.path_mut(way);
+            path.delay = whole.mul_f64(share);
+            // A bandwidth-delay product is that of the whole path.
+            path.queue = queue.map_or(path.queue, Queue::Bytes);
+            far.path_mut(way).delay = whole.saturating_sub(path.delay);
+        }
+        Some([near, far])
+    }
+
+    fn path_mut(&mut self, direction: Direction) -> &mut PathSpec {
+        match direction {
+            Direction::Up => &mut self.up,
+            Direction::Down => &mut self.down,
+        }
+    }
+
     /// The queue's bound in bytes; None where the path has no bottleneck to queue at.
     pub fn queue_limit(&self, direction: Direction) -> Option<ByteSize> {
         let path = self.path(direction);
@@ -173,7 +210,8 @@ impl LinkSpec {
                 && path.udp == Udp::Allowed
                 && !matches!(path.order, Order::Reordered { .. })
         };
-        self.is_unlimited() && self.rebind.is_none() && Direction::BOTH.iter().all(plain)
+        let is_whole = self.rebind.is_none() && self.split_tcp.is_none();
+        self.is_unlimited() && is_whole && Direction::BOTH.iter().all(plain)
     }
 
     /// Whether neither direction has a bottleneck, so that super-packets need not be split.
@@ -223,6 +261,9 @@ impl fmt::Display for LinkSpec {
         }
         write_pair(f, "jitter ", [down.jitter, up.jitter], Duration::ZERO, |&j| span(j))?;
         write_pair(f, "order ", [down.order, up.order], Order::Kept, |&order| words::order(order))?;
+        if let Some(SplitTcp { buffer, near_share }) = self.split_tcp {
+            write!(f, ", TCP ended by a proxy of {buffer} behind {near_share} of the delay")?;
+        }
         self.rebind.map_or(Ok(()), |at| write!(f, ", near's ports change after {}", span(at)))
     }
 }

@@ -6,8 +6,8 @@ use crate::profile::{find, profiles};
 use crate::schedule::{Schedule, ScheduleError};
 use crate::spec::{Bottleneck, LinkSpec, PathSpec};
 use crate::values::{
-    parse_discipline, parse_loss, parse_order, parse_policer, parse_queue, parse_udp,
-    parse_udp_rate,
+    parse_discipline, parse_loss, parse_order, parse_policer, parse_queue, parse_split_tcp,
+    parse_udp, parse_udp_rate,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -162,6 +162,7 @@ enum What {
     Udp,
     UdpRate,
     Rebind,
+    SplitTcp,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -178,7 +179,7 @@ const fn setting(key: &'static str, what: What, ways: Ways) -> Setting {
     Setting { key, what, ways }
 }
 
-const SETTINGS: [Setting; 35] = [
+const SETTINGS: [Setting; 36] = [
     setting("rtt", What::Rtt, Ways::Both),
     setting("delay", What::Delay, Ways::Both),
     setting("delay_up", What::Delay, Ways::Up),
@@ -214,6 +215,7 @@ const SETTINGS: [Setting; 35] = [
     setting("udp_rate_up", What::UdpRate, Ways::Up),
     setting("udp_rate_down", What::UdpRate, Ways::Down),
     setting("rebind", What::Rebind, Ways::Both),
+    setting("split_tcp", What::SplitTcp, Ways::Both),
 ];
 
 /// The longest delay. A longer one exceeds every time-out of TCP's.
@@ -248,6 +250,11 @@ impl Setting {
             link.rebind = Some(self.time(value)?);
             return Ok(());
         }
+        if self.what == What::SplitTcp {
+            let bad = |source| SpecError::BadValue { key: self.key, source };
+            link.split_tcp = parse_split_tcp(value).map_err(bad)?;
+            return Ok(());
+        }
         let new = self.read(value, load)?;
         for path in self.paths(link) {
             new(path);
@@ -279,7 +286,7 @@ impl Setting {
     ) -> Result<Change, SpecError> {
         let bad = |source| SpecError::BadValue { key: self.key, source };
         Ok(match self.what {
-            What::Rtt | What::Rebind | What::Delay => {
+            What::Rtt | What::Rebind | What::SplitTcp | What::Delay => {
                 let delay = self.time(value)?;
                 Box::new(move |path| path.delay = delay)
             }
@@ -502,6 +509,25 @@ mod tests {
     }
 
     #[test]
+    fn a_tcp_proxy_divides_the_delay_and_leaves_the_bottleneck_before_it() {
+        let whole = parse("4g,loss=1%,queue=1bdp,split_tcp=256kB/80%").unwrap();
+        let [near, far] = whole.halves().unwrap();
+        assert_eq!(near.rtt() + far.rtt(), whole.rtt());
+        assert_eq!(near.rtt(), whole.rtt().mul_f64(0.8));
+        let queue = |link: &LinkSpec| link.queue_limit(trace::Direction::Down);
+        assert_eq!(queue(&near), queue(&whole));
+        assert_eq!((near.down.loss.mean(), near.split_tcp), (0.01, None));
+        assert!(far.only_delays() && !whole.only_delays() && near.halves().is_none());
+        assert!(
+            whole.to_string().ends_with("TCP ended by a proxy of 256 kB behind 80 % of the delay")
+        );
+        assert_eq!(parse(&whole.canonical()).unwrap(), whole);
+        let midway = parse("rtt=100ms,split_tcp=64kB").unwrap().halves().unwrap();
+        assert_eq!(midway[0].rtt(), midway[1].rtt());
+        assert_eq!(parse("3g,split_tcp=none").unwrap(), parse("3g").unwrap());
+    }
+
+    #[test]
     fn bad_bursts_queues_and_policers_are_refused() {
         for text in [
             "loss=1%/0.5",
@@ -518,6 +544,10 @@ mod tests {
             "3g,aqm=codel/0ms/5ms",
             "policer=64kB/5mbit",
             "policer=5mbit/100B",
+            "split_tcp=50%",
+            "split_tcp=1kB",
+            "split_tcp=64kB/2",
+            "split_tcp=64kB/50%/1",
             "udp=maybe",
         ] {
             assert!(matches!(parse(text), Err(SpecError::BadValue { .. })), "{text}");

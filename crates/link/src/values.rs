@@ -4,7 +4,7 @@ use crate::active::Discipline;
 use crate::codel::{Codel, EcnMarks};
 use crate::loss::{Bursts, GilbertElliott, Loss};
 use crate::policer::{Policer, Udp};
-use crate::spec::{Order, Queue, Reordering};
+use crate::spec::{Order, Queue, Reordering, SplitTcp};
 use std::time::Duration;
 use unit::{BitRate, ByteSize, ParseError, Probability, parse_duration};
 
@@ -12,6 +12,11 @@ use unit::{BitRate, ByteSize, ParseError, Probability, parse_duration};
 const USUAL_BURST: ByteSize = ByteSize(64_000);
 /// A bucket that holds less than one packet would never let it pass.
 const LEAST_BURST: ByteSize = ByteSize(1500);
+/// Where a TCP proxy stands unless it is said: with half of the delay on either side. RFC 3135 leaves the place to the
+/// network; a mobile operator's proxy is behind its radio network (Xu et al., PAM 2015), a satellite's behind the satellite.
+const MIDWAY: f64 = 0.5;
+/// The least buffer of a TCP proxy: Linux's initial window of ten segments fits (RFC 6928).
+const LEAST_PROXY: ByteSize = ByteSize(16_000);
 /// The longest time of an active queue or of a reordered packet: TCP would take more for a loss.
 const LONGEST: Duration = Duration::from_secs(10);
 
@@ -114,6 +119,21 @@ pub(crate) fn parse_discipline(value: &str) -> Result<Discipline, ParseError> {
         "fq_codel" => Ok(Discipline::FqCodel(codel)),
         _ => Err(error()),
     }
+}
+
+/// `none`, or a buffer; with the share of the delay that lies between near and the proxy: `256kB/80%`.
+pub(crate) fn parse_split_tcp(value: &str) -> Result<Option<SplitTcp>, ParseError> {
+    const EXPECTED: &str = "none, or the buffer of a TCP proxy, at least 16kB, with the share of the delay that lies before it: 256kB, 256kB/80%";
+    let error = || ParseError::new(value, EXPECTED);
+    if value == "none" {
+        return Ok(None);
+    }
+    let (buffer, near_share) = match value.split_once('/') {
+        None => (value, Probability::new(MIDWAY).ok_or_else(error)?),
+        Some((buffer, before)) => (buffer, share(before.trim()).ok_or_else(error)?),
+    };
+    let buffer = buffer.trim().parse::<ByteSize>().map_err(|_| error())?;
+    (buffer >= LEAST_PROXY).then_some(Some(SplitTcp { buffer, near_share })).ok_or_else(error)
 }
 
 /// `none`, or a rate with a burst.

@@ -49,7 +49,7 @@ fn path() -> impl Strategy<Value = PathSpec> {
 }
 
 fn link() -> impl Strategy<Value = LinkSpec> {
-    (path(), path()).prop_map(|(up, down)| LinkSpec { up, down, rebind: None })
+    (path(), path()).prop_map(|(up, down)| LinkSpec { up, down, ..LinkSpec::default() })
 }
 
 /// With active queues, bursts, reordering, policers and limits on UDP too.
@@ -75,7 +75,7 @@ fn eventful_link() -> impl Strategy<Value = LinkSpec> {
     });
     (prop::array::uniform2(path), 0_u64..2_000_000_000).prop_map(|([up, down], rebind)| {
         let rebind = (rebind % 2 == 0).then_some(Duration::from_nanos(rebind));
-        LinkSpec { up, down, rebind }
+        LinkSpec { up, down, rebind, ..LinkSpec::default() }
     })
 }
 

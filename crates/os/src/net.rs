@@ -37,7 +37,8 @@ pub use pair::{PairEnd, PairReport, PairSpec, StartHelpers, run_pair};
 pub use readiness::{Listening, WaitFor, is_listened_on};
 pub use settings::{Settings, TcpSettings};
 pub use topology::{
-    Addresses, NamesFor, Placement, Reception, Side, SuperPackets, Topology, TopologySpec, Wiring,
+    Addresses, NamesFor, Placement, ProxySpec, Reception, Side, SuperPackets, Topology,
+    TopologySpec, Wiring,
 };
 pub use waiter::Core;
 pub use watch::Watch;

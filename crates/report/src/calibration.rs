@@ -2,8 +2,8 @@
 
 use crate::number::Percent;
 use study::calibration::{
-    Calibration, GAP_LIMIT, GAP_RATE, RATE_LIMIT, ROUND_TRIP_LIMIT, RateGauge, RoundTripGauge,
-    Spread,
+    Calibration, DatagramGauge, GAP_LIMIT, GAP_RATE, LinkLoad, RATE_LIMIT, ROUND_TRIP_LIMIT,
+    RateGauge, RoundTripGauge, Spread, micros,
 };
 
 /// A figure of the calibration with its limit.
@@ -94,9 +94,32 @@ pub(crate) fn facts(calibration: &Calibration) -> Vec<(bool, String)> {
     };
     pass("of super-packets", t.link, t.bare);
     pass("in packets of a wire's size", t.link_segments, t.bare_segments);
+    if let Some(gauge) = calibration.datagrams {
+        facts.extend(datagrams(&gauge));
+    }
     let spare = calibration.spare_cpu;
     facts.push((spare >= 0.9, format!("{} of the CPU was free", Percent(spare))));
     facts
+}
+
+/// UDP through the link, and TCP beside it.
+fn datagrams(gauge: &DatagramGauge) -> [(bool, String); 3] {
+    let line = |what: String, load: LinkLoad| {
+        format!(
+            "{what}: {:.2} Gbit/s, {:.2} s of the link's CPU a GB, p99 {} late",
+            load.bits_per_second / 1e9,
+            load.cpu_s_per_gb,
+            micros(load.late_p99_us)
+        )
+    };
+    let share = gauge.trains.bits_per_second / gauge.tcp.bits_per_second;
+    let trains = line(format!("UDP in trains of {}", gauge.train), gauge.trains);
+    let trains = format!("{trains}; {share:.2} of TCP's rate");
+    [
+        (share >= SHARE_LIMIT, trains),
+        (true, line("UDP one by one".to_owned(), gauge.single)),
+        (true, line("TCP beside it".to_owned(), gauge.tcp)),
+    ]
 }
 
 /// The calibration in one line.

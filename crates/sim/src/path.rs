@@ -17,7 +17,7 @@ impl Path {
     /// A path of this delay each way, and of any rate.
     pub fn delay(one_way: Duration) -> Self {
         let way = PathSpec { delay: one_way, ..PathSpec::default() };
-        Self(LinkSpec { up: way.clone(), down: way, rebind: None })
+        Self(LinkSpec { up: way.clone(), down: way, ..LinkSpec::default() })
     }
 
     /// An emulated link.

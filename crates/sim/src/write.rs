@@ -180,13 +180,13 @@ impl World {
     /// Takes what the link has decided since packets entered it.
     pub(crate) fn take_decisions(&mut self, path: PathId) {
         while let Some(decision) = self.routes[path.0].link.poll_decision() {
-            let Decision { direction, index, fate, dropped } = decision;
+            let Decision { direction, index, fate, passage, dropped } = decision;
             let Some(undecided) = self.routes[path.0].undecided.remove(&(direction, index)) else {
                 continue;
             };
             let Undecided { record, losses } = undecided;
             if let Some(packets) = &mut self.packets {
-                packets.push(PacketRecord { fate, ..record });
+                packets.push(PacketRecord { fate, passage: Some(passage), ..record });
             }
             if let Some(Packet::Stream { to, part }) = dropped {
                 self.send_again(path, to.peer(), part, losses);
@@ -221,7 +221,8 @@ impl World {
         let index = route.link.packets(direction);
         let header = packet.header(record.length, record.flow);
         let fate = route.link.handle_packet(now, direction, packet, header);
-        let record = PacketRecord { at: now, index, ..record };
+        let passage = route.link.passage(direction);
+        let record = PacketRecord { at: now, index, passage, ..record };
         match (fate, &mut self.packets) {
             (Some(fate), Some(packets)) => packets.push(PacketRecord { fate, ..record }),
             (Some(_), None) => {}
@@ -266,7 +267,17 @@ impl World {
 /// The record of a packet whose fate is not decided yet.
 pub(crate) fn unrecorded(at: Instant, direction: Direction, length: ByteSize) -> PacketRecord {
     let (index, fate, length) = (0, Fate::Lost, length.0 as u32);
-    PacketRecord { at, direction, index, length, fate, flow: None, tcp: None, udp: None }
+    PacketRecord {
+        at,
+        direction,
+        index,
+        length,
+        fate,
+        passage: None,
+        flow: None,
+        tcp: None,
+        udp: None,
+    }
 }
 
 impl Output {

@@ -43,6 +43,10 @@ pub enum AuditFigure {
     /// The share of time in which our origin was ready to run but waited for a processor, less what the client worked
     /// on the same core.
     OriginKept,
+    /// The longest that an event may have waited for the event loop of the link's TCP proxy, in milliseconds.
+    ProxyLagMs,
+    /// The share of time in which that proxy was ready to run but waited for a processor.
+    ProxyKept,
     /// How much later than planned our client made the calls of an open loop: the mean, in milliseconds.
     ScheduleLagMs,
     /// The same as a share of the calls' mean time.
@@ -132,7 +136,7 @@ pub const KEPT_LOAD_MS: f64 = 50.0;
 
 impl AuditFigure {
     /// All of them.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 19] = [
         Self::PacketLatenessMs,
         Self::UnplannedDrops,
         Self::LinkKept,
@@ -145,6 +149,8 @@ impl AuditFigure {
         Self::OriginLagMs,
         Self::OriginLagCpuMs,
         Self::OriginKept,
+        Self::ProxyLagMs,
+        Self::ProxyKept,
         Self::ScheduleLagMs,
         Self::ScheduleLag,
         Self::OtherLoad,
@@ -167,6 +173,8 @@ impl AuditFigure {
             Self::OriginLagMs => "origin_lag_ms",
             Self::OriginLagCpuMs => "origin_lag_cpu_ms",
             Self::OriginKept => "origin_kept",
+            Self::ProxyLagMs => "proxy_lag_ms",
+            Self::ProxyKept => "proxy_kept",
             Self::ScheduleLagMs => "schedule_lag_ms",
             Self::ScheduleLag => "schedule_lag",
             Self::OtherLoad => "other_load",
@@ -190,6 +198,8 @@ impl AuditFigure {
             Self::OriginLagMs => "longest wait for the origin's event loop",
             Self::OriginLagCpuMs => "origin's processor time in that wait",
             Self::OriginKept => "origin waiting for a core",
+            Self::ProxyLagMs => "longest wait for the link's TCP proxy",
+            Self::ProxyKept => "the link's TCP proxy waiting for a core",
             Self::ScheduleLagMs => "mean lateness of calls",
             Self::ScheduleLag => "mean lateness as a share of a call's time",
             Self::OtherLoad => "processor time of other programs",
@@ -206,11 +216,13 @@ impl AuditFigure {
             | Self::ClientLagCpuMs
             | Self::OriginLagMs
             | Self::OriginLagCpuMs
+            | Self::ProxyLagMs
             | Self::ScheduleLagMs => Unit::Milliseconds,
             Self::UnplannedDrops | Self::ClockSteps => Unit::Times,
             Self::LinkKept
             | Self::ClientKept
             | Self::OriginKept
+            | Self::ProxyKept
             | Self::ClientBusy
             | Self::ClientCpu
             | Self::ScheduleLag
@@ -223,7 +235,9 @@ impl AuditFigure {
     /// The limit; None where it has none of its own. Some apply to longer loads alone; see the constants.
     pub fn limit(self) -> Option<f64> {
         match self {
-            Self::PacketLatenessMs | Self::ClientLagMs | Self::OriginLagMs => Some(LATE_MS),
+            Self::PacketLatenessMs | Self::ClientLagMs | Self::OriginLagMs | Self::ProxyLagMs => {
+                Some(LATE_MS)
+            }
             Self::UnplannedDrops | Self::ClockSteps => Some(0.0),
             Self::ClientBusy => Some(BUSY),
             Self::ClientCpu => Some(CLIENT_CPU),
@@ -232,9 +246,11 @@ impl AuditFigure {
             // The limit is on the sum of both.
             Self::OtherLoad | Self::StolenCpu => Some(OTHERS),
             Self::LinkKept | Self::ClientKept => Some(KEPT),
-            Self::ClientLagCpuMs | Self::OriginLagCpuMs | Self::OriginKept | Self::CpuPressure => {
-                None
-            }
+            Self::ClientLagCpuMs
+            | Self::OriginLagCpuMs
+            | Self::OriginKept
+            | Self::ProxyKept
+            | Self::CpuPressure => None,
         }
     }
 }
@@ -327,6 +343,9 @@ impl Audit {
         let is_own = |cpu| self.figure(cpu) > LATE_MS;
         if is_late(PacketLatenessMs) {
             return Some("the machine was busy: the link sent a packet too late");
+        }
+        if is_late(ProxyLagMs) {
+            return Some("the machine was busy: the link's TCP proxy passed bytes on too late");
         }
         if is_late(ClientLagMs) {
             return Some(match is_own(ClientLagCpuMs) {

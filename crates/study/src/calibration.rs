@@ -29,6 +29,9 @@ pub struct Calibration {
     pub loss: Option<LossGauge>,
     /// TCP through a link without limits.
     pub throughput: Throughput,
+    /// UDP through the same link; None where it was not measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub datagrams: Option<DatagramGauge>,
 }
 
 /// Two percentiles, in microseconds.
@@ -167,6 +170,31 @@ pub struct Throughput {
     pub bare_segments: f64,
     /// Through a link that splits super-packets into the segments of a wire.
     pub link_segments: f64,
+}
+
+/// UDP as QUIC sends it: trains of datagrams that the sender's kernel splits (GSO), through a link that has each packet pass
+/// alone and hands those on together that are due together. One megabyte is under way at most.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct DatagramGauge {
+    /// Datagrams of a train.
+    pub train: u32,
+    /// In trains through the link.
+    pub trains: LinkLoad,
+    /// One datagram at a time through the link.
+    pub single: LinkLoad,
+    /// One TCP connection through the link, to compare with.
+    pub tcp: LinkLoad,
+}
+
+/// What a link did under as much as it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
+pub struct LinkLoad {
+    /// Payload bits a second.
+    pub bits_per_second: f64,
+    /// Processor seconds of the link for a gigabyte.
+    pub cpu_s_per_gb: f64,
+    /// The 99th percentile of the lateness of packets, in microseconds.
+    pub late_p99_us: f64,
 }
 
 impl Calibration {

@@ -42,6 +42,7 @@ pub mod result;
 #[cfg(test)]
 mod schema_file;
 pub mod stats;
+pub mod timeline;
 pub mod verdict;
 
 pub use analyse::{analyse, check_gates, deciding_metric, is_settled, planned_looks};

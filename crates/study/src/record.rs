@@ -7,6 +7,7 @@ use crate::experiment::Experiment;
 use crate::outcome::Outcome;
 use crate::plan::TrialPlan;
 use crate::reconcile::{Evidence, PacketSummary, Parts};
+use crate::timeline::Timeline;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -77,6 +78,9 @@ pub struct TrialRecord {
     pub link: LinkCounters,
     /// The sums of the link's packet log.
     pub packets: PacketSummary,
+    /// What the link did over time; None where nothing was fetched, over loopback, and where the packet log has gaps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
     /// By name: kernel settings as read back, versions, addresses.
     pub settings: BTreeMap<String, String>,
     /// Processor time used.
@@ -230,6 +234,7 @@ pub fn without_figures(plan: TrialPlan, outcome: Outcome, started_unix_ms: u64) 
         connections: Vec::new(),
         link: LinkCounters::default(),
         packets: PacketSummary::default(),
+        timeline: None,
         settings: BTreeMap::new(),
         cpu: CpuUse::default(),
         resources: Resources::default(),

@@ -12,6 +12,7 @@ use crate::published::Published;
 use crate::reconcile::{GradedClaim, Parts};
 use crate::record::HostFacts;
 use crate::stats::{Modes, Percentiles, Summary};
+use crate::timeline::Timeline;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -192,6 +193,9 @@ pub struct MedianTrial {
     pub connections: u32,
     /// How its load time splits into parts.
     pub parts: Option<Parts>,
+    /// What the link did over time; absent over loopback, and where the packet log has gaps.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timeline: Option<Timeline>,
 }
 
 /// The verdicts on one workload over one link.

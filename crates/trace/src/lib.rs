@@ -35,7 +35,7 @@ mod token;
 pub use event::{ControlFrame, Event, PrioritizedElement, Sink, Tracer};
 pub use fetch::{ConnectionRecord, EarlyData, FetchOutcome, FetchRecord, Phases, TlsRecord};
 pub use header::{HeaderBytes, HeaderSize};
-pub use packet::{Direction, Fate, Flow, PacketRecord, QuicMark, TcpMark, UdpMark};
+pub use packet::{Direction, Fate, Flow, PacketRecord, Passage, QuicMark, TcpMark, UdpMark};
 pub use protocol::{Protocol, SpokenProtocol, TlsVersion};
 pub use quic::{
     QuicAck, QuicConnectionId, QuicEcnCounts, QuicEnd, QuicErrorSpace, QuicFrame, QuicInitiator,

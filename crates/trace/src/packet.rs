@@ -60,6 +60,9 @@ pub struct PacketRecord {
     pub length: u32,
     /// Its fate.
     pub fate: Fate,
+    /// How it passed the queue and the bottleneck; None where it never came to them, or where there is no link.
+    #[serde(default)]
+    pub passage: Option<Passage>,
     /// Its addresses and protocol; None for a packet that is neither TCP nor UDP.
     pub flow: Option<Flow>,
     /// TCP's own fields, for a TCP segment.
@@ -67,6 +70,22 @@ pub struct PacketRecord {
     /// UDP's own fields, for a UDP datagram.
     #[serde(default)]
     pub udp: Option<UdpMark>,
+}
+
+/// How a packet passed the queue and the bottleneck of its direction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Passage {
+    /// When it came to the queue. Behind another part of the path this is later than when it entered the link.
+    #[serde(with = "crate::nanos")]
+    pub entered: Instant,
+    /// When it left the queue: the bottleneck began to send it, or it was dropped from the queue.
+    #[serde(with = "crate::nanos")]
+    pub left_queue: Instant,
+    /// When the bottleneck had sent its last bit; `left_queue` for a packet that was dropped from the queue.
+    #[serde(with = "crate::nanos")]
+    pub sent: Instant,
+    /// Whether the queue marked it (ECN's CE).
+    pub is_marked: bool,
 }
 
 /// The two ends of a packet's flow.

@@ -77,6 +77,17 @@ pub(super) struct GaugeReport {
     pub(super) near: ProbeReport,
     /// Far's.
     pub(super) far: Option<ProbeReport>,
+    /// What the link did for it; None without a link.
+    pub(super) link: Option<LinkWork>,
+}
+
+/// What a link's thread did.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct LinkWork {
+    /// Its processor time.
+    pub(super) cpu: Duration,
+    /// The 99th percentile of how late packets left.
+    pub(super) late_p99: Duration,
 }
 
 /// Longer than any probe takes.
@@ -106,11 +117,19 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
         Some(probe) => Some(ends.start(Side::Far, probe, &mut forwarding)?),
         None => None,
     };
-    let mut near = ends.start(Side::Near, &job.near, &mut forwarding)?;
-    let report = GaugeReport {
-        near: near.report(&mut forwarding)?,
-        far: far.map(|mut far| far.report(&mut forwarding)).transpose()?,
+    let spent = || {
+        let usage = os::process::own_usage();
+        usage.user + usage.system
     };
+    let before = spent();
+    let mut near = ends.start(Side::Near, &job.near, &mut forwarding)?;
+    let (near, far) = (
+        near.report(&mut forwarding)?,
+        far.map(|mut far| far.report(&mut forwarding)).transpose()?,
+    );
+    let link =
+        forwarding.lateness_p99().map(|late_p99| LinkWork { cpu: spent() - before, late_p99 });
+    let report = GaugeReport { near, far, link };
     crate::console::print_job(&report)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -128,6 +147,14 @@ impl Forwarding {
         let Some(spec) = forward else { return Ok(Self::Kernel) };
         let forwarder = Forwarder::new(topology, &spec, Observers::default())?;
         Ok(Self::Link(Box::new(forwarder)))
+    }
+
+    /// The 99th percentile of the lateness of packets; None without a link.
+    fn lateness_p99(&mut self) -> Option<Duration> {
+        match self {
+            Self::Kernel => None,
+            Self::Link(forwarder) => Some(forwarder.counters().lateness.quantile_bound(0.99)),
+        }
     }
 
     /// Carries until there is something to read.

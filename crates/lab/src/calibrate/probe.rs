@@ -2,10 +2,13 @@
 //! job, and reports what arrived.
 
 use crate::error::CliError;
-use os::net::probe::{Arrival, PingSpec, Receiver, StreamSpec, core_delays, ping, send_stream};
+use os::net::probe::{
+    Arrival, PingSpec, PushSpec, Receiver, StreamSpec, core_delays, drain_datagrams, ping,
+    push_datagrams, send_stream,
+};
 use serde::{Deserialize, Serialize};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -22,6 +25,10 @@ pub(super) enum ProbeJob {
     Push { to: SocketAddr, span: Duration },
     /// Take in what is pushed.
     Drain { port: u16 },
+    /// Send datagrams.
+    PushDatagrams(PushSpec),
+    /// Take them in.
+    DrainDatagrams { port: u16 },
     /// Poll the clock for `span`.
     Poll { span: Duration },
 }
@@ -71,6 +78,18 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
             push(to, span)
                 .map_err(|error| CliError::failed(format!("pushing to {to}: {error}")))?;
             ProbeReport::Sent
+        }
+        ProbeJob::PushDatagrams(spec) => {
+            ready()?;
+            push_datagrams(&spec)?;
+            ProbeReport::Sent
+        }
+        ProbeJob::DrainDatagrams { port } => {
+            let socket = UdpSocket::bind(("0.0.0.0", port))
+                .map_err(|error| CliError::failed(format!("taking in on port {port}: {error}")))?;
+            ready()?;
+            let (bytes, span) = drain_datagrams(&socket, PATIENCE)?;
+            ProbeReport::Drained { bytes, nanos: span.as_nanos() as u64 }
         }
         ProbeJob::Poll { span } => {
             ready()?;

@@ -30,6 +30,10 @@ const LISTEN_WAIT: Duration = Duration::from_secs(2);
 /// Runs them; the exit code is near's.
 pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, CliError> {
     let link = links::read_link(&args.link, |file| PathBuf::from(file))?;
+    if link.split_tcp.is_some() {
+        let what = "`split_tcp=` is for races: the proxy listens on the ports of the experiment's servers, and nobody knows those of a program";
+        return Err(CliError::misuse(what).remedy("race it, or leave split_tcp= away"));
+    }
     check_names(args)?;
     let mut ports = Ports::open(&args.expose, &args.forward)?;
     os::net::probe()?;

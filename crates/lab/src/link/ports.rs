@@ -10,7 +10,7 @@
 use crate::cli::{Expose, Forward, Host, Service};
 use crate::console;
 use crate::error::CliError;
-use crate::link::relay::{Route, socket_settings};
+use crate::link::relay::{Route, Targets, socket_settings};
 use os::error::Os;
 use os::handover;
 use os::net::{Placement, Side, Topology, is_listened_on};
@@ -23,10 +23,11 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// The job of a relay process: the route of each of its listeners.
+/// The job of a relay process.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct RelayJob {
-    pub(crate) routes: Vec<Route>,
+    /// Where the connections of its listeners go.
+    pub(crate) targets: Targets,
 }
 
 /// Ports that are bound on this machine, and services that are known by address.
@@ -149,7 +150,7 @@ impl Ports {
     /// Sends a relay its listeners, and closes ours.
     fn hand_over(&mut self, relay: RelayProcess, handover: Handover) -> Result<Child, Os> {
         let Handover { listeners, routes } = handover;
-        let text = serde_json::to_vec(&RelayJob { routes })
+        let text = serde_json::to_vec(&RelayJob { targets: Targets::Routes(routes) })
             .map_err(|error| Os::new("tell a relay its job", io::Error::other(error)))?;
         let listeners: Vec<_> = listeners.iter().map(AsFd::as_fd).collect();
         handover::send(relay.socket.as_fd(), &text, &listeners)?;

@@ -20,13 +20,28 @@ pub(crate) struct Route {
     pub(crate) addresses: Vec<SocketAddr>,
 }
 
+/// Where accepted connections go.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Targets {
+    /// Each listener's to its route, in the listeners' order.
+    Routes(Vec<Route>),
+    /// To the address that the client asked for, which this process's namespace reaches elsewhere: a proxy in the path.
+    AsAsked {
+        /// The most bytes that wait of one connection and direction.
+        buffer: usize,
+    },
+}
+
 /// Is called when a service cannot be reached, once until it can be again.
 pub(crate) type OnUnreachable = Box<dyn FnMut(&Route, SocketError)>;
 
 /// Relays connections.
 pub(crate) struct Relay {
-    /// By the number of their listener.
+    /// By the number of their listener; of a proxy one for each address that was asked for.
     routes: Vec<Route>,
+    is_proxy: bool,
+    /// A queue of so many bytes is full.
+    full: usize,
     /// Services to which the last connection failed. Several routes may lead to one.
     unreachable: BTreeSet<String>,
     on_unreachable: OnUnreachable,
@@ -70,10 +85,8 @@ enum Fin {
     Sent,
 }
 
-/// A queue of so many bytes is full.
+/// What waits between two given addresses at most, in bytes.
 const FULL: usize = 128 * 1024;
-/// A queue that was full takes bytes again from here on.
-const RESUME: usize = FULL / 2;
 
 /// What relayed sockets are set to: nothing waits for more (Nagle), and little lies unsent in the kernel.
 pub(crate) fn socket_settings() -> SocketSettings {
@@ -81,16 +94,35 @@ pub(crate) fn socket_settings() -> SocketSettings {
 }
 
 impl Relay {
-    /// Relays what the driver's listener k takes to `routes[k]`.
-    pub(crate) fn new(routes: Vec<Route>, on_unreachable: OnUnreachable) -> Self {
+    /// Relays what the driver's listeners take to `targets`.
+    pub(crate) fn new(targets: Targets, on_unreachable: OnUnreachable) -> Self {
+        let (routes, is_proxy, full) = match targets {
+            Targets::Routes(routes) => (routes, false, FULL),
+            Targets::AsAsked { buffer } => (Vec::new(), true, buffer),
+        };
         Self {
             routes,
+            is_proxy,
+            full,
             unreachable: BTreeSet::new(),
             on_unreachable,
             sides: Vec::new(),
             free: Vec::new(),
             actions: VecDeque::new(),
         }
+    }
+
+    /// The number of the route that an accepted connection takes.
+    fn route_of(&mut self, accepted: &Accepted) -> usize {
+        if !self.is_proxy {
+            return accepted.listener;
+        }
+        let asked = accepted.local;
+        let known = self.routes.iter().position(|route| route.addresses[..] == [asked]);
+        known.unwrap_or_else(|| {
+            self.routes.push(Route { service: asked.to_string(), addresses: vec![asked] });
+            self.routes.len() - 1
+        })
     }
 
     fn add(&mut self, side: Side) -> SocketId {
@@ -154,7 +186,7 @@ impl Relay {
 
 impl EndPoint for Relay {
     fn handle_accepted(&mut self, _now: Instant, accepted: Accepted) -> Option<SocketId> {
-        let route = accepted.listener;
+        let route = self.route_of(&accepted);
         let side = |other, phase| Side {
             other,
             phase,
@@ -189,9 +221,10 @@ impl EndPoint for Relay {
 
     fn handle_bytes(&mut self, _now: Instant, socket: SocketId, bytes: &[u8]) {
         let Some(other) = self.side(socket).map(|side| side.other) else { return };
+        let full = self.full;
         let Some(to) = self.side(other) else { return };
         to.queue.put(bytes);
-        let (is_open, is_full) = (to.phase == Phase::Open, to.queue.len() >= FULL);
+        let (is_open, is_full) = (to.phase == Phase::Open, to.queue.len() >= full);
         if is_open {
             self.actions.push_back(Action::Transmit(other));
         }
@@ -230,9 +263,11 @@ impl EndPoint for Relay {
     }
 
     fn poll_transmit(&mut self, _now: Instant, socket: SocketId, out: &mut SendBuf, limit: usize) {
+        let resume = self.full / 2;
         let Some(side) = self.side(socket) else { return };
         side.queue.move_to(out, limit);
-        let (has_space, other) = (side.queue.len() <= RESUME, side.other);
+        // A queue that was full takes bytes again when half of it has left.
+        let (has_space, other) = (side.queue.len() <= resume, side.other);
         if let Some(from) = self.side(other)
             && has_space
             && from.paused

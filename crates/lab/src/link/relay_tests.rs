@@ -18,7 +18,12 @@ impl Driver {
         let told = Rc::new(RefCell::new(Vec::new()));
         let log = Rc::clone(&told);
         let route = Route { service: "shop".to_owned(), addresses };
-        let relay = Relay::new(vec![route], Box::new(move |_, error| log.borrow_mut().push(error)));
+        let targets = Targets::Routes(vec![route]);
+        let relay = Relay::new(targets, Box::new(move |_, error| log.borrow_mut().push(error)));
+        Self::of(relay, told)
+    }
+
+    fn of(relay: Relay, told: Rc<RefCell<Vec<SocketError>>>) -> Self {
         let mut driver = Self { relay: Checked::new(relay), told };
         driver.relay.handle_start(NOW);
         assert_eq!(driver.actions(), []);
@@ -82,8 +87,27 @@ fn a_side_whose_bytes_are_not_taken_is_not_read() {
     assert_eq!(driver.actions(), [Action::Transmit(service)]);
     driver.relay.handle_bytes(NOW, client, &[0]);
     assert_eq!(driver.actions(), [Action::Transmit(service), Action::Pause(client)]);
-    assert_eq!(driver.transmit(service, FULL - RESUME - 1), (FULL - RESUME - 1, vec![]));
+    assert_eq!(driver.transmit(service, FULL / 2 - 1), (FULL / 2 - 1, vec![]));
     assert_eq!(driver.transmit(service, 1), (1, vec![Action::Resume(client)]));
+}
+
+#[test]
+fn a_proxy_connects_to_what_was_asked_for_and_holds_no_more_than_its_buffer() {
+    let relay = Relay::new(Targets::AsAsked { buffer: 1_000 }, Box::new(|_, _| ()));
+    let mut driver = Driver::of(relay, Rc::default());
+    for asked in ["10.77.1.1:443", "10.77.1.2:443", "10.77.1.1:443"] {
+        let (local, remote) = (asked.parse().unwrap(), "10.77.0.1:40000".parse().unwrap());
+        let accepted = Accepted { listener: 0, local, remote };
+        let client = driver.relay.handle_accepted(NOW, accepted).unwrap();
+        let [Action::Connect { socket, remote, .. }] = driver.actions()[..] else { panic!() };
+        assert_eq!(remote, local);
+        driver.relay.handle_connected(NOW, socket, local);
+        assert_eq!(driver.actions(), []);
+        driver.relay.handle_bytes(NOW, client, &[0; 999]);
+        assert_eq!(driver.actions(), [Action::Transmit(socket)]);
+        driver.relay.handle_bytes(NOW, client, &[0]);
+        assert_eq!(driver.actions(), [Action::Transmit(socket), Action::Pause(client)]);
+    }
 }
 
 #[test]

@@ -123,6 +123,10 @@ pub(crate) fn note_ends(audit: &mut Audit, ends: &Ends, call_ms: Option<f64>) {
         audit.set(AuditFigure::OriginLagCpuMs, millis(times.late_cpu));
         audit.set(AuditFigure::OriginKept, kept(times, near.times.as_ref(), ends.cpu.client_ms));
     }
+    if let Some(times) = &ends.proxy_times {
+        audit.set(AuditFigure::ProxyLagMs, millis(times.late));
+        audit.set(AuditFigure::ProxyKept, ratio(times.waited, times));
+    }
     let late = near.schedule_lag.map(millis);
     note(audit, AuditFigure::ScheduleLagMs, late);
     note(audit, AuditFigure::ScheduleLag, late.zip(call_ms).map(|(late, call)| late / call));

@@ -10,12 +10,14 @@ use super::{Trial, earlier_visit, tcp_settings};
 use os::net::LinkCounters;
 use std::collections::BTreeMap;
 use study::audit::{Audit, Trial as AuditedTrial};
+use study::experiment::Transport;
 use study::metric;
 use study::outcome::Outcome;
 use study::reconcile::{
     Finding, LinkFacts, asset_metrics, call_metrics, echo_metrics, stream_metrics, token_objection,
 };
 use study::record::{self, TrialRecord, without_figures};
+use study::timeline::Timeline;
 use trace::{FetchRecord, PacketRecord};
 
 impl Trial<'_> {
@@ -74,6 +76,8 @@ impl Trial<'_> {
             let again = finding.packets.up.retransmitted + finding.packets.down.retransmitted;
             finding.metrics.insert(metric::RETRANSMITTED.to_owned(), again as f64);
         }
+        let timeline =
+            log.and_then(|log| Timeline::of(log, &ends.near().fetches, self.link_facts()));
         let outcome = self.outcome(&finding, log, &mut settings);
         let outcome = self.audit(&ends, &finding, outcome, &mut audit);
         finding.metrics.extend(ends.metrics());
@@ -89,6 +93,7 @@ impl Trial<'_> {
             connections: near.connections.clone(),
             link,
             packets: finding.packets,
+            timeline,
             settings,
             cpu,
             resources,
@@ -152,8 +157,11 @@ impl Trial<'_> {
 
     fn link_facts(&self) -> LinkFacts {
         let link = &self.network.forward.link;
+        // Of TCP the log has what near says to the proxy: to near that is the far side.
+        let is_split = self.order.plan.cell.contender.transport != Transport::H3;
+        let near_half = link.halves().filter(|_| is_split).map(|[near, _]| near);
         LinkFacts {
-            rtt: link.rtt(),
+            rtt: near_half.as_ref().unwrap_or(link).rtt(),
             down: link.down.bottleneck.mean_rate(),
             up: link.up.bottleneck.mean_rate(),
         }

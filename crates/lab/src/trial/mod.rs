@@ -33,6 +33,7 @@ mod run;
 mod server_process;
 pub(crate) mod service;
 mod setup;
+mod split_proxy;
 mod static_files;
 pub(crate) mod stream;
 mod subject_client;

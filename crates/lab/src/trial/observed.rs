@@ -45,6 +45,8 @@ pub(crate) struct Ends {
     pub(crate) server: Option<ServerLog>,
     /// The times of our origin's event loop.
     pub(crate) far_times: Option<LoopTimes>,
+    /// The times of the event loop of the link's TCP proxy, where there is one.
+    pub(crate) proxy_times: Option<LoopTimes>,
     pub(crate) far_settings: BTreeMap<String, String>,
     pub(crate) cpu: CpuUse,
     pub(crate) resources: Resources,

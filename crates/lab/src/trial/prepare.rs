@@ -11,7 +11,7 @@ use super::{Network, Trial, run};
 use crate::inputs::links;
 use crate::link::path::TrialCpus;
 use crate::trial::job::TrialOrder;
-use os::net::{Core, ForwardSpec, Segmentation, TopologySpec};
+use os::net::{Core, ForwardSpec, ProxySpec, Segmentation, TopologySpec};
 use os::process::CpuSet;
 use secure::{Authority, AuthoritySpec};
 use study::experiment::{Contender, RunningService, Tls, Transport};
@@ -85,7 +85,8 @@ impl Network {
         };
         let (core, reception) =
             cpus.map_or((Core::Shared, None), |cpus| cpus.reception(&link, segmentation));
-        let topology = TopologySpec { reception, ..setup.topology(&cell.contender) };
+        let proxy = link.split_tcp.map(|split| ProxySpec { buffer: split.buffer });
+        let topology = TopologySpec { reception, proxy, ..setup.topology(&cell.contender) };
         let seed = Seed(order.plan.seed);
         let forward = ForwardSpec { link, seed, segmentation, core };
         Ok(Self { topology, forward, cpus, limits })

@@ -9,6 +9,7 @@ use super::recorded_site::RecordedSite;
 use super::server_process::{ServedHost, ServerProcess, ServerReport, ServerSpec, Upstream};
 use super::service::{self, ServiceBridge};
 use super::setup::{DeclaredServer, address};
+use super::split_proxy::{SplitProxy, SplitProxySpec};
 use super::subject_client::{ProcessRun, SubjectClient};
 use super::task::Task;
 use super::{Trial, capture};
@@ -65,8 +66,9 @@ impl Trial<'_> {
         let machine = machine.end(&topology).map_err(failed)?;
         let (counters, missed, link_settings) = (path.counters(), path.missed(), path.settings());
         drop(path);
-        // An active queue tells of a packet when it leaves.
-        if self.network.forward.link.decides_late() {
+        // An active queue tells of a packet when it leaves. What passes a TCP proxy by is sent before it comes to the link.
+        let link = &self.network.forward.link;
+        if link.decides_late() || link.split_tcp.is_some() {
             packets.sort_by_key(|packet| packet.at);
         }
         follow_rebindings(&mut packets);
@@ -141,7 +143,11 @@ impl BothEnds<'_> {
             Some(bridge) => self.start_bridge(bridge)?,
             None => self.start_server(path)?,
         };
+        let mut proxy = self.start_proxy()?;
         let client = self.run_client(&mut server, path);
+        if let Some(fault) = proxy.as_mut().and_then(SplitProxy::fault) {
+            return Err(broken_instrument(fault));
+        }
         if let Some(fault) = server.instrument_fault() {
             return Err(broken_instrument(fault));
         }
@@ -151,6 +157,7 @@ impl BothEnds<'_> {
         }
         let ServerReport { usage, settings: mut far_settings, log: server, times: far_times } =
             server.end(path)?;
+        let proxy_times = proxy.map(|proxy| proxy.end(path)).transpose()?.flatten();
         far_settings.extend(self.trial.setup.server.iter().flat_map(DeclaredServer::facts));
         far_settings.extend(self.trial.service().into_iter().flat_map(service::facts));
         let server_use = end_use(usage);
@@ -166,7 +173,28 @@ impl BothEnds<'_> {
             Some(_) => ServerCpu::Unknown,
             None => ServerCpu::Counted,
         };
-        Ok(Ends { client, server, far_times, far_settings, cpu, resources, server_cpu })
+        Ok(Ends {
+            client,
+            server,
+            far_times,
+            proxy_times,
+            far_settings,
+            cpu,
+            resources,
+            server_cpu,
+        })
+    }
+
+    /// Starts the proxy of a link that splits TCP. It shares the origin's core: the client's is the one that is audited
+    /// more closely.
+    fn start_proxy(&self) -> Result<Option<SplitProxy>, Outcome> {
+        let Trial { network, setup, .. } = self.trial;
+        let start = |split| {
+            let spec =
+                SplitProxySpec { split, ports: &setup.ports, cpus: network.cpus_of(Side::Far) };
+            SplitProxy::start(spec, self.topology)
+        };
+        network.forward.link.split_tcp.map(start).transpose()
     }
 
     fn run_client(

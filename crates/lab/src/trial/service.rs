@@ -6,7 +6,7 @@ use super::job::{NearJob, ServerTrust};
 use super::outcome::{failed, unsupported};
 use super::server_process::fault_of;
 use crate::link::ports::RelayJob;
-use crate::link::relay::{Route, socket_settings};
+use crate::link::relay::{Route, Targets, socket_settings};
 use os::error::Os;
 use os::handover;
 use os::net::{Side, Topology};
@@ -57,7 +57,8 @@ impl ServiceBridge {
         let bind = || Listener::bind(address, Sharing::Found, &socket_settings());
         let listener = topology.within(Side::Far, bind).map_err(failed)?;
         let job =
-            serde_json::to_vec(&RelayJob { routes: vec![self.route.clone()] }).map_err(failed)?;
+            serde_json::to_vec(&RelayJob { targets: Targets::Routes(vec![self.route.clone()]) })
+                .map_err(failed)?;
         handover::send(self.socket.as_fd(), &job, &[listener.as_fd()]).map_err(failed)
     }
 

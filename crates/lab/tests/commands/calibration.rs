@@ -46,6 +46,11 @@ fn the_full_calibration_finds_loss_exactly_as_the_seed_planned_it() {
     assert!((300..500).contains(&planned), "2 % of 20,000 are 400, not {planned}");
     assert_eq!(calibration["round_trips"].as_array().unwrap().len(), 3);
     assert_eq!(calibration["rates"].as_array().unwrap().len(), 5);
+    for load in ["trains", "single", "tcp"] {
+        let load = &calibration["datagrams"][load];
+        let figure = |name: &str| load[name].as_f64().unwrap();
+        assert!(figure("bits_per_second") > 0.0 && figure("cpu_s_per_gb") > 0.0, "{load:#}");
+    }
 }
 
 #[test]

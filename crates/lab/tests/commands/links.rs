@@ -53,6 +53,12 @@ fn bytes_pass_over_ipv4_and_ipv6_with_standard_input() {
 }
 
 #[test]
+fn a_link_of_ones_own_has_no_tcp_proxy() {
+    let ran = link(&Bench::new(), "3g,split_tcp=64kB -- true");
+    ran.said(2, &["`split_tcp=` is for races", "race it"]);
+}
+
+#[test]
 fn the_exit_code_is_the_near_programs() {
     if !trials_run_here() {
         return;

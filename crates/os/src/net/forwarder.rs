@@ -15,7 +15,7 @@ use crate::net::waiter::{Core, Waiter};
 use link::{Link, LinkSpec, PacketHeader};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::rc::Rc;
-use trace::{Direction, Fate, PacketRecord};
+use trace::{Direction, Fate, PacketRecord, Passage};
 use unit::{ByteSize, Instant, Seed};
 
 mod buffers;
@@ -23,11 +23,13 @@ mod delivery;
 mod ports;
 mod queued;
 mod rebind;
+mod split;
 mod undecided;
 
 use buffers::FrameBuffers;
 use ports::Ports;
 use rebind::{Mapped, Rebind};
+use split::{FarHalf, Source};
 use undecided::{Undecided, UndecidedPackets};
 
 /// What a forwarder is to do.
@@ -99,7 +101,10 @@ pub enum Stopped {
 
 /// Carries frames between near and far.
 pub struct Forwarder<'a> {
+    /// The link; with a TCP proxy the part between near and the proxy.
     link: Link<LinkPacket>,
+    /// The part behind a TCP proxy.
+    far_half: Option<FarHalf>,
     keep_whole: bool,
     /// Whether the link decides by more than lengths.
     reads_headers: bool,
@@ -121,9 +126,8 @@ pub struct Forwarder<'a> {
     segment: Vec<u8>,
 }
 
-const NEAR: u64 = 0;
-const FAR: u64 = 1;
-const STOP: u64 = 2;
+/// The tokens before it are those of [`Source`].
+const STOP: u64 = Source::ALL.len() as u64;
 
 impl<'a> Forwarder<'a> {
     /// Opens the link's two devices; frames wait from now on. They are copied to us where an observer needs whole
@@ -140,9 +144,12 @@ impl<'a> Forwarder<'a> {
         let may_queue = spec.segmentation.may_queue(&spec.link) && observers.frames.is_none();
         let ports = Ports::open(topology, may_queue)?;
         let waiter = Waiter::new(spec.core)?;
-        ports.watch(&waiter, [NEAR, FAR])?;
+        ports.watch(&waiter, [Source::Near.token(), Source::Far.token()])?;
+        let far_half = FarHalf::open(topology, spec, &waiter)?;
+        let near_half = spec.link.halves().map(|[near, _]| near);
         Ok(Self {
-            link: Link::new(&spec.link, spec.seed),
+            link: Link::new(near_half.as_ref().unwrap_or(&spec.link), spec.seed),
+            far_half,
             keep_whole,
             reads_headers: spec.link.reads_headers(),
             rebind: spec.link.rebind.map(Rebind::after),
@@ -187,8 +194,12 @@ impl<'a> Forwarder<'a> {
         let [up, down] = self.ports.take_drops();
         self.counters.up.missed += up;
         self.counters.down.missed += down;
+        let [up, down] = self.far_half.as_ref().map_or([0; 2], FarHalf::take_drops);
+        self.counters.up.missed += up;
+        self.counters.down.missed += down;
         self.counters.clock_steps = self.wall.steps();
-        self.counters.under_way = self.link.under_way() as u64;
+        let far_half = self.far_half.as_ref().map_or(0, FarHalf::under_way);
+        self.counters.under_way = (self.link.under_way() + far_half) as u64;
         self.counters.clone()
     }
 
@@ -199,18 +210,19 @@ impl<'a> Forwarder<'a> {
 
     fn carry(&mut self, deadline: Option<Instant>) -> Stopped {
         loop {
-            self.deliver();
+            self.deliver_due();
             if deadline.is_some_and(|deadline| deadline <= clock::now()) {
                 return Stopped::Deadline;
             }
-            let next = self.link.poll_timeout().into_iter().chain(deadline).min();
+            let far_half = self.far_half.as_mut().and_then(FarHalf::poll_timeout);
+            let due = self.link.poll_timeout().into_iter().chain(far_half);
+            let next = due.chain(deadline).min();
             let ready = self.waiter.wait(next);
             let mut stopped = None;
             for token in ready.tokens() {
-                match token {
-                    NEAR => self.read(Direction::Up),
-                    FAR => self.read(Direction::Down),
-                    fd => stopped = Some(Stopped::Readable((fd - STOP) as usize)),
+                match Source::of_token(token) {
+                    Some(source) => self.read(source),
+                    None => stopped = Some(Stopped::Readable((token - STOP) as usize)),
                 }
             }
             if let Some(stopped) = stopped {
@@ -219,8 +231,13 @@ impl<'a> Forwarder<'a> {
         }
     }
 
-    fn read(&mut self, direction: Direction) {
-        let count = self.ports.receive(direction, &mut self.received);
+    fn read(&mut self, source: Source) {
+        let direction = source.direction();
+        let count = match (source, &self.far_half) {
+            (Source::Near | Source::Far, _) => self.ports.receive(direction, &mut self.received),
+            (_, Some(half)) => half.receive(source, &mut self.received),
+            (_, None) => return,
+        };
         self.wall.observe();
         let now = clock::now();
         // Taken out of `self`, so that its frames can be borrowed while the link is changed.
@@ -230,11 +247,11 @@ impl<'a> Forwarder<'a> {
                 self.handle_queued(now, received.frame(index));
             } else {
                 let arrival = self.wall.arrival(received.stamp(index), now);
-                self.handle_frame(arrival, direction, received.frame(index));
+                self.handle_arrival(arrival, source, received.frame(index));
             }
             // A long batch must not delay packets that are due. Queued packets are released below, in one call.
             if !self.queues_packets() {
-                self.deliver();
+                self.deliver_due();
             }
         }
         self.received = received;
@@ -243,7 +260,7 @@ impl<'a> Forwarder<'a> {
     fn handle_frame(&mut self, arrival: Instant, direction: Direction, frame: &[u8]) {
         if !is_unicast_ip(&frame[OFFLOAD..]) {
             self.way(direction).beside += 1;
-            if !self.send(direction, frame) {
+            if !self.send(arrival, direction, frame) {
                 self.way(direction).unsent += 1;
             }
             return;
@@ -330,19 +347,28 @@ impl<'a> Forwarder<'a> {
             frames(Frame::new(at, direction, FrameEvent::Entered(fate), frame));
         }
         let headers = HeaderFields::whole(&frame[OFFLOAD + ETHERNET..]);
-        self.keep_record(Packet { at, direction, index }, fate, headers);
+        let passage = self.link.passage(direction);
+        self.keep_record(Packet { at, direction, index, passage }, fate, headers);
     }
 
     fn keep_record(&mut self, packet: Packet, fate: Fate, headers: HeaderFields) {
-        let Packet { at, direction, index } = packet;
+        let Packet { at, direction, index, passage } = packet;
         let HeaderFields { length, flow, tcp, udp } = headers;
+        let (at, fate) = match &self.far_half {
+            Some(half) if tcp.is_none() => half.times_of_whole_path(direction, at, fate),
+            _ => (at, fate),
+        };
         if let Some(record) = &mut self.record {
-            record(PacketRecord { at, direction, index, length, fate, flow, tcp, udp });
+            record(PacketRecord { at, direction, index, length, fate, passage, flow, tcp, udp });
         }
     }
 
-    fn send(&self, direction: Direction, frame: &[u8]) -> bool {
-        self.ports.send(direction, frame)
+    /// Sends what leaves the link at `due`; false where the device refused it.
+    fn send(&mut self, due: Instant, direction: Direction, frame: &[u8]) -> bool {
+        match (&mut self.far_half, direction) {
+            (Some(half), Direction::Up) => half.take_from_near_half(due, frame),
+            _ => self.ports.send(direction, frame),
+        }
     }
 
     fn way(&mut self, direction: Direction) -> &mut WayCounters {
@@ -359,6 +385,7 @@ struct Packet {
     at: Instant,
     direction: Direction,
     index: u64,
+    passage: Option<Passage>,
 }
 
 /// Whether a frame belongs on the link. Multicast (neighbour discovery, listener reports) does not: the kernel sends it

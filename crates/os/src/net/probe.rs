@@ -163,6 +163,87 @@ pub fn send_stream(spec: &StreamSpec) -> Result<(), Os> {
     Ok(())
 }
 
+/// Datagrams as fast as their receiver takes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PushSpec {
+    /// Where to.
+    pub to: SocketAddr,
+    /// For how long.
+    pub span: Duration,
+    /// Bytes of payload of each datagram.
+    pub payload: usize,
+    /// How many are handed to the kernel in one call, which splits them.
+    pub train: u32,
+}
+
+/// Bytes under way at most, as those of a QUIC connection with such a window: the receivers' buffers hold them.
+const UNDER_WAY: u64 = 1 << 20;
+/// How long to wait for an acknowledgement before what is under way counts as lost.
+const LOST_AFTER: Duration = Duration::from_millis(20);
+/// How long the receiver of a push waits for more.
+const PUSH_END: Duration = Duration::from_millis(300);
+
+/// Sends datagrams for `spec.span`, with at most a megabyte that [`drain_datagrams`] has not acknowledged.
+pub fn push_datagrams(spec: &PushSpec) -> Result<(), Os> {
+    let failed = |source| Os::new(format!("push datagrams to {}", spec.to), source);
+    let socket = UdpSocket::bind("0.0.0.0:0").map_err(failed)?;
+    socket.connect(spec.to).map_err(failed)?;
+    socket.set_nonblocking(true).map_err(failed)?;
+    let train = spec.train.max(1);
+    if train > 1 {
+        let size = spec.payload as libc::c_int;
+        option::set(socket.as_fd(), libc::SOL_UDP, libc::UDP_SEGMENT, &size).map_err(failed)?;
+    }
+    let bytes = vec![0; spec.payload * train as usize];
+    let (mut sent, mut acknowledged) = (0_u64, 0_u64);
+    let mut number = [0; NUMBER];
+    let end = clock::now() + spec.span;
+    while clock::now() < end {
+        while socket.recv(&mut number).is_ok_and(|length| length == NUMBER) {
+            acknowledged = acknowledged.max(u64::from_be_bytes(number));
+        }
+        if sent.saturating_sub(acknowledged) + bytes.len() as u64 > UNDER_WAY {
+            if !wait_readable(socket.as_fd(), Some(LOST_AFTER))? {
+                sent = acknowledged;
+            }
+            continue;
+        }
+        match socket.send(&bytes) {
+            Ok(_) => sent += bytes.len() as u64,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) if error.raw_os_error() == Some(libc::ENOBUFS) => {}
+            Err(error) => return Err(failed(error)),
+        }
+    }
+    Ok(())
+}
+
+/// Takes in what [`push_datagrams`] sends to `socket`, in trains where the kernel merges them, and acknowledges it. Returns the
+/// bytes, and the time from the first of them to the last.
+pub fn drain_datagrams(socket: &UdpSocket, patience: Duration) -> Result<(u64, Duration), Os> {
+    let failed = |source| Os::new("take in datagrams", source);
+    socket.set_nonblocking(true).map_err(failed)?;
+    option::set(socket.as_fd(), libc::SOL_UDP, libc::UDP_GRO, &1).map_err(failed)?;
+    let mut bytes = vec![0; 1 << 16];
+    let (mut total, mut began, mut last) = (0_u64, None, Instant::ZERO);
+    let mut wait = patience;
+    while wait_readable(socket.as_fd(), Some(wait))? {
+        wait = PUSH_END;
+        let mut sender = None;
+        while let Ok((length, from)) = socket.recv_from(&mut bytes) {
+            total += length as u64;
+            sender = Some(from);
+        }
+        last = clock::now();
+        began.get_or_insert(last);
+        if let Some(sender) = sender {
+            // One that finds no space is made up for by the next one.
+            let _ = socket.send_to(&total.to_be_bytes(), sender);
+        }
+    }
+    Ok((total, last.since(began.unwrap_or(last))))
+}
+
 /// What receives a stream.
 #[derive(Debug)]
 pub struct Receiver {

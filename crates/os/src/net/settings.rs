@@ -40,7 +40,8 @@ impl TcpSettings {
     fn sysctls(&self) -> Vec<(String, String)> {
         let buffer = self.greatest_buffer;
         let fixed = [
-            ("net.ipv4.tcp_rmem", format!("4096 131072 {buffer}")),
+            // Linux begins with the second figure, even where the third is less.
+            ("net.ipv4.tcp_rmem", format!("4096 {} {buffer}", buffer.min(131_072))),
             ("net.ipv4.tcp_wmem", format!("4096 16384 {buffer}")),
             ("net.ipv4.tcp_slow_start_after_idle", "1".to_owned()),
             ("net.ipv4.tcp_no_metrics_save", "1".to_owned()),

@@ -5,11 +5,13 @@
 //! Far has any number of addresses. Near's route to them has far's first address as its gateway. So one neighbour entry
 //! per address family is enough, and no packet waits for ARP.
 
+mod proxy;
 mod spec;
 
+pub(super) use proxy::ProxyDevices;
 pub(super) use spec::NEARBY;
 pub use spec::{
-    Addresses, NamesFor, Placement, Reception, Side, SuperPackets, TopologySpec, Wiring,
+    Addresses, NamesFor, Placement, ProxySpec, Reception, Side, SuperPackets, TopologySpec, Wiring,
 };
 
 use crate::cgroup::ParentGroups;
@@ -26,7 +28,8 @@ use crate::net::readiness::{Listening, bound_ports, listens};
 use crate::net::settings::{
     Settings, TcpSettings, has_ipv6, mute_device, quiet_device, receive_on,
 };
-use crate::process::{self, Child, Init, Setup};
+use crate::process::{self, Child, CpuSet, Group, Init, Setup, User};
+use proxy::ProxyNetworks;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -43,6 +46,8 @@ pub struct Topology {
     home: Network,
     /// For each side, the end of its veth pair in the link's namespace; none where the ends are wired to each other.
     devices: Vec<u32>,
+    /// A TCP proxy's, where the link has one.
+    proxy: Option<ProxyNetworks>,
     settings: Settings,
     hosts: usize,
     /// Where children are counted.
@@ -80,7 +85,8 @@ impl Topology {
         }
         let devices = match spec.wiring {
             Wiring::Link => {
-                vec![connect(Side::Near, &near, spec.mtu)?, connect(Side::Far, &far, spec.mtu)?]
+                let of = |side: Side| Wire { name: side.name(), hardware: side, mtu: spec.mtu };
+                vec![connect(&of(Side::Near), &near)?, connect(&of(Side::Far), &far)?]
             }
             Wiring::Bare(super_packets) => {
                 near.within(&home, || connect_to(&far, spec.mtu))?;
@@ -92,11 +98,13 @@ impl Topology {
         };
         near.within(&home, || equip(Side::Near, spec, &mut settings))?;
         far.within(&home, || equip(Side::Far, spec, &mut settings))?;
+        let proxy = spec.proxy.map(|proxy| ProxyNetworks::build(proxy, spec, &home)).transpose()?;
+        settings.extend(proxy.iter().flat_map(ProxyNetworks::settings));
         let mut netlink = Netlink::open()?;
         devices.iter().try_for_each(|&device| netlink.await_up(device))?;
         let hosts = spec.hosts.len();
         let parents = ParentGroups::of_this_process();
-        Ok(Self { near, far, home, devices, settings, hosts, parents, init })
+        Ok(Self { near, far, home, devices, proxy, settings, hosts, parents, init })
     }
 
     /// Builds a topology without a link: both ends are in one namespace, and all addresses are on its loopback device.
@@ -123,7 +131,7 @@ impl Topology {
         })?;
         let hosts = spec.hosts.len();
         let (devices, parents) = (vec![device; 2], ParentGroups::of_this_process());
-        Ok(Self { near, far, home, devices, settings, hosts, parents, init })
+        Ok(Self { near, far, home, devices, proxy: None, settings, hosts, parents, init })
     }
 
     /// A socket that sees what passes over the loopback device of the near side.
@@ -175,6 +183,29 @@ impl Topology {
         process::spawn(command, Setup { group, cpus, network, own_proc: true, user, account })
     }
 
+    /// Starts the TCP proxy's program where it connects to far from.
+    pub fn spawn_proxy(&self, command: Command, cpus: CpuSet) -> Result<Child, Os> {
+        let network = Some(self.proxy()?.towards_far().fd.as_fd());
+        let (group, user) = (Group::Own, User::Ours);
+        let account = self.parents.group();
+        process::spawn(command, Setup { group, cpus, network, own_proc: true, user, account })
+    }
+
+    /// Runs `work` where the TCP proxy has far's addresses: sockets that it opens stay there.
+    pub fn within_proxy<T>(&self, work: impl FnOnce() -> Result<T, Os>) -> Result<T, Os> {
+        self.proxy()?.towards_near().within(&self.home, work)
+    }
+
+    /// Sockets on the TCP proxy's devices; None without a proxy.
+    pub(super) fn proxy_devices(&self) -> Result<Option<ProxyDevices>, Os> {
+        self.proxy.as_ref().map(ProxyNetworks::devices).transpose()
+    }
+
+    fn proxy(&self) -> Result<&ProxyNetworks, Os> {
+        let missing = || Os::new("use the link's TCP proxy", std::io::ErrorKind::NotFound.into());
+        self.proxy.as_ref().ok_or_else(missing)
+    }
+
     /// Runs `work` in the namespace of `side`: sockets that it opens stay there.
     pub fn within<T>(&self, side: Side, work: impl FnOnce() -> Result<T, Os>) -> Result<T, Os> {
         self.network(side).within(&self.home, work)
@@ -221,7 +252,8 @@ impl Topology {
     pub fn dropped_frames(&self) -> Result<u64, Os> {
         let near = self.within(Side::Near, || Ok(dropped_frames()))?;
         let far = self.within(Side::Far, || Ok(dropped_frames()))?;
-        Ok(near + far + dropped_frames())
+        let proxy = self.proxy.as_ref().map_or(Ok(0), |proxy| proxy.dropped_frames(&self.home))?;
+        Ok(near + far + proxy + dropped_frames())
     }
 
     pub(crate) fn packet_socket(&self, side: Side) -> Result<PacketSocket, Os> {
@@ -255,19 +287,28 @@ impl Topology {
     }
 }
 
-/// Makes the veth pair of a side. Returns the index of the end that stays here.
-fn connect(side: Side, namespace: &Network, mtu: u32) -> Result<u32, Os> {
+/// A veth pair between the link's namespace and another.
+struct Wire {
+    /// Of the device that stays in the link's namespace.
+    name: &'static str,
+    /// Whose hardware address the other device has.
+    hardware: Side,
+    mtu: u32,
+}
+
+/// Makes a pair. Returns the index of the end that stays here.
+fn connect(wire: &Wire, namespace: &Network) -> Result<u32, Os> {
     let mut netlink = Netlink::open()?;
     netlink.add_veth(Veth {
-        name: side.name(),
+        name: wire.name,
         address: None,
         peer: DEVICE,
         peer_namespace: &namespace.fd,
-        peer_address: hardware(side),
-        mtu,
+        peer_address: hardware(wire.hardware),
+        mtu: wire.mtu,
     })?;
-    mute_device(side.name());
-    let index = device_index(side.name())?;
+    mute_device(wire.name);
+    let index = device_index(wire.name)?;
     netlink.bring_up(index)?;
     Ok(index)
 }

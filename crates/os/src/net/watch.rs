@@ -147,6 +147,7 @@ impl<'a> Watch<'a> {
             index,
             length: headers.length,
             fate,
+            passage: None,
             flow: headers.flow,
             tcp: headers.tcp,
             udp: headers.udp,

@@ -11,6 +11,7 @@ mod facts;
 mod forest;
 mod gates;
 mod instrument;
+mod link_timeline;
 mod matrix;
 mod metrics;
 mod parts;
@@ -118,7 +119,9 @@ fn link_section(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>], numbe
             m.line("p", &[("class", &"note")], note);
         }
         dots::dots(m, report, group, &id);
-        waterfall::waterfall(m, report, group, &id);
+        if let Some(scale) = waterfall::waterfall(m, report, group, &id) {
+            link_timeline::link_timeline(m, report, group, &link_timeline::Axis { id: &id, scale });
+        }
         parts::parts(m, report, group, &id);
     });
 }

@@ -15,7 +15,7 @@
     });
     line.insertBefore(button, line.querySelector('code'));
   });
-  document.querySelectorAll('figure svg').forEach(function (svg) {
+  document.querySelectorAll('figure > svg').forEach(function (svg) {
     var line = null;
     svg.addEventListener('pointermove', function (event) {
       if (line === null) {

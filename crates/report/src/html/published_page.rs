@@ -66,8 +66,10 @@ fn measurement(m: &mut Markup, report: &Report<'_>, published: &Published) {
         m.line("p", &[("class", &"note")], need);
     }
     super::picture::command(m, "Every figure", &command::csv(report.folder));
-    ratio_chart(m, report, published);
-    times(m, published);
+    if !published.ratios.is_empty() {
+        ratio_chart(m, report, published);
+        times(m, published);
+    }
     open_question(m, published);
 }
 
@@ -75,6 +77,7 @@ fn measurement(m: &mut Markup, report: &Report<'_>, published: &Published) {
 fn condition(name: &str) -> String {
     match name {
         "unknown" => "our remark: what the source leaves open".to_owned(),
+        "further" => "our remark: further sources".to_owned(),
         "implied" => "our remark: what its figures imply".to_owned(),
         name => format!("source: {name}"),
     }

@@ -17,11 +17,17 @@ use study::record::TrialRecord;
 use study::result::CellResult;
 use trace::{FetchOutcome, FetchRecord};
 
-pub(super) fn waterfall(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: &str) {
+/// Draws it. Returns its time axis, for a picture below it; None where there is nothing to draw.
+pub(super) fn waterfall(
+    m: &mut Markup,
+    report: &Report<'_>,
+    group: &Group<'_>,
+    id: &str,
+) -> Option<Scale> {
     let panels: Vec<Panel<'_>> =
         group.fastest_first().into_iter().filter_map(|cell| Panel::of(report, cell)).collect();
     if panels.is_empty() {
-        return;
+        return None;
     }
     let ends = panels.iter().flat_map(|panel| panel.bars.iter().map(Bar::end));
     let scale = shared_scale(ends);
@@ -52,6 +58,7 @@ pub(super) fn waterfall(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, 
         }
     };
     picture.write(m, draw, |m| panels.iter().for_each(|panel| panel.figures(m)));
+    Some(scale)
 }
 
 /// One contender's median trial.

@@ -31,7 +31,7 @@ fn every_picture_has_a_finding_a_text_its_figures_and_a_command() {
     let page = html(&Run::troubled().report());
     let document = parse(&page);
     let figures: Vec<_> = elements(&document, "figure").collect();
-    assert_eq!(figures.len(), 9);
+    assert_eq!(figures.len(), 12);
     for figure in figures {
         let svg = figure.children().find(|n| n.has_tag_name("svg")).unwrap();
         assert_eq!(svg.attribute("role"), Some("img"));
@@ -96,6 +96,36 @@ fn waterfalls_of_one_link_share_one_axis_from_zero() {
         assert!((end - expected).abs() < 0.1, "{ends:?} for {loads:?}");
     }
     assert_eq!(ends.len(), 3);
+}
+
+#[test]
+fn the_links_time_line_has_the_waterfalls_axis_and_says_what_was_dropped() {
+    let page = html(&Run::clean().report());
+    let document = parse(&page);
+    let picture = |name: &str| {
+        let id = format!("link-3-{name}");
+        let figure = elements(&document, "figure").find(|f| f.attribute("id") == Some(&id));
+        figure.unwrap().children().find(|n| n.has_tag_name("svg")).unwrap()
+    };
+    let (waterfall, timeline) = (picture("waterfall"), picture("timeline"));
+    let ticks = |svg| {
+        let axis = with_class(svg, "axis").next().unwrap();
+        let ticks = axis.children().filter(|n| n.has_tag_name("text"));
+        ticks.map(|n| (n.attribute("x").unwrap().to_owned(), content(n))).collect::<Vec<_>>()
+    };
+    assert_eq!(ticks(waterfall), ticks(timeline));
+    // The bottleneck sends the last body until the load's end: steps end where bars do, to a bin.
+    let sent: Vec<f64> = with_class(timeline, "receive")
+        .map(|path| percent(path.parent().unwrap(), "width"))
+        .collect();
+    assert_eq!(sent.len(), 3);
+    for (sent, load) in sent.iter().zip(ends(waterfall)) {
+        assert!(*sent >= load - 0.01 && *sent <= load + 3.0, "{sent} for {load}");
+    }
+    assert_eq!(with_class(timeline, "dropped").count(), 3);
+    assert!(
+        content(timeline).contains("of the rate used") && content(timeline).contains("5 dropped")
+    );
 }
 
 #[test]

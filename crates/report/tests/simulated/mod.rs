@@ -15,9 +15,10 @@ use study::record::{
     without_figures,
 };
 use study::result::RunResult;
+use study::timeline::Timeline;
 use trace::{
-    ConnectionRecord, FetchOutcome, FetchRecord, HeaderBytes, HeaderSize, Phases, TlsRecord,
-    TlsVersion,
+    ConnectionRecord, Direction, Fate, FetchOutcome, FetchRecord, HeaderBytes, HeaderSize,
+    PacketRecord, Passage, Phases, TlsRecord, TlsVersion,
 };
 use unit::{BitRate, ByteSize, Instant, Random, Seed};
 
@@ -361,6 +362,7 @@ impl Load<'_> {
             ("far address", format!("10.7.{}.2", plan.block)),
         ];
         let received = connections.iter().map(|c| c.bytes_received).sum::<u64>();
+        let timeline = Timeline::of(&self.packets(), &self.fetches, facts);
         TrialRecord {
             duration_ms: finding.metrics.get("load_ms").copied().unwrap_or(0.0) + 310.0,
             metrics: finding.metrics,
@@ -384,6 +386,7 @@ impl Load<'_> {
                 ..Default::default()
             },
             packets: finding.packets,
+            timeline,
             settings: settings.map(|(name, value)| (name.to_owned(), value)).into(),
             cpu: CpuUse { client_ms: 11.5, origin_ms: 7.25, link_ms: 64.0 },
             resources: Default::default(),
@@ -392,6 +395,32 @@ impl Load<'_> {
             plan,
             started_unix_ms,
         }
+    }
+
+    /// Each body as one packet, which the bottleneck sends until the body's last byte. Every tenth body's first copy is
+    /// dropped.
+    fn packets(&self) -> Vec<PacketRecord> {
+        let packet = |fetch: &FetchRecord| {
+            let phases = fetch.phases;
+            let sent = phases.last_byte?;
+            let busy = fetch.body_bytes as f64 / self.link.bytes_a_ms;
+            let left_queue = sent - Duration::from_nanos((busy * 1e6) as u64);
+            let is_dropped = fetch.id % 10 == 9;
+            let entered = phases.first_byte?.min(left_queue);
+            let passage = Passage { entered, left_queue, sent, is_marked: false };
+            Some(PacketRecord {
+                at: entered,
+                direction: Direction::Down,
+                index: u64::from(fetch.id),
+                length: fetch.body_bytes as u32,
+                fate: if is_dropped { Fate::QueueFull } else { Fate::Delivered { at: sent } },
+                passage: (!is_dropped).then_some(passage),
+                flow: None,
+                tcp: None,
+                udp: None,
+            })
+        };
+        self.fetches.iter().filter_map(packet).collect()
     }
 
     fn connection_records(&self) -> Vec<ConnectionRecord> {

@@ -260,5 +260,6 @@ fn median_trial(measured: &[&TrialRecord], metric: &str) -> Option<MedianTrial> 
         rounds: whole(metric::ROUNDS),
         connections: whole(metric::CONNECTIONS),
         parts: row.parts,
+        timeline: row.timeline.clone(),
     })
 }

@@ -33,7 +33,7 @@ fn a_link_that_kept_its_word_lets_the_trial_count() {
 
 #[test]
 fn lateness_spoils_a_trial_by_its_share_of_the_load() {
-    for figure in [PacketLatenessMs, ClientLagMs, OriginLagMs] {
+    for figure in [PacketLatenessMs, ProxyLagMs, ClientLagMs, OriginLagMs] {
         let of = |late, load| reason_of(&[(figure, late)], lasting(load));
         assert_eq!(of(9.0, 20.0), None, "cores are away so long on any machine");
         assert!(of(40.0, 20.0).unwrap().starts_with("the machine was busy"));

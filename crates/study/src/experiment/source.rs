@@ -15,4 +15,7 @@ pub enum Source {
     WebsocketEcho,
     /// Seven HTTP clients, a process a download (Atlassian, 2013-07).
     JvmDownloads,
+    /// HTTP/3 and HTTP/2 over links that lose packets, with and without a proxy (2024-2025).
+    #[serde(rename = "http3-loss")]
+    Http3Loss,
 }

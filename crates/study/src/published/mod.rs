@@ -3,6 +3,7 @@
 //! published figures are data in `experiments/published/`. The one rule: nothing here adjusts our figures to them.
 
 mod check;
+mod http3_loss;
 mod jvm_downloads;
 mod open_question;
 mod spdy_images;
@@ -166,6 +167,7 @@ pub(crate) fn compare(source: Source, ours: &Ours<'_>) -> Option<Published> {
         Source::TwitterApi => twitter_api::compare(ours),
         Source::WebsocketEcho => websocket_echo::compare(ours),
         Source::JvmDownloads => jvm_downloads::compare(ours),
+        Source::Http3Loss => http3_loss::compare(ours),
     }
 }
 

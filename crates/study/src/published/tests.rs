@@ -52,14 +52,14 @@ fn verdicts(name: &str, ask: &dyn Fn(Question<'_>) -> Option<Comparison>) -> Vec
     published.findings.into_iter().map(|finding| finding.verdict).collect()
 }
 
-/// What `--fast` leaves runs in about three minutes; of the sixteen findings these need more: two that rest on a thousand
-/// images, and two on the small and the medium file. One can never be judged, for nothing of ours can be switched there.
+/// What `--fast` leaves runs in about three minutes; of the twenty findings these need more: two that rest on a thousand
+/// images, and two on the small and the medium file. Two can never be judged, for nothing of ours can be switched there.
 #[test]
 fn fast_leaves_all_that_most_findings_rest_on() {
     use crate::experiment::{Extent, Overrides};
     let fast = Overrides { extent: Extent::Fast, ..Overrides::default() };
     let (mut all, mut not_run) = (0, Vec::new());
-    for name in ["spdy-images", "twitter-api", "websocket-echo", "jvm-downloads"] {
+    for name in ["spdy-images", "twitter-api", "websocket-echo", "jvm-downloads", "lossy"] {
         let experiment = experiment(name).with(&fast).unwrap();
         let there = |question: Question<'_>| {
             let link = experiment.links.iter().any(|link| link.name == question.link);
@@ -79,7 +79,7 @@ fn fast_leaves_all_that_most_findings_rest_on() {
     }
     let needs_more =
         [("spdy-images", 0), ("spdy-images", 1), ("jvm-downloads", 0), ("jvm-downloads", 1)];
-    assert_eq!((all, not_run), (16, needs_more.to_vec()));
+    assert_eq!((all, not_run), (20, needs_more.to_vec()));
 }
 
 #[test]
@@ -317,4 +317,25 @@ fn what_is_counted_is_open_where_trials_are_few_or_differ() {
     assert_eq!(judged(&[1.0; 6], Occurs::Never), NotConfirmed);
     assert_eq!(judged(&[0.0; 5], Occurs::Never), CannotTell);
     assert_eq!(judged(&[0.0, 0.0, 0.0, 0.0, 0.0, 1.0], Occurs::Never), CannotTell);
+}
+
+#[test]
+fn what_loss_and_a_proxy_do_is_judged_by_three_links() {
+    use Agreement::{CannotTell, Confirmed, NotConfirmed};
+    let with = |none: f64, loss: f64, proxy: f64| {
+        verdicts("lossy", &move |question| {
+            let ratio = match question.link {
+                "10mbit" => none,
+                "10mbit-loss" => loss,
+                "10mbit-loss-proxy" => proxy,
+                other => panic!("{other}"),
+            };
+            assert_eq!((question.a, question.b), ("h3", "h2"));
+            Some(comparison(ratio * 0.98, ratio * 1.02))
+        })
+    };
+    assert_eq!(with(1.0, 0.4, 0.9), [Confirmed, Confirmed, Confirmed, CannotTell]);
+    assert_eq!(with(1.0, 1.5, 1.2), [NotConfirmed, NotConfirmed, NotConfirmed, CannotTell]);
+    assert_eq!(with(0.4, 0.4, 0.4), [Confirmed, CannotTell, CannotTell, CannotTell]);
+    assert_eq!(verdicts("lossy", &|_| None), [CannotTell; 4]);
 }

@@ -85,6 +85,7 @@ mod tests {
             index: 0,
             length: 40 + payload,
             fate: Fate::Delivered { at: at(ms + 10) },
+            passage: None,
             flow: Some(Flow { protocol: 6, source, destination }),
             tcp: Some(TcpMark { sequence, acknowledgement: ack, flags: 0x10, payload }),
             udp: None,

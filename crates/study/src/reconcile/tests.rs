@@ -107,6 +107,7 @@ fn packet(direction: Direction, sent: f64, out: Option<f64>, payload: (u32, u32)
         index: 0,
         length: payload + 40,
         fate: out.map_or(Fate::Lost, |out| Fate::Delivered { at: at(out) }),
+        passage: None,
         flow: Some(Flow { protocol: 6, source, destination }),
         tcp: Some(TcpMark {
             sequence,

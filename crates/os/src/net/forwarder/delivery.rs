@@ -23,7 +23,7 @@ impl Forwarder<'_> {
                         self.mark(direction, &mut frame);
                     }
                     let length = frame.len() - OFFLOAD - ETHERNET;
-                    if self.send(direction, &frame) {
+                    if self.send(due, direction, &frame) {
                         self.count_delivered(direction, 1, length);
                         self.show_left(due, direction, &frame);
                     } else {
@@ -117,7 +117,7 @@ impl Forwarder<'_> {
                 &segment
             }
         };
-        let is_sent = self.send(direction, frame);
+        let is_sent = self.send(due, direction, frame);
         if !is_sent && count > 1 && batch.layout.kind == GsoKind::Udp {
             // A kernel before 6.2: from now on datagrams leave one by one.
             self.merges_udp = false;
@@ -138,7 +138,7 @@ impl Forwarder<'_> {
         let mut segment = std::mem::take(&mut self.segment);
         batch.write(index..index + 1, &mut segment);
         self.mark(direction, &mut segment);
-        if self.send(direction, &segment) {
+        if self.send(due, direction, &segment) {
             self.count_delivered(direction, 1, batch.length(index));
             self.show_left(due, direction, &segment);
         } else {

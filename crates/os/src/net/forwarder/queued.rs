@@ -32,7 +32,9 @@ impl Forwarder<'_> {
             let unread = HeaderFields { length: length as u32, flow: None, tcp: None, udp: None };
             let headers = header_fields(packet.bytes).unwrap_or(unread);
             let index = self.link.packets(direction) - 1;
-            self.keep_record(Packet { at: arrival, direction, index }, fate, headers);
+            let passage = self.link.passage(direction);
+            let packet = Packet { at: arrival, direction, index, passage };
+            self.keep_record(packet, fate, headers);
         }
     }
 

@@ -33,7 +33,7 @@ impl Forwarder<'_> {
     /// Takes the link's late decisions.
     pub(super) fn take_decisions(&mut self) {
         while let Some(decision) = self.link.poll_decision() {
-            let Decision { direction, index, fate, dropped } = decision;
+            let Decision { direction, index, fate, passage, dropped } = decision;
             self.way(direction).count(fate);
             match dropped {
                 Some(LinkPacket::Frame(frame)) => self.buffers.recycle(frame),
@@ -50,7 +50,8 @@ impl Forwarder<'_> {
             if let (Some(frames), Some(frame)) = (&mut self.frames, &frame) {
                 frames(Frame::new(at, direction, FrameEvent::Entered(fate), frame));
             }
-            self.keep_record(Packet { at, direction, index }, fate, headers);
+            let passage = Some(passage);
+            self.keep_record(Packet { at, direction, index, passage }, fate, headers);
         }
     }
 }

@@ -8,6 +8,7 @@ use link::LinkSpec;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::time::Duration;
 use trace::Direction;
+use unit::ByteSize;
 
 /// One end of the link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -45,6 +46,16 @@ pub struct TopologySpec {
     pub wiring: Wiring,
     /// The CPU on which the kernel receives for the ends. None: the CPU of the sender, which is the link's.
     pub reception: Option<Reception>,
+    /// A TCP proxy between the halves of the link.
+    pub proxy: Option<ProxySpec>,
+}
+
+/// The namespaces of a TCP proxy. In one it has far's addresses and listens; in the other it has near's and connects. So it
+/// needs no rule of a packet filter, and works without root wherever a link does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ProxySpec {
+    /// The greatest TCP window of its sockets.
+    pub buffer: ByteSize,
 }
 
 /// The CPU on which the kernel receives for each end (receive packet steering). The work of an end's TCP then loads the
@@ -122,6 +133,7 @@ impl Default for TopologySpec {
             names,
             wiring,
             reception: None,
+            proxy: None,
         }
     }
 }

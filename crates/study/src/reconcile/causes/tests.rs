@@ -56,6 +56,7 @@ impl Log {
             index: 0,
             length: payload + 52,
             fate: out.map_or(Fate::QueueFull, |out| Fate::Delivered { at: at(out) }),
+            passage: None,
             flow: Some(Flow { protocol: 6, source, destination }),
             tcp: Some(TcpMark { sequence, acknowledgement: 0, flags, payload }),
             udp: None,

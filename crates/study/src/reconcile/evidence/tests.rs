@@ -43,6 +43,7 @@ fn packet(
         index: 0,
         length: payload + 40,
         fate: Fate::Delivered { at: at(ms) },
+        passage: None,
         flow: Some(Flow { protocol: 6, source, destination }),
         tcp: Some(TcpMark { sequence, acknowledgement: 0, flags, payload }),
         udp: None,

@@ -1,6 +1,6 @@
 //! What shows the packets of QUIC in clear: key logs, and captures that tshark decrypts.
 
-use crate::bench::{Bench, SLOW, trials_run_here};
+use crate::bench::{Bench, trials_run_here};
 use crate::capture::{captures, fields, tshark_runs_here};
 use crate::started::current;
 
@@ -15,7 +15,7 @@ const PAGE: &str = "name = \"tiny\"\ntitle = \"a page\"\nquestion = \"can it be 
 /// them logs. Gives the types of the HTTP/3 frames that tshark sees: once for each packet.
 fn frames_over_a_link(bench: &Bench, prefix: &str, client: &str) -> Vec<String> {
     let line = format!(
-        "SSLKEYLOGFILE=keys $W link {SLOW} --capture all.pcapng --ready-port 443 --far '{prefix} $W serve . \
+        "SSLKEYLOGFILE=keys $W link rtt=20ms --capture all.pcapng --ready-port 443 --far '{prefix} $W serve . \
          --threads 1 --listen-tls 0.0.0.0:443 --listen-quic 0.0.0.0:443 > served' -- {client}"
     );
     bench.shell(&[], &line).said(0, &[]);

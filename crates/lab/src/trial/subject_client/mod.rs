@@ -24,7 +24,7 @@ use std::fs;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use study::experiment::{ClientSubject, Contender};
+use study::experiment::{ClientSubject, Contender, Transport};
 use study::outcome::Outcome;
 use subject::contract::Job;
 use subject::{ClientDeclaration, Lacking};
@@ -120,6 +120,7 @@ impl SubjectClient {
         };
         let contract = jobs.iter().map(|job| job.contract).max().unwrap_or_default();
         declared.knows(contract).map_err(subject_lacking)?;
+        let is_quic = order.plan.cell.contender.transport == Transport::H3;
         Ok(Some(Self {
             command: declared.command_line(&places).map_err(subject_lacking)?,
             version: declared.version_command(&places),
@@ -132,7 +133,7 @@ impl SubjectClient {
             scratch: order.scratch.clone(),
             keys: super::capture::near_keys(order),
             user_keys: order.key_log.clone(),
-            qlogs: order.qlog_of("client").map(|files| files.stem),
+            qlogs: order.qlog_of("client").map(|files| files.stem).filter(|_| is_quic),
             timeout: order.plan.timeout,
             client,
         }))

@@ -62,7 +62,7 @@ pub(crate) fn client_config(
         Timeouts { connect: trial.timeout, stall: trial.timeout, whole: Some(trial.timeout) };
     config.spdy.stream_window = settings.stream_window.0 as u32;
     config.spdy.session_window = settings.connection_window.0 as u32;
-    if contender.transport == Asked::H3 {
+    if contender.transport.is_over_quic() {
         config.quic = quic_settings(contender)?;
     }
     config.h2 = h2::Settings {

@@ -25,7 +25,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 use std::rc::Rc;
-use study::experiment::{Contender, Tls, Transport as Asked};
+use study::experiment::{Contender, Tls};
 use unit::Instant;
 
 /// Does the job.
@@ -82,7 +82,7 @@ fn echo(
     contender: &Contender,
     task: &EchoTask,
 ) -> Result<NearReport, CliError> {
-    if contender.transport == Asked::WebSocket {
+    if contender.transport.is_web_socket() {
         let own = task.web_socket(contender.settings.client);
         let talk = EchoSocket::new(task.messages(), task.pattern());
         let mut client = WebSocketClient::new(config, own, talk);

@@ -33,8 +33,8 @@ pub(super) fn origin_config(
     config.protocols = vec![protocol(contender)?];
     config.priorities = policy(contender.settings.priorities);
     config.table = trial.table;
-    // No client of a trial opens one, and the setting that offers it is too much for some.
-    config.web_socket_over_h2 = false;
+    // The setting that offers it is too much for some clients.
+    config.web_socket_over_h2 = contender.transport.is_web_socket();
     config.web_socket = WebSocketSettings {
         deflate: echo::deflate(side),
         writes: echo::writes(side),
@@ -107,6 +107,15 @@ mod tests {
         assert_eq!(speaks("transport = \"spdy/3.1\""), ["spdy/3.1"]);
         assert_eq!(speaks("transport = \"ws\""), ["http/1.1"]);
         assert_eq!(speaks("transport = \"h3\""), ["h3"]);
+        assert_eq!(speaks("transport = \"ws-h2\""), ["h2"]);
+        assert_eq!(speaks("transport = \"ws-h3\""), ["h3"]);
+    }
+
+    #[test]
+    fn extended_connect_is_offered_to_a_web_socket_alone() {
+        let offers = |contender: &str| config(contender).unwrap().web_socket_over_h2;
+        assert!(offers("transport = \"ws-h2\"") && offers("transport = \"ws-h3\""));
+        assert!(!offers("transport = \"h2\"") && !offers("transport = \"h3\""));
     }
 
     #[test]

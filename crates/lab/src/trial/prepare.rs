@@ -14,7 +14,7 @@ use crate::trial::job::TrialOrder;
 use os::net::{Core, ForwardSpec, Segmentation, TopologySpec};
 use os::process::CpuSet;
 use secure::{Authority, AuthoritySpec};
-use study::experiment::{Contender, RunningService, Tls, Transport};
+use study::experiment::{Contender, RunningService, Tls};
 use study::outcome::Outcome;
 use unit::Seed;
 
@@ -95,7 +95,7 @@ impl Network {
 /// Refuses settings of a contender that wirelap's own client or server lacks over QUIC.
 fn has_own_quic_settings(contender: &Contender, task: &Task) -> Result<(), Outcome> {
     let has_own_client = SubjectClient::of_contender(contender, task).is_none();
-    if contender.transport != Transport::H3 || !(has_own_client || contender.server.is_origin()) {
+    if !contender.transport.is_over_quic() || !(has_own_client || contender.server.is_origin()) {
         return Ok(());
     }
     quic_settings(contender).map(drop).map_err(|error| Outcome::Unsupported {

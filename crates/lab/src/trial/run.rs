@@ -284,7 +284,7 @@ impl BothEnds<'_> {
         let contender = &order.plan.cell.contender;
         let (mut listen, mut listen_tls, mut listen_quic) = (Vec::new(), Vec::new(), Vec::new());
         let listeners = match (contender.transport, contender.tls) {
-            (Transport::H3, _) => &mut listen_quic,
+            (transport, _) if transport.is_over_quic() => &mut listen_quic,
             (_, Tls::None) => &mut listen,
             (_, Tls::V1_2 | Tls::V1_3) => &mut listen_tls,
         };

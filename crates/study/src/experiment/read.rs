@@ -143,10 +143,11 @@ impl Reader<'_> {
         if tls == Tls::None {
             self.nothing_of_tls(&given)?;
         }
-        if transport == Transport::H3 && tls != Tls::V1_3 {
+        if transport.is_over_quic() && tls != Tls::V1_3 {
             // RFC 9001 §4.2.
-            let words =
-                "`h3` is over QUIC, which has TLS 1.3 within it: leave `tls` away, or say \"1.3\"";
+            let words = format!(
+                "`{transport}` is over QUIC, which has TLS 1.3 within it: leave `tls` away, or say \"1.3\""
+            );
             return Err(self.fault(file.transport.span(), words));
         }
         self.packets(transport, &given)?;
@@ -171,10 +172,9 @@ impl Reader<'_> {
             mtu: given.mtu.map_or(Ok(usual.mtu), |field| self.mtu(&field))?,
             terms,
             pacing: given.pacing.is_some_and(Spanned::into_inner),
-            mtu_discovery: given.mtu_discovery.map_or(
-                transport == Transport::H3 && terms == Terms::AsShipped,
-                Spanned::into_inner,
-            ),
+            mtu_discovery: given
+                .mtu_discovery
+                .map_or(transport.is_over_quic() && terms == Terms::AsShipped, Spanned::into_inner),
             gso: given.gso.map_or(usual.gso, Spanned::into_inner),
             ack_threshold: self.count("ack_threshold", &given.ack_threshold, MOST_ACK_THRESHOLD)?,
             slow_start_after_idle: given
@@ -203,7 +203,7 @@ impl Reader<'_> {
 
     /// What one of TCP and QUIC has alone, and what QUIC cannot be without.
     fn packets(&self, transport: Transport, given: &SettingsFile) -> Result<(), ExperimentError> {
-        let is_quic = transport == Transport::H3;
+        let is_quic = transport.is_over_quic();
         let of_quic = [
             ("mtu_discovery", given.mtu_discovery.as_ref().map(Spanned::span)),
             ("gso", given.gso.as_ref().map(Spanned::span)),
@@ -239,7 +239,7 @@ impl Reader<'_> {
         let fault = match asked {
             Temperature::Cold => return Ok(asked),
             _ if file.client.is_some() => "a `temperature` needs wirelap's own client",
-            _ if *file.transport.get_ref() == Transport::WebSocket => {
+            _ if file.transport.get_ref().is_web_socket() => {
                 "a `temperature` is for HTTP: a WebSocket is opened by its first message"
             }
             Temperature::Open => return Ok(asked),

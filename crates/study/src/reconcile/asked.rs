@@ -3,7 +3,7 @@
 //! ALPN is in EncryptedExtensions).
 
 use super::evidence::{ServerConnection, ServerLog};
-use crate::experiment::{Contender, Temperature, Transport};
+use crate::experiment::{Contender, Temperature};
 use crate::outcome::Outcome;
 use trace::{ConnectionRecord, EarlyData, TlsVersion};
 use unit::Instant;
@@ -40,8 +40,8 @@ fn another_protocol(
         let (spoken, id) = (&other.protocol, other.id);
         return Some(format!("{asked} was asked for, but connection {id} spoke {spoken}"));
     }
-    // A WebSocket begins as an HTTP/1.1 request, and its server's log may list that request alone.
-    if contender.transport == Transport::WebSocket {
+    // A WebSocket begins as a request of HTTP, and its server's log may list that request alone.
+    if contender.transport.is_web_socket() {
         return None;
     }
     let other = seen.iter().find(|connection| connection.protocol != asked)?;

@@ -51,7 +51,9 @@ mod work;
 
 pub use calls::{Calls, Pattern};
 pub use client::Client;
-pub use config::{ClientConfig, Downgrades, KeepAlive, PoolLimits, Priorities, Surplus, Timeouts};
+pub use config::{
+    ClientConfig, Downgrades, KeepAlive, PoolLimits, Priorities, Race, Surplus, Timeouts,
+};
 pub use download::{
     Beginning, Download, DownloadSettings, FileId, Joins, Kept, Modified, NoValidator, Note,
     Refusal, Report, Retry, Sink, Strength, Version, Wanted,

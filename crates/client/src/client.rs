@@ -46,6 +46,8 @@ pub struct Client<W> {
     free: Vec<usize>,
     quic: QuicPorts,
     quic_facts: Option<QuicFacts>,
+    /// The port of HTTP/3 that `Alt-Svc` offered last.
+    alternative: Option<u16>,
     /// Origins whose connection over TCP is still to begin, and when.
     late_starts: BTreeMap<OriginId, Instant>,
     fetches: BTreeMap<FetchId, Fetch>,
@@ -84,6 +86,7 @@ impl<W: Work> Client<W> {
             free: Vec::new(),
             quic: QuicPorts::default(),
             quic_facts: None,
+            alternative: None,
             late_starts: BTreeMap::new(),
             fetches: BTreeMap::new(),
             wake: Wake::default(),
@@ -102,6 +105,11 @@ impl<W: Work> Client<W> {
     /// What the last connection over QUIC began to send by; None where there was none.
     pub fn quic_facts(&self) -> Option<&QuicFacts> {
         self.quic_facts.as_ref()
+    }
+
+    /// The port of the same host on which an answer offered HTTP/3 by `Alt-Svc` (RFC 7838); None where none did.
+    pub fn alternative(&self) -> Option<u16> {
+        self.alternative
     }
 
     /// Returns the work.

@@ -25,6 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod alt_svc;
 mod calls;
 mod client;
 mod config;

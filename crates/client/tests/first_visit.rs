@@ -39,11 +39,17 @@ impl Bench {
 
     /// Fetches three images over a link, with what is remembered of earlier visits.
     fn visit(&self, link: &str) -> FetchList {
+        self.visit_and_hear(link).0
+    }
+
+    /// The same, and the port that `Alt-Svc` offered HTTP/3 on.
+    fn visit_and_hear(&self, link: &str) -> (FetchList, Option<u16>) {
         let tls = self.trusted.server.clone();
         let kinds =
             vec![ListenerKind::Tls(tls.clone()), ListenerKind::Quic(tls, QuicSettings::default())];
         let wall_clock = WallClock { at: START, unix: Duration::from_secs(1_800_000_000) };
-        let origin = Origin::new(OriginConfig::new(kinds, wall_clock), Parts::default());
+        let config = OriginConfig { alt_svc: Some(443), ..OriginConfig::new(kinds, wall_clock) };
+        let origin = Origin::new(config, Parts::default());
         let mut world = World::new(1);
         let image = |n| format!("https://a.test/image/{n}?bytes=1000").parse().unwrap();
         let list = FetchList::new((0..3).map(image).map(FetchSpec::get), Bodies::Discard);
@@ -52,7 +58,9 @@ impl Bench {
         world.listen_datagrams(far, "10.0.0.2:443");
         world.connect(near, far, Path::link(LinkSpec::parse(link, no_traces).unwrap()));
         assert_eq!(world.run_until_finished(near), Ended::Finished);
-        world.take(near).into_work()
+        let client = world.take(near);
+        let offered = client.alternative();
+        (client.into_work(), offered)
     }
 }
 
@@ -85,6 +93,16 @@ fn http3_that_is_known_answers_after_two_round_trips_and_http2_after_three() {
     assert_eq!(answered(&known), (200, Protocol::Http3));
     let without = Bench::new(Transport::H2, None).visit(ALLOWED);
     assert_eq!(answered(&without), (300, Protocol::Http2));
+}
+
+#[test]
+fn a_first_view_hears_of_http3_by_alt_svc_and_the_next_one_speaks_it() {
+    let bench = Bench::new(Transport::H2, None);
+    let (first, offered) = bench.visit_and_hear(ALLOWED);
+    assert_eq!((answered(&first), offered), ((300, Protocol::Http2), Some(443)));
+    let client = ClientConfig { transport: Transport::H3, ..bench.client.clone() };
+    let next = Bench { client, ..bench }.visit(ALLOWED);
+    assert_eq!(answered(&next), (200, Protocol::Http3));
 }
 
 #[test]

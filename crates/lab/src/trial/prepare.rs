@@ -7,7 +7,7 @@ use super::service;
 use super::setup::Setup;
 use super::subject_client::SubjectClient;
 use super::task::Task;
-use super::{Network, Trial, run};
+use super::{Network, Trial, first_visit, run};
 use crate::inputs::links;
 use crate::link::path::TrialCpus;
 use crate::trial::job::TrialOrder;
@@ -73,6 +73,7 @@ impl Network {
         let link = links::link_spec(&cell.link, |file| order.inputs.join(file)).map_err(failed)?;
         let is_unlimited_download =
             matches!(setup.task, Task::Download { .. }) && link.is_unlimited();
+        let link = first_visit::link_of(&cell.contender, link, links::is_loopback(&cell.link))?;
         let limits = !links::is_loopback(&cell.link) && !is_unlimited_download;
         // Whole frames are copied to us in any case.
         let segmentation = match order.capture {

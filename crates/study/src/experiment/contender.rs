@@ -1,6 +1,7 @@
 //! A contender: one transport with its security and settings, every default filled in, so that a row
 //! says all that ran.
 
+use super::first_visit::FirstVisit;
 use super::quantity::size;
 use super::service::{PortKind, RunningService, Server};
 use super::side::Side;
@@ -64,7 +65,8 @@ impl Contender {
         let is_equal = |one: &Self| one.settings.terms == Terms::Equal;
         let is_quic = |one: &Self| one.transport.is_over_quic();
         let has_equal_quic = contenders.iter().any(|other| is_quic(other) && is_equal(other));
-        own.settings.pacing |= has_equal_quic && is_equal(self) && !is_quic(self);
+        let uses_tcp = !is_quic(self) || self.settings.first_visit.uses_tcp();
+        own.settings.pacing |= has_equal_quic && is_equal(self) && uses_tcp;
         own
     }
 
@@ -267,6 +269,9 @@ pub struct Settings {
     /// What is left of an earlier visit when the work begins.
     #[serde(default, skip_serializing_if = "Temperature::is_default")]
     pub temperature: Temperature,
+    /// How HTTP/3 is found.
+    #[serde(default, skip_serializing_if = "FirstVisit::is_default")]
+    pub first_visit: FirstVisit,
     /// Whether the client knows beforehand what the server speaks.
     #[serde(default)]
     pub negotiation: Negotiation,
@@ -334,6 +339,7 @@ impl Settings {
             keep_alive: true,
             resumption: true,
             temperature: Temperature::Cold,
+            first_visit: FirstVisit::Known,
             negotiation: Negotiation::Known,
             connections: transport.usual_connections(),
             stream_window: CHROMIUM_STREAM_WINDOW,

@@ -2,6 +2,7 @@
 //! else, and whatever is wrong is pointed at.
 
 mod echo;
+mod first_visit;
 mod servers;
 mod stream;
 mod workloads;
@@ -139,6 +140,7 @@ impl Reader<'_> {
             TlsFile::V1_3 => Tls::V1_3,
         };
         let temperature = self.temperature(&file, tls)?;
+        let first_visit = self.first_visit(&file, temperature)?;
         let given = file.settings;
         if tls == Tls::None {
             self.nothing_of_tls(&given)?;
@@ -157,6 +159,7 @@ impl Reader<'_> {
             keep_alive: given.keep_alive.map_or(usual.keep_alive, Spanned::into_inner),
             resumption: given.resumption.map_or(usual.resumption, Spanned::into_inner),
             temperature,
+            first_visit,
             negotiation: given.negotiation.map_or(usual.negotiation, Spanned::into_inner),
             connections: self
                 .count("connections", &given.connections, MOST_CONNECTIONS)?

@@ -2,6 +2,7 @@
 //! bytes; the rest of a body is produced when the machine asks for more.
 
 mod echo;
+mod pace;
 mod respond;
 mod stream;
 mod web_socket;
@@ -10,6 +11,7 @@ use crate::access::ExchangeEnd;
 use crate::budget::{Account, PeerAddress};
 use crate::exchange::{Exchange, Ledger, State};
 use crate::shared::Shared;
+use pace::Pace;
 use proto::{Event, Fields, Fin, RequestHead, StreamId};
 use std::collections::VecDeque;
 use transport::{Protocol, ServerMachine};
@@ -37,8 +39,7 @@ pub(crate) struct Session {
     /// Streams that were asked for more of a body that takes memory, which is made when the driver asks for bytes: it
     /// asks when the kernel would take them.
     asked: Vec<StreamId>,
-    /// Bytes of a body that are made at a time. They become more as the peer reads.
-    pace: usize,
+    pace: Pace,
     account: Account,
     /// Since when there was no exchange.
     quiet_since: Instant,
@@ -77,7 +78,7 @@ impl Session {
             full_echoes: 0,
             pending_echoes: 0,
             asked: Vec::new(),
-            pace: respond::FIRST_PACE,
+            pace: Pace::new(now),
             account: Account::new(spec.peer),
             quiet_since: now,
         }
@@ -166,8 +167,7 @@ impl Session {
 
     /// Gives the streams that were asked more of their bodies.
     pub(crate) fn give_asked(&mut self, context: &mut Context<'_>) {
-        // The driver asks again once the kernel has taken what it got before.
-        self.pace = (self.pace * 2).min(self.piece());
+        self.pace.handle_ask(context.now);
         let mut asked = std::mem::take(&mut self.asked);
         for stream in asked.drain(..) {
             if let Some(index) = self.find(stream) {
@@ -238,6 +238,7 @@ impl Session {
                     if self.is_made_late(index) {
                         self.asked.push(stream);
                     } else {
+                        self.pace.handle_ask(context.now);
                         self.handle_writable(context, index);
                     }
                 }

@@ -31,6 +31,7 @@ mod id_map;
 mod message;
 mod multiplex;
 mod multiplexed_connection;
+mod recent_blocks;
 pub mod schedule;
 pub mod spdy;
 mod stream_id;

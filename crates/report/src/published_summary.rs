@@ -14,8 +14,8 @@ pub fn published_terminal(reports: &[Report<'_>], page: &str) -> String {
             let verdict = finding.verdict.words().to_uppercase();
             let _ = writeln!(out, "  {number} {verdict:<13}  {}", finding.finding);
         }
-        if let Some(full) = words::needs_full_run(report) {
-            let _ = writeln!(out, "  {full}");
+        for need in words::findings_need(report) {
+            let _ = writeln!(out, "  {need}");
         }
     }
     let _ = writeln!(out, "summary: {page}");

@@ -76,8 +76,8 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
             out.wrapped(&format!("  {words}: {}", finding.finding), 4);
             out.wrapped(&format!("    {}", finding.reason), 4);
         }
-        if let Some(full) = words::needs_full_run(report) {
-            out.wrapped(&format!("  {full}"), 4);
+        for need in words::findings_need(report) {
+            out.wrapped(&format!("  {need}"), 4);
         }
         open_question(&mut out, published);
     }

@@ -8,6 +8,7 @@ use study::comparison::{Comparison, Verdict};
 use study::experiment::{Contender, Settings, Tls};
 use study::family::blocks_for_all;
 use study::metric;
+use study::published::PublishedFinding;
 use study::reconcile::Grade;
 use study::result::{CellResult, Exploratory, Pair, Ranked, RunResult, TrialCounts};
 use study::stats::{LEAST_FOR_INTERVAL, Modes, Percentile};
@@ -304,31 +305,51 @@ fn percentile(percentile: &Percentile) -> String {
     format!("p{} {time}", percentile.share * 100.0)
 }
 
-/// Which published findings this run left out, and how to have them: `2 of 4 findings rest on what was not run (…): wirelap
-/// race spdy-images, about 9 min`. None where all were put to the proof.
-pub(crate) fn needs_full_run(report: &Report<'_>) -> Option<String> {
-    let findings = &report.result.published.as_ref()?.findings;
-    let open = findings.iter().zip(1..).filter(|(finding, _)| finding.not_run);
-    let numbers: Vec<String> = open.map(|(_, number): (_, u32)| number.to_string()).collect();
-    let full = report.full_run?;
-    let which = match numbers.as_slice() {
-        [] => None,
-        [one] => Some(format!("of {} findings, finding {one}", findings.len())),
-        several => Some(format!("of {} findings, findings {}", findings.len(), listed(several))),
+/// What the published findings that stay open need: the full run for what was left out (`Of 4 findings, findings 1 and 2
+/// need what was left out: wirelap race spdy-images, about 9 min`), and another run for what the audit refused.
+pub(crate) fn findings_need(report: &Report<'_>) -> Vec<String> {
+    let Some(published) = &report.result.published else { return Vec::new() };
+    let numbers = |is_it: fn(&PublishedFinding) -> bool| {
+        let open = published.findings.iter().zip(1..).filter(|(finding, _)| is_it(finding));
+        open.map(|(_, number): (_, u32)| number.to_string()).collect::<Vec<_>>()
     };
-    let asked: Vec<String> = which.into_iter().chain(open_causes(report)).collect();
-    let need = if asked.len() + numbers.len() > 2 { "need" } else { "needs" };
-    (!asked.is_empty()).then(|| {
-        format!("{} {need} what was left out: {full}", sentence_case(&asked.join(", and ")))
-    })
+    let which = |numbers: &[String]| match numbers {
+        [] => None,
+        [one] => Some(format!("of {} findings, finding {one}", published.findings.len())),
+        several => {
+            Some(format!("of {} findings, findings {}", published.findings.len(), listed(several)))
+        }
+    };
+    let (left_out, refused) =
+        (numbers(|finding| finding.not_run), numbers(|finding| finding.refused));
+    let need = |count: usize| if count > 1 { "need" } else { "needs" };
+    let mut lines = Vec::new();
+    if let Some(full) = report.full_run {
+        let causes = open_causes(report);
+        let count = left_out.len() + usize::from(causes.is_some());
+        let asked: Vec<String> = which(&left_out).into_iter().chain(causes).collect();
+        if !asked.is_empty() {
+            let asked = sentence_case(&asked.join(", and "));
+            lines.push(format!("{asked} {} what was left out: {full}", need(count)));
+        }
+    }
+    if let Some(which) = which(&refused) {
+        lines.push(format!(
+            "{} {} trials that the audit refused or that failed: run it again while the machine does nothing else",
+            sentence_case(&which),
+            if refused.len() > 1 { "rest on" } else { "rests on" },
+        ));
+    }
+    lines
 }
 
-/// The open question, where causes of it were not run.
+/// The open question, where causes of it were not measured.
 fn open_causes(report: &Report<'_>) -> Option<String> {
     let open = report.result.published.as_ref()?.open_question.as_ref()?;
     let absent = open.causes.iter().filter(|cause| cause.added_ms.is_none()).count();
-    (absent > 0)
-        .then(|| format!("the open question ({absent} of {} causes not run)", open.causes.len()))
+    (absent > 0).then(|| {
+        format!("the open question ({absent} of {} causes not measured)", open.causes.len())
+    })
 }
 
 /// What comparing a contender with itself found.

@@ -30,7 +30,7 @@ mod static_table;
 mod tests;
 
 pub use decoder::{Decoded, Decoder, DecoderLimits};
-pub use encoder::{Encoder, EncoderLimits};
+pub use encoder::{Encoder, EncoderLimits, References};
 
 use std::fmt;
 

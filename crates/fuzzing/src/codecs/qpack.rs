@@ -46,7 +46,9 @@ pub(crate) fn run(input: &[u8]) {
         mirror.handle_instructions(&encoder.take_instructions()).expect("our own instructions");
         let mut again = Fields::new();
         let read = mirror.decode(stream, &section, LIMIT, |field| again.push_field(field));
-        assert_eq!((read, &again), (Ok(Decoded::Whole { size: fields.list_size() }), &fields));
+        let read = read
+            .map(|read| matches!(read, Decoded::Whole { size, .. } if size == fields.list_size()));
+        assert_eq!((read, &again), (Ok(true), &fields));
         mirror.acknowledge_insertions();
         encoder.handle_instructions(&mirror.take_instructions()).expect("our own acknowledgements");
         assert!(encoder.blocked_streams() <= blocked_streams);

@@ -17,7 +17,7 @@ use crate::race::planned::{Planned, plan};
 use crate::race::progress::Progress;
 use crate::race::published_page;
 use crate::race::quiet::{self, Patience};
-use crate::race::report::{OutputFormat, report_results, unmeasured};
+use crate::race::report::{OutputFormat, report_results, unanswered};
 use crate::race::run_folder::RunFolder;
 use crate::race::runner::{RunContext, RunOutputs, Runner};
 use crate::race::schedule::{Concurrency, Schedule};
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
 struct RaceEnd {
     gates: GateOutcome,
     /// Why no trial was measured; None where one was.
-    unmeasured: Option<String>,
+    unanswered: Option<String>,
     /// Its folder, where a published measurement was run again.
     published: Option<RunFolder>,
 }
@@ -107,7 +107,7 @@ struct RaceEnd {
 /// A race of which no trial was measured has not done what was asked for. A gate that failed goes before one that is
 /// inconclusive.
 fn exit_code(args: &RaceArgs, ends: &[RaceEnd]) -> Result<ExitCode, CliError> {
-    if let Some(why) = ends.iter().find_map(|end| end.unmeasured.as_ref()) {
+    if let Some(why) = ends.iter().find_map(|end| end.unanswered.as_ref()) {
         return Err(CliError::failed(why));
     }
     let codes = ends.iter().map(|end| args.gates.exit_code(end.gates));
@@ -263,7 +263,7 @@ fn race(
     }
     Ok(RaceEnd {
         gates: outcome_of(&result.gates),
-        unmeasured: unmeasured(&result),
+        unanswered: unanswered(&result),
         published: header.experiment.published.map(|_| folder.clone()),
     })
 }

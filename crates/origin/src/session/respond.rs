@@ -7,6 +7,7 @@ use crate::body::Body;
 use crate::exchange::State;
 use proto::{Fin, Method, Misuse, RequestHead, ResponseHead, Status, StreamId};
 use std::time::Duration;
+use transport::Protocol;
 
 /// Bytes that are queued on a stream before its body waits, and that are produced at a time, where few streams share
 /// the connection. The body continues after a transmit.
@@ -20,9 +21,6 @@ const PIECE_OF_MANY: usize = 16 * 1024;
 
 /// Bytes that many bodies of a connection share before their pieces become small.
 const MADE_FOR_MANY: usize = 64 * 1024;
-
-/// Bytes of a body that are made before it is known whether the peer reads.
-pub(super) const FIRST_PACE: usize = 16 * 1024;
 
 /// Bytes of a body that are made for a peer that gives no credit.
 const LEAST_PIECE: usize = 1024;
@@ -125,7 +123,10 @@ impl Session {
 
     pub(super) fn piece(&self) -> usize {
         match self.exchanges.len() {
-            0..=FEW if self.bytes_pass_unchanged => PIECE_OF_FEW,
+            // QUIC takes as much as one batch of datagrams holds.
+            0..=FEW if self.bytes_pass_unchanged || self.protocol == Protocol::Http3 => {
+                PIECE_OF_FEW
+            }
             0..=FEW => PIECE_OVER_TLS,
             _ => PIECE_OF_MANY,
         }
@@ -145,7 +146,7 @@ impl Session {
         let least =
             if context.machine.unsent(stream) < LEAST_PIECE { LEAST_PIECE } else { LEAST_MORE };
         let most = [credit.stream, of_connection, of_many, of_thread].into_iter().min();
-        most.map_or(0, |most| most.min(self.piece()).min(self.pace)).max(least)
+        most.map_or(0, |most| most.min(self.piece()).min(self.pace.bytes())).max(least)
     }
 
     fn send_piece(&mut self, context: &mut Context<'_>, index: usize) -> Sent {

@@ -8,7 +8,7 @@ use crate::token_stream::TokenStream;
 use proto::{Fin, Status};
 use transport::Protocol;
 
-/// Bytes queued on a stream before further tokens wait.
+/// Bytes queued on a stream before further tokens wait, at most.
 const QUEUE: usize = 16 * 1024;
 
 /// Bytes of a stream whose turn has not come.
@@ -40,6 +40,7 @@ impl Session {
     }
 
     fn send_tokens(&mut self, context: &mut Context<'_>, index: usize) {
+        let queue = QUEUE.min(self.pace.bytes());
         let exchange = &mut self.exchanges[index];
         let State::Streaming(stream) = &mut exchange.state else { return };
         loop {
@@ -49,7 +50,7 @@ impl Session {
             // response is in the way, asks only after it got something.
             let is_first = self.protocol == Protocol::Http1 && exchange.ledger.sent_bytes == 0;
             let least = if is_first { LEAST_PIECE } else { 0 };
-            let limit = credit.max(least).min(QUEUE.saturating_sub(unsent));
+            let limit = credit.max(least).min(queue.saturating_sub(unsent));
             stream.is_full = limit == 0;
             if stream.is_full {
                 return;

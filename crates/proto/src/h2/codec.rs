@@ -1,10 +1,11 @@
 //! Heads to header blocks and back (RFC 7541), with both compression tables. Heads that come again are
 //! not coded twice: see [`HeaderBlockCache`].
 
-use super::cache::{HeaderBlockCache, SentAt};
+use super::cache::HeaderBlockCache;
 use super::head::{ExtendedConnect, HeadReader, Kind};
 use super::head_out;
 use crate::multiplex::{Received, Rule, rule};
+use crate::recent_blocks::{EncodedBlock, SentAt};
 use crate::{Field, Fields, RequestHead, ResponseHead};
 use wire::h2::ErrorCode;
 use wire::hpack::{self, Decoder, Encoder, Fault, TableVersion};
@@ -25,14 +26,6 @@ pub(super) struct HeaderCodec {
     spare_fields: Fields,
     /// The block of the request that `has_sent` found.
     found: Option<SentAt>,
-}
-
-/// A header block to be sent.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct EncodedBlock<'c> {
-    pub(super) bytes: &'c [u8],
-    /// Bytes of its fields before compression.
-    pub(super) plain: usize,
 }
 
 /// A header block that was received.

@@ -1,6 +1,6 @@
 //! What HTTP/2 brings to a session: its frames, codes and rules, and how messages become frames.
 
-use super::codec::{EncodedBlock, HeaderCodec};
+use super::codec::HeaderCodec;
 use super::head_out;
 use super::headers::PartialBlock;
 use super::priority;
@@ -11,6 +11,7 @@ use crate::multiplex::{
     Next, Opener, OutgoingFrame, Over, PeerLimits, Prioritised, Promise, Role, Rule, Rules,
     Session, SessionSettings, State, Step, StreamStatus, Timed, Timer, rule,
 };
+use crate::recent_blocks::EncodedBlock;
 use crate::schedule::{Priority, PriorityField};
 use crate::{Fields, Fin, Misuse, Refused, RequestHead, ResponseHead};
 use wire::h2::{

@@ -1,6 +1,6 @@
 //! What the application does.
 
-use super::session::Session;
+use super::session::{SentSections, Session};
 use super::stream::{Message, Stream};
 use crate::connection::{ConnectionState, Fin};
 use crate::error::{Misuse, Refused};
@@ -9,6 +9,7 @@ use crate::message::{Method, RequestHead, ResponseHead};
 use crate::multiplex::outgoing::Ending;
 use crate::multiplex::status::Role;
 use crate::multiplexed_connection::{StreamAction, StreamKind};
+use crate::recent_blocks::{CachedHead, EncodedBlock};
 use crate::schedule::Priority;
 use crate::stream_id::StreamId;
 use bytes::Bytes;
@@ -16,10 +17,14 @@ use unit::Instant;
 use wire::h3::{
     ErrorCode, Frame, FrameHeader, FrameKind, parse_varint, put_varint, reserved, varint_length,
 };
+use wire::qpack::References;
 use wire::{Field, Fields};
 
 /// Datagrams that wait for the application or the transport; older ones are dropped (RFC 9221 §5.2).
 const MOST_DATAGRAMS: usize = 256;
+
+/// Bytes of a frame's kind and length at most (RFC 9114 §7.1).
+const FRAME_HEADER: usize = 16;
 
 impl Session {
     pub(super) fn request(
@@ -57,7 +62,9 @@ impl Session {
             let kind = FrameKind(reserved(number));
             self.put_frame(id, kind, b"");
         }
-        self.write_section(id, |put| head_out::request_fields(head, put));
+        let mut sent = std::mem::take(&mut self.sent_requests);
+        self.write_head(id, &mut sent, head, |put| head_out::request_fields(head, put));
+        self.sent_requests = sent;
         Ok(stream)
     }
 
@@ -105,7 +112,9 @@ impl Session {
                 stream.outgoing.push(Bytes::new(), Fin::Last);
             }
         }
-        self.write_section(id, |put| head_out::response_fields(head, put));
+        let mut sent = std::mem::take(&mut self.sent_responses);
+        self.write_head(id, &mut sent, head, |put| head_out::response_fields(head, put));
+        self.sent_responses = sent;
     }
 
     /// Queues trailers, which end the stream.
@@ -116,18 +125,49 @@ impl Session {
         self.write_section(id, |put| head_out::regular_fields(fields, put));
     }
 
-    /// Encodes a field section and queues its HEADERS frame.
-    fn write_section(&mut self, id: u64, fields: impl FnOnce(&mut dyn FnMut(Field<'_>))) {
+    /// Queues the HEADERS frame of a head, as it was encoded before where it was sent before.
+    fn write_head<H: CachedHead>(
+        &mut self,
+        id: u64,
+        sent: &mut SentSections<H>,
+        head: &H,
+        fields: impl FnOnce(&mut dyn FnMut(Field<'_>)),
+    ) {
+        let found = sent.find(head, |references| self.encoder.can_repeat(references));
+        if let Some((references, section)) = found.map(|at| sent.get(at)) {
+            self.encoder.repeat(id, references);
+            return self.put_section(id, section);
+        }
+        let references = self.write_section(id, fields);
+        if let Some(references) = references {
+            let (bytes, plain) = (&self.section[..], self.encoder.plain_size());
+            sent.keep(references, head, EncodedBlock { bytes, plain });
+        }
+    }
+
+    /// Encodes a field section and queues its HEADERS frame. Gives what it refers to, where it can be sent again.
+    fn write_section(
+        &mut self,
+        id: u64,
+        fields: impl FnOnce(&mut dyn FnMut(Field<'_>)),
+    ) -> Option<References> {
         self.encoder.begin(id);
         fields(&mut |field| self.encoder.field(field));
-        let mut section = Vec::new();
-        self.encoder.end(&mut section);
-        let plain = self.encoder.plain_size();
-        self.headers.sent.count(plain, section.len());
-        let (plain, coded) = (plain as u64, section.len() as u64);
-        self.tracer.emit(self.now, || trace::Event::HeaderBlock { stream: id, plain, coded });
+        let mut bytes = std::mem::take(&mut self.section);
+        bytes.clear();
+        let references = self.encoder.end(&mut bytes);
         self.move_instructions();
-        self.put_frame(id, FrameKind::HEADERS, &section);
+        self.put_section(id, EncodedBlock { bytes: &bytes, plain: self.encoder.plain_size() });
+        self.section = bytes;
+        references
+    }
+
+    fn put_section(&mut self, id: u64, section: EncodedBlock<'_>) {
+        let EncodedBlock { bytes, plain } = section;
+        self.headers.sent.count(plain, bytes.len());
+        let (plain, coded) = (plain as u64, bytes.len() as u64);
+        self.tracer.emit(self.now, || trace::Event::HeaderBlock { stream: id, plain, coded });
+        self.put_frame(id, FrameKind::HEADERS, bytes);
     }
 
     fn put_frame(&mut self, id: u64, kind: FrameKind, payload: &[u8]) {
@@ -135,6 +175,7 @@ impl Session {
         self.tracer.emit(self.now, || trace::Event::FrameCreated { stream: id, frame, length });
         let Some(stream) = self.streams.get_mut(&id) else { return };
         stream.head.put_with(|out| {
+            out.reserve(FRAME_HEADER + payload.len());
             FrameHeader { kind, length }.encode(out);
             out.extend_from_slice(payload);
         });

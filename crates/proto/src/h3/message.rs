@@ -9,12 +9,28 @@ use crate::message::{Method, RequestHead, ResponseHead, Status};
 use crate::multiplex::session::Received;
 use crate::multiplex::status::Role;
 use crate::multiplexed_connection::{Backlog, StreamAction};
+use crate::recent_blocks::EncodedBlock;
 use crate::schedule::{Priority, PriorityField};
 use crate::stream_id::StreamId;
 use wire::Fields;
 use wire::h3::ErrorCode;
 use wire::hpack::plain_size;
 use wire::qpack::Decoded;
+
+/// What a section was read as.
+#[derive(Debug, Clone)]
+enum Head {
+    Request(Received<RequestHead>),
+    Response(Received<ResponseHead>),
+}
+
+/// The head of a section that came, by the entries that it needs.
+#[derive(Debug)]
+pub(super) struct ReceivedHead {
+    head: Head,
+    /// The Required Insert Count.
+    required: u64,
+}
 
 impl Session {
     /// A whole field section; `fin` tells whether the stream ends after it.
@@ -30,6 +46,9 @@ impl Session {
             (Message::Head, Role::Client) => Kind::Response,
             _ => Kind::Trailers,
         };
+        if let Some(head) = self.find_received(id, kind, &section) {
+            return self.on_head(id, head, fin).map(Some);
+        }
         let limit = self.settings.max_field_section_size;
         let spare = self.spare.pop().unwrap_or_default();
         let (mut reader, mut plain) = (HeadReader::with_buffers(spare, kind), 0);
@@ -40,38 +59,70 @@ impl Session {
         let decoded = decoded.map_err(|error| {
             connection(ErrorCode::QPACK_DECOMPRESSION_FAILED, error.fault.text())
         })?;
-        let size = match decoded {
+        let (size, required) = match decoded {
             Decoded::Blocked { required } => return self.block(id, required, section, fin),
-            Decoded::Whole { size } => size,
+            Decoded::Whole { size, required } => (size, required),
         };
-        if let Some(stream) = self.streams.get_mut(&id) {
-            stream.head_began = None;
-        }
-        self.move_instructions();
-        self.headers.received.count(plain, section.len());
-        let (plain, coded) = (plain as u64, section.len() as u64);
-        self.tracer.emit(self.now, || trace::Event::HeaderBlock { stream: id, plain, coded });
+        let block = EncodedBlock { bytes: &section, plain };
+        self.note_section(id, block);
         if size > limit {
             return self.on_large_head(id, kind);
         }
         let wrong = |rule| Broken::Stream(ErrorCode::MESSAGE_ERROR, rule);
-        match kind {
+        let head = match kind {
             Kind::Request => {
                 let extended = match self.settings.enable_connect_protocol {
                     true => ExtendedConnect::Offered,
                     false => ExtendedConnect::NotOffered,
                 };
-                let read = reader.request(extended).map_err(wrong)?;
-                self.on_request(id, read, fin).map(Some)
+                Head::Request(reader.request(extended).map_err(wrong)?)
             }
-            Kind::Response => {
-                let read = reader.response().map_err(wrong)?;
-                self.on_response(id, read, fin).map(Some)
-            }
+            Kind::Response => Head::Response(reader.response().map_err(wrong)?),
             Kind::Trailers => {
                 let fields = reader.trailers().map_err(wrong)?;
-                self.on_trailers(id, fields, fin).map(Some)
+                return self.on_trailers(id, fields, fin).map(Some);
             }
+        };
+        let version = self.decoder.table_version();
+        self.received.note(version, block, || ReceivedHead { head: head.clone(), required });
+        self.on_head(id, head, fin).map(Some)
+    }
+
+    /// The head of a section that came before, where no entry has come to the dynamic table since: it need not be decoded
+    /// and checked again. It is acknowledged and counted.
+    fn find_received(&mut self, id: u64, kind: Kind, section: &[u8]) -> Option<Head> {
+        let (plain, known) = self.received.find(self.decoder.table_version(), section)?;
+        let head = match (kind, &known.head) {
+            (Kind::Request, Head::Request(known)) => {
+                let mut head = self.spare.pop().unwrap_or_default();
+                head.copy_from(&known.head);
+                Head::Request(Received { head, content_length: known.content_length })
+            }
+            (Kind::Response, head @ Head::Response(_)) => head.clone(),
+            _ => return None,
+        };
+        let required = known.required;
+        self.decoder.acknowledge_section(id, required);
+        self.note_section(id, EncodedBlock { bytes: section, plain });
+        Some(head)
+    }
+
+    /// A section was read.
+    fn note_section(&mut self, id: u64, section: EncodedBlock<'_>) {
+        if let Some(stream) = self.streams.get_mut(&id) {
+            stream.head_began = None;
+        }
+        self.move_instructions();
+        let EncodedBlock { bytes, plain } = section;
+        self.headers.received.count(plain, bytes.len());
+        let (plain, coded) = (plain as u64, bytes.len() as u64);
+        self.tracer.emit(self.now, || trace::Event::HeaderBlock { stream: id, plain, coded });
+    }
+
+    fn on_head(&mut self, id: u64, head: Head, fin: Fin) -> Result<Event<'static>, Broken> {
+        match head {
+            Head::Request(head) => self.on_request(id, head, fin),
+            Head::Response(head) => self.on_response(id, head, fin),
         }
     }
 

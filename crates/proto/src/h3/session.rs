@@ -4,17 +4,19 @@
 //! section means, `command.rs` is what the application does, `transmit.rs` is what goes out, `lifecycle.rs` is what time
 //! brings about.
 
+use super::message::ReceivedHead;
 use super::settings::{PeerSettings, Settings};
 use super::stream::{Message, Stream};
 use crate::connection::{ConnectionState, Event};
 use crate::error::{Error, Scope};
 use crate::id_map::IdMap;
-use crate::message::RequestHead;
+use crate::message::{RequestHead, ResponseHead};
 use crate::multiplex::guard::{Guard, TooMuch};
 use crate::multiplex::stall::Stall;
 use crate::multiplex::status::Role;
 use crate::multiplex::timers::{Timer, Timers};
 use crate::multiplexed_connection::{Backlog, EarlyData, StreamAction, StreamKind, TransportFacts};
+use crate::recent_blocks::{ReceivedHeads, SentHeads};
 use crate::schedule::{Priority, Scheduler};
 use crate::stream_id::StreamId;
 use bytes::Bytes;
@@ -25,7 +27,11 @@ use unit::Instant;
 use wire::h3::{
     ErrorCode, Frame, FrameHeader, FrameKind, SettingsList, StreamType, put_varint, reserved,
 };
-use wire::qpack::{Decoder, Encoder};
+use wire::hpack::TableVersion;
+use wire::qpack::{Decoder, Encoder, References};
+
+/// Heads that were sent, and what their sections refer to.
+pub(super) type SentSections<H> = SentHeads<References, H>;
 
 #[derive(Debug)]
 pub(super) struct Session {
@@ -38,7 +44,13 @@ pub(super) struct Session {
     pub(super) peer: Option<PeerSettings>,
     pub(super) facts: TransportFacts,
     pub(super) encoder: Encoder,
+    pub(super) sent_requests: SentSections<RequestHead>,
+    pub(super) sent_responses: SentSections<ResponseHead>,
+    /// The section that was encoded last.
+    pub(super) section: Vec<u8>,
     pub(super) decoder: Decoder,
+    /// Heads that came, by the version of the dynamic table.
+    pub(super) received: ReceivedHeads<TableVersion, ReceivedHead>,
     /// Control, QPACK encoder and QPACK decoder stream of ours, and one of a reserved type.
     pub(super) outputs: Vec<Output>,
     pub(super) inputs: IdMap<u64, super::control::Input>,
@@ -128,7 +140,11 @@ impl Session {
             peer: None,
             facts: TransportFacts::default(),
             encoder: Encoder::new(settings.encoder_table_capacity),
+            sent_requests: SentSections::default(),
+            sent_responses: SentSections::default(),
+            section: Vec::new(),
             decoder: Decoder::new(settings.decoder_limits()),
+            received: ReceivedHeads::default(),
             outputs: Vec::new(),
             inputs: IdMap::default(),
             critical: [None; 3],
@@ -380,7 +396,9 @@ impl Session {
         self.stall.end();
         self.settings.remembered = None;
         self.encoder = Encoder::new(self.settings.encoder_table_capacity);
+        self.sent_requests = SentSections::default();
         self.decoder = Decoder::new(self.settings.decoder_limits());
+        self.received = ReceivedHeads::default();
         self.outputs.clear();
         self.actions.clear();
         self.greet();

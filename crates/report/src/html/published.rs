@@ -19,8 +19,8 @@ pub(super) fn published(m: &mut Markup, report: &Report<'_>) {
         );
         m.line("p", &[("class", &"sub")], note);
         findings(m, published);
-        if let Some(full) = words::needs_full_run(report) {
-            m.line("p", &[("class", &"note")], full);
+        for need in words::findings_need(report) {
+            m.line("p", &[("class", &"note")], need);
         }
         open_question(m, published);
         ratios(m, published);

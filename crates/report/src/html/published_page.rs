@@ -62,8 +62,8 @@ fn measurement(m: &mut Markup, report: &Report<'_>, published: &Published) {
         m.line("p", &[("class", &"note")], format!("Warning. {warning}"));
     }
     findings(m, published);
-    if let Some(full) = words::needs_full_run(report) {
-        m.line("p", &[("class", &"note")], full);
+    for need in words::findings_need(report) {
+        m.line("p", &[("class", &"note")], need);
     }
     super::picture::command(m, "Every figure", &command::csv(report.folder));
     ratio_chart(m, report, published);

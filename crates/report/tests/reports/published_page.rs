@@ -96,5 +96,5 @@ fn the_open_question_needs_the_full_run_too_where_causes_were_not_run() {
     let none = study::analyse(&crate::simulated::header(experiment), &[]);
     run.result.published = none.published;
     let text = report::published_terminal(&[run.report()], "page");
-    assert!(text.contains("the open question (8 of 8 causes not run) need"), "{text}");
+    assert!(text.contains("the open question (8 of 8 causes not measured) need"), "{text}");
 }

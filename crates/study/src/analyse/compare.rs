@@ -275,7 +275,18 @@ pub(super) fn published(
     rows: &Rows<'_>,
     cells: &[CellResult],
 ) -> Option<Published> {
+    let cell_of = |question: Question<'_>, contender: &str| {
+        let id = |cell: &&CellResult| {
+            (cell.workload.name.as_str(), cell.link.name.as_str(), cell.contender.name.as_str())
+                == (question.workload, question.link, contender)
+        };
+        cells.iter().find(id)
+    };
+    // None where one of the two has no trial, not even a refused one.
     let versus = |question: Question<'_>| {
+        for contender in [question.a, question.b] {
+            cell_of(question, contender).filter(|cell| cell.trials.all() > 0)?;
+        }
         Some(Versus {
             workload: experiment.workload(question.workload)?,
             link: experiment.links.iter().find(|link| link.name == question.link)?,
@@ -286,24 +297,17 @@ pub(super) fn published(
     };
     let ask = |question: Question<'_>| {
         let paired = versus(question)?.paired(rows);
-        (paired.blocks() > 0)
-            .then(|| alone(experiment.margin, paired, &mut Detectable::default()).comparison())
+        Some(alone(experiment.margin, paired, &mut Detectable::default()).comparison())
     };
     let ask_of = |metric: &str, question: Question<'_>| {
         let paired = versus(question)?.paired_by(metric, rows);
-        (paired.blocks() > 0)
-            .then(|| alone(experiment.margin, paired, &mut Detectable::default()).comparison())
+        Some(alone(experiment.margin, paired, &mut Detectable::default()).comparison())
     };
-    let figures = |metric: &str, question: Question<'_>| {
-        versus(question).map_or_else(Vec::new, |versus| versus.figures(metric, rows))
-    };
+    let figures =
+        |metric: &str, question: Question<'_>| Some(versus(question)?.figures(metric, rows));
     let differ = |question: Question<'_>| versus(question)?.difference(rows);
     let time = |question: Question<'_>| {
-        let id = |cell: &&CellResult| {
-            (cell.workload.name.as_str(), cell.link.name.as_str(), cell.contender.name.as_str())
-                == (question.workload, question.link, question.a)
-        };
-        let cell = cells.iter().find(id)?;
+        let cell = cell_of(question, question.a)?;
         cell.metrics.get(deciding_metric(&cell.workload)).copied()
     };
     let ours = Ours {

@@ -19,8 +19,29 @@ pub(super) enum Occurs {
 #[derive(Debug, Clone)]
 pub(super) struct Check {
     agreement: Agreement,
-    ran: bool,
+    basis: Basis,
     text: String,
+}
+
+/// What a check rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Basis {
+    /// Figures.
+    Measured,
+    /// Trials of which none counts: the audit refused them, or they failed.
+    Refused,
+    /// The run left it out.
+    NotRun,
+}
+
+impl Basis {
+    fn of(ours: Option<&Comparison>) -> Self {
+        match ours {
+            None => Self::NotRun,
+            Some(comparison) if comparison.ratio.is_none() => Self::Refused,
+            Some(_) => Self::Measured,
+        }
+    }
 }
 
 impl Check {
@@ -66,16 +87,22 @@ impl Check {
             (Some((low, _)), Some((_, high))) if low > high => Agreement::NotConfirmed,
             _ => Agreement::CannotTell,
         };
-        Self { agreement, ran: ours.is_some() && other.is_some(), text }
+        Self { agreement, basis: Basis::of(ours).max(Basis::of(other)), text }
     }
 
     /// Each of `counts`, one per trial, is as `expected`. It stays open with fewer trials than an interval of 95 %
-    /// needs, and with trials of both kinds.
-    pub(super) fn occurs(what: &str, counts: &[f64], expected: Occurs) -> Self {
+    /// needs, and with trials of both kinds. None where it was not run.
+    pub(super) fn occurs(what: &str, counts: Option<&[f64]>, expected: Occurs) -> Self {
+        let basis = match counts {
+            None => Basis::NotRun,
+            Some([]) => Basis::Refused,
+            Some(_) => Basis::Measured,
+        };
+        let counts = counts.unwrap_or_default();
         let seen = counts.iter().filter(|count| **count > 0.0).count();
-        let text = match counts {
-            [] => format!("{what}: not run"),
-            _ => format!("{what}: in {seen} of {} trials", counts.len()),
+        let text = match basis {
+            Basis::Measured => format!("{what}: in {seen} of {} trials", counts.len()),
+            Basis::Refused | Basis::NotRun => without_figure(what, basis),
         };
         let enough = counts.len() >= blocks_for_any_interval(1, 1.0 - CONFIDENCE);
         let agreement = match expected {
@@ -84,7 +111,7 @@ impl Check {
             Occurs::Never if seen == 0 => Agreement::Confirmed,
             Occurs::Always | Occurs::Never => Agreement::NotConfirmed,
         };
-        Self { agreement, ran: !counts.is_empty(), text }
+        Self { agreement, basis, text }
     }
 
     fn of(
@@ -93,7 +120,7 @@ impl Check {
         judge: impl FnOnce(&Comparison) -> Agreement,
     ) -> Self {
         let agreement = ours.map_or(Agreement::CannotTell, judge);
-        Self { agreement, ran: ours.is_some(), text: describe(what, ours) }
+        Self { agreement, basis: Basis::of(ours), text: describe(what, ours) }
     }
 }
 
@@ -116,17 +143,26 @@ pub(super) fn finding(finding: &str, checks: &[Check], differs: &str) -> Publish
         let gap = if reason.is_empty() { "" } else { ". " };
         reason.push_str(&format!("{gap}{differs}"));
     }
-    let not_run = verdict == Agreement::CannotTell && checks.iter().any(|check| !check.ran);
-    PublishedFinding { finding: finding.to_owned(), verdict, reason, not_run }
+    let lacks = |basis: Basis| {
+        verdict == Agreement::CannotTell && checks.iter().any(|check| check.basis == basis)
+    };
+    let (not_run, refused) = (lacks(Basis::NotRun), lacks(Basis::Refused));
+    PublishedFinding { finding: finding.to_owned(), verdict, reason, not_run, refused }
 }
 
-/// The checks' texts, one after another. Of many checks that did not run, only their number.
+/// The checks' texts, one after another. Of many checks without a figure, only their number.
 fn listed(checks: &[&Check]) -> String {
-    let absent = checks.iter().filter(|check| !check.ran).count();
-    let kept = checks.iter().filter(|check| check.ran || absent <= FEW);
+    let of = |basis: Basis| checks.iter().filter(|check| check.basis == basis).count();
+    let kept =
+        checks.iter().filter(|check| check.basis == Basis::Measured || of(check.basis) <= FEW);
     let mut texts: Vec<String> = kept.map(|check| check.text.clone()).collect();
-    if absent > FEW {
-        texts.push(format!("{absent} comparisons that it depends on were not run"));
+    for (basis, words) in [
+        (Basis::NotRun, "comparisons that it depends on were not run"),
+        (Basis::Refused, "comparisons that it depends on have no trial that counts"),
+    ] {
+        if of(basis) > FEW {
+            texts.push(format!("{} {words}", of(basis)));
+        }
     }
     texts.join("; ")
 }
@@ -143,7 +179,14 @@ fn describe(what: &str, ours: Option<&Comparison>) -> String {
         Some((ratio, [low, high])) => {
             format!("{what}: {:.2} [{:.2}, {:.2}]", ratio.0, low.0, high.0)
         }
-        None => format!("{what}: not run"),
+        None => without_figure(what, Basis::of(ours)),
+    }
+}
+
+fn without_figure(what: &str, basis: Basis) -> String {
+    match basis {
+        Basis::NotRun => format!("{what}: not run"),
+        Basis::Refused | Basis::Measured => format!("{what}: no trial counts"),
     }
 }
 

@@ -129,8 +129,8 @@ impl Judge<'_, '_> {
         let what = format!("collections of {client}, {}", self.words(Size::Large));
         // The question is about one contender alone.
         let question = self.question(Size::Large, client, client);
-        let counts = question.map(|question| (self.ours.figures)(metric::GC_COUNT, question));
-        Check::occurs(&what, &counts.unwrap_or_default(), expected)
+        let counts = question.and_then(|question| (self.ours.figures)(metric::GC_COUNT, question));
+        Check::occurs(&what, counts.as_deref(), expected)
     }
 
     fn findings(&self, words: &[String; 6]) -> Vec<PublishedFinding> {

@@ -104,6 +104,10 @@ pub struct PublishedFinding {
     /// Whether comparisons that it rests on were not run: the full run can tell.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not_run: bool,
+    /// Whether comparisons that it rests on were run and have no figure, because the audit refused their trials or these
+    /// failed: another run can tell, on a machine that does nothing else.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refused: bool,
 }
 
 /// Whether our run confirms a published finding.
@@ -141,12 +145,13 @@ pub(crate) struct Question<'a> {
 /// The comparisons of our run, computed on request.
 pub(crate) struct Ours<'a> {
     pub(crate) experiment: &'a Experiment,
-    /// The comparison by itself, at 95 %; None where a name is not in the run or no block counts.
+    /// The comparison by itself, at 95 %; None where a name is not in the run. Without a ratio where no block counts.
     pub(crate) ask: &'a dyn Fn(Question<'_>) -> Option<Comparison>,
     /// The same for the metric of this name.
     pub(crate) ask_of: &'a dyn Fn(&str, Question<'_>) -> Option<Comparison>,
-    /// The first contender's figures for the metric of this name, one per measured trial.
-    pub(crate) figures: &'a dyn Fn(&str, Question<'_>) -> Vec<f64>,
+    /// The first contender's figures for the metric of this name, one per measured trial. None where a name is not in the
+    /// run.
+    pub(crate) figures: &'a dyn Fn(&str, Question<'_>) -> Option<Vec<f64>>,
     /// The first contender's times, by the deciding metric; None where none was measured.
     pub(crate) time: &'a dyn Fn(Question<'_>) -> Option<Summary>,
     /// How much longer the first takes per message than the second, by itself at 95 %. None as above, and for

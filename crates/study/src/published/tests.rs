@@ -39,7 +39,7 @@ fn nothing(experiment: &Experiment) -> Ours<'_> {
         experiment,
         ask: &|_| None,
         ask_of: &|_, _| None,
-        figures: &|_, _| Vec::new(),
+        figures: &|_, _| None,
         time: &|_| None,
         differ: &|_| None,
     }
@@ -69,7 +69,7 @@ fn fast_leaves_all_that_most_findings_rest_on() {
         let ours = Ours {
             ask: &|question| there(question).then(|| comparison(0.5, 0.9)),
             ask_of: &|_, question| there(question).then(|| comparison(0.5, 0.9)),
-            figures: &|_, question| if there(question) { vec![1.0; 6] } else { Vec::new() },
+            figures: &|_, question| there(question).then(|| vec![1.0; 6]),
             ..nothing(&experiment)
         };
         let published = compare(experiment.published.unwrap(), &ours).unwrap();
@@ -123,6 +123,31 @@ fn of_many_that_were_not_run_only_the_number_is_told() {
 }
 
 #[test]
+fn what_was_refused_is_told_from_what_was_not_run() {
+    let refused = Comparison { n: 0, ratio: None, ci95: None, ..comparison(0.9, 1.3) };
+    let found = |check: Check| {
+        let found = finding("f", &[check], "");
+        (found.verdict, found.not_run, found.refused, found.reason)
+    };
+    let open = Agreement::CannotTell;
+    assert_eq!(found(Check::faster("x", None)), (open, true, false, "x: not run".to_owned()));
+    let none_counts = "x: no trial counts".to_owned();
+    assert_eq!(found(Check::faster("x", Some(&refused))), (open, false, true, none_counts.clone()));
+    assert_eq!(
+        found(Check::occurs("x", Some(&[]), Occurs::Never)),
+        (open, false, true, none_counts)
+    );
+    assert_eq!(found(Check::occurs("x", None, Occurs::Never)).3, "x: not run");
+    let wide = found(Check::faster("x", Some(&comparison(0.9, 1.3))));
+    assert_eq!((wide.0, wide.1, wide.2), (open, false, false));
+    let checks: Vec<Check> = (0..4).map(|_| Check::alike("x", Some(&refused))).collect();
+    assert_eq!(
+        finding("f", &checks, "").reason,
+        "4 comparisons that it depends on have no trial that counts"
+    );
+}
+
+#[test]
 fn what_was_not_run_leaves_every_finding_open() {
     for name in ["spdy-images", "twitter-api", "websocket-echo", "jvm-downloads"] {
         assert!(verdicts(name, &|_| None).iter().all(|verdict| *verdict == Agreement::CannotTell));
@@ -156,7 +181,7 @@ fn every_question_names_what_its_experiment_has() {
         };
         let figures = |_: &str, question: Question<'_>| {
             known(question);
-            Vec::new()
+            None
         };
         let experiment = &experiment;
         let ours = Ours {
@@ -230,7 +255,7 @@ fn downloads(
     let ask_of = |metric: &str, q: Question<'_>| about(other(metric, q.a) / other(metric, q.b));
     let figures = |metric: &str, q: Question<'_>| {
         assert_eq!((metric, q.workload), ("gc_count", "download-30MB"));
-        vec![collects(q.a); 6]
+        Some(vec![collects(q.a); 6])
     };
     let ours = Ours { ask: &ask, ask_of: &ask_of, figures: &figures, ..nothing(&experiment) };
     let published = compare(Source::JvmDownloads, &ours).unwrap();
@@ -283,7 +308,7 @@ fn downloads_that_came_out_otherwise_deny_every_finding() {
 #[test]
 fn what_is_counted_is_open_where_trials_are_few_or_differ() {
     let judged = |counts: &[f64], expected| {
-        finding("f", &[Check::occurs("x", counts, expected)], "").verdict
+        finding("f", &[Check::occurs("x", Some(counts), expected)], "").verdict
     };
     use Agreement::{CannotTell, Confirmed, NotConfirmed};
     assert_eq!(judged(&[2.0; 6], Occurs::Always), Confirmed);

@@ -16,6 +16,8 @@ pub(super) struct Streams {
     blocked: BTreeMap<u64, Blocked>,
     bidirectional: Ahead,
     unidirectional: Ahead,
+    /// What a machine gives goes through it, one stream's bytes at a time.
+    out: SendBuf,
 }
 
 /// The rest of a transmit.
@@ -161,9 +163,9 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
     /// Asks the machine for as many bytes as may go now, and hands them over.
     pub(super) fn feed(&mut self, max_datagrams: usize) {
         let mut left = self.link.demand(max_datagrams);
-        let mut out = SendBuf::new();
         while left > 0 {
-            let Some(transmit) = self.machine.poll_stream_transmit(self.now, &mut out, left) else {
+            let out = &mut self.streams.out;
+            let Some(transmit) = self.machine.poll_stream_transmit(self.now, out, left) else {
                 return;
             };
             left = left.saturating_sub(out.len().max(1));

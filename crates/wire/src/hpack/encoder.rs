@@ -114,8 +114,8 @@ impl Encoder {
 /// A version of a table's content and capacity. Equal versions of one table are the same table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TableVersion {
-    pub(super) inserted: u64,
-    pub(super) resized: u64,
+    pub(crate) inserted: u64,
+    pub(crate) resized: u64,
 }
 
 /// Bytes of a field as HTTP/1.1 writes it (RFC 9112 §5): name, colon, a space, value, CRLF.

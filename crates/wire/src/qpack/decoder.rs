@@ -5,6 +5,7 @@ use super::section::{OVERHEAD, Prefix};
 use super::static_table::ENTRIES;
 use super::{Error, Fault, Partial, integer};
 use crate::fields::Field;
+use crate::hpack::TableVersion;
 use crate::hpack::dynamic_table::DynamicTable;
 
 /// How many times the list's limit may be copied out of the tables by literals that name an entry.
@@ -29,6 +30,8 @@ pub enum Decoded {
     Whole {
         /// Bytes of the whole list as RFC 9114 §4.2.2 counts them.
         size: usize,
+        /// The Required Insert Count. 0 for a section without references to the dynamic table.
+        required: u64,
     },
     /// It needs this many insertions and was not touched: try again when [`Decoder::inserted`] has come to it.
     Blocked {
@@ -42,6 +45,8 @@ pub enum Decoded {
 pub struct Decoder {
     limits: DecoderLimits,
     table: DynamicTable,
+    /// How often its capacity was set.
+    resized: u64,
     partial: Partial,
     /// Insertions that the encoder knows to have come.
     told: u64,
@@ -54,7 +59,7 @@ impl Decoder {
     /// A decoder with an empty table.
     pub fn new(limits: DecoderLimits) -> Self {
         let (table, partial) = (DynamicTable::new(0), Partial::default());
-        Self { limits, table, partial, told: 0, out: Vec::new(), scratch: Vec::new() }
+        Self { limits, table, resized: 0, partial, told: 0, out: Vec::new(), scratch: Vec::new() }
     }
 
     /// What it allows.
@@ -65,6 +70,11 @@ impl Decoder {
     /// Insertions so far.
     pub fn inserted(&self) -> u64 {
         self.table.inserted()
+    }
+
+    /// The version of the table: the same section is the same fields as long as it stays.
+    pub fn table_version(&self) -> TableVersion {
+        TableVersion { inserted: self.table.inserted(), resized: self.resized }
     }
 
     /// Follows instructions of the encoder stream (RFC 9204 §4.3); they may come in pieces.
@@ -129,11 +139,17 @@ impl Decoder {
             copies_left =
                 copies_left.checked_sub(name).ok_or(Error { at, fault: Fault::Excess })?;
         }
-        if prefix.required > 0 {
+        self.acknowledge_section(stream, prefix.required);
+        Ok(Decoded::Whole { size, required: prefix.required })
+    }
+
+    /// Acknowledges a section of `stream` that was read, here or, where the same bytes came before and no entry since, then
+    /// (RFC 9204 §4.4.1).
+    pub fn acknowledge_section(&mut self, stream: u64, required: u64) {
+        if required > 0 {
             integer::put(stream, 7, 0x80, &mut self.out);
-            self.told = self.told.max(prefix.required);
+            self.told = self.told.max(required);
         }
-        Ok(Decoded::Whole { size })
     }
 
     /// Reads one field line (RFC 9204 §4.5.2 to §4.5.6); gives the length of a name that was copied.
@@ -258,6 +274,7 @@ impl Decoder {
             0x20..0x40 => {
                 let capacity = integer::take(&mut input, 5)?;
                 let capacity = usize::try_from(capacity).ok().filter(|&bytes| bytes <= most);
+                self.resized += 1;
                 self.table.set_capacity(capacity.ok_or(Fault::Capacity)?);
                 *rest = input;
                 return Ok(());

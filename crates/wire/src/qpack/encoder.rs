@@ -43,6 +43,16 @@ pub struct Encoder {
     out: Vec<u8>,
     partial: Partial,
     section: Section,
+    /// How often the limits were set.
+    generation: u32,
+}
+
+/// What a section refers to. By it the same section can go out again, see [`Encoder::repeat`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct References {
+    generation: u32,
+    required: u64,
+    oldest: Option<u64>,
 }
 
 /// A section that refers to the dynamic table.
@@ -61,6 +71,8 @@ struct Section {
     /// The oldest entry that it refers to.
     oldest: Option<u64>,
     may_block: bool,
+    /// Whether no field of it is a literal that an entry could stand for later.
+    is_settled: bool,
     lines: Vec<u8>,
     plain: usize,
 }
@@ -80,6 +92,7 @@ impl Encoder {
             out: Vec::new(),
             partial: Partial::default(),
             section: Section::default(),
+            generation: 0,
         }
     }
 
@@ -87,6 +100,7 @@ impl Encoder {
     /// used already stays (RFC 9204 §3.2.3).
     pub fn set_limits(&mut self, limits: EncoderLimits) {
         self.limits = limits;
+        self.generation += 1;
         let capacity = limits.max_capacity.min(self.most);
         if self.table.capacity() == 0 && capacity >= OVERHEAD {
             integer::put(capacity as u64, 5, 0x20, &mut self.out);
@@ -101,7 +115,7 @@ impl Encoder {
         let base = self.table.inserted();
         let may_block = self.may_block(stream);
         self.section =
-            Section { stream, base, required: 0, oldest: None, may_block, lines, plain: 0 };
+            Section { stream, base, may_block, is_settled: true, lines, ..Section::default() };
     }
 
     /// Adds a field. Its name must be in lower case.
@@ -125,6 +139,7 @@ impl Encoder {
             if let Some(entry) = entry {
                 return self.put_indexed(entry);
             }
+            self.section.is_settled = false;
         }
         let name_entry = match found {
             Found::Nothing => self.usable(self.names[bucket(name_hash)], |(n, _)| n == name),
@@ -133,12 +148,35 @@ impl Encoder {
         self.put_literal(field, found, name_entry.ok().flatten());
     }
 
-    /// Ends the section and appends it to `out`.
-    pub fn end(&mut self, out: &mut Vec<u8>) {
-        let Section { stream, base, required, oldest, .. } = self.section;
+    /// Ends the section and appends it to `out`. Gives what it refers to; None where the same fields may take fewer bytes
+    /// the next time.
+    pub fn end(&mut self, out: &mut Vec<u8>) -> Option<References> {
+        let Section { stream, base, required, oldest, is_settled, .. } = self.section;
         Prefix { required, base }.encode(self.limits.max_capacity, out);
         out.extend_from_slice(&self.section.lines);
-        if let Some(oldest) = oldest {
+        let references = References { generation: self.generation, required, oldest };
+        self.wait(stream, references);
+        is_settled.then_some(references)
+    }
+
+    /// Whether a section may go out again as it was written before: the decoder is known to have all that it refers to, and
+    /// nothing of that was evicted.
+    pub fn can_repeat(&self, references: &References) -> bool {
+        let first = self.table.inserted() - self.table.len() as u64;
+        let References { generation, required, oldest } = *references;
+        generation == self.generation
+            && required <= self.known
+            && oldest.is_none_or(|oldest| oldest >= first)
+    }
+
+    /// Notes that a section goes out on `stream` again. Only where [`Encoder::can_repeat`] says so.
+    pub fn repeat(&mut self, stream: u64, references: References) {
+        self.wait(stream, references);
+    }
+
+    /// Notes a section whose acknowledgement will come (RFC 9204 §4.4.1).
+    fn wait(&mut self, stream: u64, references: References) {
+        if let References { required, oldest: Some(oldest), .. } = references {
             self.waiting.entry(stream).or_default().push_back(Waiting { required, oldest });
             *self.oldest.entry(oldest).or_default() += 1;
         }
@@ -169,6 +207,9 @@ impl Encoder {
 
     /// Streams that may be blocked now, by what the encoder knows.
     pub fn blocked_streams(&self) -> usize {
+        if self.known == self.table.inserted() {
+            return 0;
+        }
         let blocked =
             |sections: &&VecDeque<Waiting>| sections.iter().any(|s| s.required > self.known);
         self.waiting.values().filter(blocked).count()
@@ -227,8 +268,8 @@ impl Encoder {
         let is_blocked =
             |sections: &VecDeque<Waiting>| sections.iter().any(|s| s.required > self.known);
         self.limits.blocked_streams > 0
-            && (self.waiting.get(&stream).is_some_and(is_blocked)
-                || self.blocked_streams() < self.limits.blocked_streams)
+            && (self.blocked_streams() < self.limits.blocked_streams
+                || self.waiting.get(&stream).is_some_and(is_blocked))
     }
 
     /// The entry after whose insertion the count was `count`, where it is alive and `fits`. `Err` where it is the one

@@ -13,7 +13,7 @@ fn hex(text: &str) -> Vec<u8> {
 fn read(decoder: &mut Decoder, stream: u64, section: &[u8]) -> Result<Option<Fields>, Error> {
     let mut fields = Fields::new();
     match decoder.decode(stream, section, 1 << 20, |field| fields.push_field(field))? {
-        Decoded::Whole { size } => {
+        Decoded::Whole { size, .. } => {
             assert_eq!(size, fields.list_size());
             Ok(Some(fields))
         }
@@ -207,24 +207,40 @@ proptest! {
         encoder.set_limits(limits);
         let mut decoder = Decoder::new(DecoderLimits { max_capacity: capacity, blocked_streams });
         let (mut to_decoder, mut to_encoder, mut sections) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut next, mut read_back) = (0, 0);
+        let (mut next, mut streams, mut read_back) = (0, 0, 0);
+        let mut repeatable: Vec<(usize, References, Vec<u8>)> = Vec::new();
+        let mut to_read = lists.len();
         let mut turns = turns.into_iter().chain(std::iter::repeat_n(0, 4000)).enumerate();
-        while read_back < lists.len() {
+        while read_back < to_read {
             let Some((turn, what)) = turns.next() else { panic!("it goes on for ever") };
             let what = if turn >= 200 { turn as u8 % 5 } else { what };
             match what {
+                // A section that was written before goes out once more.
+                1 if repeatable.iter().any(|(_, references, _)| encoder.can_repeat(references)) => {
+                    let known = |(_, references, _): &_| encoder.can_repeat(references);
+                    let at = repeatable.iter().position(known).unwrap();
+                    let (list, references, section) = repeatable.remove(at);
+                    let stream = streams * 4;
+                    encoder.repeat(stream, references);
+                    sections.push((stream, list, section));
+                    streams += 1;
+                    to_read += 1;
+                    prop_assert!(encoder.blocked_streams() <= blocked_streams);
+                }
                 0 | 1 if next < lists.len() => {
-                    let stream = next as u64 * 4;
+                    let stream = streams * 4;
                     encoder.begin(stream);
                     for (name, value) in &lists[next] {
                         let (name, value) = (name.as_bytes(), value.as_bytes());
                         encoder.field(Field { name, value, sensitive: name == b"cookie" });
                     }
                     let mut section = Vec::new();
-                    encoder.end(&mut section);
+                    if let Some(references) = encoder.end(&mut section) {
+                        repeatable.push((next, references, section.clone()));
+                    }
                     to_decoder.extend(encoder.take_instructions());
-                    sections.push((next, section));
-                    next += 1;
+                    sections.push((stream, next, section));
+                    (next, streams) = (next + 1, streams + 1);
                     prop_assert!(encoder.blocked_streams() <= blocked_streams);
                 }
                 2 => {
@@ -241,8 +257,8 @@ proptest! {
                 }
                 _ => {
                     let mut done = None;
-                    for (at, (list, section)) in sections.iter().enumerate() {
-                        let fields = read(&mut decoder, *list as u64 * 4, section).unwrap();
+                    for (at, (stream, list, section)) in sections.iter().enumerate() {
+                        let fields = read(&mut decoder, *stream, section).unwrap();
                         if let Some(fields) = fields {
                             prop_assert_eq!(&pairs(&fields), &lists[*list]);
                             done = Some(at);
@@ -294,4 +310,44 @@ fn a_repeated_field_costs_one_byte_once_it_is_acknowledged() {
     }
     assert_eq!(lengths[1..], [3, 3], "{lengths:?}");
     assert_eq!(encoder.unacknowledged(), 0);
+}
+
+#[test]
+fn a_section_is_repeated_only_while_its_entries_are_there_and_nothing_shorter_may_come() {
+    let mut encoder = Encoder::new(4096);
+    let mut decoder = decoder(100);
+    let field = Field { name: b"user-agent", value: b"wirelap", sensitive: false };
+    let write = |encoder: &mut Encoder, stream, field| {
+        encoder.begin(stream);
+        encoder.field(field);
+        let mut section = Vec::new();
+        (encoder.end(&mut section), section)
+    };
+    let (before, _) = write(&mut encoder, 0, field);
+    let before = before.expect("without a table nothing shorter can come");
+    assert!(encoder.can_repeat(&before));
+    encoder.set_limits(EncoderLimits { max_capacity: 100, blocked_streams: 0 });
+    assert!(!encoder.can_repeat(&before), "now there is a table");
+
+    let (literal, _) = write(&mut encoder, 4, field);
+    assert_eq!(literal, None, "an entry stands for it once it is acknowledged");
+    decoder.handle_instructions(&encoder.take_instructions()).unwrap();
+    decoder.acknowledge_insertions();
+    encoder.handle_instructions(&decoder.take_instructions()).unwrap();
+    let (indexed, section) = write(&mut encoder, 8, field);
+    let indexed = indexed.expect("it is one index");
+    encoder.repeat(12, indexed);
+    for stream in [8, 12] {
+        assert_eq!(pairs(&read(&mut decoder, stream, &section).unwrap().unwrap()).len(), 1);
+    }
+    assert_eq!(encoder.unacknowledged(), 2);
+    encoder.handle_instructions(&decoder.take_instructions()).unwrap();
+    assert_eq!(encoder.unacknowledged(), 0);
+
+    write(
+        &mut encoder,
+        16,
+        Field { name: b"x-other", value: b"that takes its place in the table", ..field },
+    );
+    assert!(!encoder.can_repeat(&indexed), "its entry was evicted");
 }

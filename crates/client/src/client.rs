@@ -2,7 +2,7 @@
 //!
 //! This file handles fetches, `connections` opens and closes connections, `end_point` handles the driver's inputs,
 //! `events` handles events of the protocol machines, `early` what may go within a handshake, and `drained` decides when a
-//! response is complete. The one rule:
+//! response is complete, and `race` has QUIC and TCP connect side by side. The one rule:
 //! `pump` runs after every input, and starts everything that can be started.
 
 mod connections;
@@ -11,6 +11,7 @@ mod early;
 mod end_point;
 mod events;
 mod quic;
+mod race;
 
 use crate::connection::PooledConnection;
 use crate::failure::Failure;
@@ -27,7 +28,7 @@ use quic::{QuicPorts, UDP_SOCKETS};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
-use transport::{ClientSettings, Protocol, QuicFacts};
+use transport::{ClientSettings, Offer, Protocol, QuicFacts};
 use unit::Instant;
 
 /// An end point that does the work `W` over its own connections.
@@ -35,6 +36,8 @@ use unit::Instant;
 pub struct Client<W> {
     config: ClientConfig,
     settings: Rc<ClientSettings>,
+    /// Of connections over QUIC, which offer HTTP/3 alone.
+    quic_settings: Rc<ClientSettings>,
     work: W,
     phase: Phase,
     pool: Pool,
@@ -43,6 +46,10 @@ pub struct Client<W> {
     free: Vec<usize>,
     quic: QuicPorts,
     quic_facts: Option<QuicFacts>,
+    /// The port of HTTP/3 that `Alt-Svc` offered last.
+    alternative: Option<u16>,
+    /// Origins whose connection over TCP is still to begin, and when.
+    late_starts: BTreeMap<OriginId, Instant>,
     fetches: BTreeMap<FetchId, Fetch>,
     wake: Wake,
     /// The index of the address in use, for origins that are not reached at their first one.
@@ -71,6 +78,7 @@ impl<W: Work> Client<W> {
         Self {
             pool: Pool::new(config.limits),
             settings: connection_settings(&config, config.transport.offer),
+            quic_settings: connection_settings(&config, Offer::Only(Protocol::Http3)),
             config,
             work,
             phase: Phase::Running,
@@ -78,6 +86,8 @@ impl<W: Work> Client<W> {
             free: Vec::new(),
             quic: QuicPorts::default(),
             quic_facts: None,
+            alternative: None,
+            late_starts: BTreeMap::new(),
             fetches: BTreeMap::new(),
             wake: Wake::default(),
             detours: HashMap::new(),
@@ -95,6 +105,11 @@ impl<W: Work> Client<W> {
     /// What the last connection over QUIC began to send by; None where there was none.
     pub fn quic_facts(&self) -> Option<&QuicFacts> {
         self.quic_facts.as_ref()
+    }
+
+    /// The port of the same host on which an answer offered HTTP/3 by `Alt-Svc` (RFC 7838); None where none did.
+    pub fn alternative(&self) -> Option<u16> {
+        self.alternative
     }
 
     /// Returns the work.
@@ -124,7 +139,7 @@ impl<W: Work> Client<W> {
                 continue;
             }
             match self.pool.next_step() {
-                Some(Step::Open(origin)) => self.open(now, origin),
+                Some(Step::Open(origin)) => self.begin(now, origin),
                 Some(Step::Send(fetch, connection)) => self.send(now, fetch, connection),
                 Some(Step::Evict(connection)) => {
                     if let Some(connection) = self.take(connection) {
@@ -333,6 +348,9 @@ impl<W: Work> Client<W> {
         self.drive(now, &mut connection, |transport, events| transport.drain_events(now, events));
         if connection.is_over() || self.has_served(&connection) {
             return self.retire(now, connection);
+        }
+        if connection.is_ready() {
+            self.won(now, &connection);
         }
         let PooledConnection { transport, exchanges, socket, port } = &mut connection;
         if let Some(machine) = transport.machine() {

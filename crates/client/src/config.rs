@@ -34,6 +34,8 @@ pub struct ClientConfig {
     pub h3: proto::h3::Settings,
     /// QUIC's settings.
     pub quic: QuicSettings,
+    /// Whether connections over QUIC race those of `transport`; None: all are of `transport`.
+    pub race: Option<Race>,
     /// SPDY's own settings; `version` follows from `transport`.
     pub spdy: proto::spdy::Settings,
     /// Options of each socket.
@@ -65,6 +67,7 @@ impl ClientConfig {
             h2: proto::h2::Settings::client(),
             h3: proto::h3::Settings::client(),
             quic: QuicSettings::default(),
+            race: None,
             spdy: proto::spdy::Settings::client(proto::spdy::Version::V3_1),
             socket: SocketSettings::default(),
             redirects: 10,
@@ -74,6 +77,18 @@ impl ClientConfig {
             tracer: Tracer::off(),
         }
     }
+}
+
+/// HTTP/3 raced against the client's transport over TLS. To each origin a connection over QUIC is begun, and one over TCP
+/// `head_start` later, or at once where QUIC has failed by then. The first that can send a request gets them all; the
+/// other is dropped. Settings of TLS are for TCP, and QUIC has them with its own ALPN.
+///
+/// Chromium's head start is 1.5 smoothed round trips of the server, 300 ms where it knows none, and nothing where QUIC
+/// has not worked on the network before (net/quic/quic_session_pool.cc, `GetTimeDelayForWaitingJob`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Race {
+    /// How much later than QUIC TCP begins.
+    pub head_start: Duration,
 }
 
 /// Whether a redirect from https to http is followed. Whoever sits on the path can change what comes over http.

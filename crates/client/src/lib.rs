@@ -25,6 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod alt_svc;
 mod calls;
 mod client;
 mod config;
@@ -51,7 +52,9 @@ mod work;
 
 pub use calls::{Calls, Pattern};
 pub use client::Client;
-pub use config::{ClientConfig, Downgrades, KeepAlive, PoolLimits, Priorities, Surplus, Timeouts};
+pub use config::{
+    ClientConfig, Downgrades, KeepAlive, PoolLimits, Priorities, Race, Surplus, Timeouts,
+};
 pub use download::{
     Beginning, Download, DownloadSettings, FileId, Joins, Kept, Modified, NoValidator, Note,
     Refusal, Report, Retry, Sink, Strength, Version, Wanted,

@@ -28,7 +28,7 @@ pub(crate) struct Origin {
 }
 
 /// The index of an origin in the pool.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct OriginId(usize);
 
 /// The next step of the client.

@@ -142,7 +142,7 @@ impl<C: Conversation> WebSocketClient<C> {
     fn begin(&mut self, now: Instant) {
         let scheme = self.config.transport.scheme(self.own.url.scheme);
         let url = Url { scheme, ..self.own.url.clone() };
-        let opening = opening(now, &url);
+        let opening = opening(now, &url, spoken(&self.settings));
         let Some(remote) = self.config.hosts.find(&url.host, url.port()) else {
             let failure = Failure::UnknownHost { host: url.host };
             return self.never_opened(now, opening, &failure);
@@ -241,7 +241,7 @@ impl<C: Conversation> WebSocketClient<C> {
         transport.complete(&mut connection);
         connection.protocol = match stage {
             Stage::Opening => SpokenProtocol::None,
-            _ => Protocol::WebSocket.into(),
+            _ => spoken(&self.settings),
         };
         connection.closed = Some(now);
         self.conversation.handle_connection_end(connection);
@@ -378,12 +378,18 @@ impl Running {
     }
 }
 
-fn opening(now: Instant, url: &Url) -> FetchRecord {
+/// What is spoken once it is open: a WebSocket over the version of HTTP that is offered.
+fn spoken(settings: &ClientSettings) -> SpokenProtocol {
+    let http = settings.offer.known().map(Protocol::from);
+    http.and_then(Protocol::web_socket_over).unwrap_or(Protocol::WebSocket).into()
+}
+
+fn opening(now: Instant, url: &Url, protocol: SpokenProtocol) -> FetchRecord {
     // RFC 6455 §3: ws and wss where HTTP has http and https.
     let url = url.to_string().replacen("http", "ws", 1);
     let mut record = FetchRecord::new(0, url, now);
     record.phases.connect_start = Some(now);
     record.connection = Some(0);
-    record.protocol = Protocol::WebSocket.into();
+    record.protocol = protocol;
     record
 }

@@ -135,9 +135,13 @@ fn echoed(transport: Transport, takes_web_sockets: bool) -> EchoSocket {
 fn a_websocket_opens_by_extended_connect_over_http2_and_http3_and_each_message_takes_a_round_trip()
 {
     // Our origin's SETTINGS come a round trip after the handshake's last message from it.
-    for (transport, opened) in [(Transport::H2, 400), (Transport::H3, 300)] {
+    for (transport, opened, spoken) in
+        [(Transport::H2, 400, "ws-h2"), (Transport::H3, 300, "ws-h3")]
+    {
         let echo = echoed(transport, true);
         let fetches = &echo.records.fetches;
+        assert!(fetches.iter().all(|fetch| fetch.protocol.name() == spoken));
+        assert_eq!(echo.records.connections[0].protocol.name(), spoken);
         assert!(fetches.iter().all(|fetch| fetch.outcome == FetchOutcome::Done), "{fetches:?}");
         let ends: Vec<u128> =
             fetches.iter().map(|fetch| world::millis(fetch.phases.last_byte)).collect();

@@ -38,8 +38,13 @@ impl Hue {
             (Transport::H3, _) => Self::H3,
             (Transport::Spdy | Transport::Spdy3, Tls::None) => Self::SpdyClear,
             (Transport::Spdy | Transport::Spdy3, Tls::V1_2 | Tls::V1_3) => Self::SpdyTls,
-            (Transport::WebSocket, Tls::None) => Self::WebSocketClear,
-            (Transport::WebSocket, Tls::V1_2 | Tls::V1_3) => Self::WebSocketTls,
+            (Transport::WebSocket | Transport::WebSocketH2 | Transport::WebSocketH3, Tls::None) => {
+                Self::WebSocketClear
+            }
+            (
+                Transport::WebSocket | Transport::WebSocketH2 | Transport::WebSocketH3,
+                Tls::V1_2 | Tls::V1_3,
+            ) => Self::WebSocketTls,
         }
     }
 

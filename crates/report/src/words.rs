@@ -5,7 +5,7 @@ use crate::Report;
 use crate::number::{self, Percent, Ratio};
 use crate::overview::{Group, load};
 use study::comparison::{Comparison, Verdict};
-use study::experiment::{Contender, Settings, Tls, Transport};
+use study::experiment::{Contender, Settings, Tls};
 use study::family::blocks_for_all;
 use study::metric;
 use study::published::PublishedFinding;
@@ -208,7 +208,7 @@ pub(crate) fn round_trips(group: &Group<'_>) -> Option<String> {
     });
     // Between HTTP/1.1 and h2 the requests tell it all.
     let is_told = requests.is_none()
-        || [slow, fast].iter().any(|cell| cell.contender.transport == Transport::H3);
+        || [slow, fast].iter().any(|cell| cell.contender.transport.is_over_quic());
     let shaken = handshakes(slow).zip(handshakes(fast));
     let shaken = shaken.filter(|(slow, fast)| is_told && slow != fast);
     let shaken = shaken.map(|(a, b)| match &requests {

@@ -123,6 +123,10 @@ pub const RETRANSMITTED: &str = "retransmitted_bytes";
 pub const CONNECTIONS: &str = "connections";
 /// Request round trips on the critical path.
 pub const ROUNDS: &str = "rounds";
+/// Load time of the view after the one that is judged, in milliseconds, where `first_visit` has one.
+pub const NEXT_LOAD_MS: &str = "next_load_ms";
+/// From when that view's first fetch was queued to the first byte of its document, in milliseconds.
+pub const NEXT_FIRST_BYTE_MS: &str = "next_first_byte_ms";
 /// All round trips on the critical path: connects, handshakes and requests.
 pub const ROUND_TRIPS: &str = "round_trips";
 
@@ -157,6 +161,8 @@ const OF_STREAMS: &[&str] = &[
 ];
 
 const OF_ALL: &[&str] = &[
+    NEXT_LOAD_MS,
+    NEXT_FIRST_BYTE_MS,
     FIRST_BYTE_MS,
     BYTES,
     CONNECTIONS,

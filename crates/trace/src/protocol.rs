@@ -20,12 +20,24 @@ pub enum Protocol {
     Spdy3,
     /// WebSocket (RFC 6455), entered by an Upgrade from HTTP/1.1.
     WebSocket,
+    /// WebSocket on a stream of HTTP/2 (RFC 8441).
+    WebSocketH2,
+    /// WebSocket on a stream of HTTP/3 (RFC 9220).
+    WebSocketH3,
 }
 
 impl Protocol {
     /// Every protocol.
-    pub const ALL: [Self; 6] =
-        [Self::Http1, Self::Http2, Self::Http3, Self::Spdy31, Self::Spdy3, Self::WebSocket];
+    pub const ALL: [Self; 8] = [
+        Self::Http1,
+        Self::Http2,
+        Self::Http3,
+        Self::Spdy31,
+        Self::Spdy3,
+        Self::WebSocket,
+        Self::WebSocketH2,
+        Self::WebSocketH3,
+    ];
 
     /// The definition of each protocol.
     const fn facts(self) -> Facts {
@@ -36,10 +48,17 @@ impl Protocol {
             Self::Spdy31 => Facts { name: "spdy/3.1", title: "SPDY/3.1", multiplexes: true },
             Self::Spdy3 => Facts { name: "spdy/3", title: "SPDY/3", multiplexes: true },
             Self::WebSocket => Facts { name: "ws", title: "WebSocket", multiplexes: false },
+            Self::WebSocketH2 => {
+                Facts { name: "ws-h2", title: "WebSocket over HTTP/2", multiplexes: false }
+            }
+            Self::WebSocketH3 => {
+                Facts { name: "ws-h3", title: "WebSocket over HTTP/3", multiplexes: false }
+            }
         }
     }
 
-    /// The name in files and on the command line: the ALPN name, and `ws` for WebSocket, which has none.
+    /// The name in files and on the command line: the ALPN name, and for WebSockets, which have none, `ws`, `ws-h2`
+    /// and `ws-h3`.
     pub const fn name(self) -> &'static str {
         self.facts().name
     }
@@ -54,15 +73,37 @@ impl Protocol {
         Self::ALL.into_iter().find(|protocol| protocol.name() == name)
     }
 
-    /// The protocol of its connection's first bytes: HTTP/1.1 for a WebSocket, itself for any other.
+    /// The protocol of its connection: that of HTTP for a WebSocket, which is opened by a request, itself for any other.
     pub const fn begins_as(self) -> Self {
         match self {
             Self::WebSocket => Self::Http1,
+            Self::WebSocketH2 => Self::Http2,
+            Self::WebSocketH3 => Self::Http3,
             other => other,
         }
     }
 
-    /// The name to offer by ALPN (RFC 7301). A WebSocket's connection begins as HTTP/1.1.
+    /// Whether it is a WebSocket, over whichever version of HTTP.
+    pub const fn is_web_socket(self) -> bool {
+        matches!(self, Self::WebSocket | Self::WebSocketH2 | Self::WebSocketH3)
+    }
+
+    /// Whether it is over QUIC (RFC 9000).
+    pub const fn is_over_quic(self) -> bool {
+        matches!(self, Self::Http3 | Self::WebSocketH3)
+    }
+
+    /// The protocol of a WebSocket whose connection speaks `http`; None where none is opened over that.
+    pub const fn web_socket_over(http: Self) -> Option<Self> {
+        match http {
+            Self::Http1 => Some(Self::WebSocket),
+            Self::Http2 => Some(Self::WebSocketH2),
+            Self::Http3 => Some(Self::WebSocketH3),
+            _ => None,
+        }
+    }
+
+    /// The name to offer by ALPN (RFC 7301). A WebSocket's connection begins as one of HTTP.
     pub const fn alpn(self) -> &'static str {
         self.begins_as().name()
     }
@@ -70,7 +111,7 @@ impl Protocol {
     /// The protocol of this ALPN name, as it stands in a handshake; None for any other.
     pub fn from_alpn(alpn: &[u8]) -> Option<Self> {
         let has_it = |protocol: &Self| protocol.name().as_bytes() == alpn;
-        Self::ALL.into_iter().filter(|protocol| *protocol != Self::WebSocket).find(has_it)
+        Self::ALL.into_iter().filter(|protocol| !protocol.is_web_socket()).find(has_it)
     }
 
     /// Whether one connection carries several requests at a time.
@@ -266,19 +307,24 @@ mod tests {
     fn alpn_names_are_read_back_and_a_web_socket_has_none_of_its_own() {
         for protocol in Protocol::ALL {
             let read = Protocol::from_alpn(protocol.alpn().as_bytes());
-            let expected = match protocol {
-                Protocol::WebSocket => Protocol::Http1,
-                other => other,
-            };
-            assert_eq!(read, Some(expected));
+            assert_eq!(read, Some(protocol.begins_as()));
+            let opened = Protocol::web_socket_over(protocol.begins_as());
+            assert!(!protocol.is_web_socket() || opened == Some(protocol));
         }
-        assert_eq!(Protocol::from_alpn(b"ws"), None);
+        let begun = [Protocol::WebSocket, Protocol::WebSocketH2, Protocol::WebSocketH3];
+        let over = [Protocol::Http1, Protocol::Http2, Protocol::Http3];
+        assert_eq!(begun.map(Protocol::begins_as), over);
+        for name in ["ws", "ws-h2", "ws-h3"] {
+            assert_eq!(Protocol::from_alpn(name.as_bytes()), None);
+        }
     }
 
     #[test]
     fn rows_hold_names_and_those_of_earlier_versions_are_read() {
         let mut record = ConnectionRecord::begun(0, "a".into(), "b".into(), Instant::ZERO);
-        for name in ["http/1.1", "h2", "h3", "spdy/3.1", "spdy/3", "ws", "", "http/1.0"] {
+        for name in
+            ["http/1.1", "h2", "h3", "spdy/3.1", "spdy/3", "ws", "ws-h2", "ws-h3", "", "http/1.0"]
+        {
             record.protocol = SpokenProtocol::from_name(name);
             let version = TlsVersion::from_name("TLSv1.3");
             let (cipher, alpn) = (String::new(), String::new());

@@ -251,7 +251,7 @@ mod tests {
     fn a_recorded_protocol_has_a_machine_or_none() {
         for recorded in trace::Protocol::ALL {
             let expected = match recorded {
-                trace::Protocol::WebSocket => Err(NoMachine(recorded)),
+                socket if socket.is_web_socket() => Err(NoMachine(recorded)),
                 other => Ok(other),
             };
             let own = Protocol::try_from(recorded);

@@ -1,5 +1,6 @@
 //! Opens the connections that the pool asks for, and closes them.
 
+use super::race::Network;
 use super::{Client, LAST_WORDS, Phase, socket_of};
 use crate::connection::{Exchanges, PooledConnection};
 use crate::failure::{Destination, Failure};
@@ -23,8 +24,8 @@ impl<W: Work> Client<W> {
         self.connections[index] = Some(connection);
     }
 
-    /// Opens a connection to an origin.
-    pub(super) fn open(&mut self, now: Instant, id: OriginId) {
+    /// Opens a connection to an origin, over QUIC or over TCP.
+    pub(super) fn open(&mut self, now: Instant, id: OriginId, over: Network) {
         let origin = self.pool.origin(id).clone();
         let authority = format!("{}:{}", origin.host, origin.port);
         let remotes = self.config.hosts.find_all(&origin.host, origin.port);
@@ -35,11 +36,11 @@ impl<W: Work> Client<W> {
         };
         let destination = Destination { authority, remote };
         let number = self.next_connection;
-        let opened = match self.config.transport.known(origin.scheme) {
-            Some(protocol) if protocol.is_over_quic() => self
+        let opened = match over {
+            Network::Quic => self
                 .quic_to(now, &origin.host, remote)
                 .map(|(transport, port)| (transport, Some(port))),
-            _ => {
+            Network::Tcp => {
                 let spec = ClientSpec {
                     security: security(&self.config, origin.scheme, &origin.host),
                     settings: self.settings.clone(),
@@ -127,6 +128,10 @@ impl<W: Work> Client<W> {
         let streams = std::mem::take(&mut connection.exchanges.streams);
         let (origin, id) = (connection.exchanges.origin, connection.exchanges.connection);
         if self.turns_to_another_address(&connection) {
+            self.pool.closed(origin, id);
+            return self.retire(now, connection);
+        }
+        if !connection.is_ready() && self.tcp_takes_over(now, &connection) {
             self.pool.closed(origin, id);
             return self.retire(now, connection);
         }

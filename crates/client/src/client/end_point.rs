@@ -160,6 +160,7 @@ impl<W: Work> EndPoint for Client<W> {
             for index in 0..self.connections.len() {
                 self.check_connection(now, ConnectionId(index));
             }
+            self.start_late(now);
         }
         if self.work.poll_timeout().is_some_and(|due| due <= now) {
             self.work.handle_timeout(now);

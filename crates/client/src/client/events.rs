@@ -2,6 +2,7 @@
 
 use super::Client;
 use crate::Work;
+use crate::alt_svc;
 use crate::connection::{Exchanges, PooledConnection};
 use crate::failure::Failure;
 use crate::fetch::Acted;
@@ -107,6 +108,8 @@ impl<W: Work> Client<W> {
         }
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         fetch.answered(now, head);
+        let offered = head.fields.find(b"alt-svc").and_then(alt_svc::http3_port);
+        self.alternative = offered.or(self.alternative);
         if limit == 0 || !redirect::is_redirect(head) {
             return self.work.handle_head(now, id, head);
         }

@@ -84,7 +84,7 @@ impl<W: Work> Client<W> {
         let Some(open) = self.quic.find(port) else { return Err(Failure::Ended) };
         let link = open.quic.connect(now, remote, host)?;
         let tracer = self.config.tracer.for_connection(u64::from(self.next_connection));
-        Ok((Connection::open_quic(now, link, self.settings.clone(), tracer), port))
+        Ok((Connection::open_quic(now, link, self.quic_settings.clone(), tracer), port))
     }
 
     /// Notes where a new connection stands.

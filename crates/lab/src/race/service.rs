@@ -177,7 +177,15 @@ fn direct_config(
         _ => CliError::failed("the service's authorities cannot be read"),
     })?;
     let timeout = chosen.experiment.timeout.min(PATIENCE);
-    let spec = ClientSpec { hosts: &BTreeMap::new(), root: &root, trust, timeout, key_log: None };
+    let hosts = BTreeMap::new();
+    let spec = ClientSpec {
+        hosts: &hosts,
+        root: &root,
+        trust,
+        timeout,
+        head_start: Duration::ZERO,
+        key_log: None,
+    };
     let mut hosts = Hosts::new();
     hosts.insert(service.host().trim_matches(['[', ']']), HostAddress::Socket(address));
     Ok(ClientConfig { hosts, redirects: 0, ..client_config(contender, spec)? })

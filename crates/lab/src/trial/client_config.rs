@@ -1,11 +1,12 @@
 //! Our client, as a contender asks for it. Nothing here does IO.
 
-use super::contender::{protocol_of, quic_settings, resumption, socket_settings, versions};
+use super::contender::{quic_settings, resumption, socket_settings, versions};
+use super::first_visit;
 use super::job::ServerTrust;
 use crate::error::CliError;
 use crate::get::trust::system_authorities;
 use client::{
-    ClientConfig, HostAddress, Hosts, KeepAlive, Offer, PoolLimits, Protocol, Security, Timeouts,
+    ClientConfig, HostAddress, Hosts, KeepAlive, Offer, PoolLimits, Race, Security, Timeouts,
     Transport,
 };
 use proto::h2;
@@ -26,6 +27,8 @@ pub(crate) struct ClientSpec<'a> {
     pub(crate) trust: ServerTrust,
     /// When a connection or a fetch has taken too long.
     pub(crate) timeout: Duration,
+    /// How much later than QUIC TCP begins, where they race.
+    pub(crate) head_start: Duration,
     /// Who gets TLS secrets.
     pub(crate) key_log: Option<Arc<dyn KeyLog>>,
 }
@@ -53,6 +56,7 @@ pub(crate) fn client_config(
     .map_err(CliError::failed)?;
     let settings = &contender.settings;
     let mut config = ClientConfig::new(transport, tls);
+    config.race = settings.first_visit.races().then_some(Race { head_start: trial.head_start });
     config.hosts = hosts(trial.hosts);
     config.socket = socket_settings(contender, settings.client);
     config.keep_alive = if settings.keep_alive { KeepAlive::On } else { KeepAlive::Off };
@@ -62,7 +66,7 @@ pub(crate) fn client_config(
         Timeouts { connect: trial.timeout, stall: trial.timeout, whole: Some(trial.timeout) };
     config.spdy.stream_window = settings.stream_window.0 as u32;
     config.spdy.session_window = settings.connection_window.0 as u32;
-    if contender.transport == Asked::H3 {
+    if contender.transport.is_over_quic() {
         config.quic = quic_settings(contender)?;
     }
     config.h2 = h2::Settings {
@@ -75,10 +79,10 @@ pub(crate) fn client_config(
 
 fn transport(contender: &Contender) -> Result<Transport, CliError> {
     let asked = contender.transport;
-    let protocol = protocol_of(asked)?;
+    let protocol = first_visit::over_tls(contender)?;
     Ok(Transport {
         offer: match contender.settings.negotiation {
-            Negotiation::Alpn if asked == Asked::Http1 => Offer::OrHttp1(Protocol::Http2),
+            Negotiation::Alpn if asked == Asked::Http1 => Offer::OrHttp1(client::Protocol::Http2),
             Negotiation::Alpn => Offer::OrHttp1(protocol),
             Negotiation::Known => Offer::Only(protocol),
         },
@@ -101,6 +105,7 @@ fn hosts(addresses: &BTreeMap<String, IpAddr>) -> Hosts {
 mod tests {
     use super::*;
     use crate::trial::job::tests::order;
+    use client::Protocol;
     use secure::{Authority, AuthoritySpec};
     use transport::{CongestionController, MtuDiscovery};
 
@@ -112,7 +117,14 @@ mod tests {
         let hosts = BTreeMap::from([("origin.test".to_owned(), address)]);
         let timeout = Duration::from_secs(7);
         let trust = ServerTrust::Root;
-        let spec = ClientSpec { hosts: &hosts, root: &root, trust, timeout, key_log: None };
+        let spec = ClientSpec {
+            hosts: &hosts,
+            root: &root,
+            trust,
+            timeout,
+            head_start: Duration::ZERO,
+            key_log: None,
+        };
         client_config(&order.plan.cell.contender, spec)
     }
 

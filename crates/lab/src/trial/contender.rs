@@ -53,7 +53,7 @@ pub(crate) fn read_back(end: &str, facts: &QuicFacts) -> [(String, String); 3] {
 /// Whether a contender sends on the terms that TCP and QUIC can share, for its row; None where no QUIC is beside it.
 pub(crate) fn terms(contender: &Contender) -> Option<String> {
     let settings = &contender.settings;
-    let is_quic = contender.transport == Transport::H3;
+    let is_quic = contender.transport.is_over_quic();
     let own_server = contender.server.is_origin();
     let mut unequal = Vec::new();
     match settings.terms {

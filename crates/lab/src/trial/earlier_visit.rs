@@ -41,6 +41,11 @@ impl EarlierVisit {
         Ok(Self { temperature, fetches: each.map(head).collect::<Result<_, _>>()? })
     }
 
+    /// None: the first handshake with each host is a full one, unless there are sessions already.
+    pub(super) fn none() -> Self {
+        Self { temperature: Temperature::Cold, fetches: Vec::new() }
+    }
+
     /// Makes the visit, then does `work` to its end. Tells when the work began where the visit's connections were others.
     pub(super) fn drive<W: Work>(
         self,
@@ -80,6 +85,19 @@ fn roots(task: &Task) -> Result<BTreeSet<String>, CliError> {
 
 fn failed(reason: String) -> CliError {
     CliError::failed(format!("the visit before the work failed: {reason}"))
+}
+
+/// Takes the packets of a view that began at `began` out of the link's log: all of flows that began since.
+pub(super) fn forget_since(packets: &mut Vec<PacketRecord>, began: Instant) {
+    let earlier: HashSet<Flow> = packets
+        .iter()
+        .filter(|packet| packet.at < began)
+        .filter_map(|packet| packet.flow)
+        .collect();
+    packets.retain(|packet| match packet.flow {
+        Some(flow) => earlier.contains(&flow),
+        None => packet.at < began,
+    });
 }
 
 /// Takes the packets of a visit that ended before `began` out of the link's log: all of flows that began earlier.

@@ -7,6 +7,7 @@ use crate::files_adapter::FilesAdapter;
 use crate::key_log;
 use crate::qlog;
 use crate::trial::contender::{quic_settings, read_back, socket_settings};
+use crate::trial::first_visit;
 use crate::trial::job::{FarJob, FarReady, FarReport};
 use crate::trial::near::timed;
 use crate::trial::origin_config::{OriginSpec, origin_config, server_tls};
@@ -62,7 +63,9 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
         kinds.push(ListenerKind::Quic(tls.clone(), quic_settings(&job.contender)?));
     }
     let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
-    let spec = OriginSpec { listeners: kinds, table: job.table.map(Arc::new), wall_clock };
+    let alt_svc = first_visit::alt_svc(&job);
+    let table = job.table.map(Arc::new);
+    let spec = OriginSpec { listeners: kinds, table, alt_svc, wall_clock };
     let config = origin_config(&job.contender, spec)?;
     let files = job.root.map(|root| Root::open(&root, CacheSettings::default())).transpose();
     let files = files?.map(|root| Box::new(FilesAdapter(root)) as Box<dyn Files>);

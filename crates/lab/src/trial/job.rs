@@ -118,6 +118,9 @@ pub(crate) struct NearJob {
     pub(crate) trust: ServerTrust,
     /// When a fetch has taken too long.
     pub(crate) timeout: Duration,
+    /// How much later than QUIC TCP begins, where they race.
+    #[serde(default)]
+    pub(crate) head_start: Duration,
     /// Where TLS secrets are appended to.
     pub(crate) key_log: Option<PathBuf>,
     /// What its qlog files are called.
@@ -177,6 +180,21 @@ pub(crate) struct NearReport {
     /// When its work began, where a visit of other connections came before it.
     #[serde(with = "trace::nanos::option", default)]
     pub(crate) began: Option<Instant>,
+    /// The view after the one that is judged, where there is one.
+    #[serde(default)]
+    pub(crate) next: Option<NextView>,
+}
+
+/// A second view of a page, over what the first one found.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct NextView {
+    /// When it began.
+    #[serde(with = "trace::nanos")]
+    pub(crate) began: Instant,
+    /// From then to the last byte.
+    pub(crate) load: Duration,
+    /// From then to the first byte of an answer.
+    pub(crate) first_byte: Duration,
 }
 
 #[cfg(test)]

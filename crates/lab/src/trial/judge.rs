@@ -40,6 +40,9 @@ impl Trial<'_> {
         if let Some(began) = ends.near().began {
             earlier_visit::forget(&mut packets, began);
         }
+        if let Some(next) = &ends.near().next {
+            earlier_visit::forget_since(&mut packets, next.began);
+        }
         // A log with gaps is no witness.
         let log = (observed.missed == 0).then_some(packets.as_slice());
         let mut settings = self.settings(&ends, observed.namespace_settings);
@@ -71,6 +74,11 @@ impl Trial<'_> {
                 }
             }
             Task::Download { .. } => {}
+        }
+        if let Some(next) = &told.next {
+            let millis = |span: std::time::Duration| span.as_secs_f64() * 1e3;
+            finding.metrics.insert(metric::NEXT_LOAD_MS.to_owned(), millis(next.load));
+            finding.metrics.insert(metric::NEXT_FIRST_BYTE_MS.to_owned(), millis(next.first_byte));
         }
         if log.is_some() {
             let again = finding.packets.up.retransmitted + finding.packets.down.retransmitted;

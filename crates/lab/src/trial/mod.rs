@@ -20,6 +20,7 @@ pub(crate) mod download_files;
 mod earlier_visit;
 pub(crate) mod echo;
 pub(crate) mod far;
+mod first_visit;
 pub(crate) mod job;
 mod judge;
 pub(crate) mod near;

@@ -8,6 +8,7 @@ use crate::trial::client_config::{ClientSpec, client_config};
 use crate::trial::contender::read_back;
 use crate::trial::earlier_visit::EarlierVisit;
 use crate::trial::echo::EchoTask;
+use crate::trial::first_visit;
 use crate::trial::job::{NearJob, NearReport};
 use crate::trial::own_calls;
 use crate::trial::stream::StreamTask;
@@ -27,7 +28,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 use std::rc::Rc;
-use study::experiment::{Contender, Tls, Transport as Asked};
+use study::experiment::{Contender, FirstVisit, Tls};
 use unit::Instant;
 
 /// Does the job.
@@ -38,35 +39,49 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
         root: &job.root,
         trust: job.trust,
         timeout: job.timeout,
+        head_start: job.head_start,
         key_log: key_log::open(job.key_log.as_deref())?,
     };
     let mut config = client_config(&job.contender, spec)?;
     config.tracer = qlog::tracer(job.qlog.clone().map(|files| files.spec(QlogVantage::Client)));
     let visit = EarlierVisit::of(&job)?;
     let before = cookies(&job)?;
-    let report = match job.task {
+    let report = do_task(config.clone(), visit, &job)?;
+    let next = match job.contender.settings.first_visit {
+        FirstVisit::AltSvc => Some(first_visit::next_view(config, &job, &report)?),
+        _ => None,
+    };
+    console::print_job(&NearReport { before, next, ..report })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Does the task of a job, after `visit`.
+pub(super) fn do_task(
+    config: ClientConfig,
+    visit: EarlierVisit,
+    job: &NearJob,
+) -> Result<NearReport, CliError> {
+    Ok(match &job.task {
         Task::Page { page, .. } => {
             let replayed = page.clone();
             let work = PageLoad::new(move |now| Load::replay(&replayed, Browser::Chromium, now));
             let (load, said) = visit.drive(config, work)?;
-            page_report(&page, &load, said)
+            page_report(page, &load, said)
         }
         Task::Calls { pattern, calls } => {
-            let work = Calls::new(own_calls::fetches(&calls)?, pattern.into());
+            let work = Calls::new(own_calls::fetches(calls)?, (*pattern).into());
             // An answer that leads elsewhere is an answer: its status is what the user expects, or not.
             let redirects =
                 if calls.iter().any(|call| call.own.is_some()) { 0 } else { config.redirects };
             let (done, said) = visit.drive(ClientConfig { redirects, ..config }, work)?;
-            calls_report(&calls, &done, said)
+            calls_report(calls, &done, said)
         }
         Task::Download { .. } => {
             return Err(CliError::misuse("files go to disk by a client subject"));
         }
-        Task::Echo(task) => echo(config, visit, &job.contender, &task)?,
-        Task::Stream(task) => stream(config, visit, &job.contender, &task)?,
-    };
-    console::print_job(&NearReport { before, ..report })?;
-    Ok(ExitCode::SUCCESS)
+        Task::Echo(task) => echo(config, visit, &job.contender, task)?,
+        Task::Stream(task) => stream(config, visit, &job.contender, task)?,
+    })
 }
 
 /// Fetches what a contender needs that says its first bytes with its SYN: one cookie an address.
@@ -85,7 +100,7 @@ fn echo(
     contender: &Contender,
     task: &EchoTask,
 ) -> Result<NearReport, CliError> {
-    if contender.transport == Asked::WebSocket {
+    if contender.transport.is_web_socket() {
         let own = task.web_socket(contender.settings.client);
         let talk = EchoSocket::new(task.messages(), task.pattern());
         let mut client = WebSocketClient::new(config, own, talk);
@@ -133,11 +148,17 @@ pub(crate) struct Said {
 pub(crate) fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, Said), CliError> {
     let mut client = Client::new(config, work);
     let mut said = run_client(&mut client)?;
+    if let Some(port) = client.alternative() {
+        said.settings.insert(ALT_SVC.to_owned(), format!("h3 on port {port}"));
+    }
     if let Some(facts) = client.quic_facts() {
         said.settings.extend(read_back("near", facts));
     }
     Ok((client.into_work(), said))
 }
+
+/// The setting that says what `Alt-Svc` offered.
+pub(super) const ALT_SVC: &str = "near alt-svc";
 
 /// Runs a client to its end.
 fn run_client<E: EndPoint>(client: &mut E) -> Result<Said, CliError> {
@@ -213,5 +234,6 @@ fn report(records: &Records, said: Said) -> NearReport {
         schedule_lag: None,
         before: Vec::new(),
         began,
+        next: None,
     }
 }

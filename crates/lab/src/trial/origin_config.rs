@@ -1,7 +1,8 @@
 //! Our origin, as a contender asks for it. Nothing here does IO.
 
-use super::contender::{protocol_of, resumption, tickets, versions};
+use super::contender::{resumption, tickets, versions};
 use super::echo;
+use super::first_visit;
 use super::job::IdentityPem;
 use crate::error::CliError;
 use origin::{ListenerKind, OriginConfig, WallClock, WebSocketSettings};
@@ -11,7 +12,6 @@ use secure::{Identity, KeyLog, Pem, ServerTls, ServerTlsOptions};
 use std::sync::Arc;
 use std::time::Duration;
 use study::experiment::{Contender, Priorities};
-use transport::Protocol;
 
 /// What the origin has to know of a trial, besides its contender.
 pub(super) struct OriginSpec {
@@ -19,6 +19,8 @@ pub(super) struct OriginSpec {
     pub(super) listeners: Vec<ListenerKind>,
     /// What the hosts of a recorded page answer; None serves what the origin makes itself.
     pub(super) table: Option<Arc<Table>>,
+    /// The port that `Alt-Svc` offers HTTP/3 on.
+    pub(super) alt_svc: Option<u16>,
     /// The time, for the Date field.
     pub(super) wall_clock: WallClock,
 }
@@ -30,11 +32,12 @@ pub(super) fn origin_config(
 ) -> Result<OriginConfig, CliError> {
     let side = contender.settings.server;
     let mut config = OriginConfig::new(trial.listeners, trial.wall_clock);
-    config.protocols = vec![protocol(contender)?];
+    config.protocols = vec![first_visit::over_tls(contender)?];
+    config.alt_svc = trial.alt_svc;
     config.priorities = policy(contender.settings.priorities);
     config.table = trial.table;
-    // No client of a trial opens one, and the setting that offers it is too much for some.
-    config.web_socket_over_h2 = false;
+    // The setting that offers it is too much for some clients.
+    config.web_socket_over_h2 = contender.transport.is_web_socket();
     config.web_socket = WebSocketSettings {
         deflate: echo::deflate(side),
         writes: echo::writes(side),
@@ -64,7 +67,7 @@ pub(super) fn server_tls(
 ) -> Result<ServerTls, CliError> {
     let identities = identities.iter().map(identity).collect::<Result<_, _>>()?;
     let options = ServerTlsOptions {
-        alpn: vec![protocol(contender)?.alpn().to_owned()],
+        alpn: vec![first_visit::over_tls(contender)?.alpn().to_owned()],
         versions: versions(contender),
         resumption: resumption(contender),
         tickets: tickets(contender),
@@ -80,11 +83,6 @@ fn identity(pem: &IdentityPem) -> Result<Identity, CliError> {
     Identity::from_pem(&chain, &key).map_err(CliError::failed)
 }
 
-/// The one protocol that a contender speaks, whether the client knows that beforehand or not.
-fn protocol(contender: &Contender) -> Result<Protocol, CliError> {
-    protocol_of(contender.transport)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -94,7 +92,12 @@ mod tests {
     fn config(contender: &str) -> Result<OriginConfig, CliError> {
         let order = order("kind = \"echo\"\npattern = \"serial\"\ncount = 2", contender);
         let wall_clock = WallClock { at: Instant::ZERO, unix: Duration::ZERO };
-        let spec = OriginSpec { listeners: vec![ListenerKind::Clear], table: None, wall_clock };
+        let spec = OriginSpec {
+            listeners: vec![ListenerKind::Clear],
+            table: None,
+            alt_svc: None,
+            wall_clock,
+        };
         origin_config(&order.plan.cell.contender, spec)
     }
 
@@ -107,6 +110,15 @@ mod tests {
         assert_eq!(speaks("transport = \"spdy/3.1\""), ["spdy/3.1"]);
         assert_eq!(speaks("transport = \"ws\""), ["http/1.1"]);
         assert_eq!(speaks("transport = \"h3\""), ["h3"]);
+        assert_eq!(speaks("transport = \"ws-h2\""), ["h2"]);
+        assert_eq!(speaks("transport = \"ws-h3\""), ["h3"]);
+    }
+
+    #[test]
+    fn extended_connect_is_offered_to_a_web_socket_alone() {
+        let offers = |contender: &str| config(contender).unwrap().web_socket_over_h2;
+        assert!(offers("transport = \"ws-h2\"") && offers("transport = \"ws-h3\""));
+        assert!(!offers("transport = \"h2\"") && !offers("transport = \"h3\""));
     }
 
     #[test]

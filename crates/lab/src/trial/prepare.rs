@@ -7,14 +7,14 @@ use super::service;
 use super::setup::Setup;
 use super::subject_client::SubjectClient;
 use super::task::Task;
-use super::{Network, Trial, run};
+use super::{Network, Trial, first_visit, run};
 use crate::inputs::links;
 use crate::link::path::TrialCpus;
 use crate::trial::job::TrialOrder;
 use os::net::{Core, ForwardSpec, ProxySpec, Segmentation, TopologySpec};
 use os::process::CpuSet;
 use secure::{Authority, AuthoritySpec};
-use study::experiment::{Contender, RunningService, Tls, Transport};
+use study::experiment::{Contender, RunningService, Tls};
 use study::outcome::Outcome;
 use unit::Seed;
 
@@ -73,6 +73,7 @@ impl Network {
         let link = links::link_spec(&cell.link, |file| order.inputs.join(file)).map_err(failed)?;
         let is_unlimited_download =
             matches!(setup.task, Task::Download { .. }) && link.is_unlimited();
+        let link = first_visit::link_of(&cell.contender, link, links::is_loopback(&cell.link))?;
         let limits = !links::is_loopback(&cell.link) && !is_unlimited_download;
         // Whole frames are copied to us in any case.
         let segmentation = match order.capture {
@@ -96,7 +97,7 @@ impl Network {
 /// Refuses settings of a contender that wirelap's own client or server lacks over QUIC.
 fn has_own_quic_settings(contender: &Contender, task: &Task) -> Result<(), Outcome> {
     let has_own_client = SubjectClient::of_contender(contender, task).is_none();
-    if contender.transport != Transport::H3 || !(has_own_client || contender.server.is_origin()) {
+    if !contender.transport.is_over_quic() || !(has_own_client || contender.server.is_origin()) {
         return Ok(());
     }
     quic_settings(contender).map(drop).map_err(|error| Outcome::Unsupported {

@@ -12,7 +12,7 @@ use super::setup::{DeclaredServer, address};
 use super::split_proxy::{SplitProxy, SplitProxySpec};
 use super::subject_client::{ProcessRun, SubjectClient};
 use super::task::Task;
-use super::{Trial, capture};
+use super::{Trial, capture, first_visit};
 use crate::inputs::links;
 use crate::link::path::{NetworkPath, PathObservers, PathSpec};
 use os::net::{Frame, Frames, Placement, Side, Stop, Topology};
@@ -315,7 +315,12 @@ impl BothEnds<'_> {
         let contender = &order.plan.cell.contender;
         let (mut listen, mut listen_tls, mut listen_quic) = (Vec::new(), Vec::new(), Vec::new());
         let listeners = match (contender.transport, contender.tls) {
-            (Transport::H3, _) => &mut listen_quic,
+            (transport, _) if transport.is_over_quic() => {
+                if contender.settings.first_visit.uses_tcp() {
+                    listen_tls = setup.listeners();
+                }
+                &mut listen_quic
+            }
             (_, Tls::None) => &mut listen,
             (_, Tls::V1_2 | Tls::V1_3) => &mut listen_tls,
         };
@@ -353,6 +358,10 @@ impl BothEnds<'_> {
             root: String::from_utf8_lossy(&authority.root_pem().text).into_owned(),
             trust: ServerTrust::Root,
             timeout: order.plan.timeout,
+            head_start: first_visit::head_start(
+                &order.plan.cell.contender,
+                self.trial.network.forward.link.rtt(),
+            ),
             key_log: match order.capture {
                 Some(_) => Some(capture::near_keys(order)),
                 None => order.key_log.clone(),

@@ -19,9 +19,7 @@ pub use gates::check_gates;
 use crate::audit::{self, Audit, AuditSummary};
 use crate::blocks::{self, Audited};
 use crate::calendar::rfc3339;
-use crate::experiment::{
-    Contender, Experiment, LinkChoice, Pattern, Transport, Workload, WorkloadKind,
-};
+use crate::experiment::{Contender, Experiment, LinkChoice, Pattern, Workload, WorkloadKind};
 use crate::metric;
 use crate::outcome::Outcome;
 use crate::plan::CellId;
@@ -84,7 +82,7 @@ fn exploratory(experiment: &Experiment, rows: &Rows<'_>) -> Option<Exploratory> 
 /// lost packets, and a contender added there may have used HTTP/3.
 fn not_covered(experiment: &Experiment, records: &[TrialRecord]) -> Vec<String> {
     let has_loss = || records.iter().any(|row| row.link.down.lost + row.link.up.lost > 0);
-    let has_http3 = || experiment.contenders.iter().any(|c| c.transport == Transport::H3);
+    let has_http3 = || experiment.contenders.iter().any(|c| c.transport.is_over_quic());
     let is_covered = |what: &str| match what {
         "loss" => has_loss(),
         "h3" => has_http3(),

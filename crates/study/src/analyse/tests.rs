@@ -1,7 +1,7 @@
 use super::*;
 use crate::calibration::{Calibration, RoundTripGauge, Spread};
 use crate::comparison::Verdict;
-use crate::experiment::builtin;
+use crate::experiment::{Transport, builtin};
 use crate::plan::{Surroundings, TrialPlan, trials};
 use crate::record::{HostFacts, ROWS_SCHEMA, without_figures};
 use crate::result::{MetricVerdict, Verdicts, result_schema};

@@ -1,6 +1,7 @@
 //! A contender: one transport with its security and settings, every default filled in, so that a row
 //! says all that ran.
 
+use super::first_visit::FirstVisit;
 use super::quantity::size;
 use super::service::{PortKind, RunningService, Server};
 use super::side::Side;
@@ -62,9 +63,10 @@ impl Contender {
     pub fn among(&self, contenders: &[Self]) -> Self {
         let mut own = self.clone();
         let is_equal = |one: &Self| one.settings.terms == Terms::Equal;
-        let is_quic = |one: &Self| one.transport == Transport::H3;
+        let is_quic = |one: &Self| one.transport.is_over_quic();
         let has_equal_quic = contenders.iter().any(|other| is_quic(other) && is_equal(other));
-        own.settings.pacing |= has_equal_quic && is_equal(self) && !is_quic(self);
+        let uses_tcp = !is_quic(self) || self.settings.first_visit.uses_tcp();
+        own.settings.pacing |= has_equal_quic && is_equal(self) && uses_tcp;
         own
     }
 
@@ -102,12 +104,26 @@ pub enum Transport {
     /// WebSocket (RFC 6455) by HTTP/1.1's Upgrade, which carries messages and nothing else; wss over TLS.
     #[serde(rename = "ws")]
     WebSocket,
+    /// WebSocket on a stream of HTTP/2 (RFC 8441).
+    #[serde(rename = "ws-h2")]
+    WebSocketH2,
+    /// WebSocket on a stream of HTTP/3 (RFC 9220).
+    #[serde(rename = "ws-h3")]
+    WebSocketH3,
 }
 
 impl Transport {
     /// Every transport that an experiment may name.
-    pub const ALL: [Self; 6] =
-        [Self::Http1, Self::H2, Self::H3, Self::Spdy, Self::Spdy3, Self::WebSocket];
+    pub const ALL: [Self; 8] = [
+        Self::Http1,
+        Self::H2,
+        Self::H3,
+        Self::Spdy,
+        Self::Spdy3,
+        Self::WebSocket,
+        Self::WebSocketH2,
+        Self::WebSocketH3,
+    ];
 
     /// The name in files, and for those that have one in ALPN.
     pub fn name(self) -> &'static str {
@@ -153,12 +169,34 @@ impl Transport {
                 connections: 1,
                 ways: "clear or TLS (wss), by HTTP/1.1's Upgrade; carries echo and stream alone",
             },
+            Self::WebSocketH2 => Defaults {
+                protocol: Protocol::WebSocketH2,
+                tls: Tls::V1_3,
+                connections: 1,
+                ways: "TLS, or clear by prior knowledge, by HTTP/2's extended CONNECT; carries what ws carries",
+            },
+            Self::WebSocketH3 => Defaults {
+                protocol: Protocol::WebSocketH3,
+                tls: Tls::V1_3,
+                connections: 1,
+                ways: "over QUIC, by HTTP/3's extended CONNECT; carries what ws carries",
+            },
         }
     }
 
     /// The protocol that is spoken.
     pub fn protocol(self) -> Protocol {
         self.defaults().protocol
+    }
+
+    /// Whether it is a WebSocket, over whichever version of HTTP.
+    pub fn is_web_socket(self) -> bool {
+        self.protocol().is_web_socket()
+    }
+
+    /// Whether it is over QUIC, in UDP.
+    pub fn is_over_quic(self) -> bool {
+        self.protocol().is_over_quic()
     }
 
     /// What `tls = "auto"` means: browsers speak HTTP/2 and SPDY over TLS alone, and HTTP/1.1 is clear until asked,
@@ -231,6 +269,9 @@ pub struct Settings {
     /// What is left of an earlier visit when the work begins.
     #[serde(default, skip_serializing_if = "Temperature::is_default")]
     pub temperature: Temperature,
+    /// How HTTP/3 is found.
+    #[serde(default, skip_serializing_if = "FirstVisit::is_default")]
+    pub first_visit: FirstVisit,
     /// Whether the client knows beforehand what the server speaks.
     #[serde(default)]
     pub negotiation: Negotiation,
@@ -298,6 +339,7 @@ impl Settings {
             keep_alive: true,
             resumption: true,
             temperature: Temperature::Cold,
+            first_visit: FirstVisit::Known,
             negotiation: Negotiation::Known,
             connections: transport.usual_connections(),
             stream_window: CHROMIUM_STREAM_WINDOW,
@@ -313,9 +355,9 @@ impl Settings {
             slow_start_after_idle: true,
             fast_open: false,
             priorities: Priorities::Auto,
-            delivery: match transport {
-                Transport::WebSocket => Delivery::WebSocket,
-                _ => Delivery::Sse,
+            delivery: match transport.is_web_socket() {
+                true => Delivery::WebSocket,
+                false => Delivery::Sse,
             },
             client: Side::default(),
             server: Side::default(),

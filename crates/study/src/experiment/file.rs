@@ -3,6 +3,7 @@
 use super::contender::{CongestionControl, Negotiation, Priorities, Temperature, Terms, Transport};
 use super::download::Processes;
 use super::fast::Fast;
+use super::first_visit::FirstVisit;
 use super::one_or_table::{RequestsField, RequestsSchema, ServerField};
 use super::quantity::{SizeField, SpanField};
 use super::service::Server;
@@ -131,6 +132,9 @@ pub(super) struct SettingsFile {
     /// wirelap's own client alone.
     #[schemars(with = "Option<Temperature>")]
     pub(super) temperature: Option<Spanned<Temperature>>,
+    /// How HTTP/3 is found: "known" (default), "alt-svc", "https-record", "race" or "udp-blocked"; h3 alone.
+    #[schemars(with = "Option<FirstVisit>")]
+    pub(super) first_visit: Option<Spanned<FirstVisit>>,
     /// Whether the client knows beforehand what the server speaks (default "known").
     #[schemars(with = "Option<Negotiation>")]
     pub(super) negotiation: Option<Spanned<Negotiation>>,

@@ -27,6 +27,8 @@ pub const KNOWN_CONTENDERS: &[KnownContender] = &[
     KnownContender { name: "spdy-3", transport: Transport::Spdy3, tls: Tls::V1_3 },
     KnownContender { name: "ws", transport: Transport::WebSocket, tls: Tls::None },
     KnownContender { name: "wss", transport: Transport::WebSocket, tls: Tls::V1_3 },
+    KnownContender { name: "ws-h2", transport: Transport::WebSocketH2, tls: Tls::V1_3 },
+    KnownContender { name: "ws-h3", transport: Transport::WebSocketH3, tls: Tls::V1_3 },
 ];
 
 impl KnownContender {

@@ -9,6 +9,7 @@ mod echo;
 mod error;
 mod fast;
 mod file;
+mod first_visit;
 mod known;
 mod one_or_table;
 mod overrides;
@@ -32,6 +33,7 @@ pub use download::{DownloadWorkload, Processes};
 pub use echo::{EchoPattern, EchoWorkload};
 pub use error::ExperimentError;
 pub use fast::Fast;
+pub use first_visit::FirstVisit;
 pub use known::{KNOWN_CONTENDERS, KnownContender};
 pub use overrides::{Extent, OverrideError, Overrides};
 pub use service::{ORIGIN, PortKind, RunningService, Server};
@@ -254,6 +256,10 @@ pub fn builtin() -> &'static [Builtin] {
         },
         Builtin { name: "stream", toml: include_str!("../../../../experiments/stream.toml") },
         Builtin { name: "lossy", toml: include_str!("../../../../experiments/lossy.toml") },
+        Builtin {
+            name: "first-visit",
+            toml: include_str!("../../../../experiments/first-visit.toml"),
+        },
         Builtin { name: "aa", toml: include_str!("../../../../experiments/aa.toml") },
     ]
 }

@@ -4,7 +4,7 @@ use super::error::help;
 use super::{
     CallsWorkload, Contender, DownloadWorkload, EchoPattern, EchoWorkload, Experiment, Fast,
     KNOWN_CONTENDERS, KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Server, Stopping,
-    StreamWorkload, Transport, Workload, WorkloadKind,
+    StreamWorkload, Workload, WorkloadKind,
 };
 use crate::family::{FamilySizes, blocks_for_all};
 use crate::gate::Gates;
@@ -246,7 +246,7 @@ impl Experiment {
 
     /// A WebSocket from the command line meets the workloads of the file here for the first time.
     fn carried(&self) -> Result<(), OverrideError> {
-        let is_socket = |one: &&Contender| one.transport == Transport::WebSocket;
+        let is_socket = |one: &&Contender| one.transport.is_web_socket();
         let socket = self.contenders.iter().find(is_socket);
         let other = self.workloads.iter().find(|workload| !workload.is_of_messages());
         match (socket, other) {
@@ -405,7 +405,7 @@ mod tests {
         assert_eq!(
             said(contenders),
             "no contender is called `h1tls`, expected one of `h1`, `h1-tls`, `h2`, `h3`, `h2-clear`, `spdy`, `spdy-clear`, \
-             `spdy-3`, `ws`, `wss`; did you mean `h1-tls`?"
+             `spdy-3`, `ws`, `wss`, `ws-h2`, `ws-h3`; did you mean `h1-tls`?"
         );
         let left_out = Overrides { contenders: names(&["h1", "h2"]), ..Overrides::default() };
         assert!(said(left_out).starts_with("the baseline `h1-tls` is not among"));

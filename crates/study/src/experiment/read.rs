@@ -2,6 +2,7 @@
 //! else, and whatever is wrong is pointed at.
 
 mod echo;
+mod first_visit;
 mod servers;
 mod stream;
 mod workloads;
@@ -139,14 +140,16 @@ impl Reader<'_> {
             TlsFile::V1_3 => Tls::V1_3,
         };
         let temperature = self.temperature(&file, tls)?;
+        let first_visit = self.first_visit(&file, temperature)?;
         let given = file.settings;
         if tls == Tls::None {
             self.nothing_of_tls(&given)?;
         }
-        if transport == Transport::H3 && tls != Tls::V1_3 {
+        if transport.is_over_quic() && tls != Tls::V1_3 {
             // RFC 9001 §4.2.
-            let words =
-                "`h3` is over QUIC, which has TLS 1.3 within it: leave `tls` away, or say \"1.3\"";
+            let words = format!(
+                "`{transport}` is over QUIC, which has TLS 1.3 within it: leave `tls` away, or say \"1.3\""
+            );
             return Err(self.fault(file.transport.span(), words));
         }
         self.packets(transport, &given)?;
@@ -156,6 +159,7 @@ impl Reader<'_> {
             keep_alive: given.keep_alive.map_or(usual.keep_alive, Spanned::into_inner),
             resumption: given.resumption.map_or(usual.resumption, Spanned::into_inner),
             temperature,
+            first_visit,
             negotiation: given.negotiation.map_or(usual.negotiation, Spanned::into_inner),
             connections: self
                 .count("connections", &given.connections, MOST_CONNECTIONS)?
@@ -171,10 +175,9 @@ impl Reader<'_> {
             mtu: given.mtu.map_or(Ok(usual.mtu), |field| self.mtu(&field))?,
             terms,
             pacing: given.pacing.is_some_and(Spanned::into_inner),
-            mtu_discovery: given.mtu_discovery.map_or(
-                transport == Transport::H3 && terms == Terms::AsShipped,
-                Spanned::into_inner,
-            ),
+            mtu_discovery: given
+                .mtu_discovery
+                .map_or(transport.is_over_quic() && terms == Terms::AsShipped, Spanned::into_inner),
             gso: given.gso.map_or(usual.gso, Spanned::into_inner),
             ack_threshold: self.count("ack_threshold", &given.ack_threshold, MOST_ACK_THRESHOLD)?,
             slow_start_after_idle: given
@@ -203,7 +206,7 @@ impl Reader<'_> {
 
     /// What one of TCP and QUIC has alone, and what QUIC cannot be without.
     fn packets(&self, transport: Transport, given: &SettingsFile) -> Result<(), ExperimentError> {
-        let is_quic = transport == Transport::H3;
+        let is_quic = transport.is_over_quic();
         let of_quic = [
             ("mtu_discovery", given.mtu_discovery.as_ref().map(Spanned::span)),
             ("gso", given.gso.as_ref().map(Spanned::span)),
@@ -239,7 +242,7 @@ impl Reader<'_> {
         let fault = match asked {
             Temperature::Cold => return Ok(asked),
             _ if file.client.is_some() => "a `temperature` needs wirelap's own client",
-            _ if *file.transport.get_ref() == Transport::WebSocket => {
+            _ if file.transport.get_ref().is_web_socket() => {
                 "a `temperature` is for HTTP: a WebSocket is opened by its first message"
             }
             Temperature::Open => return Ok(asked),

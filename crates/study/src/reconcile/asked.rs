@@ -5,8 +5,11 @@
 use super::evidence::{ServerConnection, ServerLog};
 use crate::experiment::{Contender, Temperature, Transport};
 use crate::outcome::Outcome;
-use trace::{ConnectionRecord, EarlyData, TlsVersion};
+use trace::{ConnectionRecord, EarlyData, Protocol, SpokenProtocol, TlsVersion};
 use unit::Instant;
+
+/// What a server is asked by where HTTP/3 has to be found.
+const H2_AND_H3: &[Protocol] = &[Protocol::Http2, Protocol::Http3];
 
 /// How the connections differ from what the contender asks for; None where they do not. The work began at `began`.
 pub fn departure(
@@ -36,15 +39,25 @@ fn another_protocol(
     seen: &[&ServerConnection],
 ) -> Option<String> {
     let asked = contender.transport.protocol();
-    if let Some(other) = own.iter().find(|connection| connection.protocol != asked) {
+    let (carriers, all) = match contender.transport {
+        // The server sees the view after the one that is judged, too.
+        Transport::H3 => (contender.settings.first_visit.carriers(), H2_AND_H3),
+        _ => (std::slice::from_ref(&asked), std::slice::from_ref(&asked)),
+    };
+    let is_one_of = |spoken: &SpokenProtocol, those: &[Protocol]| {
+        spoken.known().is_some_and(|spoken| those.contains(&spoken))
+    };
+    if let Some(other) = own.iter().find(|connection| !is_one_of(&connection.protocol, carriers)) {
         let (spoken, id) = (&other.protocol, other.id);
+        let asked = carriers.iter().map(|one| one.name()).collect::<Vec<_>>().join(" or ");
         return Some(format!("{asked} was asked for, but connection {id} spoke {spoken}"));
     }
-    // A WebSocket begins as an HTTP/1.1 request, and its server's log may list that request alone.
-    if contender.transport == Transport::WebSocket {
+    // A WebSocket begins as a request of HTTP, and its server's log may list that request alone.
+    if contender.transport.is_web_socket() {
         return None;
     }
-    let other = seen.iter().find(|connection| connection.protocol != asked)?;
+    let seen_too = if contender.settings.first_visit.uses_tcp() { all } else { carriers };
+    let other = seen.iter().find(|connection| !is_one_of(&connection.protocol, seen_too))?;
     Some(format!("{asked} was asked for, but the server saw {}", other.protocol))
 }
 
@@ -130,8 +143,8 @@ fn other_sessions(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::KnownContender;
-    use trace::{SpokenProtocol, TlsRecord};
+    use crate::experiment::{FirstVisit, KnownContender};
+    use trace::TlsRecord;
 
     fn tls(version: &str, resumed: bool) -> Option<TlsRecord> {
         let (cipher, alpn) = (String::new(), String::new());
@@ -187,6 +200,33 @@ mod tests {
         assert_eq!(found, "h2 was asked for, but the server saw http/1.1");
         // A connection without a request may not have agreed on a protocol.
         assert_eq!(reason(ConnectionRecord { requests: 0, ..fallen }, None), None);
+    }
+
+    #[test]
+    fn a_first_visit_is_carried_by_what_it_can_be_carried_by() {
+        let tls = || tls("TLSv1.3", false);
+        let reason = |way: FirstVisit, own_protocol: &str, seen: &str| {
+            let mut contender = known("h3");
+            contender.settings.first_visit = way;
+            let (own, seen) = (own(own_protocol, tls()), log(seen, tls()));
+            let outcome = departure(&contender, Instant::ZERO, &[own], Some(&seen))?;
+            outcome.reason().map(str::to_owned)
+        };
+        for (way, carriers) in [
+            (FirstVisit::Known, &["h3"][..]),
+            (FirstVisit::HttpsRecord, &["h3"]),
+            (FirstVisit::AltSvc, &["h2"]),
+            (FirstVisit::UdpBlocked, &["h2"]),
+            (FirstVisit::Race, &["h2", "h3"]),
+        ] {
+            for spoken in ["h2", "h3", "http/1.1"] {
+                let found = reason(way, spoken, spoken);
+                assert_eq!(found.is_none(), carriers.contains(&spoken), "{way:?}: {found:?}");
+            }
+        }
+        // The next view is the server's alone to tell of.
+        assert_eq!(reason(FirstVisit::AltSvc, "h2", "h3"), None);
+        assert!(reason(FirstVisit::Known, "h3", "h2").unwrap().contains("the server saw h2"));
     }
 
     #[test]

@@ -381,7 +381,7 @@ impl Conditions {
 
 /// RFC 9001 §4.2: QUIC uses TLS 1.3.
 fn is_possible(transport: Transport, tls: Tls) -> bool {
-    transport != Transport::H3 || tls == Tls::V1_3
+    !transport.is_over_quic() || tls == Tls::V1_3
 }
 
 fn stays_below(path: &Path) -> bool {

@@ -15,7 +15,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use study::experiment::{Contender, Transport};
+use study::experiment::Contender;
 
 /// The pause between checks whether a server listens.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
@@ -120,9 +120,9 @@ impl<'d> RunningServer<'d> {
                 User::Ordinary => failed(format!("{error} (as an ordinary user)")),
             }
         })?;
-        let listening = match contender.transport {
-            Transport::H3 => Listening::Udp,
-            _ => Listening::Tcp,
+        let listening = match contender.transport.is_over_quic() {
+            true => Listening::Udp,
+            false => Listening::Tcp,
         };
         let addresses = site.hosts().map(|host| host.address).collect();
         Ok(Self { declaration, child, addresses, listening, folder: site.folder.clone() })

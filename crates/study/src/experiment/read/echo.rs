@@ -54,10 +54,11 @@ impl Reader<'_> {
         workloads: &[Workload],
     ) -> Result<(), ExperimentError> {
         let other = workloads.iter().find(|workload| !workload.is_of_messages());
-        match (contender.transport.get_ref(), other) {
-            (Transport::WebSocket, Some(workload)) => {
+        let transport = *contender.transport.get_ref();
+        match other {
+            Some(workload) if transport.is_web_socket() => {
                 let message = format!(
-                    "the transport `ws` carries the kinds \"echo\" and \"stream\" alone, and the workload `{}` is another",
+                    "the transport `{transport}` carries the kinds \"echo\" and \"stream\" alone, and the workload `{}` is another",
                     workload.name
                 );
                 Err(self.fault(contender.transport.span(), message))
@@ -72,9 +73,9 @@ impl Reader<'_> {
         transport: Transport,
         given: &SettingsFile,
     ) -> Result<(Side, Side), ExperimentError> {
-        match transport {
-            Transport::WebSocket => self.one_connection(given)?,
-            _ => self.nothing_of_web_sockets(given)?,
+        match transport.is_web_socket() {
+            true => self.one_connection(transport, given)?,
+            false => self.nothing_of_web_sockets(given)?,
         }
         let usual = Side::default();
         let of = |field: &Option<Spanned<bool>>| field.as_ref().map(|field| *field.get_ref());
@@ -114,14 +115,18 @@ impl Reader<'_> {
         ];
         match fields.into_iter().find_map(|(field, span)| Some((field, span?))) {
             Some((field, span)) => {
-                Err(self.fault(span, format!("`{field}` belongs to the transport \"ws\"")))
+                Err(self.fault(span, format!("`{field}` belongs to WebSockets")))
             }
             None => Ok(()),
         }
     }
 
-    /// A WebSocket is one connection, opened once, by HTTP/1.1.
-    fn one_connection(&self, given: &SettingsFile) -> Result<(), ExperimentError> {
+    /// A WebSocket is one connection, opened once, by one version of HTTP.
+    fn one_connection(
+        &self,
+        transport: Transport,
+        given: &SettingsFile,
+    ) -> Result<(), ExperimentError> {
         let several = given.connections.as_ref().filter(|field| *field.get_ref() > 1);
         let closes = given.keep_alive.as_ref().filter(|field| !*field.get_ref());
         let asks = given.negotiation.as_ref().filter(|field| *field.get_ref() == Negotiation::Alpn);
@@ -132,7 +137,10 @@ impl Reader<'_> {
         match asks {
             Some(field) => Err(self.fault(
                 field.span(),
-                "a WebSocket is opened by HTTP/1.1, and nothing else is offered",
+                format!(
+                    "a WebSocket is opened by {} here, and nothing else is offered",
+                    transport.protocol().begins_as().title()
+                ),
             )),
             None => Ok(()),
         }
@@ -144,7 +152,7 @@ const LARGEST_MESSAGE: ByteSize = ByteSize(1_000_000);
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Experiment, ExperimentError, Side, WorkloadKind};
+    use super::super::super::{Experiment, ExperimentError, Side, Tls, WorkloadKind};
     use crate::experiment::Workload;
 
     fn read(transport: &str, settings: &str, fields: &str) -> Result<Experiment, ExperimentError> {
@@ -209,6 +217,21 @@ mod tests {
     }
 
     #[test]
+    fn a_websocket_over_http2_or_http3_is_read_as_one_over_http1_is() {
+        for (transport, http) in [("ws-h2", "HTTP/2"), ("ws-h3", "HTTP/3")] {
+            let settings = "client_deflate = true, server_writes = 2";
+            let found = read(transport, settings, SERIAL).unwrap().contenders.remove(0);
+            assert_eq!((found.transport.name(), found.tls), (transport, Tls::V1_3));
+            let page = fault(transport, "", "kind = \"page\"\nimages = 3\nbytes = 10");
+            assert!(page.starts_with(&format!("the transport `{transport}` carries")), "{page}");
+            let asks = fault(transport, "negotiation = \"alpn\"", SERIAL);
+            assert!(asks.contains(http), "{asks}");
+        }
+        assert!(fault("ws-h3", "pacing = true", SERIAL).contains("QUIC is always paced"));
+        assert!(fault("ws-h2", "gso = true", SERIAL).contains("`ws-h2` is over TCP"));
+    }
+
+    #[test]
     fn what_a_transport_cannot_do_is_refused() {
         for field in [
             "client_writes = 2",
@@ -217,10 +240,7 @@ mod tests {
             "server_deflate = false",
         ] {
             let name = field.split(' ').next().unwrap();
-            assert_eq!(
-                fault("h2", field, SERIAL),
-                format!("`{name}` belongs to the transport \"ws\"")
-            );
+            assert_eq!(fault("h2", field, SERIAL), format!("`{name}` belongs to WebSockets"));
         }
         for field in ["connections = 2", "keep_alive = false"] {
             assert_eq!(fault("ws", field, SERIAL), "a WebSocket is one connection that is kept");

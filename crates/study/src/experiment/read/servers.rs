@@ -1,7 +1,7 @@
 //! Who answers the contenders of an experiment's file. The one rule: what a service that already runs cannot do, or cannot
 //! be set, is refused, or its rows would say that it had.
 
-use super::super::contender::{Contender, Tls, Transport};
+use super::super::contender::{Contender, Tls};
 use super::super::file::{ContenderFile, TlsFile};
 use super::super::one_or_table::ServerField;
 use super::super::service::{PortKind, RunningService, Server};
@@ -105,8 +105,10 @@ fn cannot_serve(
     workloads: &[Workload],
 ) -> Option<(&'static str, String)> {
     let place = service.place();
-    if *file.transport.get_ref() == Transport::H3 {
-        return Some(("transport", format!("{place} is bridged by TCP, and `h3` is over UDP")));
+    let transport = *file.transport.get_ref();
+    if transport.is_over_quic() {
+        let words = format!("{place} is bridged by TCP, and `{transport}` is over UDP");
+        return Some(("transport", words));
     }
     let is_clear =
         matches!(file.tls, TlsFile::None) || service.port_kind() == Some(PortKind::Clear);

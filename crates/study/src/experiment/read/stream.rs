@@ -84,25 +84,25 @@ impl Reader<'_> {
         transport: Transport,
         field: &Option<Spanned<Delivery>>,
     ) -> Result<Delivery, ExperimentError> {
-        let usual = match transport {
-            Transport::WebSocket => Delivery::WebSocket,
-            _ => Delivery::default(),
+        let usual = match transport.is_web_socket() {
+            true => Delivery::WebSocket,
+            false => Delivery::default(),
         };
         let Some(field) = field else { return Ok(usual) };
-        match (transport, *field.get_ref()) {
-            (Transport::WebSocket, Delivery::WebSocket) => Ok(Delivery::WebSocket),
-            (Transport::WebSocket, other) => {
+        match (transport.is_web_socket(), *field.get_ref()) {
+            (true, Delivery::WebSocket) => Ok(Delivery::WebSocket),
+            (true, other) => {
                 let message = format!(
-                    "the transport `ws` delivers by \"web-socket\", not by \"{}\"",
+                    "the transport `{transport}` delivers by \"web-socket\", not by \"{}\"",
                     other.name()
                 );
                 Err(self.fault(field.span(), message))
             }
-            (_, Delivery::WebSocket) => {
+            (false, Delivery::WebSocket) => {
                 Err(self
-                    .fault(field.span(), "the delivery \"web-socket\" needs the transport \"ws\""))
+                    .fault(field.span(), "the delivery \"web-socket\" needs a WebSocket: the transport \"ws\", \"ws-h2\" or \"ws-h3\""))
             }
-            (_, other) => Ok(other),
+            (false, other) => Ok(other),
         }
     }
 }
@@ -169,7 +169,7 @@ mod tests {
         );
         assert_eq!(
             fault("h2", "web-socket"),
-            "the delivery \"web-socket\" needs the transport \"ws\""
+            "the delivery \"web-socket\" needs a WebSocket: the transport \"ws\", \"ws-h2\" or \"ws-h3\""
         );
     }
 

@@ -1,0 +1,138 @@
+//! How HTTP/3 is found, made concrete: who listens, what is offered, when TCP begins, and the view after the first.
+
+use super::contender::protocol_of;
+use super::earlier_visit::EarlierVisit;
+use super::job::{FarJob, NearJob, NearReport, NextView};
+use super::near::{ALT_SVC, do_task};
+use crate::error::CliError;
+use client::ClientConfig;
+use link::{LinkSpec, Udp};
+use std::time::Duration;
+use study::experiment::{Contender, FirstVisit};
+use study::outcome::Outcome;
+use trace::FetchOutcome;
+use transport::Protocol;
+
+/// The protocol over TLS of TCP, of a contender that may speak HTTP/3 beside it; else the one protocol that it speaks.
+pub(super) fn over_tls(contender: &Contender) -> Result<Protocol, CliError> {
+    match contender.settings.first_visit.uses_tcp() {
+        true => Ok(Protocol::Http2),
+        false => protocol_of(contender.transport),
+    }
+}
+
+/// How much later than QUIC TCP begins over a round trip of `rtt`. Chromium waits for 1.5 of the server's round trips where
+/// QUIC has worked on the network before, and not at all where it has not (net/quic/quic_session_pool.cc,
+/// `GetTimeDelayForWaitingJob`).
+pub(super) fn head_start(contender: &Contender, rtt: Duration) -> Duration {
+    let settings = &contender.settings;
+    match settings.first_visit {
+        FirstVisit::Race if settings.temperature.resumes() => rtt * 3 / 2,
+        _ => Duration::ZERO,
+    }
+}
+
+/// The link of a contender. An error: it cannot drop UDP.
+pub(super) fn link_of(
+    contender: &Contender,
+    mut link: LinkSpec,
+    is_loopback: bool,
+) -> Result<LinkSpec, Outcome> {
+    if contender.settings.first_visit != FirstVisit::UdpBlocked {
+        return Ok(link);
+    }
+    if is_loopback {
+        return Err(Outcome::Unsupported {
+            reason: "`first_visit = \"udp-blocked\"` needs a link that drops UDP".to_owned(),
+            remedy: "race it over another link than `none`".to_owned(),
+        });
+    }
+    (link.down.udp, link.up.udp) = (Udp::Blocked, Udp::Blocked);
+    Ok(link)
+}
+
+/// The port that `Alt-Svc` offers HTTP/3 on.
+pub(super) fn alt_svc(job: &FarJob) -> Option<u16> {
+    let offers = job.contender.settings.first_visit == FirstVisit::AltSvc;
+    job.listen_quic.first().filter(|_| offers).map(std::net::SocketAddr::port)
+}
+
+/// Does the task once more over HTTP/3, which the first view's answers have offered.
+pub(super) fn next_view(
+    config: ClientConfig,
+    job: &NearJob,
+    first: &NearReport,
+) -> Result<NextView, CliError> {
+    if !first.settings.contains_key(ALT_SVC) {
+        return Err(CliError::failed("no answer of the first view offered h3 by Alt-Svc"));
+    }
+    let began = os::clock::now();
+    let config = ClientConfig { transport: client::Transport::H3, ..config };
+    let next = do_task(config, EarlierVisit::none(), job)?;
+    for fetch in &next.fetches {
+        if let FetchOutcome::Failed(reason) = &fetch.outcome {
+            return Err(CliError::failed(format!("the next view failed: {reason}")));
+        }
+        if fetch.protocol != trace::Protocol::Http3 {
+            return Err(CliError::failed(format!("the next view spoke {}", fetch.protocol)));
+        }
+    }
+    let queued = next.fetches.iter().map(|fetch| fetch.phases.queued).min().unwrap_or(began);
+    let last = next.fetches.iter().filter_map(|fetch| fetch.phases.last_byte).max();
+    let first_byte = next.fetches.iter().filter_map(|fetch| fetch.phases.first_byte).min();
+    Ok(NextView {
+        began,
+        load: last.unwrap_or(queued).since(queued),
+        first_byte: first_byte.unwrap_or(queued).since(queued),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::trial::job::tests::order;
+
+    fn contender(settings: &str) -> Contender {
+        let text = format!("transport = \"h3\"\nsettings = {{ {settings} }}");
+        order("kind = \"page\"\nimages = 1\nbytes = 10", &text).plan.cell.contender
+    }
+
+    #[test]
+    fn tcp_speaks_http2_where_http3_has_to_be_found() {
+        for (way, protocol) in [
+            ("known", Protocol::Http3),
+            ("https-record", Protocol::Http3),
+            ("alt-svc", Protocol::Http2),
+            ("race", Protocol::Http2),
+            ("udp-blocked", Protocol::Http2),
+        ] {
+            let found = over_tls(&contender(&format!("first_visit = \"{way}\""))).unwrap();
+            assert_eq!(found, protocol, "{way}");
+        }
+    }
+
+    #[test]
+    fn quic_has_a_head_start_where_an_earlier_visit_has_shown_that_it_works() {
+        let rtt = Duration::from_millis(100);
+        for (settings, expected) in [
+            ("first_visit = \"race\"", 0),
+            ("first_visit = \"race\", temperature = \"resumed\"", 150),
+            ("first_visit = \"race\", temperature = \"early\"", 150),
+            ("first_visit = \"udp-blocked\", temperature = \"early\"", 0),
+        ] {
+            let found = head_start(&contender(settings), rtt);
+            assert_eq!(found, Duration::from_millis(expected), "{settings}");
+        }
+    }
+
+    #[test]
+    fn a_link_drops_udp_for_that_contender_alone_and_no_link_cannot() {
+        let lan = || LinkSpec::parse("rtt=10ms", link::no_traces).unwrap();
+        let blocked = contender("first_visit = \"udp-blocked\"");
+        let link = link_of(&blocked, lan(), false).unwrap();
+        assert_eq!((link.down.udp, link.up.udp), (Udp::Blocked, Udp::Blocked));
+        assert_eq!(link_of(&contender("first_visit = \"race\""), lan(), false), Ok(lan()));
+        let none = link_of(&blocked, LinkSpec::default(), true);
+        assert!(matches!(none, Err(Outcome::Unsupported { .. })));
+    }
+}

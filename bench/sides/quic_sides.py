@@ -22,7 +22,7 @@ CHACHA20 = "TLS_CHACHA20_POLY1305_SHA256"
 # Who reads no ECN marks of datagrams, or does not report them (RFC 9000 §13.4.1 lets it be so).
 WITHOUT_ECN = ("aioquic", "nginx", "HAProxy")
 # The longest that a client may take for what a case wants of it.
-PATIENCE_S = 60
+PATIENCE_S = 180
 # The round trip of the case zerortt.
 EARLY_RTT_S = 0.2
 # Names that make a leaf larger than a server may send at once to an address that is not proven.

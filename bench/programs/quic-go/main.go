@@ -58,7 +58,9 @@ func settings() *quic.Config {
 		Versions:       []quic.Version{quic.Version1},
 		Allow0RTT:      true,
 		MaxIdleTimeout: time.Minute,
-		Tracer:         qlog.DefaultConnectionTracer,
+		// A path that loses three of ten datagrams takes its time.
+		HandshakeIdleTimeout: 30 * time.Second,
+		Tracer:               qlog.DefaultConnectionTracer,
 	}
 }
 

@@ -58,6 +58,7 @@ mod tests {
         let up = Flow { protocol: 17, source: near, destination: far };
         let (at, quic) = (Instant::ZERO, sender.map(|sender| QuicMark { sender }));
         PacketRecord {
+            passage: None,
             at,
             direction,
             index: 0,

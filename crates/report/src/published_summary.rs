@@ -11,10 +11,10 @@ pub fn published_terminal(reports: &[Report<'_>], page: &str) -> String {
         let Some(published) = &report.result.published else { continue };
         let _ = writeln!(out, "{}  {}", report.result.experiment, report.folder);
         for (finding, number) in published.findings.iter().zip(1..) {
-            let verdict = finding.verdict.words().to_uppercase();
-            let _ = writeln!(out, "  {number} {verdict:<13}  {}", finding.finding);
+            let verdict = finding.words().to_uppercase();
+            let _ = writeln!(out, "  {number} {verdict:<28}  {}", finding.finding);
         }
-        if let Some(full) = words::needs_full_run(report) {
+        for full in words::left_open(report) {
             let _ = writeln!(out, "  {full}");
         }
     }

@@ -72,11 +72,11 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
     if let Some(published) = &report.result.published {
         out.labelled("published", &published.title);
         for finding in &published.findings {
-            let words = finding.verdict.words().to_uppercase();
+            let words = finding.words().to_uppercase();
             out.wrapped(&format!("  {words}: {}", finding.finding), 4);
             out.wrapped(&format!("    {}", finding.reason), 4);
         }
-        if let Some(full) = words::needs_full_run(report) {
+        for full in words::left_open(report) {
             out.wrapped(&format!("  {full}"), 4);
         }
         open_question(&mut out, published);

@@ -8,6 +8,7 @@ use study::comparison::{Comparison, Verdict};
 use study::experiment::{Contender, Settings, Tls, Transport};
 use study::family::blocks_for_all;
 use study::metric;
+use study::published::RefusedTrials;
 use study::reconcile::Grade;
 use study::result::{CellResult, Exploratory, Pair, Ranked, RunResult, TrialCounts};
 use study::stats::{LEAST_FOR_INTERVAL, Modes, Percentile};
@@ -304,18 +305,50 @@ fn percentile(percentile: &Percentile) -> String {
     format!("p{} {time}", percentile.share * 100.0)
 }
 
-/// Which published findings this run left out, and how to have them: `2 of 4 findings rest on what was not run (…): wirelap
-/// race spdy-images, about 9 min`. None where all were put to the proof.
-pub(crate) fn needs_full_run(report: &Report<'_>) -> Option<String> {
+/// What would tell the published findings that this run leaves open: the full run where trials were left out, a quiet
+/// machine where the audit refused them. Empty where all were put to the proof.
+pub(crate) fn left_open(report: &Report<'_>) -> Vec<String> {
+    needs_full_run(report).into_iter().chain(needs_quiet_machine(report)).collect()
+}
+
+/// The findings and causes whose trials the audit refused: `Of 4 findings, findings 1 and 3 rest on refused trials (29 of 30
+/// refused: …): run it again on a quiet machine`.
+fn needs_quiet_machine(report: &Report<'_>) -> Option<String> {
+    let published = report.result.published.as_ref()?;
+    let refused = published.findings.iter().zip(1..).filter(|(one, _)| one.refused.is_some());
+    let numbers: Vec<String> = refused.map(|(_, number): (_, u32)| number.to_string()).collect();
+    let causes = published.open_question.iter().flat_map(|open| &open.causes);
+    let causes: Vec<&RefusedTrials> = causes.filter_map(|cause| cause.refused.as_ref()).collect();
+    let of_findings = published.findings.iter().filter_map(|finding| finding.refused.as_ref());
+    let worst = of_findings.chain(causes.iter().copied()).max_by_key(|one| one.refused)?;
+    let which = numbered(&numbers, published.findings.len());
+    let open = (!causes.is_empty())
+        .then(|| format!("the open question ({})", counted(causes.len() as u32, "cause")));
+    let asked: Vec<String> = which.into_iter().chain(open).collect();
+    let rest = if asked.len() + numbers.len() > 2 { "rest" } else { "rests" };
+    Some(format!(
+        "{} {rest} on refused trials ({worst}): run it again on a quiet machine",
+        sentence_case(&asked.join(", and "))
+    ))
+}
+
+/// `of 4 findings, findings 1 and 3`; None where there are none.
+fn numbered(numbers: &[String], all: usize) -> Option<String> {
+    match numbers {
+        [] => None,
+        [one] => Some(format!("of {all} findings, finding {one}")),
+        several => Some(format!("of {all} findings, findings {}", listed(several))),
+    }
+}
+
+/// The findings and causes that this run left out, and the command that has them: `Of 4 findings, findings 1 and 2 need what
+/// was left out: wirelap race spdy-images, about 9 min`.
+fn needs_full_run(report: &Report<'_>) -> Option<String> {
     let findings = &report.result.published.as_ref()?.findings;
     let open = findings.iter().zip(1..).filter(|(finding, _)| finding.not_run);
     let numbers: Vec<String> = open.map(|(_, number): (_, u32)| number.to_string()).collect();
     let full = report.full_run?;
-    let which = match numbers.as_slice() {
-        [] => None,
-        [one] => Some(format!("of {} findings, finding {one}", findings.len())),
-        several => Some(format!("of {} findings, findings {}", findings.len(), listed(several))),
-    };
+    let which = numbered(&numbers, findings.len());
     let asked: Vec<String> = which.into_iter().chain(open_causes(report)).collect();
     let need = if asked.len() + numbers.len() > 2 { "need" } else { "needs" };
     (!asked.is_empty()).then(|| {
@@ -326,7 +359,7 @@ pub(crate) fn needs_full_run(report: &Report<'_>) -> Option<String> {
 /// The open question, where causes of it were not run.
 fn open_causes(report: &Report<'_>) -> Option<String> {
     let open = report.result.published.as_ref()?.open_question.as_ref()?;
-    let absent = open.causes.iter().filter(|cause| cause.added_ms.is_none()).count();
+    let absent = open.causes.iter().filter(|cause| cause.is_not_run()).count();
     (absent > 0)
         .then(|| format!("the open question ({absent} of {} causes not run)", open.causes.len()))
 }

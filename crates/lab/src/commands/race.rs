@@ -17,7 +17,7 @@ use crate::race::planned::{Planned, plan};
 use crate::race::progress::Progress;
 use crate::race::published_page;
 use crate::race::quiet::{self, Patience};
-use crate::race::report::{OutputFormat, report_results, unmeasured};
+use crate::race::report::{OutputFormat, report_results, unanswered};
 use crate::race::run_folder::RunFolder;
 use crate::race::runner::{RunContext, RunOutputs, Runner};
 use crate::race::schedule::{Concurrency, Schedule};
@@ -98,17 +98,16 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
 /// What a race came to.
 struct RaceEnd {
     gates: GateOutcome,
-    /// Why no trial was measured; None where one was.
-    unmeasured: Option<String>,
+    /// Why it answers nothing, with the way out; None where it answers something.
+    unanswered: Option<CliError>,
     /// Its folder, where a published measurement was run again.
     published: Option<RunFolder>,
 }
 
-/// A race of which no trial was measured has not done what was asked for. A gate that failed goes before one that is
-/// inconclusive.
+/// A race that answers nothing has not done what was asked for. A gate that failed goes before one that is inconclusive.
 fn exit_code(args: &RaceArgs, ends: &[RaceEnd]) -> Result<ExitCode, CliError> {
-    if let Some(why) = ends.iter().find_map(|end| end.unmeasured.as_ref()) {
-        return Err(CliError::failed(why));
+    if let Some(why) = ends.iter().find_map(|end| end.unanswered.as_ref()) {
+        return Err(why.clone());
     }
     let codes = ends.iter().map(|end| args.gates.exit_code(end.gates));
     Ok(ExitCode::from(codes.fold(0, |code, next| if next == 1 || code == 0 { next } else { code })))
@@ -191,11 +190,10 @@ fn calibrated(chosen: &Selected) -> Result<Calibration, CliError> {
     }
     let beyond = calibration.beyond_limits();
     if !beyond.is_empty() {
-        let cause = calibration.cause_in_words();
-        console::note(&format!(
-            "calibration outside limits: {}; {cause}. Each trial is audited by itself",
-            beyond.join("; ")
-        ));
+        // The report's warning names each with its limit.
+        let (count, cause) = (beyond.len(), calibration.cause_in_words());
+        let figures = if count == 1 { "1 figure is" } else { &format!("{count} figures are") };
+        console::note(&format!("calibration: {figures} outside limits; {cause}"));
     }
     Ok(calibration)
 }
@@ -263,7 +261,11 @@ fn race(
     }
     Ok(RaceEnd {
         gates: outcome_of(&result.gates),
-        unmeasured: unmeasured(&result),
+        unanswered: unanswered(&result).map(|why| {
+            let dir = error::quoted(folder.path());
+            CliError::failed(why)
+                .remedy(format!("on a quiet machine, once more: wirelap race --again {dir}"))
+        }),
         published: header.experiment.published.map(|_| folder.clone()),
     })
 }

@@ -11,10 +11,11 @@ use crate::race::store::Rows;
 use report::{Colour, LinkText, Report, Style};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use study::comparison::Ratio;
 use study::estimate::in_words;
 use study::experiment::{Experiment, Server, WorkloadKind, builtin};
 use study::record::RunHeader;
-use study::result::RunResult;
+use study::result::{MetricVerdict, RunResult};
 
 /// In which form the result is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,21 +105,48 @@ impl<'r> Judged<'r> {
     }
 }
 
-/// Why nothing of a race was measured, by its most frequent reason.
-pub(crate) fn unmeasured(result: &RunResult) -> Option<String> {
-    if result.trials.measured > 0 {
-        return None;
+/// Why a race answers nothing: no trial was measured, or the audit refused so many that not one comparison has an interval.
+/// None where it answers something, and where trials are too few without any being refused, as the user asked for.
+pub(crate) fn unanswered(result: &RunResult) -> Option<String> {
+    let name = &result.experiment;
+    if result.trials.measured == 0 {
+        return Some(format!("no trial of {name} was measured{}", most_frequent(result)));
     }
+    let refused: u32 = result.cells.iter().map(|cell| cell.audited.invalid).sum();
+    let all: u32 = result.cells.iter().map(|cell| cell.audited.trials).sum();
+    let nothing = refused > 0 && result.cells.len() > 1 && !has_interval(result);
+    nothing.then(|| {
+        format!(
+            "{name} answers nothing: the audit refused {refused} of {all} attempts, and not one comparison could be judged, \
+             in time or in counts{}",
+            most_frequent(result)
+        )
+    })
+}
+
+/// Whether any comparison has an interval, of times or of counts.
+fn has_interval(result: &RunResult) -> bool {
+    let is_finite = |ci95: Option<[Ratio; 2]>| ci95.is_some_and(|[_, high]| high.0.is_finite());
+    let tables = &result.verdicts;
+    result.same.is_some()
+        || tables.iter().flat_map(|one| &one.pairs).any(|pair| is_finite(pair.comparison.ci95))
+        || tables
+            .iter()
+            .flat_map(|one| &one.metrics)
+            .any(|metric| metric.verdict != MetricVerdict::Undecided || is_finite(metric.ci95))
+}
+
+/// What became of most trials that were not measured; empty where all were.
+fn most_frequent(result: &RunResult) -> String {
     let mut reasons: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for failure in &result.failures {
         *reasons.entry((&failure.outcome, &failure.reason)).or_default() += 1;
     }
     let most = reasons.into_iter().max_by_key(|(_, count)| *count);
     let all = result.trials.all();
-    let why = most.map_or_else(String::new, |((outcome, reason), count)| {
+    most.map_or_else(String::new, |((outcome, reason), count)| {
         format!(": {count} of {all} {outcome}: {reason}")
-    });
-    Some(format!("no trial of {} was measured{why}", result.experiment))
+    })
 }
 
 fn style() -> Style {

@@ -62,7 +62,7 @@ fn measurement(m: &mut Markup, report: &Report<'_>, published: &Published) {
         m.line("p", &[("class", &"note")], format!("Warning. {warning}"));
     }
     findings(m, published);
-    if let Some(full) = words::needs_full_run(report) {
+    for full in words::left_open(report) {
         m.line("p", &[("class", &"note")], full);
     }
     super::picture::command(m, "Every figure", &command::csv(report.folder));
@@ -100,7 +100,7 @@ fn row(ratio: &PublishedRatio) -> [String; 8] {
         (a, b) => [a, b].map(|time| time.unwrap_or_else(|| "–".to_owned())).join(" / "),
     };
     let ours = ratio.ours.zip(ratio.ci95).map_or_else(
-        || "not run".to_owned(),
+        || ratio.absent(),
         |(ours, [low, high])| {
             let ours = Ratio { value: ours.0, ci: [low.0, high.0] };
             format!("{} {}", ours.number(), ours.interval())

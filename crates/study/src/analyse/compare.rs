@@ -7,7 +7,7 @@ use crate::comparison::Verdict;
 use crate::experiment::{Contender, Experiment, LinkChoice, Stopping, Workload, WorkloadKind};
 use crate::family::{FamilyKind, FamilySizes};
 use crate::outcome::Outcome;
-use crate::published::{self, Difference, Ours, Published, Question};
+use crate::published::{self, CellTrials, Difference, Ours, Published, Question};
 use crate::record::{RunHeader, TrialRecord};
 use crate::result::{CellResult, Family, Pair, Ranked, Verdicts};
 use crate::stats::{
@@ -251,6 +251,26 @@ impl Versus<'_> {
         finding.checked_by(&alone(experiment.margin, paired, &mut Detectable::default()))
     }
 
+    /// How the trials of both contenders ended; empty where those of one did not run.
+    fn trials(&self, rows: &Rows<'_>) -> Vec<CellTrials> {
+        let cells = [self.a, self.b].map(|contender| {
+            let rows = rows.cell(self.workload, self.link, contender);
+            let refusals = rows.iter().filter_map(|row| match &row.outcome {
+                Outcome::Invalid { reason } => Some(reason.clone()),
+                Outcome::Measured | Outcome::Failed { .. } | Outcome::Unsupported { .. } => None,
+            });
+            CellTrials {
+                id: super::cell_id(self.workload, self.link, contender),
+                trials: rows.len() as u32,
+                refusals: refusals.collect(),
+            }
+        });
+        match cells.iter().any(|cell| cell.trials == 0) {
+            true => Vec::new(),
+            false => cells.into(),
+        }
+    }
+
     fn unsupported(&self, rows: &Rows<'_>) -> Option<String> {
         [self.a, self.b].into_iter().find_map(|contender| {
             rows.cell(self.workload, self.link, contender).iter().find_map(|row| {
@@ -298,6 +318,9 @@ pub(super) fn published(
         versus(question).map_or_else(Vec::new, |versus| versus.figures(metric, rows))
     };
     let differ = |question: Question<'_>| versus(question)?.difference(rows);
+    let trials = |question: Question<'_>| {
+        versus(question).map_or_else(Vec::new, |versus| versus.trials(rows))
+    };
     let time = |question: Question<'_>| {
         let id = |cell: &&CellResult| {
             (cell.workload.name.as_str(), cell.link.name.as_str(), cell.contender.name.as_str())
@@ -312,6 +335,7 @@ pub(super) fn published(
         ask_of: &ask_of,
         figures: &figures,
         time: &time,
+        trials: &trials,
         differ: &differ,
     };
     published::compare(experiment.published?, &ours)

@@ -1,3 +1,4 @@
+use super::answer::Answer;
 use super::check::{Check, Occurs, finding};
 use super::*;
 use crate::comparison::Verdict;
@@ -41,6 +42,7 @@ fn nothing(experiment: &Experiment) -> Ours<'_> {
         ask_of: &|_, _| None,
         figures: &|_, _| Vec::new(),
         time: &|_| None,
+        trials: &|_| Vec::new(),
         differ: &|_| None,
     }
 }
@@ -93,18 +95,18 @@ fn an_interval_confirms_denies_or_leaves_open() {
         ((0.20, 0.90), CannotTell),
     ];
     for ((low, high), expected) in cases {
-        let check = Check::about("half", Some(&comparison(low, high)), 0.5);
+        let check = Check::about("half", &comparison(low, high).into(), 0.5);
         assert_eq!(finding("f", &[check], "").verdict, expected, "{low} to {high}");
     }
-    assert_eq!(finding("f", &[Check::faster("x", None)], "").verdict, CannotTell);
+    assert_eq!(finding("f", &[Check::faster("x", &Answer::default())], "").verdict, CannotTell);
 }
 
 #[test]
 fn one_check_that_denies_outweighs_all_that_confirm_and_names_itself_and_the_reason() {
     let checks = [
-        Check::faster("good", Some(&comparison(0.4, 0.5))),
-        Check::faster("bad", Some(&comparison(1.2, 1.3))),
-        Check::faster("vague", Some(&comparison(0.9, 1.3))),
+        Check::faster("good", &comparison(0.4, 0.5).into()),
+        Check::faster("bad", &comparison(1.2, 1.3).into()),
+        Check::faster("vague", &comparison(0.9, 1.3).into()),
     ];
     let found = finding("f", &checks, "because");
     assert_eq!(found.verdict, Agreement::NotConfirmed);
@@ -113,9 +115,9 @@ fn one_check_that_denies_outweighs_all_that_confirm_and_names_itself_and_the_rea
 
 #[test]
 fn of_many_that_were_not_run_only_the_number_is_told() {
-    let vague = || Check::faster("vague", Some(&comparison(0.9, 1.3)));
+    let vague = || Check::faster("vague", &comparison(0.9, 1.3).into());
     let found = |absent: usize| {
-        let absent = (0..absent).map(|nth| Check::faster(&format!("x{nth}"), None));
+        let absent = (0..absent).map(|nth| Check::faster(&format!("x{nth}"), &Answer::default()));
         finding("f", &absent.chain([vague()]).collect::<Vec<_>>(), "").reason
     };
     assert_eq!(found(1), "x0: not run; vague: 1.08 [0.90, 1.30]");
@@ -127,6 +129,68 @@ fn what_was_not_run_leaves_every_finding_open() {
     for name in ["spdy-images", "twitter-api", "websocket-echo", "jvm-downloads"] {
         assert!(verdicts(name, &|_| None).iter().all(|verdict| *verdict == Agreement::CannotTell));
     }
+}
+
+/// The trials of both contenders of a question: of six each, so many were refused.
+fn refused(question: Question<'_>, refused: usize) -> Vec<CellTrials> {
+    let cell = |contender: &str| CellTrials {
+        id: crate::plan::CellId {
+            workload: question.workload.to_owned(),
+            link: question.link.to_owned(),
+            contender: contender.to_owned(),
+        },
+        trials: 6,
+        refusals: vec!["the link was late".to_owned(); refused],
+    };
+    [cell(question.a), cell(question.b)].into()
+}
+
+#[test]
+fn findings_whose_trials_were_refused_are_not_said_to_have_been_left_out() {
+    for name in ["spdy-images", "twitter-api", "websocket-echo", "jvm-downloads"] {
+        let experiment = experiment(name);
+        let trials = |question: Question<'_>| refused(question, 5);
+        let ours = Ours { trials: &trials, ..nothing(&experiment) };
+        let published = compare(experiment.published.unwrap(), &ours).unwrap();
+        // One finding of spdy-images rests on no trial.
+        let findings = || {
+            published
+                .findings
+                .iter()
+                .filter(|one| !one.finding.contains("makes no difference to SPDY"))
+        };
+        for finding in findings() {
+            let refused = finding.refused.as_ref().unwrap();
+            // However many comparisons it stands in, a trial counts once.
+            assert_eq!(refused.refused * 6, refused.trials * 5, "{finding:?}");
+            assert_eq!(refused.reason, "the link was late");
+            assert!(!finding.not_run && !finding.reason.contains("not run"), "{finding:?}");
+            assert!(finding.reason.contains("trials refused: the link was late"), "{finding:?}");
+            assert_eq!(finding.words(), "cannot tell (trials refused)");
+        }
+        assert!(published.ratios.iter().any(|ratio| ratio.absent() == "10 of 12 refused"));
+        if let Some(open) = published.open_question {
+            assert!(open.causes.iter().all(|cause| cause.refused.is_some() && !cause.is_not_run()));
+        }
+    }
+}
+
+#[test]
+fn a_finding_is_judged_where_enough_trials_are_left_and_undecided_where_they_do_not_tell() {
+    let experiment = experiment("websocket-echo");
+    let trials = |question: Question<'_>| refused(question, 2);
+    let of = |low: f64, high: f64, n: u32| {
+        let ask = move |_: Question<'_>| Some(Comparison { n, ..comparison(low, high) });
+        let ours = Ours { ask: &ask, trials: &trials, ..nothing(&experiment) };
+        let findings = compare(Source::WebsocketEcho, &ours).unwrap().findings;
+        (findings[1].words(), findings[1].refused.is_some())
+    };
+    assert_eq!(of(0.5, 0.9, 6), ("confirmed".to_owned(), false));
+    assert_eq!(of(0.5, 1.9, 6), ("cannot tell (undecided)".to_owned(), false));
+    assert_eq!(of(0.0, f64::INFINITY, 4), ("cannot tell (trials refused)".to_owned(), true));
+    let ours = nothing(&experiment);
+    let not_run = compare(Source::WebsocketEcho, &ours).unwrap().findings;
+    assert_eq!(not_run[1].words(), "cannot tell (not run)");
 }
 
 #[test]
@@ -165,6 +229,7 @@ fn every_question_names_what_its_experiment_has() {
             ask_of: &ask_of,
             figures: &figures,
             time: &|_| None,
+            trials: &|_| Vec::new(),
             differ: &differ,
         };
         let published = compare(experiment.published.unwrap(), &ours).unwrap();
@@ -283,7 +348,7 @@ fn downloads_that_came_out_otherwise_deny_every_finding() {
 #[test]
 fn what_is_counted_is_open_where_trials_are_few_or_differ() {
     let judged = |counts: &[f64], expected| {
-        finding("f", &[Check::occurs("x", counts, expected)], "").verdict
+        finding("f", &[Check::occurs("x", counts, &[], expected)], "").verdict
     };
     use Agreement::{CannotTell, Confirmed, NotConfirmed};
     assert_eq!(judged(&[2.0; 6], Occurs::Always), Confirmed);

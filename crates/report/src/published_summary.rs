@@ -11,11 +11,11 @@ pub fn published_terminal(reports: &[Report<'_>], page: &str) -> String {
         let Some(published) = &report.result.published else { continue };
         let _ = writeln!(out, "{}  {}", report.result.experiment, report.folder);
         for (finding, number) in published.findings.iter().zip(1..) {
-            let verdict = finding.words().to_uppercase();
-            let _ = writeln!(out, "  {number} {verdict:<28}  {}", finding.finding);
+            let verdict = finding.verdict.words().to_uppercase();
+            let _ = writeln!(out, "  {number} {verdict:<13}  {}", finding.finding);
         }
-        for full in words::left_open(report) {
-            let _ = writeln!(out, "  {full}");
+        for need in words::findings_need(report) {
+            let _ = writeln!(out, "  {need}");
         }
     }
     let _ = writeln!(out, "summary: {page}");

@@ -72,12 +72,12 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
     if let Some(published) = &report.result.published {
         out.labelled("published", &published.title);
         for finding in &published.findings {
-            let words = finding.words().to_uppercase();
+            let words = finding.verdict.words().to_uppercase();
             out.wrapped(&format!("  {words}: {}", finding.finding), 4);
             out.wrapped(&format!("    {}", finding.reason), 4);
         }
-        for full in words::left_open(report) {
-            out.wrapped(&format!("  {full}"), 4);
+        for need in words::findings_need(report) {
+            out.wrapped(&format!("  {need}"), 4);
         }
         open_question(&mut out, published);
     }

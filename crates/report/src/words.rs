@@ -8,7 +8,7 @@ use study::comparison::{Comparison, Verdict};
 use study::experiment::{Contender, Settings, Tls, Transport};
 use study::family::blocks_for_all;
 use study::metric;
-use study::published::RefusedTrials;
+use study::published::PublishedFinding;
 use study::reconcile::Grade;
 use study::result::{CellResult, Exploratory, Pair, Ranked, RunResult, TrialCounts};
 use study::stats::{LEAST_FOR_INTERVAL, Modes, Percentile};
@@ -305,63 +305,51 @@ fn percentile(percentile: &Percentile) -> String {
     format!("p{} {time}", percentile.share * 100.0)
 }
 
-/// What would tell the published findings that this run leaves open: the full run where trials were left out, a quiet
-/// machine where the audit refused them. Empty where all were put to the proof.
-pub(crate) fn left_open(report: &Report<'_>) -> Vec<String> {
-    needs_full_run(report).into_iter().chain(needs_quiet_machine(report)).collect()
-}
-
-/// The findings and causes whose trials the audit refused: `Of 4 findings, findings 1 and 3 rest on refused trials (29 of 30
-/// refused: …): run it again on a quiet machine`.
-fn needs_quiet_machine(report: &Report<'_>) -> Option<String> {
-    let published = report.result.published.as_ref()?;
-    let refused = published.findings.iter().zip(1..).filter(|(one, _)| one.refused.is_some());
-    let numbers: Vec<String> = refused.map(|(_, number): (_, u32)| number.to_string()).collect();
-    let causes = published.open_question.iter().flat_map(|open| &open.causes);
-    let causes: Vec<&RefusedTrials> = causes.filter_map(|cause| cause.refused.as_ref()).collect();
-    let of_findings = published.findings.iter().filter_map(|finding| finding.refused.as_ref());
-    let worst = of_findings.chain(causes.iter().copied()).max_by_key(|one| one.refused)?;
-    let which = numbered(&numbers, published.findings.len());
-    let open = (!causes.is_empty())
-        .then(|| format!("the open question ({})", counted(causes.len() as u32, "cause")));
-    let asked: Vec<String> = which.into_iter().chain(open).collect();
-    let rest = if asked.len() + numbers.len() > 2 { "rest" } else { "rests" };
-    Some(format!(
-        "{} {rest} on refused trials ({worst}): run it again on a quiet machine",
-        sentence_case(&asked.join(", and "))
-    ))
-}
-
-/// `of 4 findings, findings 1 and 3`; None where there are none.
-fn numbered(numbers: &[String], all: usize) -> Option<String> {
-    match numbers {
+/// What the published findings that stay open need: the full run for what was left out (`Of 4 findings, findings 1 and 2
+/// need what was left out: wirelap race spdy-images, about 9 min`), and another run for what the audit refused.
+pub(crate) fn findings_need(report: &Report<'_>) -> Vec<String> {
+    let Some(published) = &report.result.published else { return Vec::new() };
+    let numbers = |is_it: fn(&PublishedFinding) -> bool| {
+        let open = published.findings.iter().zip(1..).filter(|(finding, _)| is_it(finding));
+        open.map(|(_, number): (_, u32)| number.to_string()).collect::<Vec<_>>()
+    };
+    let which = |numbers: &[String]| match numbers {
         [] => None,
-        [one] => Some(format!("of {all} findings, finding {one}")),
-        several => Some(format!("of {all} findings, findings {}", listed(several))),
+        [one] => Some(format!("of {} findings, finding {one}", published.findings.len())),
+        several => {
+            Some(format!("of {} findings, findings {}", published.findings.len(), listed(several)))
+        }
+    };
+    let (left_out, refused) =
+        (numbers(|finding| finding.not_run), numbers(|finding| finding.refused));
+    let need = |count: usize| if count > 1 { "need" } else { "needs" };
+    let mut lines = Vec::new();
+    if let Some(full) = report.full_run {
+        let causes = open_causes(report);
+        let count = left_out.len() + usize::from(causes.is_some());
+        let asked: Vec<String> = which(&left_out).into_iter().chain(causes).collect();
+        if !asked.is_empty() {
+            let asked = sentence_case(&asked.join(", and "));
+            lines.push(format!("{asked} {} what was left out: {full}", need(count)));
+        }
     }
+    if let Some(which) = which(&refused) {
+        lines.push(format!(
+            "{} {} trials that the audit refused or that failed: run it again while the machine does nothing else",
+            sentence_case(&which),
+            if refused.len() > 1 { "rest on" } else { "rests on" },
+        ));
+    }
+    lines
 }
 
-/// The findings and causes that this run left out, and the command that has them: `Of 4 findings, findings 1 and 2 need what
-/// was left out: wirelap race spdy-images, about 9 min`.
-fn needs_full_run(report: &Report<'_>) -> Option<String> {
-    let findings = &report.result.published.as_ref()?.findings;
-    let open = findings.iter().zip(1..).filter(|(finding, _)| finding.not_run);
-    let numbers: Vec<String> = open.map(|(_, number): (_, u32)| number.to_string()).collect();
-    let full = report.full_run?;
-    let which = numbered(&numbers, findings.len());
-    let asked: Vec<String> = which.into_iter().chain(open_causes(report)).collect();
-    let need = if asked.len() + numbers.len() > 2 { "need" } else { "needs" };
-    (!asked.is_empty()).then(|| {
-        format!("{} {need} what was left out: {full}", sentence_case(&asked.join(", and ")))
-    })
-}
-
-/// The open question, where causes of it were not run.
+/// The open question, where causes of it were not measured.
 fn open_causes(report: &Report<'_>) -> Option<String> {
     let open = report.result.published.as_ref()?.open_question.as_ref()?;
-    let absent = open.causes.iter().filter(|cause| cause.is_not_run()).count();
-    (absent > 0)
-        .then(|| format!("the open question ({absent} of {} causes not run)", open.causes.len()))
+    let absent = open.causes.iter().filter(|cause| cause.added_ms.is_none()).count();
+    (absent > 0).then(|| {
+        format!("the open question ({absent} of {} causes not measured)", open.causes.len())
+    })
 }
 
 /// What comparing a contender with itself found.

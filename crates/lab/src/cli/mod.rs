@@ -495,6 +495,21 @@ mod tests {
         Cli::command().debug_assert();
     }
 
+    /// Clap wraps at the terminal's width. A line that ends within a sentence would be broken a second time.
+    #[test]
+    fn no_help_is_wrapped_by_hand() {
+        let root = Cli::command();
+        for command in std::iter::once(&root).chain(root.get_subcommands()) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let lines: Vec<&str> = help.lines().collect();
+            for pair in lines.windows(2) {
+                let prose = pair.iter().all(|line| !line.is_empty() && !line.starts_with(' '));
+                let whole = pair[0].ends_with(['.', ':']);
+                assert!(!prose || whole, "{}: {pair:?}", command.get_name());
+            }
+        }
+    }
+
     #[test]
     fn a_time_limit_has_a_unit_or_is_seconds() {
         for (text, seconds) in [("10m", 600), ("2min", 120), ("90s", 90), ("90", 90), ("1h", 3600)]

@@ -98,16 +98,17 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
 /// What a race came to.
 struct RaceEnd {
     gates: GateOutcome,
-    /// Why it answers nothing, with the way out; None where it answers something.
-    unanswered: Option<CliError>,
+    /// Why no trial was measured; None where one was.
+    unanswered: Option<String>,
     /// Its folder, where a published measurement was run again.
     published: Option<RunFolder>,
 }
 
-/// A race that answers nothing has not done what was asked for. A gate that failed goes before one that is inconclusive.
+/// A race of which no trial was measured has not done what was asked for. A gate that failed goes before one that is
+/// inconclusive.
 fn exit_code(args: &RaceArgs, ends: &[RaceEnd]) -> Result<ExitCode, CliError> {
     if let Some(why) = ends.iter().find_map(|end| end.unanswered.as_ref()) {
-        return Err(why.clone());
+        return Err(CliError::failed(why));
     }
     let codes = ends.iter().map(|end| args.gates.exit_code(end.gates));
     Ok(ExitCode::from(codes.fold(0, |code, next| if next == 1 || code == 0 { next } else { code })))
@@ -261,11 +262,7 @@ fn race(
     }
     Ok(RaceEnd {
         gates: outcome_of(&result.gates),
-        unanswered: unanswered(&result).map(|why| {
-            let dir = error::quoted(folder.path());
-            CliError::failed(why)
-                .remedy(format!("on a quiet machine, once more: wirelap race --again {dir}"))
-        }),
+        unanswered: unanswered(&result),
         published: header.experiment.published.map(|_| folder.clone()),
     })
 }

@@ -11,11 +11,10 @@ use crate::race::store::Rows;
 use report::{Colour, LinkText, Report, Style};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use study::comparison::Ratio;
 use study::estimate::in_words;
 use study::experiment::{Experiment, Server, WorkloadKind, builtin};
 use study::record::RunHeader;
-use study::result::{MetricVerdict, RunResult};
+use study::result::{MetricVerdict, RunResult, Verdicts};
 
 /// In which form the result is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,48 +104,35 @@ impl<'r> Judged<'r> {
     }
 }
 
-/// Why a race answers nothing: no trial was measured, or the audit refused so many that not one comparison has an interval.
-/// None where it answers something, and where trials are too few without any being refused, as the user asked for.
+/// Why a race answers nothing, by the most frequent reason: no trial was measured, or none of its comparisons has a figure,
+/// neither of time nor of what is counted.
 pub(crate) fn unanswered(result: &RunResult) -> Option<String> {
-    let name = &result.experiment;
-    if result.trials.measured == 0 {
-        return Some(format!("no trial of {name} was measured{}", most_frequent(result)));
-    }
-    let refused: u32 = result.cells.iter().map(|cell| cell.audited.invalid).sum();
-    let all: u32 = result.cells.iter().map(|cell| cell.audited.trials).sum();
-    let nothing = refused > 0 && result.cells.len() > 1 && !has_interval(result);
-    nothing.then(|| {
-        format!(
-            "{name} answers nothing: the audit refused {refused} of {all} attempts, and not one comparison could be judged, \
-             in time or in counts{}",
-            most_frequent(result)
-        )
-    })
-}
-
-/// Whether any comparison has an interval, of times or of counts.
-fn has_interval(result: &RunResult) -> bool {
-    let is_finite = |ci95: Option<[Ratio; 2]>| ci95.is_some_and(|[_, high]| high.0.is_finite());
-    let tables = &result.verdicts;
-    result.same.is_some()
-        || tables.iter().flat_map(|one| &one.pairs).any(|pair| is_finite(pair.comparison.ci95))
-        || tables
-            .iter()
-            .flat_map(|one| &one.metrics)
-            .any(|metric| metric.verdict != MetricVerdict::Undecided || is_finite(metric.ci95))
-}
-
-/// What became of most trials that were not measured; empty where all were.
-fn most_frequent(result: &RunResult) -> String {
+    let what = match result.trials.measured {
+        0 => "no trial was measured",
+        _ if compares_nothing(&result.verdicts) => {
+            "so few trials were measured that nothing can be compared"
+        }
+        _ => return None,
+    };
     let mut reasons: BTreeMap<(&str, &str), usize> = BTreeMap::new();
     for failure in &result.failures {
         *reasons.entry((&failure.outcome, &failure.reason)).or_default() += 1;
     }
     let most = reasons.into_iter().max_by_key(|(_, count)| *count);
     let all = result.trials.all();
-    most.map_or_else(String::new, |((outcome, reason), count)| {
+    let why = most.map_or_else(String::new, |((outcome, reason), count)| {
         format!(": {count} of {all} {outcome}: {reason}")
-    })
+    });
+    Some(format!("{} answers nothing: {what}{why}", result.experiment))
+}
+
+/// Whether there are comparisons, and none has a figure.
+fn compares_nothing(verdicts: &[Verdicts]) -> bool {
+    let mut pairs = verdicts.iter().flat_map(|verdicts| &verdicts.pairs).peekable();
+    let mut metrics = verdicts.iter().flat_map(|verdicts| &verdicts.metrics);
+    pairs.peek().is_some()
+        && pairs.all(|pair| pair.comparison.ratio.is_none())
+        && metrics.all(|metric| metric.verdict == MetricVerdict::Undecided)
 }
 
 fn style() -> Style {
@@ -195,5 +181,58 @@ fn next_command(header: &RunHeader) -> String {
         "wirelap race quick".to_owned()
     } else {
         "wirelap race my.har --links 4g,3g".to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use study::comparison::{Comparison, Ratio, Verdict};
+    use study::result::{MetricComparison, MetricFigures, Pair};
+
+    fn table(ratio: Option<f64>, counted: MetricVerdict) -> Verdicts {
+        let (a, b) = ("h2".to_owned(), "h1".to_owned());
+        let comparison = Comparison {
+            n: u32::from(ratio.is_some()),
+            ratio: ratio.map(Ratio),
+            ci95: None,
+            confidence: 0.95,
+            verdict: Verdict::Undecided,
+            reason: None,
+            trials_needed: None,
+            p: None,
+            p_holm: None,
+            p_run: None,
+            p_tie: None,
+            detectable: None,
+        };
+        let figures = MetricFigures { n: 1, median: 1.0, least: 1.0, most: 1.0 };
+        Verdicts {
+            workload: "page".to_owned(),
+            link: "3g".to_owned(),
+            metric: "load_ms".to_owned(),
+            baseline: b.clone(),
+            families: Vec::new(),
+            ranking: Vec::new(),
+            metrics: vec![MetricComparison {
+                contender: a.clone(),
+                metric: "connections".to_owned(),
+                own: figures,
+                baseline: figures,
+                ratio: None,
+                ci95: None,
+                verdict: counted,
+            }],
+            pairs: vec![Pair { a, b, comparison }],
+        }
+    }
+
+    #[test]
+    fn a_race_without_one_comparison_in_time_or_counts_answers_nothing() {
+        use MetricVerdict::{Less, Undecided};
+        assert!(compares_nothing(&[table(None, Undecided), table(None, Undecided)]));
+        assert!(!compares_nothing(&[table(None, Undecided), table(Some(1.2), Undecided)]));
+        assert!(!compares_nothing(&[table(None, Less)]));
+        assert!(!compares_nothing(&[]), "a race of one contender compares nothing, and was not to");
     }
 }

@@ -313,11 +313,10 @@ impl Running {
 
 impl Ran {
     /// It was a race that came to its end. Where it answers nothing it ended with 1 and said why: a busy machine may
-    /// refuse its trials.
+    /// refuse them all.
     pub(crate) fn raced(&self) -> &Self {
         match self.code {
-            1 if self.err.contains(" answers nothing: the audit refused ") => self.said(1, &[]),
-            1 => self.said(1, &["error: no trial of ", " was measured"]),
+            1 => self.said(1, &["error: ", " answers nothing: "]),
             _ => self.said(0, &[]),
         }
     }

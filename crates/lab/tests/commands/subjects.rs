@@ -299,7 +299,12 @@ fn a_race_of_which_no_trial_was_measured_exits_1_with_the_reason() {
     let ran = bench.run(&["race", "mine.toml", "--out", "run", "--links", "none"]);
     ran.said(
         1,
-        &["error: no trial of ", " was measured: ", " unsupported: ", "not declared to speak h2"],
+        &[
+            "error: ",
+            " answers nothing: no trial was measured: ",
+            " unsupported: ",
+            "not declared to speak h2",
+        ],
     );
     // How long it was to take was said before, and the report is there all the same.
     ran.said(1, &["mine: 1 trial, about "]);

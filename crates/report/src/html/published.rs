@@ -19,8 +19,8 @@ pub(super) fn published(m: &mut Markup, report: &Report<'_>) {
         );
         m.line("p", &[("class", &"sub")], note);
         findings(m, published);
-        for full in words::left_open(report) {
-            m.line("p", &[("class", &"note")], full);
+        for need in words::findings_need(report) {
+            m.line("p", &[("class", &"note")], need);
         }
         open_question(m, published);
         ratios(m, published);
@@ -29,10 +29,10 @@ pub(super) fn published(m: &mut Markup, report: &Report<'_>) {
 
 pub(super) fn findings(m: &mut Markup, published: &Published) {
     let columns = [text("finding"), text("here"), text("because")];
-    let rows = published
-        .findings
-        .iter()
-        .map(|finding| [finding.finding.clone(), finding.words(), finding.reason.clone()]);
+    let rows = published.findings.iter().map(|finding| {
+        let verdict = finding.verdict.words().to_owned();
+        [finding.finding.clone(), verdict, finding.reason.clone()]
+    });
     table(m, "Published findings", &columns, rows);
 }
 
@@ -58,11 +58,7 @@ pub(super) fn open_question(m: &mut Markup, published: &Published) {
 }
 
 fn cause(cause: &Cause) -> [String; 6] {
-    let added = match (cause.added_ms, &cause.refused) {
-        (Some(added), _) => words::signed_millis(added),
-        (None, Some(_)) => "trials refused".to_owned(),
-        (None, None) => "not run".to_owned(),
-    };
+    let added = cause.added_ms.map_or_else(|| "not run".to_owned(), words::signed_millis);
     let interval = cause.ci95.map_or_else(String::new, words::millis_interval);
     let share =
         cause.share.map_or_else(String::new, |[share, ..]| format!("{:.0} %", share * 100.0));
@@ -84,8 +80,10 @@ fn ratios(m: &mut Markup, published: &Published) {
 fn row(ratio: &PublishedRatio) -> [String; 6] {
     let ours = ratio.ours.zip(ratio.ci95);
     let ours = ours.map(|(value, ci)| Ratio { value: value.0, ci: [ci[0].0, ci[1].0] });
-    let (number, interval) = ours
-        .map_or_else(|| (ratio.absent(), String::new()), |ours| (ours.number(), ours.interval()));
+    let (number, interval) = ours.map_or_else(
+        || ("not run".to_owned(), String::new()),
+        |ours| (ours.number(), ours.interval()),
+    );
     let error = ratio.error.map_or_else(String::new, words::signed_percent);
     let role = if ratio.reconstructs { "gave the link" } else { "judges" };
     [

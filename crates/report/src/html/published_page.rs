@@ -62,8 +62,8 @@ fn measurement(m: &mut Markup, report: &Report<'_>, published: &Published) {
         m.line("p", &[("class", &"note")], format!("Warning. {warning}"));
     }
     findings(m, published);
-    for full in words::left_open(report) {
-        m.line("p", &[("class", &"note")], full);
+    for need in words::findings_need(report) {
+        m.line("p", &[("class", &"note")], need);
     }
     super::picture::command(m, "Every figure", &command::csv(report.folder));
     ratio_chart(m, report, published);
@@ -100,7 +100,7 @@ fn row(ratio: &PublishedRatio) -> [String; 8] {
         (a, b) => [a, b].map(|time| time.unwrap_or_else(|| "–".to_owned())).join(" / "),
     };
     let ours = ratio.ours.zip(ratio.ci95).map_or_else(
-        || ratio.absent(),
+        || "not run".to_owned(),
         |(ours, [low, high])| {
             let ours = Ratio { value: ours.0, ci: [low.0, high.0] };
             format!("{} {}", ours.number(), ours.interval())

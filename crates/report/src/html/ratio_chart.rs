@@ -41,23 +41,15 @@ fn title(ratios: &[PublishedRatio]) -> String {
     let ours: Vec<&PublishedRatio> =
         ratios.iter().filter(|ratio| ratio.ours.is_some() && !ratio.reconstructs).collect();
     let near = ours.iter().filter(|ratio| ratio.error.is_some_and(|error| error.abs() <= 0.25));
-    let absent = || ratios.iter().filter(|ratio| ratio.ours.is_none());
-    let refused = absent().filter(|ratio| ratio.refused.is_some()).count();
-    let not_run = absent().count() - refused;
+    let absent = ratios.iter().filter(|ratio| ratio.ours.is_none()).count();
     if ours.is_empty() {
-        let why = match (refused, not_run) {
-            (0, _) => "No ratio that judges was run".to_owned(),
-            (_, 0) => "The audit refused the trials of every ratio that judges".to_owned(),
-            _ => format!("No ratio that judges: {refused} refused by the audit, {not_run} not run"),
-        };
-        return format!("{why}: the published ones alone are drawn");
+        return "No ratio that judges was run: the published ones alone are drawn".to_owned();
     }
-    let left = |count: usize, what: &str| match count {
+    let left = match absent {
         0 => String::new(),
-        1 => format!("; 1 was {what}"),
-        more => format!("; {more} were {what}"),
+        1 => "; 1 was not run".to_owned(),
+        more => format!("; {more} were not run"),
     };
-    let left = left(not_run, "not run") + &left(refused, "refused by the audit");
     format!(
         "{} of {} ratios that judge lie within 25 % of the published ones{left}",
         near.count(),

@@ -7,7 +7,7 @@ use crate::comparison::Verdict;
 use crate::experiment::{Contender, Experiment, LinkChoice, Stopping, Workload, WorkloadKind};
 use crate::family::{FamilyKind, FamilySizes};
 use crate::outcome::Outcome;
-use crate::published::{self, CellTrials, Difference, Ours, Published, Question};
+use crate::published::{self, Difference, Ours, Published, Question};
 use crate::record::{RunHeader, TrialRecord};
 use crate::result::{CellResult, Family, Pair, Ranked, Verdicts};
 use crate::stats::{
@@ -251,26 +251,6 @@ impl Versus<'_> {
         finding.checked_by(&alone(experiment.margin, paired, &mut Detectable::default()))
     }
 
-    /// How the trials of both contenders ended; empty where those of one did not run.
-    fn trials(&self, rows: &Rows<'_>) -> Vec<CellTrials> {
-        let cells = [self.a, self.b].map(|contender| {
-            let rows = rows.cell(self.workload, self.link, contender);
-            let refusals = rows.iter().filter_map(|row| match &row.outcome {
-                Outcome::Invalid { reason } => Some(reason.clone()),
-                Outcome::Measured | Outcome::Failed { .. } | Outcome::Unsupported { .. } => None,
-            });
-            CellTrials {
-                id: super::cell_id(self.workload, self.link, contender),
-                trials: rows.len() as u32,
-                refusals: refusals.collect(),
-            }
-        });
-        match cells.iter().any(|cell| cell.trials == 0) {
-            true => Vec::new(),
-            false => cells.into(),
-        }
-    }
-
     fn unsupported(&self, rows: &Rows<'_>) -> Option<String> {
         [self.a, self.b].into_iter().find_map(|contender| {
             rows.cell(self.workload, self.link, contender).iter().find_map(|row| {
@@ -295,7 +275,18 @@ pub(super) fn published(
     rows: &Rows<'_>,
     cells: &[CellResult],
 ) -> Option<Published> {
+    let cell_of = |question: Question<'_>, contender: &str| {
+        let id = |cell: &&CellResult| {
+            (cell.workload.name.as_str(), cell.link.name.as_str(), cell.contender.name.as_str())
+                == (question.workload, question.link, contender)
+        };
+        cells.iter().find(id)
+    };
+    // None where one of the two has no trial, not even a refused one.
     let versus = |question: Question<'_>| {
+        for contender in [question.a, question.b] {
+            cell_of(question, contender).filter(|cell| cell.trials.all() > 0)?;
+        }
         Some(Versus {
             workload: experiment.workload(question.workload)?,
             link: experiment.links.iter().find(|link| link.name == question.link)?,
@@ -306,27 +297,17 @@ pub(super) fn published(
     };
     let ask = |question: Question<'_>| {
         let paired = versus(question)?.paired(rows);
-        (paired.blocks() > 0)
-            .then(|| alone(experiment.margin, paired, &mut Detectable::default()).comparison())
+        Some(alone(experiment.margin, paired, &mut Detectable::default()).comparison())
     };
     let ask_of = |metric: &str, question: Question<'_>| {
         let paired = versus(question)?.paired_by(metric, rows);
-        (paired.blocks() > 0)
-            .then(|| alone(experiment.margin, paired, &mut Detectable::default()).comparison())
+        Some(alone(experiment.margin, paired, &mut Detectable::default()).comparison())
     };
-    let figures = |metric: &str, question: Question<'_>| {
-        versus(question).map_or_else(Vec::new, |versus| versus.figures(metric, rows))
-    };
+    let figures =
+        |metric: &str, question: Question<'_>| Some(versus(question)?.figures(metric, rows));
     let differ = |question: Question<'_>| versus(question)?.difference(rows);
-    let trials = |question: Question<'_>| {
-        versus(question).map_or_else(Vec::new, |versus| versus.trials(rows))
-    };
     let time = |question: Question<'_>| {
-        let id = |cell: &&CellResult| {
-            (cell.workload.name.as_str(), cell.link.name.as_str(), cell.contender.name.as_str())
-                == (question.workload, question.link, question.a)
-        };
-        let cell = cells.iter().find(id)?;
+        let cell = cell_of(question, question.a)?;
         cell.metrics.get(deciding_metric(&cell.workload)).copied()
     };
     let ours = Ours {
@@ -335,7 +316,6 @@ pub(super) fn published(
         ask_of: &ask_of,
         figures: &figures,
         time: &time,
-        trials: &trials,
         differ: &differ,
     };
     published::compare(experiment.published?, &ours)

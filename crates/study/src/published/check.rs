@@ -1,7 +1,6 @@
 //! Checks a claim against an interval. The interval lies wholly where the claim holds, wholly elsewhere, or across the
 //! border.
 
-use super::answer::{Answer, Basis, CellTrials, RefusedTrials};
 use super::{Agreement, PublishedFinding};
 use crate::comparison::{Comparison, Verdict};
 use crate::stats::{CONFIDENCE, blocks_for_any_interval};
@@ -24,14 +23,35 @@ pub(super) struct Check {
     text: String,
 }
 
+/// What a check rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Basis {
+    /// Figures.
+    Measured,
+    /// Trials of which none counts: the audit refused them, or they failed.
+    Refused,
+    /// The run left it out.
+    NotRun,
+}
+
+impl Basis {
+    fn of(ours: Option<&Comparison>) -> Self {
+        match ours {
+            None => Self::NotRun,
+            Some(comparison) if comparison.ratio.is_none() => Self::Refused,
+            Some(_) => Self::Measured,
+        }
+    }
+}
+
 impl Check {
     /// The first takes less time.
-    pub(super) fn faster(what: &str, ours: &Answer) -> Self {
+    pub(super) fn faster(what: &str, ours: Option<&Comparison>) -> Self {
         Self::within(what, ours, 0.0..1.0)
     }
 
     /// The two take the same time, within the run's margin.
-    pub(super) fn alike(what: &str, ours: &Answer) -> Self {
+    pub(super) fn alike(what: &str, ours: Option<&Comparison>) -> Self {
         Self::of(what, ours, |comparison| match comparison.verdict {
             Verdict::Tie => Agreement::Confirmed,
             Verdict::Faster | Verdict::Slower => Agreement::NotConfirmed,
@@ -40,7 +60,7 @@ impl Check {
     }
 
     /// The ratio lies in this range.
-    pub(super) fn within(what: &str, ours: &Answer, range: Range<f64>) -> Self {
+    pub(super) fn within(what: &str, ours: Option<&Comparison>, range: Range<f64>) -> Self {
         let (least, most) = (range.start, range.end);
         Self::of(what, ours, |comparison| match bounds(comparison) {
             Some((low, high)) if low > least && high < most => Agreement::Confirmed,
@@ -50,34 +70,39 @@ impl Check {
     }
 
     /// The ratio is about this one: a quarter more or less.
-    pub(super) fn about(what: &str, ours: &Answer, published: f64) -> Self {
+    pub(super) fn about(what: &str, ours: Option<&Comparison>, published: f64) -> Self {
         Self::within(what, ours, published * (1.0 - ABOUT)..published * (1.0 + ABOUT))
     }
 
     /// The first ratio is smaller than the second.
-    pub(super) fn smaller(what: &str, ours: &Answer, than: &str, other: &Answer) -> Self {
+    pub(super) fn smaller(
+        what: &str,
+        ours: Option<&Comparison>,
+        than: &str,
+        other: Option<&Comparison>,
+    ) -> Self {
         let text = format!("{} against {}", describe(what, ours), describe(than, other));
-        let agreement = match (bounds_of(ours), bounds_of(other)) {
+        let agreement = match (ours.and_then(bounds), other.and_then(bounds)) {
             (Some((_, high)), Some((low, _))) if high < low => Agreement::Confirmed,
             (Some((low, _)), Some((_, high))) if low > high => Agreement::NotConfirmed,
             _ => Agreement::CannotTell,
         };
-        Self { agreement, basis: ours.basis().and(other.basis()), text }
+        Self { agreement, basis: Basis::of(ours).max(Basis::of(other)), text }
     }
 
     /// Each of `counts`, one per trial, is as `expected`. It stays open with fewer trials than an interval of 95 %
-    /// needs, and with trials of both kinds.
-    pub(super) fn occurs(
-        what: &str,
-        counts: &[f64],
-        cells: &[CellTrials],
-        expected: Occurs,
-    ) -> Self {
+    /// needs, and with trials of both kinds. None where it was not run.
+    pub(super) fn occurs(what: &str, counts: Option<&[f64]>, expected: Occurs) -> Self {
+        let basis = match counts {
+            None => Basis::NotRun,
+            Some([]) => Basis::Refused,
+            Some(_) => Basis::Measured,
+        };
+        let counts = counts.unwrap_or_default();
         let seen = counts.iter().filter(|count| **count > 0.0).count();
-        let basis = Basis::of(counts.len() as u32, cells);
-        let text = match without_figure(&basis) {
-            Some(why) => format!("{what}: {why}"),
-            None => format!("{what}: in {seen} of {} trials", counts.len()),
+        let text = match basis {
+            Basis::Measured => format!("{what}: in {seen} of {} trials", counts.len()),
+            Basis::Refused | Basis::NotRun => without_figure(what, basis),
         };
         let enough = counts.len() >= blocks_for_any_interval(1, 1.0 - CONFIDENCE);
         let agreement = match expected {
@@ -89,9 +114,13 @@ impl Check {
         Self { agreement, basis, text }
     }
 
-    fn of(what: &str, ours: &Answer, judge: impl FnOnce(&Comparison) -> Agreement) -> Self {
-        let agreement = ours.comparison.as_ref().map_or(Agreement::CannotTell, judge);
-        Self { agreement, basis: ours.basis(), text: describe(what, ours) }
+    fn of(
+        what: &str,
+        ours: Option<&Comparison>,
+        judge: impl FnOnce(&Comparison) -> Agreement,
+    ) -> Self {
+        let agreement = ours.map_or(Agreement::CannotTell, judge);
+        Self { agreement, basis: Basis::of(ours), text: describe(what, ours) }
     }
 }
 
@@ -114,40 +143,28 @@ pub(super) fn finding(finding: &str, checks: &[Check], differs: &str) -> Publish
         let gap = if reason.is_empty() { "" } else { ". " };
         reason.push_str(&format!("{gap}{differs}"));
     }
-    let open = verdict == Agreement::CannotTell;
-    let not_run = open && checks.iter().any(|check| matches!(check.basis, Basis::NotRun));
-    let refused = refused(checks).filter(|_| open);
+    let lacks = |basis: Basis| {
+        verdict == Agreement::CannotTell && checks.iter().any(|check| check.basis == basis)
+    };
+    let (not_run, refused) = (lacks(Basis::NotRun), lacks(Basis::Refused));
     PublishedFinding { finding: finding.to_owned(), verdict, reason, not_run, refused }
 }
 
-/// The checks' texts, one after another. Of many checks that did not run, only their number, and of many whose trials were
-/// refused.
+/// The checks' texts, one after another. Of many checks without a figure, only their number.
 fn listed(checks: &[&Check]) -> String {
-    let not_run = |check: &&&Check| matches!(check.basis, Basis::NotRun);
-    let without = |check: &&&Check| matches!(check.basis, Basis::Refused(_));
-    let absent = checks.iter().filter(not_run).count();
-    let rejected = checks.iter().filter(without).count();
-    let kept = checks
-        .iter()
-        .filter(|check| !(not_run(check) && absent > FEW || without(check) && rejected > FEW));
+    let of = |basis: Basis| checks.iter().filter(|check| check.basis == basis).count();
+    let kept =
+        checks.iter().filter(|check| check.basis == Basis::Measured || of(check.basis) <= FEW);
     let mut texts: Vec<String> = kept.map(|check| check.text.clone()).collect();
-    if absent > FEW {
-        texts.push(format!("{absent} comparisons that it depends on were not run"));
-    }
-    if let Some(refused) = refused(checks.iter().copied()).filter(|_| rejected > FEW) {
-        texts.push(format!(
-            "{rejected} comparisons that it depends on have too few trials ({refused})"
-        ));
+    for (basis, words) in [
+        (Basis::NotRun, "comparisons that it depends on were not run"),
+        (Basis::Refused, "comparisons that it depends on have no trial that counts"),
+    ] {
+        if of(basis) > FEW {
+            texts.push(format!("{} {words}", of(basis)));
+        }
     }
     texts.join("; ")
-}
-
-/// The refused trials of all checks that they leave without an interval.
-fn refused<'c>(checks: impl IntoIterator<Item = &'c Check>) -> Option<RefusedTrials> {
-    RefusedTrials::of(checks.into_iter().flat_map(|check| match &check.basis {
-        Basis::Refused(cells) => cells.as_slice(),
-        Basis::Measured | Basis::NotRun | Basis::NoFigure => &[],
-    }))
 }
 
 /// Up to this many are named.
@@ -157,32 +174,21 @@ fn bounds(comparison: &Comparison) -> Option<(f64, f64)> {
     comparison.ci95.map(|[low, high]| (low.0, high.0))
 }
 
-fn bounds_of(answer: &Answer) -> Option<(f64, f64)> {
-    answer.comparison.as_ref().and_then(bounds)
-}
-
-fn describe(what: &str, ours: &Answer) -> String {
-    let figures = ours.comparison.as_ref().and_then(|one| Some((one.ratio?, one.ci95?)));
-    match (without_figure(&ours.basis()), figures) {
-        (None, Some((ratio, [low, high]))) => {
+fn describe(what: &str, ours: Option<&Comparison>) -> String {
+    match ours.and_then(|comparison| Some((comparison.ratio?, comparison.ci95?))) {
+        Some((ratio, [low, high])) => {
             format!("{what}: {:.2} [{:.2}, {:.2}]", ratio.0, low.0, high.0)
         }
-        (None, None) => format!("{what}: {NO_FIGURE}"),
-        (Some(why), _) => format!("{what}: {why}"),
+        None => without_figure(what, Basis::of(ours)),
     }
 }
 
-/// Why there is no interval; None where trials were measured.
-fn without_figure(basis: &Basis) -> Option<String> {
+fn without_figure(what: &str, basis: Basis) -> String {
     match basis {
-        Basis::Measured => None,
-        Basis::NotRun => Some("not run".to_owned()),
-        Basis::Refused(cells) => RefusedTrials::of(cells).map(|refused| refused.to_string()),
-        Basis::NoFigure => Some(NO_FIGURE.to_owned()),
+        Basis::NotRun => format!("{what}: not run"),
+        Basis::Refused | Basis::Measured => format!("{what}: no trial counts"),
     }
 }
-
-const NO_FIGURE: &str = "no trial was measured";
 
 /// "About half" is from 0.375 to 0.625.
 const ABOUT: f64 = 0.25;

@@ -2,9 +2,9 @@
 //! published, only their order, in words. The order is judged on the first link of the run: a fast local network
 //! unless others were asked for.
 
-use super::answer::Answer;
 use super::check::{Check, Occurs, finding};
 use super::{Ours, Published, PublishedFinding, PublishedRow, Question, conditions};
+use crate::comparison::Comparison;
 use crate::experiment::WorkloadKind;
 use crate::metric;
 use serde::Deserialize;
@@ -99,18 +99,18 @@ impl Judge<'_, '_> {
         format!("{} on {}", size.word(), self.link())
     }
 
-    fn ask(&self, size: Size, a: &str, b: &str) -> Answer {
-        self.ours.answer(self.question(size, a, b))
+    fn ask(&self, size: Size, a: &str, b: &str) -> Option<Comparison> {
+        (self.ours.ask)(self.question(size, a, b)?)
     }
 
     /// A comparison by another metric than the deciding one.
-    fn ask_of(&self, metric: &str, size: Size, a: &str, b: &str) -> Answer {
-        self.ours.answer_by(metric, self.question(size, a, b))
+    fn ask_of(&self, metric: &str, size: Size, a: &str, b: &str) -> Option<Comparison> {
+        (self.ours.ask_of)(metric, self.question(size, a, b)?)
     }
 
     fn within(&self, size: Size, a: &str, b: &str, range: Range<f64>) -> Check {
         let what = format!("{a} / {b}, {}", self.words(size));
-        Check::within(&what, &self.ask(size, a, b), range)
+        Check::within(&what, self.ask(size, a, b).as_ref(), range)
     }
 
     /// `first` takes less time than each of the others.
@@ -129,9 +129,8 @@ impl Judge<'_, '_> {
         let what = format!("collections of {client}, {}", self.words(Size::Large));
         // The question is about one contender alone.
         let question = self.question(Size::Large, client, client);
-        let counts = question.map(|question| (self.ours.figures)(metric::GC_COUNT, question));
-        let cells = question.map(|question| (self.ours.trials)(question)).unwrap_or_default();
-        Check::occurs(&what, &counts.unwrap_or_default(), &cells, expected)
+        let counts = question.and_then(|question| (self.ours.figures)(metric::GC_COUNT, question));
+        Check::occurs(&what, counts.as_deref(), expected)
     }
 
     fn findings(&self, words: &[String; 6]) -> Vec<PublishedFinding> {
@@ -168,7 +167,7 @@ impl Judge<'_, '_> {
         checks.push(self.within(size, COMMONS, BEE, 0.0..FAR));
         let what = format!("{ZERO_COPY} / {BEE}, {}", self.words(size));
         let twice = self.ask(size, ZERO_COPY, BEE);
-        checks.push(Check::about(&what, &twice, TWICE_AS_FAST));
+        checks.push(Check::about(&what, twice.as_ref(), TWICE_AS_FAST));
         checks
     }
 
@@ -186,7 +185,7 @@ impl Judge<'_, '_> {
     fn heap(&self) -> Check {
         let what = format!("peak heap of {BEE} / {ZERO_COPY}, {}", self.words(Size::Large));
         let ours = self.ask_of(metric::HEAP_PEAK, Size::Large, BEE, ZERO_COPY);
-        Check::about(&what, &ours, HEAP)
+        Check::about(&what, ours.as_ref(), HEAP)
     }
 
     /// Copies cannot be counted. They show in the processor time per GiB.
@@ -195,7 +194,7 @@ impl Judge<'_, '_> {
         let check = |other: &&str| {
             let what = format!("CPU a GiB of {ZERO_COPY} / {other}, {}", self.words(Size::Large));
             let ours = self.ask_of(metric::CPU_PER_GIB, Size::Large, ZERO_COPY, other);
-            Check::faster(&what, &ours)
+            Check::faster(&what, ours.as_ref())
         };
         others.map(check).collect()
     }

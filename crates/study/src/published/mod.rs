@@ -2,7 +2,6 @@
 //! confirmed, or left open. Only ratios are compared, because the machines and networks of that time are gone. The
 //! published figures are data in `experiments/published/`. The one rule: nothing here adjusts our figures to them.
 
-mod answer;
 mod check;
 mod jvm_downloads;
 mod open_question;
@@ -12,8 +11,6 @@ mod tests;
 mod twitter_api;
 mod websocket_echo;
 
-pub(crate) use answer::CellTrials;
-pub use answer::RefusedTrials;
 pub(crate) use open_question::Difference;
 pub use open_question::{Cause, Explains, OpenQuestion};
 
@@ -80,19 +77,6 @@ pub struct PublishedRatio {
     /// Blocks that our ratio rests on: trials of each side.
     #[serde(default)]
     pub trials: u32,
-    /// The trials of both sides, where the audit refused so many that there is no interval.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refused: Option<RefusedTrials>,
-}
-
-impl PublishedRatio {
-    /// What stands in a table where there is no ratio of ours.
-    pub fn absent(&self) -> String {
-        match &self.refused {
-            Some(RefusedTrials { refused, trials, .. }) => format!("{refused} of {trials} refused"),
-            None => "not run".to_owned(),
-        }
-    }
 }
 
 /// One side of a published ratio: its absolute times.
@@ -117,30 +101,13 @@ pub struct PublishedFinding {
     pub verdict: Agreement,
     /// The figures that decide, and where ours differ, why.
     pub reason: String,
-    /// Whether it cannot be told because comparisons that it rests on were not run: the full run can tell.
+    /// Whether comparisons that it rests on were not run: the full run can tell.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub not_run: bool,
-    /// The trials that it rests on, where it cannot be told because the audit refused them: the same run on a quiet
-    /// machine can tell.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refused: Option<RefusedTrials>,
-}
-
-impl PublishedFinding {
-    /// The words in tables: the verdict, and why there is none.
-    pub fn words(&self) -> String {
-        let verdict = self.verdict.words();
-        if self.verdict != Agreement::CannotTell {
-            return verdict.to_owned();
-        }
-        let why = match (self.not_run, self.refused.is_some()) {
-            (false, false) => "undecided",
-            (true, false) => "not run",
-            (false, true) => "trials refused",
-            (true, true) => "in part not run, in part refused",
-        };
-        format!("{verdict} ({why})")
-    }
+    /// Whether comparisons that it rests on were run and have no figure, because the audit refused their trials or these
+    /// failed: another run can tell, on a machine that does nothing else.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refused: bool,
 }
 
 /// Whether our run confirms a published finding.
@@ -178,16 +145,15 @@ pub(crate) struct Question<'a> {
 /// The comparisons of our run, computed on request.
 pub(crate) struct Ours<'a> {
     pub(crate) experiment: &'a Experiment,
-    /// The comparison by itself, at 95 %; None where a name is not in the run or no block counts.
+    /// The comparison by itself, at 95 %; None where a name is not in the run. Without a ratio where no block counts.
     pub(crate) ask: &'a dyn Fn(Question<'_>) -> Option<Comparison>,
     /// The same for the metric of this name.
     pub(crate) ask_of: &'a dyn Fn(&str, Question<'_>) -> Option<Comparison>,
-    /// The first contender's figures for the metric of this name, one per measured trial.
-    pub(crate) figures: &'a dyn Fn(&str, Question<'_>) -> Vec<f64>,
+    /// The first contender's figures for the metric of this name, one per measured trial. None where a name is not in the
+    /// run.
+    pub(crate) figures: &'a dyn Fn(&str, Question<'_>) -> Option<Vec<f64>>,
     /// The first contender's times, by the deciding metric; None where none was measured.
     pub(crate) time: &'a dyn Fn(Question<'_>) -> Option<Summary>,
-    /// How the trials of both contenders ended; empty where those of one did not run.
-    pub(crate) trials: &'a dyn Fn(Question<'_>) -> Vec<CellTrials>,
     /// How much longer the first takes per message than the second, by itself at 95 %. None as above, and for
     /// workloads without messages.
     pub(crate) differ: &'a dyn Fn(Question<'_>) -> Option<Difference>,
@@ -228,8 +194,7 @@ struct PublishedRow<'a> {
 impl PublishedRow<'_> {
     /// The row with our figures, which answer `question`; None where the workload or link is not in the run.
     fn with_ours(self, question: Option<Question<'_>>, ours: &Ours<'_>) -> PublishedRatio {
-        let answer = ours.answer(question);
-        let (refused, comparison) = (answer.refused(), answer.comparison);
+        let comparison = question.and_then(|question| (ours.ask)(question));
         let value = comparison.as_ref().and_then(|comparison| comparison.ratio);
         let side = |index: usize| PublishedSide {
             contender: self.contenders[index].to_owned(),
@@ -255,7 +220,6 @@ impl PublishedRow<'_> {
             workload: question.map(|question| question.workload.to_owned()),
             link: question.map(|question| question.link.to_owned()),
             trials: comparison.map_or(0, |comparison| comparison.n),
-            refused,
         }
     }
 }

@@ -2,7 +2,6 @@
 //! that excess each cause explains that our run switched on or off. The one rule: each cause is judged by its interval
 //! alone, and stays open where the interval is too wide.
 
-use super::RefusedTrials;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -34,9 +33,6 @@ pub struct Cause {
     pub share: Option<[f64; 3]>,
     /// How much of the excess it explains.
     pub verdict: Explains,
-    /// Its trials and those of the baseline, where the audit refused so many that there is no interval.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub refused: Option<RefusedTrials>,
 }
 
 /// How much of an excess a cause explains.
@@ -90,13 +86,7 @@ impl Cause {
             ci95,
             share,
             verdict,
-            refused: None,
         }
-    }
-
-    /// Whether the run has no trials of it: the full run can tell.
-    pub fn is_not_run(&self) -> bool {
-        self.added_ms.is_none() && self.refused.is_none()
     }
 
     /// What follows, in words.
@@ -112,11 +102,8 @@ impl Cause {
                 "too much: {share:.1} times the excess, so it affected at most {} of the messages",
                 percent(1.0 / share)
             ),
-            _ => match (&self.refused, self.added_ms) {
-                (Some(refused), _) => format!("cannot tell: {refused}"),
-                (None, None) => "cannot tell: not run".to_owned(),
-                (None, Some(_)) => "cannot tell: the interval is too wide".to_owned(),
-            },
+            _ if self.added_ms.is_none() => "cannot tell: not run".to_owned(),
+            _ => "cannot tell: the interval is too wide".to_owned(),
         }
     }
 }
@@ -136,15 +123,7 @@ fn answer(excess_ms: f64, causes: &[Cause]) -> String {
     };
     let whole = causes.iter().filter(|cause| cause.verdict == Explains::Whole).count();
     if causes.iter().all(|cause| cause.verdict == Explains::CannotTell) {
-        let refused = causes.iter().filter(|cause| cause.refused.is_some()).count();
-        let not_run = causes.iter().filter(|cause| cause.is_not_run()).count();
-        return match causes.len() {
-            all if all == not_run => "Cannot tell: no cause was run.".to_owned(),
-            all if refused > 0 => {
-                format!("Cannot tell: the audit refused the trials of {refused} of {all} causes.")
-            }
-            _ => "Cannot tell: every interval is too wide.".to_owned(),
-        };
+        return "Cannot tell: every interval is too wide.".to_owned();
     }
     let mut answer = match whole {
         0 => format!("Cannot tell: no cause switched here adds {excess_ms:.1} ms to each message."),
@@ -215,14 +194,6 @@ mod tests {
         let none = of(vec![cause(0.0, 0.1), cause(50.0, 60.0)]);
         assert!(none.starts_with("Cannot tell: no cause switched here adds 10.0 ms"));
         assert!(none.contains("More than that"));
-        assert!(of(vec![cause(-1.0, 3.0)]).contains("every interval is too wide"));
-        let not_run = Cause::of("c", "c", 10.0, None);
-        assert_eq!(of(vec![not_run.clone()]), "Cannot tell: no cause was run.");
-        let reason = "the link was late".to_owned();
-        let refused = Some(RefusedTrials { refused: 5, trials: 6, reason });
-        let refused = Cause { refused, ..not_run };
-        assert_eq!(refused.words(), "cannot tell: 5 of 6 trials refused: the link was late");
-        let told = of(vec![refused, cause(-1.0, 3.0)]);
-        assert_eq!(told, "Cannot tell: the audit refused the trials of 1 of 2 causes.");
+        assert!(of(vec![Cause::of("c", "c", 10.0, None)]).contains("every interval is too wide"));
     }
 }

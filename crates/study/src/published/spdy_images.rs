@@ -1,11 +1,11 @@
 //! `spdy-images`: which of our contenders each published row corresponds to, and what its author found. Server-side
 //! keep-alive is switched for HTTP and HTTPS alone: nginx's `keepalive_timeout` did not apply to SPDY.
 
-use super::answer::Answer;
 use super::check::{Check, finding};
 use super::{
     Ours, Published, PublishedFinding, PublishedRatio, PublishedRow, Question, conditions,
 };
+use crate::comparison::Comparison;
 use crate::experiment::WorkloadKind;
 use serde::Deserialize;
 
@@ -147,8 +147,8 @@ impl Judge<'_, '_> {
         Some(Question { workload, link, a, b })
     }
 
-    fn ask(&self, n: u32, a: &str, b: &str) -> Answer {
-        self.ours.answer(self.question(n, a, b))
+    fn ask(&self, n: u32, a: &str, b: &str) -> Option<Comparison> {
+        (self.ours.ask)(self.question(n, a, b)?)
     }
 
     fn findings(&self, file: &File) -> Vec<PublishedFinding> {
@@ -168,11 +168,11 @@ impl Judge<'_, '_> {
     fn order(&self) -> PublishedFinding {
         let faster = |a, b| {
             let (what, ours) = self.named(1000, a, b);
-            Check::faster(&what, &ours)
+            Check::faster(&what, ours.as_ref())
         };
         let more = |a, b| {
             let ((what, ours), (than, other)) = (self.named(1000, a, b), self.named(100, a, b));
-            Check::smaller(&what, &ours, &than, &other)
+            Check::smaller(&what, ours.as_ref(), &than, other.as_ref())
         };
         finding(
             "SPDY < HTTP < HTTPS in time, the more so the more images",
@@ -192,7 +192,7 @@ impl Judge<'_, '_> {
         let about = |rows: &Rows, b| {
             let index = rows.n.iter().position(|n| *n == 1000)?;
             let (what, ours) = self.named(1000, "spdy", b);
-            Some(Check::about(&what, &ours, rows.at(Spdy, index)? / rows.at(Https, index)?))
+            Some(Check::about(&what, ours.as_ref(), rows.at(Spdy, index)? / rows.at(Https, index)?))
         };
         let checks =
             [about(&file.keepalive_on, "https"), about(&file.keepalive_off, "https-close-resumed")];
@@ -206,7 +206,7 @@ impl Judge<'_, '_> {
     fn few_images(&self) -> PublishedFinding {
         let alike = |a, b| {
             let (what, ours) = self.named(10, a, b);
-            Check::alike(&what, &ours)
+            Check::alike(&what, ours.as_ref())
         };
         finding(
             "at N = 10 the three are alike with keep-alive",
@@ -217,7 +217,7 @@ impl Judge<'_, '_> {
     }
 
     /// The comparison of `a` with `b` at `n` images, with its name.
-    fn named(&self, n: u32, a: &str, b: &str) -> (String, Answer) {
+    fn named(&self, n: u32, a: &str, b: &str) -> (String, Option<Comparison>) {
         (format!("{a} / {b} at N = {n}"), self.ask(n, a, b))
     }
 }

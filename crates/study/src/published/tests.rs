@@ -1,4 +1,3 @@
-use super::answer::Answer;
 use super::check::{Check, Occurs, finding};
 use super::*;
 use crate::comparison::Verdict;
@@ -40,9 +39,8 @@ fn nothing(experiment: &Experiment) -> Ours<'_> {
         experiment,
         ask: &|_| None,
         ask_of: &|_, _| None,
-        figures: &|_, _| Vec::new(),
+        figures: &|_, _| None,
         time: &|_| None,
-        trials: &|_| Vec::new(),
         differ: &|_| None,
     }
 }
@@ -71,7 +69,7 @@ fn fast_leaves_all_that_most_findings_rest_on() {
         let ours = Ours {
             ask: &|question| there(question).then(|| comparison(0.5, 0.9)),
             ask_of: &|_, question| there(question).then(|| comparison(0.5, 0.9)),
-            figures: &|_, question| if there(question) { vec![1.0; 6] } else { Vec::new() },
+            figures: &|_, question| there(question).then(|| vec![1.0; 6]),
             ..nothing(&experiment)
         };
         let published = compare(experiment.published.unwrap(), &ours).unwrap();
@@ -95,18 +93,18 @@ fn an_interval_confirms_denies_or_leaves_open() {
         ((0.20, 0.90), CannotTell),
     ];
     for ((low, high), expected) in cases {
-        let check = Check::about("half", &comparison(low, high).into(), 0.5);
+        let check = Check::about("half", Some(&comparison(low, high)), 0.5);
         assert_eq!(finding("f", &[check], "").verdict, expected, "{low} to {high}");
     }
-    assert_eq!(finding("f", &[Check::faster("x", &Answer::default())], "").verdict, CannotTell);
+    assert_eq!(finding("f", &[Check::faster("x", None)], "").verdict, CannotTell);
 }
 
 #[test]
 fn one_check_that_denies_outweighs_all_that_confirm_and_names_itself_and_the_reason() {
     let checks = [
-        Check::faster("good", &comparison(0.4, 0.5).into()),
-        Check::faster("bad", &comparison(1.2, 1.3).into()),
-        Check::faster("vague", &comparison(0.9, 1.3).into()),
+        Check::faster("good", Some(&comparison(0.4, 0.5))),
+        Check::faster("bad", Some(&comparison(1.2, 1.3))),
+        Check::faster("vague", Some(&comparison(0.9, 1.3))),
     ];
     let found = finding("f", &checks, "because");
     assert_eq!(found.verdict, Agreement::NotConfirmed);
@@ -115,9 +113,9 @@ fn one_check_that_denies_outweighs_all_that_confirm_and_names_itself_and_the_rea
 
 #[test]
 fn of_many_that_were_not_run_only_the_number_is_told() {
-    let vague = || Check::faster("vague", &comparison(0.9, 1.3).into());
+    let vague = || Check::faster("vague", Some(&comparison(0.9, 1.3)));
     let found = |absent: usize| {
-        let absent = (0..absent).map(|nth| Check::faster(&format!("x{nth}"), &Answer::default()));
+        let absent = (0..absent).map(|nth| Check::faster(&format!("x{nth}"), None));
         finding("f", &absent.chain([vague()]).collect::<Vec<_>>(), "").reason
     };
     assert_eq!(found(1), "x0: not run; vague: 1.08 [0.90, 1.30]");
@@ -125,72 +123,35 @@ fn of_many_that_were_not_run_only_the_number_is_told() {
 }
 
 #[test]
+fn what_was_refused_is_told_from_what_was_not_run() {
+    let refused = Comparison { n: 0, ratio: None, ci95: None, ..comparison(0.9, 1.3) };
+    let found = |check: Check| {
+        let found = finding("f", &[check], "");
+        (found.verdict, found.not_run, found.refused, found.reason)
+    };
+    let open = Agreement::CannotTell;
+    assert_eq!(found(Check::faster("x", None)), (open, true, false, "x: not run".to_owned()));
+    let none_counts = "x: no trial counts".to_owned();
+    assert_eq!(found(Check::faster("x", Some(&refused))), (open, false, true, none_counts.clone()));
+    assert_eq!(
+        found(Check::occurs("x", Some(&[]), Occurs::Never)),
+        (open, false, true, none_counts)
+    );
+    assert_eq!(found(Check::occurs("x", None, Occurs::Never)).3, "x: not run");
+    let wide = found(Check::faster("x", Some(&comparison(0.9, 1.3))));
+    assert_eq!((wide.0, wide.1, wide.2), (open, false, false));
+    let checks: Vec<Check> = (0..4).map(|_| Check::alike("x", Some(&refused))).collect();
+    assert_eq!(
+        finding("f", &checks, "").reason,
+        "4 comparisons that it depends on have no trial that counts"
+    );
+}
+
+#[test]
 fn what_was_not_run_leaves_every_finding_open() {
     for name in ["spdy-images", "twitter-api", "websocket-echo", "jvm-downloads"] {
         assert!(verdicts(name, &|_| None).iter().all(|verdict| *verdict == Agreement::CannotTell));
     }
-}
-
-/// The trials of both contenders of a question: of six each, so many were refused.
-fn refused(question: Question<'_>, refused: usize) -> Vec<CellTrials> {
-    let cell = |contender: &str| CellTrials {
-        id: crate::plan::CellId {
-            workload: question.workload.to_owned(),
-            link: question.link.to_owned(),
-            contender: contender.to_owned(),
-        },
-        trials: 6,
-        refusals: vec!["the link was late".to_owned(); refused],
-    };
-    [cell(question.a), cell(question.b)].into()
-}
-
-#[test]
-fn findings_whose_trials_were_refused_are_not_said_to_have_been_left_out() {
-    for name in ["spdy-images", "twitter-api", "websocket-echo", "jvm-downloads"] {
-        let experiment = experiment(name);
-        let trials = |question: Question<'_>| refused(question, 5);
-        let ours = Ours { trials: &trials, ..nothing(&experiment) };
-        let published = compare(experiment.published.unwrap(), &ours).unwrap();
-        // One finding of spdy-images rests on no trial.
-        let findings = || {
-            published
-                .findings
-                .iter()
-                .filter(|one| !one.finding.contains("makes no difference to SPDY"))
-        };
-        for finding in findings() {
-            let refused = finding.refused.as_ref().unwrap();
-            // However many comparisons it stands in, a trial counts once.
-            assert_eq!(refused.refused * 6, refused.trials * 5, "{finding:?}");
-            assert_eq!(refused.reason, "the link was late");
-            assert!(!finding.not_run && !finding.reason.contains("not run"), "{finding:?}");
-            assert!(finding.reason.contains("trials refused: the link was late"), "{finding:?}");
-            assert_eq!(finding.words(), "cannot tell (trials refused)");
-        }
-        assert!(published.ratios.iter().any(|ratio| ratio.absent() == "10 of 12 refused"));
-        if let Some(open) = published.open_question {
-            assert!(open.causes.iter().all(|cause| cause.refused.is_some() && !cause.is_not_run()));
-        }
-    }
-}
-
-#[test]
-fn a_finding_is_judged_where_enough_trials_are_left_and_undecided_where_they_do_not_tell() {
-    let experiment = experiment("websocket-echo");
-    let trials = |question: Question<'_>| refused(question, 2);
-    let of = |low: f64, high: f64, n: u32| {
-        let ask = move |_: Question<'_>| Some(Comparison { n, ..comparison(low, high) });
-        let ours = Ours { ask: &ask, trials: &trials, ..nothing(&experiment) };
-        let findings = compare(Source::WebsocketEcho, &ours).unwrap().findings;
-        (findings[1].words(), findings[1].refused.is_some())
-    };
-    assert_eq!(of(0.5, 0.9, 6), ("confirmed".to_owned(), false));
-    assert_eq!(of(0.5, 1.9, 6), ("cannot tell (undecided)".to_owned(), false));
-    assert_eq!(of(0.0, f64::INFINITY, 4), ("cannot tell (trials refused)".to_owned(), true));
-    let ours = nothing(&experiment);
-    let not_run = compare(Source::WebsocketEcho, &ours).unwrap().findings;
-    assert_eq!(not_run[1].words(), "cannot tell (not run)");
 }
 
 #[test]
@@ -220,7 +181,7 @@ fn every_question_names_what_its_experiment_has() {
         };
         let figures = |_: &str, question: Question<'_>| {
             known(question);
-            Vec::new()
+            None
         };
         let experiment = &experiment;
         let ours = Ours {
@@ -229,7 +190,6 @@ fn every_question_names_what_its_experiment_has() {
             ask_of: &ask_of,
             figures: &figures,
             time: &|_| None,
-            trials: &|_| Vec::new(),
             differ: &differ,
         };
         let published = compare(experiment.published.unwrap(), &ours).unwrap();
@@ -295,7 +255,7 @@ fn downloads(
     let ask_of = |metric: &str, q: Question<'_>| about(other(metric, q.a) / other(metric, q.b));
     let figures = |metric: &str, q: Question<'_>| {
         assert_eq!((metric, q.workload), ("gc_count", "download-30MB"));
-        vec![collects(q.a); 6]
+        Some(vec![collects(q.a); 6])
     };
     let ours = Ours { ask: &ask, ask_of: &ask_of, figures: &figures, ..nothing(&experiment) };
     let published = compare(Source::JvmDownloads, &ours).unwrap();
@@ -348,7 +308,7 @@ fn downloads_that_came_out_otherwise_deny_every_finding() {
 #[test]
 fn what_is_counted_is_open_where_trials_are_few_or_differ() {
     let judged = |counts: &[f64], expected| {
-        finding("f", &[Check::occurs("x", counts, &[], expected)], "").verdict
+        finding("f", &[Check::occurs("x", Some(counts), expected)], "").verdict
     };
     use Agreement::{CannotTell, Confirmed, NotConfirmed};
     assert_eq!(judged(&[2.0; 6], Occurs::Always), Confirmed);

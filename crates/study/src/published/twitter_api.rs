@@ -1,8 +1,8 @@
 //! `twitter-api`: the published rows beside our contenders `plain` and `spdy`, and what its author found.
 
-use super::answer::Answer;
 use super::check::{Check, finding};
 use super::{Ours, Published, PublishedFinding, PublishedRow, Question, conditions};
+use crate::comparison::Comparison;
 use crate::experiment::{Pattern, WorkloadKind};
 use serde::Deserialize;
 
@@ -106,8 +106,8 @@ impl Judge<'_, '_> {
         Some(Question { workload, link, a, b })
     }
 
-    fn ask(&self, how: How, link: &str, a: &str, b: &str) -> Answer {
-        self.ours.answer(self.question(how, link, a, b))
+    fn ask(&self, how: How, link: &str, a: &str, b: &str) -> Option<Comparison> {
+        (self.ours.ask)(self.question(how, link, a, b)?)
     }
 
     /// The claim, checked on every link under every one of `patterns`.
@@ -116,14 +116,14 @@ impl Judge<'_, '_> {
         patterns: &[How],
         a: &str,
         b: &str,
-        check: impl Fn(&str, &Answer) -> Check,
+        check: impl Fn(&str, Option<&Comparison>) -> Check,
     ) -> Vec<Check> {
         let places =
             patterns.iter().flat_map(|how| LINKS.iter().map(move |(link, _)| (*how, *link)));
         places
             .map(|(how, link)| {
                 let what = format!("{a} / {b}, {} on {link}", how.words());
-                check(&what, &self.ask(how, link, a, b))
+                check(&what, self.ask(how, link, a, b).as_ref())
             })
             .collect()
     }
@@ -138,7 +138,7 @@ impl Judge<'_, '_> {
                 )
             };
             let ((what, ours), (than, other)) = (on("3g-2013"), on("wifi-2013"));
-            Check::smaller(&what, &ours, &than, &other)
+            Check::smaller(&what, ours.as_ref(), &than, other.as_ref())
         };
         let negotiation = [("spdy-known", "spdy"), ("h2-known", "h2")];
         let negotiation =

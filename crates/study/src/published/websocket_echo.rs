@@ -1,10 +1,10 @@
 //! `websocket-echo`: the published rows beside our contenders `ws` and `http`, what its author found, and his open
 //! question: what each cause that can be switched adds to a message.
 
-use super::answer::Answer;
 use super::check::{Check, finding};
 use super::open_question::{Cause, OpenQuestion};
 use super::{Ours, Published, PublishedFinding, PublishedRow, Question, conditions};
+use crate::comparison::Comparison;
 use crate::experiment::{EchoPattern, WorkloadKind};
 use serde::Deserialize;
 
@@ -105,8 +105,8 @@ impl Judge<'_, '_> {
         Some(Question { workload, link, a, b })
     }
 
-    fn ask(&self, pattern: EchoPattern, a: &str, b: &str) -> Answer {
-        self.ours.answer(self.question(pattern, FEWEST, a, b))
+    fn ask(&self, pattern: EchoPattern, a: &str, b: &str) -> Option<Comparison> {
+        (self.ours.ask)(self.question(pattern, FEWEST, a, b)?)
     }
 
     fn open_question(&self, excess_ms: f64) -> OpenQuestion {
@@ -114,9 +114,7 @@ impl Judge<'_, '_> {
             // Both open a connection alike, and a difference cancels that. So few messages are enough.
             let question = self.question(EchoPattern::Serial, 1, contender, "ws");
             let added = question.and_then(|question| (self.ours.differ)(question));
-            let refused = self.ours.answer(question).refused();
-            let cause = Cause::of(what, contender, excess_ms, added.as_ref());
-            Cause { refused: refused.filter(|_| cause.ci95.is_none()), ..cause }
+            Cause::of(what, contender, excess_ms, added.as_ref())
         });
         OpenQuestion::of(
             "Why did a serial WebSocket message take longer than a serial HTTP call?",
@@ -128,7 +126,7 @@ impl Judge<'_, '_> {
     fn findings(&self) -> Vec<PublishedFinding> {
         let within = |pattern: EchoPattern, a: &str, b: &str, range| {
             let what = format!("{a} / {b}, {}", words(pattern));
-            Check::within(&what, &self.ask(pattern, a, b), range)
+            Check::within(&what, self.ask(pattern, a, b).as_ref(), range)
         };
         let (serial, parallel) = (EchoPattern::Serial, EchoPattern::Parallel);
         vec![

@@ -1,6 +1,7 @@
 //! A calibration in words, with the limits of its figures.
 
 use crate::number::Percent;
+use crate::words::listed;
 use study::calibration::{
     Calibration, DatagramGauge, GAP_LIMIT, GAP_RATE, LinkLoad, RATE_LIMIT, ROUND_TRIP_LIMIT,
     RateGauge, RoundTripGauge, Spread, micros,
@@ -127,9 +128,9 @@ pub(crate) fn line(calibration: &Calibration) -> String {
     let worst = calibration.round_trips.iter().map(|gauge| gauge.error);
     let worst = worst.max_by(|a, b| a.p50_us.total_cmp(&b.p50_us)).unwrap_or_default();
     format!(
-        "emulated round trips {:+.0} µs (median), {:+.0} µs (p99); {} of the CPU was free; {}",
-        worst.p50_us,
-        worst.p99_us,
+        "emulated round trips {} (median), {} (p99); {} of the CPU was free; {}",
+        signed(worst.p50_us),
+        signed(worst.p99_us),
         Percent((calibration.spare_cpu * 100.0).round() / 100.0),
         match calibration.beyond_limits().is_empty() {
             true => "within limits",
@@ -157,7 +158,54 @@ pub fn calibration(calibration: &Calibration) -> String {
     for (good, fact) in facts(calibration) {
         text.push_str(&format!("{:<5} {fact}\n", word(good)));
     }
+    text.push_str(&format!("\n{}\n", conclusion(calibration)));
     text.replace('\u{a0}', " ")
+}
+
+/// What follows from a calibration: which rates and differences can be judged here now, which cannot, and what to do.
+pub fn conclusion(calibration: &Calibration) -> String {
+    let names = |wanted: bool| -> Vec<String> {
+        let rates = calibration.rates.iter();
+        let wanted = rates.filter(|gauge| (gauge.error.abs() <= RATE_LIMIT) == wanted);
+        wanted.map(RateGauge::rate_in_words).collect()
+    };
+    let (held, missed) = (names(true), names(false));
+    let rates = match (held.as_slice(), missed.as_slice()) {
+        ([], []) => String::new(),
+        (held, []) => format!("Rates of {} are held. ", listed(held)),
+        ([], missed) => format!("No rate is held: {} are off. ", listed(missed)),
+        (held, missed) => {
+            format!("Rates of {} are held, {} not. ", listed(held), listed(missed))
+        }
+    };
+    let finest = calibration.finest_us();
+    let differences = match finest > 0.0 {
+        true => format!(
+            "Of 100 round trips one is off by {} or more: a difference well above that a round trip can be judged now, a \
+             smaller one cannot. ",
+            micros(finest)
+        ),
+        false => String::new(),
+    };
+    let is_good =
+        calibration.beyond_limits().is_empty() && facts(calibration).iter().all(|one| one.0);
+    let what_to_do = match (is_good, calibration.knows_bounds()) {
+        (true, _) => "All is within limits: race.".to_owned(),
+        (false, true) => format!(
+            "Not all is within limits ({}): trials whose packets are late are refused, counts are judged in any case.",
+            calibration.cause_in_words()
+        ),
+        (false, false) => "Other programs were using the processors: end them and calibrate again before you judge times. \
+                           Counts (round trips, connections, bytes) can be judged now."
+            .to_owned(),
+    };
+    format!("{rates}{differences}{what_to_do}")
+}
+
+/// With its sign: `+3 µs`.
+fn signed(us: f64) -> String {
+    let sign = if us.is_sign_negative() { "" } else { "+" };
+    format!("{sign}{}", micros(us))
 }
 
 #[cfg(test)]
@@ -186,5 +234,28 @@ mod tests {
             assert_eq!(beyond.beyond_limits(), named);
             assert_eq!(beyond.cause_in_words(), cause);
         }
+        let slow = line(&measured(Spread { p50_us: -3.0, p99_us: 6_003.0 }, 3.0));
+        assert!(slow.contains("-3 µs (median), +6.0 ms (p99)"), "{slow}");
+    }
+
+    #[test]
+    fn the_last_sentence_says_what_can_be_judged_and_what_to_do() {
+        let rate = |bits_per_second, error| RateGauge {
+            bits_per_second,
+            packets: 100,
+            error,
+            gap_error: Spread::default(),
+        };
+        let rates = vec![rate(9_000_000, 1e-6), rate(1_000_000_000, 0.01)];
+        let late = Spread { p50_us: 3.2, p99_us: 6_003.0 };
+        let busy = Calibration { spare_cpu: 0.4, rates, ..measured(late, 3.0) };
+        let told = conclusion(&busy);
+        assert!(told.starts_with("Rates of 9 Mbit/s are held, 1 Gbit/s not. "), "{told}");
+        assert!(told.contains("one is off by 6.0 ms or more"), "{told}");
+        assert!(told.contains("end them and calibrate again"), "{told}");
+        let text = calibration(&busy);
+        assert_eq!(text.trim_end().lines().last(), Some(told.as_str()));
+        let good = conclusion(&measured(Spread { p50_us: 3.2, p99_us: 44.7 }, 3.0));
+        assert!(good.ends_with("All is within limits: race."), "{good}");
     }
 }

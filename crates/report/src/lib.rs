@@ -50,7 +50,7 @@ mod terminal;
 mod timing;
 mod words;
 
-pub use calibration::calibration;
+pub use calibration::{calibration, conclusion};
 #[cfg(feature = "parquet")]
 pub use columnar::{ParquetError, parquet};
 pub use comparison::{comparison_junit, comparison_markdown, comparison_terminal};

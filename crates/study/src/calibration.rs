@@ -63,16 +63,17 @@ impl Spread {
         let pairs = [("median", spread.p50_us, self.p50_us), ("p99", spread.p99_us, self.p99_us)];
         let beyond = pairs.iter().filter(|(_, is, most)| is > most);
         let words: Vec<String> = beyond
-            .map(|(which, is, most)| format!("{which} {}, limit {most:.0} µs", micros(*is)))
+            .map(|(which, is, most)| format!("{which} {}, limit {}", micros(*is), micros(*most)))
             .collect();
         (!words.is_empty()).then(|| format!("{what}: {}", words.join(", ")))
     }
 }
 
-/// `61 µs`, `53 ms`.
+/// `61 µs`, `6.0 ms`, `53 ms`: every time of a calibration in words.
 pub fn micros(micros: f64) -> String {
     match micros {
-        small if small < 10_000.0 => format!("{small:.0} µs"),
+        small if small.abs() < 1e3 => format!("{small:.0} µs"),
+        middle if middle.abs() < 1e4 => format!("{:.1} ms", middle / 1e3),
         large => format!("{:.0} ms", large / 1e3),
     }
 }

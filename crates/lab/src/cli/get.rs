@@ -15,8 +15,7 @@ use std::time::Duration;
   wirelap get --connections 4 https://example.org/large.bin
   wirelap get -sS -o - https://example.org/list.txt | head
 
-Bytes go to .NAME.wirelap-part beside the file. When all are there, checked and on the disk, the part gets the
-file's name. What an earlier run has left of the same version is gone on from (--no-resume begins anew).
+Bytes go to .NAME.wirelap-part beside the file. When all are there, checked and on the disk, the part gets the file's name. What an earlier run has left of the same version is gone on from (--no-resume begins anew).
 HTTP/2 fetches all files of a server over one connection; HTTP/1.1 over as many as --connections says.
 Redirects are followed (from https to http with --redirect-to-http only) and an HTTP error is an error, always. Times are seconds, or have a unit (500ms, 2min).
 Exit codes: 0 all is there, 1 a download failed, 2 misuse, 3 the machine lacks something, 130 interrupted.")]

@@ -18,17 +18,12 @@ use unit::Seed;
   wirelap link 4g --forward far:80=127.0.0.1:3000 --name shop.test -- curl http://shop.test/
   wirelap link 3g --far 'wirelap serve . --listen-tls 0.0.0.0:8443 --ca-out ca.pem' -- curl --cacert ca.pem https://far:8443/
 
-Keys: rtt or delay; rate (up, down apart) or trace, a mahimahi file; queue, in bytes or as 1.5bdp; loss=1%, or
-loss=1%/8 in bursts; jitter; reorder=yes, or reorder=1%/5ms; aqm=codel or fq_codel; policer=5mbit/64kB;
-udp=blocked or udp_rate=2mbit; rebind=2s (docs/link.md). Each of them but rtt, rate and rebind also goes one way,
-as in loss_up or trace_down.
+Keys: rtt or delay; rate (up, down apart) or trace, a mahimahi file; queue, in bytes or as 1.5bdp; loss=1%, or loss=1%/8 in bursts; jitter; reorder=yes, or reorder=1%/5ms; aqm=codel or fq_codel; policer=5mbit/64kB; udp=blocked or udp_rate=2mbit; rebind=2s (docs/link.md). Each of them but rtt, rate and rebind also goes one way, as in loss_up or trace_down.
 
-With --expose and --forward a relay ends TCP at each side of the link: connections across the link are real ones, the
-steps beside it are local (docs/link.md). Without COMMAND the link stays until Ctrl-C.
+With --expose and --forward a relay ends TCP at each side of the link: connections across the link are real ones, the steps beside it are local (docs/link.md). Without COMMAND the link stays until Ctrl-C.
 
 Both sides see the other as the names `near` and `far`, and as $WIRELAP_NEAR and $WIRELAP_FAR.
-Down is far to near. Rates count IP bytes; loss comes after the bottleneck. The exit code is COMMAND's,
-or 3 where this machine cannot hold the link.")]
+Down is far to near. Rates count IP bytes; loss comes after the bottleneck. The exit code is COMMAND's, or 3 where this machine cannot hold the link.")]
 pub(crate) struct LinkArgs {
     /// A profile (see `wirelap list`), KEY=VALUE,… or a profile with changes
     #[arg(value_name = "LINK")]

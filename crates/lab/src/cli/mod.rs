@@ -40,8 +40,7 @@ use unit::Seed;
   wirelap doctor                        what this machine lacks, and the command that mends it
 
 Environment: NO_COLOR leaves colours out; SSLKEYLOGFILE takes TLS secrets, for Wireshark.
-Exit codes: 0 done, 1 a gate failed, 2 misuse, 3 the machine lacks something, 4 a gate is inconclusive under
---inconclusive fail, 130 interrupted."
+Exit codes: 0 done, 1 a gate failed or a race answers nothing, 2 misuse, 3 the machine lacks something, 4 a gate is inconclusive under --inconclusive fail, 130 interrupted."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -111,8 +110,7 @@ pub(crate) struct SubjectArgs {
   wirelap race --again wirelap-quick-1      the same once more, from all that the folder holds
 
 Writes result.json, report.html and rows.sqlite to the output folder.
-Exit codes: 0 done, 1 a gate failed, 2 misuse, 3 the machine lacks something, 4 a gate is inconclusive under
---inconclusive fail, 130 interrupted.
+Exit codes: 0 done, 1 a gate failed or a race answers nothing, 2 misuse, 3 the machine lacks something, 4 a gate is inconclusive under --inconclusive fail, 130 interrupted.
 What a link can be given: wirelap link --help.")]
 pub(crate) struct RaceArgs {
     /// Built-in experiments (see `wirelap list`), experiment files (.toml), page loads (.har), or URLs of a service that runs
@@ -244,10 +242,8 @@ impl RaceArgs {
   wirelap serve ./site --listen-tls 127.0.0.1:8443 --spdy
 
 Also there: /page?images=N&bytes=N, /api?bytes=N, /echo and /discard (POST), /ws/echo and /ws/double (WebSocket).
-/stream?count=N&bytes=N&every_ms=N&delay_ms=N sends server-sent events, each when it is due (&format=text: plain lines); /poll
-takes the same by long polling, and /ws/stream as a text message.
-A WebSocket message may have up to 16 MiB. Up to 16 MiB of an /echo wait for a client that writes all before it reads;
-a client that leaves more unread is reset after 10 s.
+/stream?count=N&bytes=N&every_ms=N&delay_ms=N sends server-sent events, each when it is due (&format=text: plain lines); /poll takes the same by long polling, and /ws/stream as a text message.
+A WebSocket message may have up to 16 MiB. Up to 16 MiB of an /echo wait for a client that writes all before it reads; a client that leaves more unread is reset after 10 s.
 The clear port speaks HTTP/1.1 and HTTP/2 with prior knowledge; the TLS port offers h2 and http/1.1.
 Ctrl-C finishes what is under way and stops; a second one stops at once.")]
 pub(crate) struct ServeArgs {
@@ -511,6 +507,21 @@ mod tests {
     #[test]
     fn the_command_line_is_well_formed() {
         Cli::command().debug_assert();
+    }
+
+    /// Clap wraps at the terminal's width. A line that ends within a sentence would be broken a second time.
+    #[test]
+    fn no_help_is_wrapped_by_hand() {
+        let root = Cli::command();
+        for command in std::iter::once(&root).chain(root.get_subcommands()) {
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let lines: Vec<&str> = help.lines().collect();
+            for pair in lines.windows(2) {
+                let prose = pair.iter().all(|line| !line.is_empty() && !line.starts_with(' '));
+                let whole = pair[0].ends_with(['.', ':']);
+                assert!(!prose || whole, "{}: {pair:?}", command.get_name());
+            }
+        }
     }
 
     #[test]

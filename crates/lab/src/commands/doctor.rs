@@ -214,5 +214,12 @@ fn as_json(findings: &[Finding], calibration: Option<&Calibration>) -> String {
             })
         })
         .collect();
-    format!("{:#}\n", json!({ "findings": rows, "calibration": calibration }))
+    format!(
+        "{:#}\n",
+        json!({
+            "findings": rows,
+            "calibration": calibration,
+            "conclusion": calibration.map(report::conclusion),
+        })
+    )
 }

@@ -191,11 +191,10 @@ fn calibrated(chosen: &Selected) -> Result<Calibration, CliError> {
     }
     let beyond = calibration.beyond_limits();
     if !beyond.is_empty() {
-        let cause = calibration.cause_in_words();
-        console::note(&format!(
-            "calibration outside limits: {}; {cause}. Each trial is audited by itself",
-            beyond.join("; ")
-        ));
+        // The report's warning names each with its limit.
+        let (count, cause) = (beyond.len(), calibration.cause_in_words());
+        let figures = if count == 1 { "1 figure is" } else { &format!("{count} figures are") };
+        console::note(&format!("calibration: {figures} outside limits; {cause}"));
     }
     Ok(calibration)
 }

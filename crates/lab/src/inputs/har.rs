@@ -34,8 +34,8 @@ pub(crate) fn read(path: &Path, workload: &HarWorkload) -> Result<Recording, Cli
     })
 }
 
-/// What the recorded pages of `experiment` needed assuming, one sentence each; `place` tells where a file is that a
-/// workload names.
+/// What the recorded pages of `experiment` needed assuming, one sentence each, the first of each file with its name;
+/// `place` tells where a file is that a workload names.
 pub(crate) fn assumptions(experiment: &Experiment, place: impl Fn(&str) -> PathBuf) -> Vec<String> {
     let mut sentences = Vec::new();
     for workload in experiment.workloads.iter().filter(|workload| workload.check_of.is_none()) {
@@ -43,8 +43,10 @@ pub(crate) fn assumptions(experiment: &Experiment, place: impl Fn(&str) -> PathB
         let name = &har.file;
         match read(&place(name), har) {
             Ok(recording) => {
-                let told = recording.assumptions.sentences();
-                sentences.extend(told.into_iter().map(|line| format!("{name}: {line}")));
+                // The first sentence says which file it is about, and those after it are about the same.
+                let mut told = recording.assumptions.sentences().into_iter();
+                sentences.extend(told.next().map(|line| format!("{name}: {line}")));
+                sentences.extend(told);
             }
             Err(error) => {
                 sentences.push(format!("what {name} needed assuming is not known: {error}"));

@@ -126,14 +126,16 @@ fn a_head_stays_a_head_and_a_304_a_304_over_every_transport() {
     }
     let told = bench.run(&["race", "recorded.toml", "--dry-run"]).out;
     for words in [
-        "page.har: The recorded load took 1.40 s, until onLoad.",
-        "page.har: 1 request: began after that: left out, a trial ends with the load.",
-        "page.har: 1 request: HEAD: replayed as HEAD, with the recorded Content-Length.",
-        "page.har: 1 request: answered 304, of unknown size: replayed as 304 without a body.",
+        "The recorded load took 1.40 s, until onLoad.",
+        "1 request: began after that: left out, a trial ends with the load.",
+        "1 request: HEAD: replayed as HEAD, with the recorded Content-Length.",
+        "1 request: answered 304, of unknown size: replayed as 304 without a body.",
         "(3 hosts in the file)",
     ] {
         assert!(told.contains(words), "{words}: {told}");
     }
+    // The name stands before the first sentence alone.
+    assert_eq!(told.matches("page.har: ").count(), 1, "{told}");
 }
 
 #[test]

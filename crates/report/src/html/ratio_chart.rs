@@ -259,9 +259,13 @@ impl Panel<'_> {
                         format!("its interval ends at {:.2}, beyond the axis", high.0),
                     );
                     // A second coordinate system, because lengths in percent and in pixels do not mix in a path.
-                    m.element("svg", &[("class", &"beyond"), ("x", &x), ("y", &y2)], |m| {
-                        m.empty("path", &[("class", &"dot"), ("d", &"M-5 8 L0 0 L5 8 Z")]);
-                    });
+                    m.element(
+                        "svg",
+                        &[("class", &"beyond"), ("overflow", &"visible"), ("x", &x), ("y", &y2)],
+                        |m| {
+                            m.empty("path", &[("class", &"dot"), ("d", &"M-5 8 L0 0 L5 8 Z")]);
+                        },
+                    );
                 }
                 m.empty(
                     "line",

@@ -126,14 +126,15 @@ fn echoes_take_their_round_trips_and_two_writes_are_two_packets_that_nagle_parts
 fn round_trips(trials: &Trials) {
     let serial = |contender: &str, metric: &str| trials.metric("serial", contender, metric);
     let rounds = COUNT as f64;
-    // TCP, then for ws its own handshake: a TLS 1.2 handshake has two more. Extended CONNECT waits for the server's SETTINGS.
+    // TCP, then for ws its own handshake: a TLS 1.2 handshake has two more. Extended CONNECT waits for
+    // the server's SETTINGS, which is part of its own wait.
     for (contender, opening, protocol) in [
         ("http", 1.0, "http/1.1"),
         ("ws", 2.0, "ws"),
         ("deflate", 2.0, "ws"),
         ("wss", 4.0, "ws"),
-        ("ws-h2", 4.0, "ws-h2"),
-        ("ws-h3", 3.0, "ws-h3"),
+        ("ws-h2", 3.0, "ws-h2"),
+        ("ws-h3", 2.0, "ws-h3"),
         ("h2", 2.0, "h2"),
         ("spdy", 3.0, "spdy/3.1"),
     ] {

@@ -8,6 +8,7 @@ mod bench;
 mod broken_peers;
 mod calls;
 mod echo;
+mod first_visit;
 mod http3;
 mod near_side;
 mod recorded;

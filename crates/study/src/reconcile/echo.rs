@@ -38,7 +38,9 @@ pub(super) fn open_ms(
     Some(millis(open.since(begun)))
 }
 
-/// RFC 6455 §4.2.2: 101 answers a WebSocket's handshake and nothing else here.
+/// A WebSocket's handshake is answered by 101 over HTTP/1.1 (RFC 6455 §4.2.2), by 2xx over HTTP/2 and HTTP/3 (RFC 8441 §5);
+/// its messages have no status.
 fn is_opening(fetch: &FetchRecord) -> bool {
-    fetch.status == Some(101)
+    let is_web_socket = fetch.protocol.known().is_some_and(trace::Protocol::is_web_socket);
+    fetch.status == Some(101) || (is_web_socket && fetch.status.is_some())
 }

@@ -1,0 +1,60 @@
+//! How HTTP/3 is found, through the whole lab: what was spoken, what was dropped, and the view after the first.
+
+use crate::bench::{Bench, trials_run_here};
+
+const EXPERIMENT: &str = r#"name = "first-visit"
+title = "a page of six images, by how HTTP/3 is found"
+question = "What does it cost to find HTTP/3?"
+baseline = "known"
+trials = 1
+warmup = 0
+[[workloads]]
+kind = "page"
+images = 6
+bytes = 1000
+[[links]]
+name = "rtt=60ms,down=10mbit,up=10mbit"
+"#;
+
+#[test]
+fn each_way_of_finding_http3_is_what_really_happened() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    let mut experiment = EXPERIMENT.to_owned();
+    for way in ["known", "https-record", "alt-svc", "race", "udp-blocked"] {
+        experiment.push_str(&format!(
+            "[[contenders]]\nname = \"{way}\"\ntransport = \"h3\"\nsettings = {{ first_visit = \"{way}\" }}\n"
+        ));
+    }
+    bench.write("visits.toml", &experiment);
+    let result = bench.race_undisturbed("visits.toml", "run", &[]);
+    assert_eq!(result["failures"], serde_json::json!([]), "{result:#}");
+    let median = |contender: &str, metric: &str| {
+        let cells = result["cells"].as_array().unwrap();
+        let cell = cells.iter().find(|cell| cell["contender"]["name"] == contender).unwrap();
+        cell["metrics"][metric]["median"].as_f64().unwrap_or(0.0)
+    };
+    let spoken = |contender: &str| {
+        let by = |protocol: &str| median(contender, &format!("connections:{protocol}"));
+        (median(contender, "connections"), by("h3"), by("h2"))
+    };
+    // Request round trips, and those of opening: two of TCP and TLS, one of QUIC.
+    for (way, connections, round_trips) in [
+        ("known", (1.0, 1.0, 0.0), 3.0),
+        ("https-record", (1.0, 1.0, 0.0), 3.0),
+        ("alt-svc", (1.0, 0.0, 1.0), 4.0),
+        ("udp-blocked", (2.0, 0.0, 1.0), 4.0),
+    ] {
+        assert_eq!(spoken(way), connections, "{way}");
+        assert_eq!(median(way, "round_trips"), round_trips, "{way}");
+    }
+    // On a busy machine TCP may win.
+    let (begun, h3, h2) = spoken("race");
+    assert_eq!((begun, h3 + h2), (2.0, 1.0));
+    assert!(median("alt-svc", "next_load_ms") >= median("alt-svc", "next_first_byte_ms"));
+    // A handshake of QUIC's and a request.
+    assert!(median("alt-svc", "next_first_byte_ms") >= 120.0);
+    assert_eq!(median("known", "next_load_ms"), 0.0);
+}

@@ -11,6 +11,7 @@ use crate::race::store::Rows;
 use report::{Colour, LinkText, Report, Style};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use study::comparison::Verdict;
 use study::estimate::in_words;
 use study::experiment::{Experiment, Server, WorkloadKind, builtin};
 use study::record::RunHeader;
@@ -109,7 +110,8 @@ impl<'r> Judged<'r> {
 pub(crate) fn unanswered(result: &RunResult) -> Option<String> {
     let what = match result.trials.measured {
         0 => "no trial was measured",
-        _ if compares_nothing(&result.verdicts) => {
+        // Gates say by themselves that they are inconclusive.
+        _ if result.gates.is_empty() && compares_nothing(&result.verdicts) => {
             "so few trials were measured that nothing can be compared"
         }
         _ => return None,
@@ -126,12 +128,14 @@ pub(crate) fn unanswered(result: &RunResult) -> Option<String> {
     Some(format!("{} answers nothing: {what}{why}", result.experiment))
 }
 
-/// Whether there are comparisons, and none has a figure.
+/// Whether there are comparisons, and none has a figure. What cannot run here was answered with its remedy.
 fn compares_nothing(verdicts: &[Verdicts]) -> bool {
     let mut pairs = verdicts.iter().flat_map(|verdicts| &verdicts.pairs).peekable();
     let mut metrics = verdicts.iter().flat_map(|verdicts| &verdicts.metrics);
     pairs.peek().is_some()
-        && pairs.all(|pair| pair.comparison.ratio.is_none())
+        && pairs.map(|pair| &pair.comparison).all(|comparison| {
+            comparison.ratio.is_none() && comparison.verdict != Verdict::Unsupported
+        })
         && metrics.all(|metric| metric.verdict == MetricVerdict::Undecided)
 }
 
@@ -187,7 +191,7 @@ fn next_command(header: &RunHeader) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use study::comparison::{Comparison, Ratio, Verdict};
+    use study::comparison::{Comparison, Ratio};
     use study::result::{MetricComparison, MetricFigures, Pair};
 
     fn table(ratio: Option<f64>, counted: MetricVerdict) -> Verdicts {
@@ -233,6 +237,9 @@ mod tests {
         assert!(compares_nothing(&[table(None, Undecided), table(None, Undecided)]));
         assert!(!compares_nothing(&[table(None, Undecided), table(Some(1.2), Undecided)]));
         assert!(!compares_nothing(&[table(None, Less)]));
+        let mut missing = table(None, Undecided);
+        missing.pairs[0].comparison.verdict = Verdict::Unsupported;
+        assert!(!compares_nothing(&[missing]));
         assert!(!compares_nothing(&[]), "a race of one contender compares nothing, and was not to");
     }
 }

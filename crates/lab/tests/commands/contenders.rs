@@ -137,7 +137,20 @@ fn list_names_the_contenders_that_race_takes() {
         .collect();
     assert_eq!(
         names,
-        ["h1", "h1-tls", "h2", "h2-clear", "h3", "spdy", "spdy-clear", "spdy-3", "ws", "wss"]
+        [
+            "h1",
+            "h1-tls",
+            "h2",
+            "h2-clear",
+            "h3",
+            "spdy",
+            "spdy-clear",
+            "spdy-3",
+            "ws",
+            "wss",
+            "ws-h2",
+            "ws-h3"
+        ]
     );
     assert!(bench.run(&["list"]).out.contains("  spdy-3        spdy/3 over TLS 1.3"));
 }

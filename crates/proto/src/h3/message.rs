@@ -32,6 +32,9 @@ pub(super) struct ReceivedHead {
     required: u64,
 }
 
+/// Bytes of blocked sections that a connection keeps at most. A hundred requests of a browser's have a tenth of it.
+const MOST_BLOCKED_BYTES: usize = 256 * 1024;
+
 impl Session {
     /// A whole field section; `fin` tells whether the stream ends after it.
     pub(super) fn on_section(
@@ -141,6 +144,12 @@ impl Session {
         if self.blocked.len() >= self.settings.qpack_blocked_streams {
             let text = "RFC 9204 §2.1.2: more streams are blocked than may be";
             return Err(connection(ErrorCode::QPACK_DECOMPRESSION_FAILED, text));
+        }
+        let held = |id: &u64| self.streams.get(id)?.blocked.as_ref().map(|one| one.section.len());
+        if self.blocked.iter().filter_map(held).sum::<usize>() + section.len() > MOST_BLOCKED_BYTES
+        {
+            let text = "RFC 9204 §7.3: blocked field sections of more bytes than are kept";
+            return Err(Broken::Stream(ErrorCode::EXCESSIVE_LOAD, text));
         }
         if let Some(stream) = self.streams.get_mut(&id) {
             let is_last = fin == Fin::Last;

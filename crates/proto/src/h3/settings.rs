@@ -71,7 +71,8 @@ impl Settings {
     pub fn server() -> Self {
         Self {
             qpack_table_capacity: 4096,
-            qpack_blocked_streams: 16,
+            // The requests of a page come together, before the first of them has brought its entries.
+            qpack_blocked_streams: 100,
             max_field_section_size: 65_536,
             stream_window: 1_048_576,
             ..Self::client()

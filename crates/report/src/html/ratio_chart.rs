@@ -43,7 +43,11 @@ fn title(ratios: &[PublishedRatio]) -> String {
     let near = ours.iter().filter(|ratio| ratio.error.is_some_and(|error| error.abs() <= 0.25));
     let absent = ratios.iter().filter(|ratio| ratio.ours.is_none()).count();
     if ours.is_empty() {
-        return "No ratio that judges was run: the published ones alone are drawn".to_owned();
+        let drawn = match absent == ratios.len() {
+            true => "the published ones alone are drawn",
+            false => "those drawn agree by construction, for their rows gave the link",
+        };
+        return format!("No ratio that judges has a figure: {drawn}");
     }
     let left = match absent {
         0 => String::new(),

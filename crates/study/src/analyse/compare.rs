@@ -120,28 +120,43 @@ impl Judge {
             return Finding::unsupported(reason);
         }
         let finding = rule.judge(&looked.stages, &mut self.detectable);
-        let [a, b] = [versus.a, versus.b]
-            .map(|contender| rows.audited(versus.workload, versus.link, contender));
-        for (contender, audited) in [(versus.a, a), (versus.b, b)] {
-            if let Some(reason) = audited.refusal() {
-                return finding.refused(format!("{}: {reason}", contender.name));
-            }
+        match versus.objection(rows) {
+            Some(Objection::Refused(reason)) => finding.refused(reason),
+            Some(Objection::Unlike(reason)) => finding.withheld(reason),
+            None => finding,
         }
-        if a.is_unlike(b) {
-            let described = |contender: &Contender, Audited { trials, invalid }: Audited| {
-                format!("{invalid} of {trials} attempts of {}", contender.name)
-            };
-            return finding.withheld(format!(
-                "the audit refused {} and {}: one of the two disturbs what is measured",
-                described(versus.a, a),
-                described(versus.b, b)
-            ));
-        }
-        finding
     }
 }
 
+/// Why the audit keeps the times of two contenders from a verdict.
+enum Objection {
+    /// It refused too many trials of one of them for a figure.
+    Refused(String),
+    /// It refused trials of one more often than of the other.
+    Unlike(String),
+}
+
 impl Versus<'_> {
+    fn objection(&self, rows: &Rows<'_>) -> Option<Objection> {
+        let [a, b] =
+            [self.a, self.b].map(|contender| rows.audited(self.workload, self.link, contender));
+        for (contender, audited) in [(self.a, a), (self.b, b)] {
+            if let Some(reason) = audited.refusal() {
+                return Some(Objection::Refused(format!("{}: {reason}", contender.name)));
+            }
+        }
+        let described = |contender: &Contender, Audited { trials, invalid }: Audited| {
+            format!("{invalid} of {trials} attempts of {}", contender.name)
+        };
+        a.is_unlike(b).then(|| {
+            Objection::Unlike(format!(
+                "the audit refused {} and {}: one of the two disturbs what is measured",
+                described(self.a, a),
+                described(self.b, b)
+            ))
+        })
+    }
+
     /// The names of its workload and link.
     pub(super) fn workload_and_link(&self) -> (&str, &str) {
         (&self.workload.name, &self.link.name)
@@ -296,8 +311,14 @@ pub(super) fn published(
         })
     };
     let ask = |question: Question<'_>| {
-        let paired = versus(question)?.paired(rows);
-        Some(alone(experiment.margin, paired, &mut Detectable::default()).comparison())
+        let versus = versus(question)?;
+        let found = alone(experiment.margin, versus.paired(rows), &mut Detectable::default());
+        // What the race gives no verdict on confirms no finding either.
+        let found = match versus.objection(rows) {
+            Some(Objection::Refused(reason) | Objection::Unlike(reason)) => found.refused(reason),
+            None => found,
+        };
+        Some(found.comparison())
     };
     let ask_of = |metric: &str, question: Question<'_>| {
         let paired = versus(question)?.paired_by(metric, rows);

@@ -3,6 +3,7 @@ use crate::calibration::{Calibration, RoundTripGauge, Spread};
 use crate::comparison::Verdict;
 use crate::experiment::{Transport, builtin};
 use crate::plan::{Surroundings, TrialPlan, trials};
+use crate::published::Agreement;
 use crate::record::{HostFacts, ROWS_SCHEMA, without_figures};
 use crate::result::{MetricVerdict, Verdicts, result_schema};
 use crate::schema_file;
@@ -321,6 +322,23 @@ fn unequal_rates_of_invalid_trials_forbid_a_verdict() {
     );
     assert!(found.ratio.is_some(), "the figures stay to be seen");
     assert_eq!(pair("h1", "h1-tls").verdict, Verdict::Tie);
+}
+
+#[test]
+fn what_the_audit_refused_confirms_no_published_finding() {
+    let experiment = || -> Experiment {
+        builtin().iter().find(|one| one.name == "spdy-images").unwrap().toml.parse().unwrap()
+    };
+    let mut rows = measured(&experiment(), load_ms);
+    let all = analyse(&header(experiment()), &rows).published.unwrap();
+    assert!(all.findings.iter().all(|finding| !finding.refused && !finding.not_run));
+    rows.iter_mut().filter(|row| row.plan.block % 2 == 0).for_each(refuse);
+    let half = analyse(&header(experiment()), &rows).published.unwrap();
+    assert!(half.findings.iter().all(|finding| finding.verdict == Agreement::CannotTell));
+    // One rests on no comparison: nothing of ours can be switched there.
+    let refused = half.findings.iter().filter(|finding| finding.refused).count();
+    assert_eq!((refused, half.findings.len()), (3, 4), "{:?}", half.findings);
+    assert!(half.ratios.iter().all(|ratio| ratio.ours.is_none()));
 }
 
 #[test]

@@ -337,6 +337,19 @@ fn more_blocked_streams_than_were_allowed_end_the_connection() {
 }
 
 #[test]
+fn blocked_sections_of_too_many_bytes_reset_their_streams() {
+    let mut hand = ByHand::greeted(Settings::server());
+    let section = [&[2, 0][..], &[0x80; 19_998]].concat();
+    for number in 0..13 {
+        hand.frames(4 * number, &[Frame::Headers(&section)], Fin::Last);
+        assert_eq!(hand.reset_with(4 * number), None, "{number}");
+    }
+    hand.frames(52, &[Frame::Headers(&section)], Fin::Last);
+    assert_eq!(hand.reset_with(52), Some(ErrorCode::EXCESSIVE_LOAD));
+    assert_eq!(hand.closed_with(), None);
+}
+
+#[test]
 fn what_came_behind_a_blocked_section_is_read_after_it() {
     let mut hand = ByHand::greeted(Settings::server());
     let mut fields = with(&[]);

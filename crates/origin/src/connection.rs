@@ -10,6 +10,7 @@ use endpoint::{Action, DatagramTransmit, SendBuf, SocketId};
 use proto::{ConnectionState, EarlyData, Event};
 use secure::ServerTls;
 use std::rc::Rc;
+use std::time::Duration;
 use transport::{
     Failure, Handler, Lifetime, Negotiated, Phase, Protocol, QuicFacts, QuicHandle, QuicInput,
     QuicLink, QuicSocket, Server, ServerMachine, ServerSpec, Truncation,
@@ -368,15 +369,11 @@ impl Connection {
     /// When the present time limit of this connection ends.
     #[inline]
     fn patience(&self, limits: &Limits) -> Option<Instant> {
-        // QUIC's own timer ends what is closed. This one would come again at once where it is late.
-        if self.quic.is_some() && self.transport.is_over() {
-            return None;
-        }
         if let Some(since) = self.draining {
             return self.patience_at_stop(since, limits);
         }
         let (since, span) = match &self.session {
-            _ if self.transport.is_over() => (self.progress, limits.stall),
+            _ if self.transport.is_over() => return self.patience_when_over(limits.stall),
             Some(session) => match session.quiet_since() {
                 Some(since) => (since, limits.idle),
                 None if session.is_thinking() => return None,
@@ -394,8 +391,17 @@ impl Connection {
         Some(since + span)
     }
 
+    /// QUIC's own timer ends what is closed. A limit of ours would come again at once where it is late.
+    #[cold]
+    fn patience_when_over(&self, span: Duration) -> Option<Instant> {
+        self.quic.is_none().then(|| self.progress + span)
+    }
+
     #[cold]
     fn patience_at_stop(&self, since: Instant, limits: &Limits) -> Option<Instant> {
+        if self.quic.is_some() && self.transport.is_over() {
+            return None;
+        }
         let is_thinking = self.session.as_ref().is_some_and(Session::is_thinking);
         (!is_thinking).then(|| self.progress.max(since) + limits.drain_stall)
     }

@@ -342,7 +342,7 @@ impl Session {
 
     /// Ends an exchange, complete or not.
     fn end(&mut self, context: &mut Context<'_>, index: usize, end: ExchangeEnd) {
-        let Some(exchange) = self.exchanges.remove(index) else { return };
+        let Some(exchange) = self.exchanges.get(index) else { return };
         self.account.change(exchange.held, 0, &mut context.shared.budgets);
         match &exchange.state {
             State::Thinking { .. } => self.thinking -= 1,
@@ -359,8 +359,15 @@ impl Session {
         if let Some(log) = &context.shared.log {
             log.record(&exchange.record(context.now, self.connection, self.protocol, end));
         }
-        context.machine.recycle(exchange.ledger.request);
         self.quiet_since = context.now;
+        // Usually it is the first, which moves no other.
+        let ended = match index {
+            0 => self.exchanges.pop_front(),
+            _ => self.exchanges.remove(index),
+        };
+        if let Some(exchange) = ended {
+            context.machine.recycle(exchange.ledger.request);
+        }
     }
 }
 

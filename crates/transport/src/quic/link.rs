@@ -31,6 +31,8 @@ pub struct Link {
     pub(super) unproven: Option<UnprovenAddress>,
     /// Server: whether its socket counts it among those.
     pub(super) counts_as_unproven: bool,
+    /// A datagram that waits until the client's address is proven or has sent more.
+    kept_back: Option<(DatagramTransmit, Vec<u8>)>,
     /// At least so many bytes of streams were handed over but are in no datagram yet.
     waiting: u64,
     /// When the pacer lets out a batch again. None where it does not keep anything back.
@@ -101,6 +103,7 @@ impl Link {
             quic,
             server: None,
             unproven: None,
+            kept_back: None,
             counts_as_unproven: false,
             waiting: 0,
             resume_at: None,
@@ -199,19 +202,20 @@ impl Link {
         if self.is_gathering(now) && !self.is_closed() {
             return None;
         }
-        let mtu = self.quic.current_mtu();
-        let max = match self.unproven.as_ref().map(|unproven| unproven.datagrams(mtu)) {
+        if self.kept_back.is_some() {
+            return self.send_kept_back(out);
+        }
+        let max = match &self.unproven {
+            None => self.batch(max_datagrams),
             // What comes next from the client allows more.
-            Some(0) => return None,
-            allowed => self.batch(max_datagrams).min(allowed.unwrap_or(usize::MAX)),
+            Some(unproven) if unproven.credit() == 0 => return None,
+            // Whether it is allowed shows once it is made.
+            Some(_) => 1,
         };
         let transmit = self.quic.poll_transmit(to_std(now), max, out);
         self.observe(now);
         let sent = transmit.as_ref().map_or(0, |transmit| transmit.size);
         out.truncate(sent);
-        if let Some(unproven) = &mut self.unproven {
-            unproven.handle_sent(sent);
-        }
         self.waiting = self.waiting.saturating_sub(sent as u64);
         let latest = now + LONGEST_GATHERING;
         self.resume_at = match transmit {
@@ -219,7 +223,26 @@ impl Link {
             // Its pacer has set a timer; what waits may also have been dropped by now.
             None => self.quic.poll_timeout().map(from_std).filter(|at| *at <= latest),
         };
-        transmit.as_ref().map(datagram_transmit)
+        let transmit = transmit.as_ref().map(datagram_transmit)?;
+        if self.unproven.is_none() {
+            return Some(transmit);
+        }
+        self.kept_back = Some((transmit, std::mem::take(out)));
+        self.send_kept_back(out)
+    }
+
+    /// The datagram that was made, once the client's address allows its bytes.
+    fn send_kept_back(&mut self, out: &mut Vec<u8>) -> Option<DatagramTransmit> {
+        let size = self.kept_back.as_ref()?.1.len();
+        if let Some(unproven) = &mut self.unproven {
+            if unproven.credit() < size as u64 {
+                return None;
+            }
+            unproven.handle_sent(size);
+        }
+        let (transmit, bytes) = self.kept_back.take()?;
+        *out = bytes;
+        Some(transmit)
     }
 
     /// Whether the pacer has not gathered a batch yet.

@@ -19,9 +19,8 @@ impl UnprovenAddress {
         self.sent += bytes as u64;
     }
 
-    /// How many datagrams of this size may go.
-    pub(super) fn datagrams(&self, size: u16) -> usize {
-        let credit = (3 * self.received).saturating_sub(self.sent);
-        usize::try_from(credit / u64::from(size.max(1))).unwrap_or(usize::MAX)
+    /// Bytes that may go.
+    pub(super) fn credit(&self) -> u64 {
+        (3 * self.received).saturating_sub(self.sent)
     }
 }

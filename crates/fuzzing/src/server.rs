@@ -56,7 +56,7 @@ pub(crate) fn origin_on(listener: ListenerKind, settings: u8) -> Origin {
 ///   the machine's own tables and buffers.
 /// - `input`: a field of three bytes may name an entry of HPACK's table of 4 KiB, but a header list is at most 64 KiB,
 ///   and what is decoded is kept for each open stream.
-const BOUND: Bound = Bound { fixed: 6 * 1024 * 1024, connection: 512 * 1024, input: 64 };
+pub(crate) const BOUND: Bound = Bound { fixed: 6 * 1024 * 1024, connection: 512 * 1024, input: 64 };
 
 const HELD_BY_CONNECTION: usize = 1024 * 1024;
 const HELD: usize = 2 * 1024 * 1024;

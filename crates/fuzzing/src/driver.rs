@@ -235,8 +235,7 @@ impl<E: EndPoint> Driver<E> {
     /// Goes on with the current connection's handshake until it is over or stands still.
     fn shake_hands(&mut self) {
         let current = self.current;
-        let is_eager =
-            |peer: &Peer| peer.tls.as_ref().is_some_and(|tls| tls.is_eager());
+        let is_eager = |peer: &Peer| peer.tls.as_ref().is_some_and(|tls| tls.is_eager());
         while self.peers.get(&current).is_some_and(is_eager) {
             while !self.is_finished && self.deliver(current) {}
             if self.transmit(current, PIECE) == 0 {
@@ -417,5 +416,7 @@ const PIECE: usize = 64 * 1024;
 const ADDRESS: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1)), 80);
 
+#[cfg(test)]
+mod held;
 #[cfg(test)]
 mod tests;

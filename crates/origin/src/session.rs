@@ -228,7 +228,7 @@ impl Session {
                 self.exchanges.insert(index, exchange);
                 self.begin(context, index, fin);
                 if is_large {
-                    self.forget_fields(stream);
+                    self.forget_fields(context, stream);
                 }
             }
             Event::Data { stream, data, fin } => self.take_body(context, stream, data, fin),
@@ -313,14 +313,15 @@ impl Session {
     }
 
     /// An answer that waits keeps no large header section of its request: HPACK makes one of a few bytes.
-    fn forget_fields(&mut self, stream: StreamId) {
+    fn forget_fields(&mut self, context: &Context<'_>, stream: StreamId) {
         let Some(index) = self.find(stream) else { return };
         let request = &mut self.exchanges[index].ledger.request;
         if request.fields.capacity() > LARGE_FIELDS {
             request.fields = Fields::new();
         }
         if request.path.len() > LARGE_TARGET {
-            request.path.truncate(request.path.floor_char_boundary(LARGE_TARGET));
+            let kept = if context.shared.log.is_some() { LARGE_TARGET } else { 0 };
+            request.path.truncate(request.path.floor_char_boundary(kept));
             request.path.shrink_to_fit();
         }
     }

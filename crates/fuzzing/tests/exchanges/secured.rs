@@ -36,7 +36,9 @@ fn with_tls(seed: &[u8], offer: u8) -> Vec<u8> {
 }
 
 fn by_hand() -> [(&'static str, Vec<u8>); 8] {
-    use Step::{CloseNotify, Cut, Damage, End, Open, OpenSecured, Read, Reset, Send, Sleep, Transmit};
+    use Step::{
+        CloseNotify, Cut, Damage, End, Open, OpenSecured, Read, Reset, Send, Sleep, Transmit,
+    };
     let (hello, old_hello) = (client_hello(Versions::Any), client_hello(Versions::Tls12));
     // A name that is no host name, which the server replaces (`secure`'s server_name.rs).
     let mut odd_name = hello.clone();
@@ -45,7 +47,7 @@ fn by_hand() -> [(&'static str, Vec<u8>); 8] {
     // RFC 8446 §5: a change_cipher_spec record, and one that no key opens.
     let no_key_opens = &[b"\x14\x03\x03\0\x01\x01\x17\x03\x03\0\x20", &[7; 32][..]].concat();
     let raw = |hello| script(0, &[Open, Send(hello), Read, Send(no_key_opens), Read]);
-    let get = b"GET /a HTTP/1.1\r\nHost: a.test\r\n\r\n";
+    let get = b"GET /a HTTP/1.1\r\nHost: a.test\r\nAccept: text/html\r\n\r\n";
     let large = b"GET /large.bin HTTP/1.1\r\nHost: a.test\r\n\r\n";
     let (http1, slowly) = (OpenSecured(HTTP1), OpenSecured(HTTP1 | SLOWLY));
     let early = [http1, Send(get), Read, Reset, slowly, Send(get), Read, Read];

@@ -71,7 +71,8 @@ impl Served {
 
     /// Waits until its standard output has a line with these words. With `--verbose` each exchange has a line.
     pub(crate) fn await_line(&mut self, words: &str) -> String {
-        let mut lines = std::iter::from_fn(|| self.lines.recv_timeout(Duration::from_secs(60)).ok());
+        let mut lines =
+            std::iter::from_fn(|| self.lines.recv_timeout(Duration::from_secs(60)).ok());
         lines.find(|line| line.contains(words)).expect("a line with these words")
     }
 

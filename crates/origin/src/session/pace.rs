@@ -1,5 +1,6 @@
 //! How many bytes of a body are made at a time.
 
+use proto::SendCredit;
 use unit::Instant;
 
 /// Bytes of a body that are made at a time: few until the peer reads, for made bytes that nobody reads take memory. Bytes
@@ -17,6 +18,12 @@ const FIRST: usize = 4 * 1024;
 /// What is made for a peer that reads.
 const MOST: usize = 64 * 1024;
 
+/// What a body gets that would have none, where its peer reads.
+const LEAST: usize = 1024;
+
+/// The same where its peer gives no credit.
+const WITHOUT_CREDIT: usize = 64;
+
 impl Pace {
     pub(super) fn new(now: Instant) -> Self {
         Self { bytes: FIRST, asked_at: now }
@@ -32,6 +39,19 @@ impl Pace {
 
     pub(super) fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// Bytes that many bodies of a connection share before their pieces become small.
+    pub(super) fn of_many(&self) -> usize {
+        (self.bytes * 4).min(MOST)
+    }
+
+    /// Bytes that a body gets in any case, where none of it wait: a connection asks for more only where some were sent.
+    pub(super) fn least(&self, credit: SendCredit) -> usize {
+        match credit.stream.min(credit.connection) {
+            0 => WITHOUT_CREDIT,
+            _ => (self.bytes / 16).min(LEAST),
+        }
     }
 }
 
@@ -53,5 +73,17 @@ mod tests {
             pace.handle_ask(now);
         }
         assert_eq!(pace.bytes(), MOST);
+    }
+
+    #[test]
+    fn a_peer_that_does_not_read_gets_less_than_one_that_does_and_one_without_credit_next_to_nothing()
+     {
+        let credit = |stream, connection| SendCredit { stream, connection };
+        let mut pace = Pace::new(Instant::ZERO);
+        assert_eq!((pace.least(credit(9, 9)), pace.of_many()), (FIRST / 16, 4 * FIRST));
+        assert_eq!(pace.least(credit(0, 9)), WITHOUT_CREDIT);
+        assert_eq!(pace.least(credit(9, 0)), WITHOUT_CREDIT);
+        (1..10).for_each(|micros| pace.handle_ask(Instant::ZERO + Duration::from_micros(micros)));
+        assert_eq!((pace.least(credit(9, 9)), pace.of_many()), (LEAST, MOST));
     }
 }

@@ -80,9 +80,11 @@ impl TlsPeer {
         self.damage = Some(at);
     }
 
-    /// It says that nothing more will come.
+    /// It says that nothing more will come. Within the handshake a server may take that for damage (RFC 8446 §6.1).
     pub(crate) fn close(&mut self) {
-        self.layer.close_notify();
+        if !self.layer.is_handshaking() {
+            self.layer.close_notify();
+        }
     }
 
     /// The bytes that it wants to send now.

@@ -78,7 +78,7 @@ impl Session {
             full_echoes: 0,
             pending_echoes: 0,
             asked: Vec::new(),
-            pace: Pace::new(now),
+            pace: Pace::default(),
             account: Account::new(spec.peer),
             quiet_since: now,
         }
@@ -167,7 +167,6 @@ impl Session {
 
     /// Gives the streams that were asked more of their bodies.
     pub(crate) fn give_asked(&mut self, context: &mut Context<'_>) {
-        self.pace.handle_ask(context.now);
         let mut asked = std::mem::take(&mut self.asked);
         for stream in asked.drain(..) {
             if let Some(index) = self.find(stream) {
@@ -238,7 +237,6 @@ impl Session {
                     if self.is_made_late(index) {
                         self.asked.push(stream);
                     } else {
-                        self.pace.handle_ask(context.now);
                         self.handle_writable(context, index);
                     }
                 }

@@ -134,26 +134,29 @@ impl Session {
     /// They are asked for again once they are sent, and then by a peer that gave credit.
     fn piece_of_made(&self, context: &Context<'_>, stream: StreamId) -> usize {
         let credit = context.machine.send_credit(stream);
-        let of_connection = credit.connection.saturating_sub(self.account.held());
+        let held = self.account.held();
+        let of_connection = credit.connection.saturating_sub(held);
         let of_many = self.of_many();
         let of_thread =
             context.shared.config.limits.held.saturating_sub(context.shared.budgets.held());
-        let (unsent, least) = (context.machine.unsent(stream), self.pace.least(credit));
+        let (unsent, least) = (context.machine.unsent(stream), self.pace.least(held, credit));
         let least = match unsent {
+            // It is asked for once its turn has come.
+            _ if credit.stream == 0 && self.protocol == Protocol::Http1 => 0,
             _ if unsent < least => least,
             // What waits for credit is asked for again when it is sent. Credit that comes by single bytes must not make it grow.
             _ if credit.stream == 0 && self.protocol != Protocol::Http3 => 0,
             _ => LEAST_MORE,
         };
         let most = [credit.stream, of_connection, of_many, of_thread].into_iter().min();
-        most.map_or(0, |most| most.min(self.piece()).min(self.pace.bytes())).max(least)
+        most.map_or(0, |most| most.min(self.piece()).min(self.pace.bytes(held))).max(least)
     }
 
     /// Bytes that a body may get where many share the connection: the more they hold together, the fewer.
     pub(super) fn of_many(&self) -> usize {
         match self.exchanges.len() {
             0..=FEW => usize::MAX,
-            _ => self.pace.of_many().saturating_sub(self.account.held()) / 4,
+            _ => self.pace.of_many(self.account.held()).saturating_sub(self.account.held()) / 4,
         }
     }
 
@@ -200,7 +203,8 @@ impl Session {
             return Sent::Last;
         };
         let fin = if body.left() == 0 { Fin::Last } else { Fin::More };
-        exchange.ledger.sent_bytes += piece.len() as u64;
+        let length = piece.len();
+        exchange.ledger.sent_bytes += length as u64;
         if context.machine.send(stream, piece, fin).is_err() {
             self.end(context, index, ExchangeEnd::CutOff);
             return Sent::Last;
@@ -210,6 +214,7 @@ impl Session {
             self.given += 1;
         }
         if is_made {
+            self.pace.handle_made(length);
             self.hold(context, index, context.machine.unsent(stream));
         }
         // A body of which the peer is in the way is asked for again.
@@ -262,7 +267,11 @@ impl Session {
             self.given += 1;
         } else {
             self.exchanges[index].state = State::Sending(body);
-            self.pump(context, index);
+            if self.is_made_late(index) {
+                self.asked.push(self.exchanges[index].stream);
+            } else {
+                self.pump(context, index);
+            }
         }
     }
 

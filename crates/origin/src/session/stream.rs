@@ -14,18 +14,25 @@ use transport::Protocol;
 const QUEUE: usize = 16 * 1024;
 
 impl Session {
-    /// Sends the head of a stream, and the tokens that are due at once.
+    /// Sends the head of a stream. The tokens that are due at once follow when the driver asks for bytes.
     pub(super) fn begin_stream(
         &mut self,
         context: &mut Context<'_>,
         index: usize,
-        stream: Box<TokenStream>,
+        mut stream: Box<TokenStream>,
     ) {
         let head = context.shared.head(context.now, Status::OK, &stream.fields());
         if self.respond_head(context, index, &head, Fin::More) {
+            // Until the driver asks for bytes.
+            stream.is_full = self.protocol != Protocol::Http3;
+            let asks = stream.is_full;
             self.exchanges[index].state = State::Streaming(stream);
             self.streaming += 1;
-            self.pump_stream(context, index);
+            if asks {
+                self.asked.push(self.exchanges[index].stream);
+            } else {
+                self.pump_stream(context, index);
+            }
         }
     }
 
@@ -39,7 +46,7 @@ impl Session {
     }
 
     fn send_tokens(&mut self, context: &mut Context<'_>, index: usize) {
-        let queue = QUEUE.min(self.pace.bytes());
+        let queue = QUEUE.min(self.pace.bytes(self.account.held()));
         let mut of_many = match self.protocol {
             Protocol::Http1 | Protocol::Http3 => usize::MAX,
             _ => self.of_many(),
@@ -52,7 +59,7 @@ impl Session {
             // Where nothing waits and there is no credit, HTTP/2 asks once there is some; HTTP/1.1, where an earlier
             // response is in the way, asks only after it got something.
             let is_first = self.protocol == Protocol::Http1 && exchange.ledger.sent_bytes == 0;
-            let least = self.pace.least(credit);
+            let least = self.pace.least(self.account.held(), credit);
             let limit = match unsent {
                 _ if is_first => credit.stream.max(least),
                 0 => credit.stream.min(of_many.max(least)),
@@ -72,6 +79,7 @@ impl Session {
             let fin = if stream.due().is_none() { Fin::Last } else { Fin::More };
             exchange.ledger.sent_bytes += piece.len() as u64;
             of_many = of_many.saturating_sub(piece.len());
+            self.pace.handle_made(piece.len());
             if context.machine.send(exchange.stream, piece.into(), fin).is_err() {
                 return self.end(context, index, ExchangeEnd::CutOff);
             }

@@ -115,7 +115,7 @@ struct Route {
 const ROUTES: [Route; 3] = [
     Route {
         path: "/page?images=100000&bytes=5000&seed=SEED",
-        unread_h2: 145_000,
+        unread_h2: 128_000,
         window_zero: 120_000,
         unread: 5_300,
         pipelined: 50_000,
@@ -129,7 +129,7 @@ const ROUTES: [Route; 3] = [
     },
     Route {
         path: "/stream?count=10000&bytes=65536&every_ms=1",
-        unread_h2: 137_000,
+        unread_h2: 133_000,
         window_zero: 105_000,
         unread: 5_300,
         pipelined: 50_000,

@@ -104,13 +104,18 @@ fn a_request_over_http3_is_logged_without_its_control_characters() {
     let program = wirelap().display().to_string();
     let server = started(&bench, (&program, &[&serve[..], &both].concat()), port);
     let url = format!("https://localhost:{port}/");
-    // Control characters of ASCII may be refused with the request; those beyond it are not.
-    for evil in [EVIL, "\u{9b}2Jowned\u{202e}"] {
-        let (path, field) = (format!("/{evil}"), format!("X: {evil}"));
+    let request = |more: &[&str]| {
         let mut command = bench.command(&curl);
-        command.args(["-sS", "-k", "--http3-only", "--max-time", "30", "-o", "body"]);
-        command.args(["--request-target", &path, "-H", &field, &url]);
-        bench.start(command).end();
+        command.args(["-sS", "-k", "--http3-only", "--max-time", "30", "-o", "body"]).args(more);
+        bench.start(command).end()
+    };
+    for evil in [EVIL, "\u{9b}2J\u{202e}"] {
+        let (path, field, method) =
+            (format!("/{evil}"), format!("X: {evil}"), format!("GE{evil}T"));
+        for malformed in [["--request-target", &path], ["-X", &method]] {
+            request(&[&malformed[..], &[&url]].concat());
+        }
+        request(&["-H", &field, &format!("{url}owned")]);
     }
     server.signal("TERM");
     let ran = server.end();

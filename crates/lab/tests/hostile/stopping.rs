@@ -57,6 +57,7 @@ fn a_stop_under_attack_finishes_honest_transfers_and_ends_in_time() {
     drop(held);
     for peer in quic_peers {
         peer.signal("CONT");
+        peer.signal("INT");
         let ran = peer.end();
         let result: Value = serde_json::from_str(&ran.out).unwrap();
         assert!(result["connects"]["opened"].as_u64().unwrap() >= 2, "{result:#}");
@@ -99,7 +100,7 @@ impl Held {
 
 /// A load over two connections of HTTP/3, which goes on until it is suspended.
 fn quic_peer(bench: &Bench, url: &str, more: &[&str]) -> Running {
-    let load = ["load", "--json", "-k", "--http3", "-c", "2", "-d", "20s", url];
+    let load = ["load", "--json", "-k", "--http3", "-c", "2", "-d", "60s", url];
     bench.start(bench.wirelap(&[&load, more].concat()))
 }
 
@@ -111,13 +112,13 @@ fn names(bench: &Bench, prefix: &str) -> Vec<String> {
 
 /// Reads the rest of a response, within about a second. The length of its body.
 fn read_slowly(mut stream: TcpStream, mut all: Vec<u8>) -> usize {
-    let mut piece = vec![0; BIG / 20];
+    let mut piece = vec![0; BIG / 200];
     loop {
         match stream.read(&mut piece).unwrap() {
             0 => break,
             length => all.extend_from_slice(&piece[..length]),
         }
-        std::thread::sleep(Duration::from_millis(2));
+        std::thread::sleep(Duration::from_millis(5));
     }
     let head = all.windows(4).position(|window| window == b"\r\n\r\n").unwrap();
     all.len() - head - 4

@@ -50,6 +50,7 @@ const fn ask(subject: &'static str, transport: &'static str, tls: &'static str) 
 }
 
 /// The lines of a subject, parsed, and the origin's of the same exchanges.
+#[derive(Debug)]
 struct RunOutput {
     ready: Value,
     fetches: Vec<Value>,
@@ -254,10 +255,20 @@ fn httpclient_5_0_bears_an_offer_of_websockets_that_does_not_stand_last_in_setti
 
 #[test]
 fn okhttp_1_fetches_over_spdy_3_and_says_so() {
-    let Some(told) = fetch(&Ask { fetches: 3, ..ask("okhttp-1", "spdy/3", "1.2") }) else { return };
-    assert_eq!(told.ready["version"], "1.2.1");
-    assert!(told.fetches.iter().all(|fetch| fetch["protocol"] == "spdy/3"), "{:?}", told.fetches);
-    assert_eq!(told.connections(), 1);
+    let mut connections = BTreeSet::new();
+    // On a busy machine OkHttp 1.2.1 now and then closes its connection by itself in the middle of a response, and asks again
+    // over another one.
+    for _attempt in 0..4 {
+        let asked = Ask { fetches: 3, ..ask("okhttp-1", "spdy/3", "1.2") };
+        let Some(told) = fetch(&asked) else { return };
+        assert_eq!(told.ready["version"], "1.2.1");
+        assert!(told.fetches.iter().all(|fetch| fetch["protocol"] == "spdy/3"), "{told:?}");
+        connections.insert(told.connections());
+        if connections.contains(&1) {
+            return;
+        }
+    }
+    panic!("it never kept its connection: {connections:?}");
 }
 
 /// Each in the clear and over TLS of the version that it must do, and in every transport that it speaks.

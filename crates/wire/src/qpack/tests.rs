@@ -330,15 +330,15 @@ fn what_waits_for_a_peer_that_acknowledges_nothing_is_bounded() {
     write(&mut encoder, &mut decoder, 0);
     // From here on the decoder has the entry, and says nothing more.
     encoder.handle_instructions(&decoder.take_instructions()).unwrap();
-    let mut sections = (1..1000).map(|request| write(&mut encoder, &mut decoder, 4 * request));
+    let mut sections = (1..5000).map(|request| write(&mut encoder, &mut decoder, 4 * request));
     let (indexed, length) = sections.next().unwrap();
     let (literal, longer) = sections.last().unwrap();
-    assert_eq!(encoder.unacknowledged(), 512);
+    assert_eq!(encoder.unacknowledged(), 4096);
     assert!(literal.is_none() && longer > length, "{longer} {length}");
     assert!(!encoder.can_repeat(&indexed.expect("it is an index")));
     encoder.handle_instructions(&decoder.take_instructions()).unwrap();
     assert_eq!(encoder.unacknowledged(), 0);
-    assert_eq!(write(&mut encoder, &mut decoder, 4000), (indexed, length));
+    assert_eq!(write(&mut encoder, &mut decoder, 20_000), (indexed, length));
 }
 
 #[test]

@@ -35,7 +35,7 @@ fn with_tls(seed: &[u8], offer: u8) -> Vec<u8> {
     made
 }
 
-fn by_hand() -> [(&'static str, Vec<u8>); 8] {
+fn by_hand() -> [(&'static str, Vec<u8>); 9] {
     use Step::{
         CloseNotify, Cut, Damage, End, Open, OpenSecured, Read, Reset, Send, Sleep, Transmit,
     };
@@ -52,7 +52,11 @@ fn by_hand() -> [(&'static str, Vec<u8>); 8] {
     let (http1, slowly) = (OpenSecured(HTTP1), OpenSecured(HTTP1 | SLOWLY));
     let early = [http1, Send(get), Read, Reset, slowly, Send(get), Read, Read];
     let close = [OpenSecured(HTTP1 | TLS_1_2), Send(large), Transmit(4096), CloseNotify, Read, End];
+    // rustls asserts that nothing follows its close_notify, where an alert would (`secure::Tls`).
+    let last = b"GET /a HTTP/1.1\r\nHost: a.test\r\nConnection: close\r\n\r\n";
+    let damaged_late = [http1, Send(last), Read, Damage(30), Send(get), Read];
     [
+        ("damaged_after_the_end", script(0, &damaged_late)),
         ("raw_hello", raw(&hello)),
         ("raw_hello_of_1_2", raw(&old_hello)),
         ("raw_odd_name_in_pieces", script(0, &[Open, Cut(7), Send(&odd_name), Read])),

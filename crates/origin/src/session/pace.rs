@@ -62,7 +62,7 @@ mod tests {
         pace.handle_made(1_000_000);
         assert_eq!(pace.bytes(1_000_000), FIRST);
         // What a kernel takes for a peer that reads nothing.
-        assert_eq!(pace.bytes(1_000_000 - 20_000), FIRST);
+        assert_eq!(pace.bytes(1_000_000 - 16_000), FIRST);
         assert_eq!(pace.bytes(1_000_000 - 100_000), 12_500);
         assert_eq!(pace.bytes(0), MOST);
     }

@@ -1,24 +1,27 @@
-//! Browsers as peers: their WebSockets, by Upgrade and over HTTP/2, and the pushes that only those of another
-//! period take. A page tells the origin how it went by a request, which is where the tests read it.
+//! Browsers as peers: pages over HTTP/3, WebSockets by Upgrade and over HTTP/2, and the pushes that only those of another
+//! period take. How it went is read from the origin's access log; a page with a WebSocket tells it by a request.
 #![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
 
 mod support;
 
 use bytes::Bytes;
 use endpoint::SendBuf;
+use origin::ExchangeEnd;
+use page::{Resource, Synthetic};
 use proto::schedule::RoundRobin;
 use proto::{
     ByteStreamConnection, Connection, Event, Fin, RequestHead, ResponseHead, Scheme,
     ServerConnection, Status, h2,
 };
 use secure::{Authority, AuthoritySpec, Layer, ServerTls, ServerTlsOptions, Tls};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
-use support::{Folder, Serving, has, kept, peer, run, run_text};
+use support::{FAR, Folder, Serving, has, kept, peer, run, run_text};
 use trace::Tracer;
 
 /// What the page says where all went well, as it stands in the target of its request.
@@ -64,15 +67,16 @@ fn carried(serving: &Serving) -> String {
     }
 }
 
-/// The arguments by which a Chromium prints a page once it is loaded.
+/// The arguments by which a Chromium prints a page once it is loaded, whatever its certificate.
 fn dumping(profile: &Path) -> Vec<String> {
-    let flags = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--ignore-certificate-errors",
-        "--dump-dom",
-    ];
+    let mut arguments = loading(profile);
+    arguments.push("--ignore-certificate-errors".to_owned());
+    arguments
+}
+
+/// The same where the certificate counts.
+fn loading(profile: &Path) -> Vec<String> {
+    let flags = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"];
     let mut arguments: Vec<String> = flags.map(str::to_owned).into();
     arguments.push(format!("--user-data-dir={}", profile.display()));
     arguments
@@ -116,18 +120,22 @@ fn firefox_opens_websockets_by_upgrade_and_over_http_2() {
     let serving = Serving::start(&site.root());
     for (url, protocol) in pages(&serving) {
         let profile = site.0.join(format!("profile-{}", protocol.replace('/', "-")));
-        firefox_profile(&profile, serving.tls);
-        let mut firefox = Command::new("firefox-esr");
-        firefox.args(["--headless", "--no-remote", "--profile"]).arg(&profile).arg(&url);
-        firefox.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let _running = Browser(firefox.spawn().unwrap());
+        firefox_profile(&profile, "");
+        trust_as_it_is(&profile, serving.tls);
+        let _running = firefox(&profile, &url);
         assert_eq!(carried(&serving), protocol, "{url}");
     }
 }
 
-/// A profile that asks nobody anything and takes the certificate of `secured` as it is.
-fn firefox_profile(folder: &Path, secured: SocketAddr) {
-    const SHA_256: &str = "OID.2.16.840.1.101.3.4.2.1";
+fn firefox(profile: &Path, url: &str) -> Browser {
+    let mut firefox = Command::new("firefox-esr");
+    firefox.args(["--headless", "--no-remote", "--profile"]).arg(profile).arg(url);
+    firefox.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Browser(firefox.spawn().unwrap())
+}
+
+/// A profile that asks nobody anything, with more settings.
+fn firefox_profile(folder: &Path, more: &str) {
     const OFF: [&str; 6] = [
         "browser.shell.checkDefaultBrowser",
         "browser.aboutwelcome.enabled",
@@ -138,14 +146,112 @@ fn firefox_profile(folder: &Path, secured: SocketAddr) {
     ];
     std::fs::create_dir_all(folder).unwrap();
     let off: String = OFF.map(|name| format!("user_pref(\"{name}\", false);\n")).concat();
-    std::fs::write(folder.join("user.js"), off).unwrap();
+    std::fs::write(folder.join("user.js"), off + more).unwrap();
+}
+
+/// Has a profile take the certificate of `secured`, whoever has issued it.
+fn trust_as_it_is(profile: &Path, secured: SocketAddr) {
+    const SHA_256: &str = "OID.2.16.840.1.101.3.4.2.1";
     let print = format!(
         "openssl s_client -connect {secured} </dev/null 2>/dev/null | openssl x509 -noout -fingerprint -sha256"
     );
     let printed = run_text("sh", &["-c", &print]);
     let print = printed.trim().rsplit('=').next().unwrap();
     let line = format!("127.0.0.1:{}:\t{SHA_256}\t{print}\t\n", secured.port());
-    std::fs::write(folder.join("cert_override.txt"), line).unwrap();
+    std::fs::write(profile.join("cert_override.txt"), line).unwrap();
+}
+
+/// A page with a hundred images.
+const HUNDRED: Synthetic =
+    Synthetic { images: 100, bytes: 5_000, seed: 1, delay_ms: 0, image_delay_ms: 0 };
+
+/// Waits until the page and each of its images were served, all of them whole and over HTTP/3.
+fn all_came_over_http3(serving: &Serving) {
+    let page = HUNDRED.page(&"https://far.test/".parse().unwrap()).unwrap();
+    let length = |one: &Resource| (one.url.path.clone(), one.body.0);
+    let lengths: BTreeMap<String, u64> = page.resources().iter().map(length).collect();
+    assert_eq!(lengths.len(), 101);
+    let mut served = BTreeSet::new();
+    while served.len() < lengths.len() {
+        let line = serving.log.recv_timeout(HANGS);
+        let line = line.unwrap_or_else(|_| panic!("{} of 101 were asked for", served.len()));
+        // A browser asks for an icon, too.
+        let Some(&length) = lengths.get(&line.path) else { continue };
+        let whole = ("h3", Some(200), length, ExchangeEnd::Done);
+        let found = (&*line.protocol, line.status, line.sent, line.end);
+        assert_eq!(found, whole, "{}", line.path);
+        served.insert(line.path);
+    }
+}
+
+/// What Chromium knows a certificate by that it is to take: the digest of its public key.
+fn public_key_digest(secured: SocketAddr) -> String {
+    let digest = format!(
+        "openssl s_client -connect {secured} </dev/null 2>/dev/null | openssl x509 -noout -pubkey \
+         | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | openssl base64"
+    );
+    run_text("sh", &["-c", &digest]).trim().to_owned()
+}
+
+#[test]
+fn chromium_opens_a_page_of_a_hundred_images_over_http_3() {
+    let here = [
+        has("chromium", "--version", "apt-get install chromium"),
+        has("openssl", "version", "apt-get install openssl"),
+    ];
+    if here != [true; 2] {
+        return;
+    }
+    let site = Folder::new("http3-chromium");
+    let serving = Serving::start(&site.root());
+    let at = format!("{FAR}:{}", serving.quic.port());
+    let mut chromium = Command::new("chromium");
+    chromium.args(loading(&site.0.join("profile"))).args([
+        format!("--origin-to-force-quic-on={at}"),
+        format!("--host-resolver-rules=MAP {FAR} 127.0.0.1"),
+        format!("--ignore-certificate-errors-spki-list={}", public_key_digest(serving.tls)),
+        format!("https://{at}{}", HUNDRED.target()),
+    ]);
+    let said = String::from_utf8_lossy(&run(&mut chromium).stdout).into_owned();
+    assert_eq!(said.matches("<img").count(), 100, "{said}");
+    all_came_over_http3(&serving);
+}
+
+#[test]
+fn firefox_opens_a_page_of_a_hundred_images_over_http_3() {
+    let here = [
+        has("firefox-esr", "--version", "apt-get install firefox-esr"),
+        has("certutil", "-H", "apt-get install libnss3-tools"),
+    ];
+    if here != [true; 2] {
+        return;
+    }
+    let site = Folder::new("http3-firefox");
+    let serving = Serving::start(&site.root());
+    let profile = site.0.join("profile");
+    let preferences = [
+        // As if an earlier visit had told it (Alt-Svc).
+        (
+            "network.http.http3.alt-svc-mapping-for-testing",
+            format!("\"{FAR};h3=:{}\"", serving.quic.port()),
+        ),
+        ("network.dns.localDomains", format!("\"{FAR}\"")),
+        ("network.http.http3.disable_when_third_party_roots_found", "false".to_owned()),
+        // It would begin over TCP, too, where QUIC takes longer than 100 ms.
+        ("network.http.http3.backup_timer_delay", "60000".to_owned()),
+    ];
+    let lines = preferences.map(|(name, value)| format!("user_pref(\"{name}\", {value});\n"));
+    firefox_profile(&profile, &lines.concat());
+    let root = site.0.join("root.pem");
+    std::fs::write(&root, &serving.root).unwrap();
+    let store = format!("sql:{}", profile.display());
+    run(Command::new("certutil").args(["-N", "--empty-password", "-d", &store]));
+    run(Command::new("certutil")
+        .args(["-A", "-n", "wirelap", "-t", "C,,", "-d", &store, "-i"])
+        .arg(&root));
+    let url = format!("https://{FAR}:{}{}", serving.tls.port(), HUNDRED.target());
+    let _running = firefox(&profile, &url);
+    all_came_over_http3(&serving);
 }
 
 /// Chromium took pushes until version 106. The script that this page runs was never asked for, and the

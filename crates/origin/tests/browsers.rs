@@ -7,14 +7,13 @@ mod support;
 use bytes::Bytes;
 use endpoint::SendBuf;
 use origin::ExchangeEnd;
-use page::{Resource, Synthetic};
 use proto::schedule::RoundRobin;
 use proto::{
     ByteStreamConnection, Connection, Event, Fin, RequestHead, ResponseHead, Scheme,
     ServerConnection, Status, h2,
 };
 use secure::{Authority, AuthoritySpec, Layer, ServerTls, ServerTlsOptions, Tls};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
@@ -161,26 +160,45 @@ fn trust_as_it_is(profile: &Path, secured: SocketAddr) {
     std::fs::write(profile.join("cert_override.txt"), line).unwrap();
 }
 
-/// A page with a hundred images.
-const HUNDRED: Synthetic =
-    Synthetic { images: 100, bytes: 5_000, seed: 1, delay_ms: 0, image_delay_ms: 0 };
+/// A folder with a page of a hundred images. The page tells how many of them the browser has whole.
+fn hundred_images(name: &str) -> Folder {
+    let site = Folder::new(name);
+    let image = |number: usize| {
+        let filling = "x".repeat(5_000);
+        let head = "<svg xmlns='http://www.w3.org/2000/svg' width='10' height='10'>";
+        format!("{head}<rect width='10' height='{number}'/><!-- {filling} --></svg>")
+    };
+    let mut page = "<!doctype html><title>100</title>".to_owned();
+    for number in 0..100 {
+        std::fs::write(site.root().join(format!("{number}.svg")), image(number)).unwrap();
+        page.push_str(&format!("<img src=/{number}.svg>\n"));
+    }
+    page.push_str(
+        "<script>
+          onload = () => {
+            document.title = [...document.images].filter(image => image.naturalWidth == 10).length + ' are there';
+            fetch('/said?' + document.title);
+          }
+        </script>",
+    );
+    std::fs::write(site.root().join("hundred.html"), page).unwrap();
+    site
+}
 
-/// Waits until the page and each of its images were served, all of them whole and over HTTP/3.
-fn all_came_over_http3(serving: &Serving) {
-    let page = HUNDRED.page(&"https://far.test/".parse().unwrap()).unwrap();
-    let length = |one: &Resource| (one.url.path.clone(), one.body.0);
-    let lengths: BTreeMap<String, u64> = page.resources().iter().map(length).collect();
-    assert_eq!(lengths.len(), 101);
-    let mut served = BTreeSet::new();
-    while served.len() < lengths.len() {
+/// Waits until page and images were served, each of the 101 whole and over HTTP/3.
+fn all_came_over_http3(serving: &Serving, site: &Folder) {
+    let paths = (0..100).map(|number| format!("/{number}.svg"));
+    let length = |path: &str| std::fs::metadata(site.root().join(&path[1..])).unwrap().len();
+    let due = paths.chain(["/hundred.html".to_owned()]).map(|path| (path.clone(), length(&path)));
+    let mut due: BTreeMap<String, u64> = due.collect();
+    while !due.is_empty() {
         let line = serving.log.recv_timeout(HANGS);
-        let line = line.unwrap_or_else(|_| panic!("{} of 101 were asked for", served.len()));
+        let line = line.unwrap_or_else(|_| panic!("{} of 101 were not asked for", due.len()));
         // A browser asks for an icon, too.
-        let Some(&length) = lengths.get(&line.path) else { continue };
-        let whole = ("h3", Some(200), length, ExchangeEnd::Done);
-        let found = (&*line.protocol, line.status, line.sent, line.end);
-        assert_eq!(found, whole, "{}", line.path);
-        served.insert(line.path);
+        if let Some(length) = due.remove(&line.path) {
+            let found = (&*line.protocol, line.status, line.sent, line.end);
+            assert_eq!(found, ("h3", Some(200), length, ExchangeEnd::Done), "{}", line.path);
+        }
     }
 }
 
@@ -202,7 +220,7 @@ fn chromium_opens_a_page_of_a_hundred_images_over_http_3() {
     if here != [true; 2] {
         return;
     }
-    let site = Folder::new("http3-chromium");
+    let site = hundred_images("http3-chromium");
     let serving = Serving::start(&site.root());
     let at = format!("{FAR}:{}", serving.quic.port());
     let mut chromium = Command::new("chromium");
@@ -210,11 +228,11 @@ fn chromium_opens_a_page_of_a_hundred_images_over_http_3() {
         format!("--origin-to-force-quic-on={at}"),
         format!("--host-resolver-rules=MAP {FAR} 127.0.0.1"),
         format!("--ignore-certificate-errors-spki-list={}", public_key_digest(serving.tls)),
-        format!("https://{at}{}", HUNDRED.target()),
+        format!("https://{at}/hundred.html"),
     ]);
     let said = String::from_utf8_lossy(&run(&mut chromium).stdout).into_owned();
-    assert_eq!(said.matches("<img").count(), 100, "{said}");
-    all_came_over_http3(&serving);
+    assert!(said.contains("<title>100 are there</title>"), "{said}");
+    all_came_over_http3(&serving, &site);
 }
 
 #[test]
@@ -226,7 +244,7 @@ fn firefox_opens_a_page_of_a_hundred_images_over_http_3() {
     if here != [true; 2] {
         return;
     }
-    let site = Folder::new("http3-firefox");
+    let site = hundred_images("http3-firefox");
     let serving = Serving::start(&site.root());
     let profile = site.0.join("profile");
     let preferences = [
@@ -249,9 +267,12 @@ fn firefox_opens_a_page_of_a_hundred_images_over_http_3() {
     run(Command::new("certutil")
         .args(["-A", "-n", "wirelap", "-t", "C,,", "-d", &store, "-i"])
         .arg(&root));
-    let url = format!("https://{FAR}:{}{}", serving.tls.port(), HUNDRED.target());
+    let url = format!("https://{FAR}:{}/hundred.html", serving.tls.port());
     let _running = firefox(&profile, &url);
-    all_came_over_http3(&serving);
+    all_came_over_http3(&serving, &site);
+    let mut lines = std::iter::from_fn(|| serving.log.recv_timeout(HANGS).ok());
+    let said = lines.find(|line| line.path.starts_with("/said?"));
+    assert_eq!(said.map(|line| line.path).as_deref(), Some("/said?100%20are%20there"));
 }
 
 /// Chromium took pushes until version 106. The script that this page runs was never asked for, and the

@@ -125,7 +125,7 @@ def longrtt(pair):
 
 
 def chacha20(pair):
-    """The other program takes TLS_CHACHA20_POLY1305_SHA256 alone"""
+    """The other program takes TLS_CHACHA20_POLY1305_SHA256 alone, or first where it is a server in Go"""
     client, server = pair.chosen(chacha20=True)
     client.verbose = pair.client == "wirelap"
     _, told = Exchange(pair, client, server).run([SMALL])

@@ -24,13 +24,16 @@ def events(path):
 
 
 def packets(found, way):
-    """Of the packets sent or received: their lengths, by type and number."""
+    """Of the packets sent or received, by type and number: their lengths, and the types of their frames in their order. PADDING is
+    left out: not everybody tells of it."""
     told = {}
     for event in found:
         if event["name"].split(":")[-1] == f"packet_{way}":
             header, raw = event["data"]["header"], event["data"].get("raw", {})
             if "packet_number" in header:
-                told[header["packet_type"], header["packet_number"]] = raw.get("length")
+                frames = [frame["frame_type"] for frame in event["data"].get("frames", [])]
+                frames = [frame for frame in frames if frame != "padding"]
+                told[header["packet_type"], header["packet_number"]] = raw.get("length"), frames
     return told
 
 
@@ -40,26 +43,28 @@ def longest(paths):
 
 
 def read(folder, own):
-    """The events of our side and of the other program's, once both have told of the end; `own` is our part."""
-    until = time.monotonic() + PATIENCE_S
+    """The events of our side, which `own` names, and of the other program's, once both have told all."""
+    until, before = time.monotonic() + PATIENCE_S, None
     while True:
         files = glob.glob(os.path.join(folder, "*.*qlog"))
         mine = [path for path in files if f"-{own}-" in os.path.basename(path)]
         both = longest(mine), longest(set(files) - set(mine))
-        if all(packets(side, "sent") for side in both) or time.monotonic() > until:
+        # Ours tells of its end; others may tell nothing of it.
+        is_over = any(event["name"].endswith("connection_closed") for event in both[0])
+        lengths = [len(side) for side in both]
+        if is_over and all(lengths) and lengths == before or time.monotonic() > until:
             return both
-        time.sleep(0.1)
+        before = lengths
+        time.sleep(0.3)
 
 
 def disagreement(one, other):
     """Where two sides' tales of the same packets differ, in words; None where they do not."""
     for sender, receiver, name in ((one, other, "ours to theirs"), (other, one, "theirs to ours")):
         sent, received = packets(sender, "sent"), packets(receiver, "received")
-        for number, length in received.items():
-            if number not in sent:
-                return f"{name}: {number} was received and never sent"
-            if sent[number] != length:
-                return f"{name}: {number} was sent with {sent[number]} bytes and received with {length}"
+        for number, packet in received.items():
+            if sent.get(number) != packet:
+                return f"{name}: {number} was received as {packet} and sent as {sent.get(number)}"
         if not received:
             return f"{name}: no packet was received"
     return None

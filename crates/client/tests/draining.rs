@@ -127,3 +127,23 @@ fn requests_above_the_identifier_of_a_goaway_are_made_again_over_a_new_connectio
     let requests: Vec<u32> = load.records.connections.iter().map(|one| one.requests).collect();
     assert_eq!(requests, [11, 10]);
 }
+
+#[test]
+fn a_server_that_stops_refuses_new_connections() {
+    let trusted = Trusted::new(&["h2"]);
+    let fetch = |path: &str| FetchSpec::get(format!("https://a.test{path}").parse().unwrap());
+    let list = |path| FetchList::new([fetch(path)], Bodies::Keep);
+    let mut bench = joined(&trusted, LINK, list("/image/1?bytes=2000000"));
+    bench.world.run_for(Duration::from_millis(300));
+    bench.world.stop(bench.far);
+    let late = Client::new(trusted.config(Transport::H3), list("/image/2?bytes=1000"));
+    let late = bench.world.host("10.0.0.3", late);
+    let path = Path::link(LinkSpec::parse(LINK, no_traces).unwrap());
+    bench.world.connect(late, bench.far, path);
+    assert_eq!(bench.world.run_until_finished(late), Ended::Finished);
+    let refused = &bench.world.end_point(late).work().records.fetches[0].outcome;
+    assert!(matches!(refused, FetchOutcome::Failed(_)), "{refused:?}");
+    // At once: a round trip.
+    assert!(bench.world.elapsed() < Duration::from_millis(400), "{:?}", bench.world.elapsed());
+    ended(&mut bench);
+}

@@ -44,8 +44,8 @@ fn pages(serving: &Serving) -> [(String, &'static str); 2] {
     [(serving.url("/ws.html"), "http/1.1"), (serving.tls_url("/ws.html"), "h2")]
 }
 
-fn site(name: &str) -> Folder {
-    let site = Folder::new(name);
+fn site() -> Folder {
+    let site = Folder::new();
     std::fs::copy(peer("ws_page.html"), site.root().join("ws.html")).unwrap();
     site
 }
@@ -81,11 +81,11 @@ fn loading(profile: &Path) -> Vec<String> {
     arguments
 }
 
-fn chromium_opens_websockets(program: &str, name: &str) {
-    let site = site(name);
+fn chromium_opens_websockets(program: &str) {
+    let site = site();
     let serving = Serving::start(&site.root());
     for (url, protocol) in pages(&serving) {
-        let said = run(Command::new(program).args(dumping(&site.0.join("profile"))).arg(&url));
+        let said = run(Command::new(program).args(dumping(&site.base().join("profile"))).arg(&url));
         let said = String::from_utf8_lossy(&said.stdout).into_owned();
         assert!(said.contains("right 3 of 3, 1000 true, permessage-deflate"), "{url}: {said}");
         assert_eq!(carried(&serving), protocol);
@@ -95,14 +95,14 @@ fn chromium_opens_websockets(program: &str, name: &str) {
 #[test]
 fn chromium_opens_websockets_by_upgrade_and_over_http_2() {
     if has("chromium", "--version", "apt-get install chromium") {
-        chromium_opens_websockets("chromium", "ws-chromium");
+        chromium_opens_websockets("chromium");
     }
 }
 
 #[test]
 fn chromium_of_2021_opens_websockets_by_upgrade_and_over_http_2() {
     if let Some(program) = kept("bin/chromium-92") {
-        chromium_opens_websockets(&program.display().to_string(), "ws-chromium-92");
+        chromium_opens_websockets(&program.display().to_string());
     }
 }
 
@@ -115,10 +115,10 @@ fn firefox_opens_websockets_by_upgrade_and_over_http_2() {
     if here != [true; 2] {
         return;
     }
-    let site = site("ws-firefox");
+    let site = site();
     let serving = Serving::start(&site.root());
     for (url, protocol) in pages(&serving) {
-        let profile = site.0.join(format!("profile-{}", protocol.replace('/', "-")));
+        let profile = site.base().join(format!("profile-{}", protocol.replace('/', "-")));
         firefox_profile(&profile, "");
         trust_as_it_is(&profile, serving.tls);
         let _running = firefox(&profile, &url);
@@ -161,8 +161,8 @@ fn trust_as_it_is(profile: &Path, secured: SocketAddr) {
 }
 
 /// A folder with a page of a hundred images. The page tells how many of them the browser has whole.
-fn hundred_images(name: &str) -> Folder {
-    let site = Folder::new(name);
+fn hundred_images() -> Folder {
+    let site = Folder::new();
     let image = |number: usize| {
         let filling = "x".repeat(5_000);
         let head = "<svg xmlns='http://www.w3.org/2000/svg' width='10' height='10'>";
@@ -220,11 +220,11 @@ fn chromium_opens_a_page_of_a_hundred_images_over_http_3() {
     if here != [true; 2] {
         return;
     }
-    let site = hundred_images("http3-chromium");
+    let site = hundred_images();
     let serving = Serving::start(&site.root());
     let at = format!("{FAR}:{}", serving.quic.port());
     let mut chromium = Command::new("chromium");
-    chromium.args(loading(&site.0.join("profile"))).args([
+    chromium.args(loading(&site.base().join("profile"))).args([
         format!("--origin-to-force-quic-on={at}"),
         format!("--host-resolver-rules=MAP {FAR} 127.0.0.1"),
         format!("--ignore-certificate-errors-spki-list={}", public_key_digest(serving.tls)),
@@ -244,9 +244,9 @@ fn firefox_opens_a_page_of_a_hundred_images_over_http_3() {
     if here != [true; 2] {
         return;
     }
-    let site = hundred_images("http3-firefox");
+    let site = hundred_images();
     let serving = Serving::start(&site.root());
-    let profile = site.0.join("profile");
+    let profile = site.base().join("profile");
     let preferences = [
         // As if an earlier visit had told it (Alt-Svc).
         (
@@ -260,7 +260,7 @@ fn firefox_opens_a_page_of_a_hundred_images_over_http_3() {
     ];
     let lines = preferences.map(|(name, value)| format!("user_pref(\"{name}\", {value});\n"));
     firefox_profile(&profile, &lines.concat());
-    let root = site.0.join("root.pem");
+    let root = site.base().join("root.pem");
     std::fs::write(&root, &serving.root).unwrap();
     let store = format!("sql:{}", profile.display());
     run(Command::new("certutil").args(["-N", "--empty-password", "-d", &store]));
@@ -280,11 +280,11 @@ fn firefox_opens_a_page_of_a_hundred_images_over_http_3() {
 #[test]
 fn chromium_of_2021_runs_a_script_that_our_http_2_pushed() {
     let Some(program) = kept("bin/chromium-92") else { return };
-    let folder = Folder::new("push-chromium-92");
+    let folder = Folder::new();
     let (address, asked) = serve_pushing();
-    let log = folder.0.join("net-log.json");
+    let log = folder.base().join("net-log.json");
     let said = run(Command::new(program)
-        .args(dumping(&folder.0.join("profile")))
+        .args(dumping(&folder.base().join("profile")))
         .arg(format!("--log-net-log={}", log.display()))
         .arg(format!("https://{address}/")));
     let said = String::from_utf8_lossy(&said.stdout).into_owned();

@@ -18,7 +18,7 @@ fn fetch(folder: &str, serving: &Serving, path: &str, times: &str) -> String {
 fn libcurl_gets_seven_megabytes_and_a_hundred_answers_over_http3() {
     let Some(folder) = kept("curl") else { return };
     let folder = folder.display().to_string();
-    let site = Folder::new("http3-libcurl");
+    let site = Folder::new();
     let bytes: Vec<u8> = (0..7_000_000_u32).map(|n| ((n / 251) ^ n) as u8).collect();
     std::fs::write(site.root().join("seven.bin"), &bytes).unwrap();
     let mut digest = Sha256::new();
@@ -46,7 +46,7 @@ fn h2load_root() -> Option<PathBuf> {
 #[test]
 fn h2load_has_no_failures_over_http3() {
     let Some(root) = h2load_root() else { return };
-    let site = Folder::new("http3-h2load");
+    let site = Folder::new();
     let serving = Serving::start(&site.root());
     let is_root = run_text("id", &["-u"]).trim() == "0";
     let chroot: &[&str] = if is_root { &["chroot"] } else { &["unshare", "-r", "chroot"] };

@@ -1,4 +1,4 @@
-//! What is served over HTTP/3, as libcurl and h2load (both by ngtcp2) see it.
+//! What is served over HTTP/3, as libcurl and h2load (both by ngtcp2) and oha (the crate h3 over quinn) see it.
 #![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
 
 mod support;
@@ -6,7 +6,7 @@ mod support;
 use secure::Sha256;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::{Folder, Serving, kept, peer, run, run_text};
+use support::{Folder, Serving, has, kept, peer, run, run_text};
 
 fn fetch(folder: &str, serving: &Serving, path: &str, times: &str) -> String {
     let said =
@@ -60,6 +60,30 @@ fn h2load_has_no_failures_over_http3() {
         let all_well = format!("{requests} succeeded, 0 failed, 0 errored, 0 timeout");
         assert!(counts.contains(&all_well), "{path}: {counts}");
         assert!(counts.contains(&format!("status codes: {requests} 2xx")), "{path}: {counts}");
+    }
+    let protocols: Vec<String> = serving.log.try_iter().map(|line| line.protocol).collect();
+    assert_eq!(protocols, vec!["h3"; 3300]);
+}
+
+#[test]
+fn oha_has_no_failures_over_http3() {
+    if !has("oha", "--version", "cargo install oha@1.16.0 --locked --features http3") {
+        return;
+    }
+    let site = Folder::new();
+    let serving = Serving::start(&site.root());
+    for (path, requests) in [("/a.txt", 3000), ("/image/1?bytes=200000", 300)] {
+        let told = run(Command::new("oha")
+            .args(["--http-version", "3", "--insecure", "--no-tui", "--output-format", "json"])
+            .args(["-c", "10", "-p", "32", "-n", &requests.to_string()])
+            .arg(serving.quic_url(path)));
+        let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+        assert_eq!(
+            told["statusCodeDistribution"],
+            serde_json::json!({ "200": requests }),
+            "{told}"
+        );
+        assert_eq!(told["errorDistribution"], serde_json::json!({}), "{told}");
     }
     let protocols: Vec<String> = serving.log.try_iter().map(|line| line.protocol).collect();
     assert_eq!(protocols, vec!["h3"; 3300]);

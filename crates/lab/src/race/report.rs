@@ -199,16 +199,7 @@ mod tests {
         let comparison = Comparison {
             n: u32::from(ratio.is_some()),
             ratio: ratio.map(Ratio),
-            ci95: None,
-            confidence: 0.95,
-            verdict: Verdict::Undecided,
-            reason: None,
-            trials_needed: None,
-            p: None,
-            p_holm: None,
-            p_run: None,
-            p_tie: None,
-            detectable: None,
+            ..Comparison::of_nothing()
         };
         let figures = MetricFigures { n: 1, median: 1.0, least: 1.0, most: 1.0 };
         Verdicts {

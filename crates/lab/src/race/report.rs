@@ -109,6 +109,8 @@ impl<'r> Judged<'r> {
 /// neither of time nor of what is counted.
 pub(crate) fn unanswered(result: &RunResult) -> Option<String> {
     let what = match result.trials.measured {
+        // Counts of refused trials are figures too.
+        _ if result.gates.iter().any(|gate| gate.ratio.is_some()) => return None,
         0 => "no trial was measured",
         // Gates say by themselves that they are inconclusive.
         _ if result.gates.is_empty() && compares_nothing(&result.verdicts) => {

@@ -173,12 +173,13 @@ fn level_or_undecided(group: &Group<'_>, margin: f64) -> Vec<String> {
     let mut said = Vec::new();
     let ties = names(Verdict::Tie);
     let margin = Percent(margin);
+    let slower = slower_ties(group);
     if group.with_verdict(Verdict::Tie).len() == all.len() {
-        said.push(format!("all tie within {margin}"));
+        said.push(format!("all tie within {margin}{slower}"));
     } else if !ties.is_empty() && group.winner().is_none() {
         let baseline = group.verdicts.map_or("", |verdicts| &verdicts.baseline);
         let (verb, names) = (if ties.len() == 1 { "ties" } else { "tie" }, up_to_three(ties));
-        said.push(format!("{names} {verb} with {baseline} within {margin}"));
+        said.push(format!("{names} {verb} with {baseline} within {margin}{slower}"));
     }
     let undecided = names(Verdict::Undecided);
     if !undecided.is_empty() {
@@ -186,6 +187,20 @@ fn level_or_undecided(group: &Group<'_>, margin: f64) -> Vec<String> {
         said.push(format!("{} {verb} undecided", up_to_three(undecided)));
     }
     said
+}
+
+/// Those that tie within the margin and yet are surely slower, with their ratios; empty without any.
+pub(crate) fn slower_ties(group: &Group<'_>) -> String {
+    let ties = group.with_verdict(Verdict::Tie).into_iter();
+    let slower = ties.filter(|ranked| Group::slower_within_margin(ranked));
+    let named = slower.filter_map(|ranked| {
+        let ratio = ratio(&ranked.comparison)?;
+        Some(format!("{} {}× {}", ranked.contender, ratio.number(), ratio.interval()))
+    });
+    match up_to_three(named.collect()) {
+        named if named.is_empty() => named,
+        named => format!(", though slower: {named}"),
+    }
 }
 
 /// `a, b and c`; of more than three, the first two and the number of the others.

@@ -66,7 +66,12 @@ pub(crate) fn facts(calibration: &Calibration) -> Vec<(bool, String)> {
         let good = gauge.error.abs() <= RATE_LIMIT;
         facts.push((
             good,
-            format!("rate of {}: off by {:+.4} %", gauge.rate_in_words(), gauge.error * 100.0),
+            format!(
+                "rate of {}: off by {:+.4} %{}",
+                gauge.rate_in_words(),
+                gauge.error * 100.0,
+                if good { String::new() } else { format!("   (limit {} %)", RATE_LIMIT * 100.0) }
+            ),
         ));
     }
     if let Some(loss) = calibration.loss {
@@ -88,7 +93,8 @@ pub(crate) fn facts(calibration: &Calibration) -> Vec<(bool, String)> {
                 link / 1e9,
                 bare / 1e9
             );
-            facts.push((share >= SHARE_LIMIT, what));
+            let (good, limit) = against_share_limit(share);
+            facts.push((good, what + &limit));
         } else if link > 0.0 {
             facts.push((true, format!("pass-through {name}: {:.2} Gbit/s", link / 1e9)));
         }
@@ -115,12 +121,20 @@ fn datagrams(gauge: &DatagramGauge) -> [(bool, String); 3] {
     };
     let share = gauge.trains.bits_per_second / gauge.tcp.bits_per_second;
     let trains = line(format!("UDP in trains of {}", gauge.train), gauge.trains);
-    let trains = format!("{trains}; {share:.2} of TCP's rate");
+    let (good, limit) = against_share_limit(share);
     [
-        (share >= SHARE_LIMIT, trains),
+        (good, format!("{trains}; {share:.2} of TCP's rate{limit}")),
         (true, line("UDP one by one".to_owned(), gauge.single)),
         (true, line("TCP beside it".to_owned(), gauge.tcp)),
     ]
+}
+
+/// Whether a share is large enough, and the limit in words where it is not.
+fn against_share_limit(share: f64) -> (bool, String) {
+    match share >= SHARE_LIMIT {
+        true => (true, String::new()),
+        false => (false, format!("   (limit {SHARE_LIMIT})")),
+    }
 }
 
 /// The calibration in one line.
@@ -164,20 +178,7 @@ pub fn calibration(calibration: &Calibration) -> String {
 
 /// What follows from a calibration: which rates and differences can be judged here now, which cannot, and what to do.
 pub fn conclusion(calibration: &Calibration) -> String {
-    let names = |wanted: bool| -> Vec<String> {
-        let rates = calibration.rates.iter();
-        let wanted = rates.filter(|gauge| (gauge.error.abs() <= RATE_LIMIT) == wanted);
-        wanted.map(RateGauge::rate_in_words).collect()
-    };
-    let (held, missed) = (names(true), names(false));
-    let rates = match (held.as_slice(), missed.as_slice()) {
-        ([], []) => String::new(),
-        (held, []) => format!("Rates of {} are held. ", listed(held)),
-        ([], missed) => format!("No rate is held: {} are off. ", listed(missed)),
-        (held, missed) => {
-            format!("Rates of {} are held, {} not. ", listed(held), listed(missed))
-        }
-    };
+    let rates = rates_in_words(&calibration.rates);
     let finest = calibration.finest_us();
     let differences = match finest > 0.0 {
         true => format!(
@@ -200,6 +201,25 @@ pub fn conclusion(calibration: &Calibration) -> String {
             .to_owned(),
     };
     format!("{rates}{differences}{what_to_do}")
+}
+
+/// Which rates are held, and by how much the others are off; empty without a rate.
+fn rates_in_words(rates: &[RateGauge]) -> String {
+    let is_held = |gauge: &&RateGauge| gauge.error.abs() <= RATE_LIMIT;
+    let held: Vec<String> = rates.iter().filter(is_held).map(RateGauge::rate_in_words).collect();
+    let missed = rates.iter().filter(|gauge| !is_held(gauge));
+    let missed = missed
+        .map(|gauge| format!("{} is off by {:+.3} %", gauge.rate_in_words(), gauge.error * 100.0));
+    let missed: Vec<String> = missed.collect();
+    let limit = format!("(limit {} %)", RATE_LIMIT * 100.0);
+    match (held.as_slice(), missed.as_slice()) {
+        ([], []) => String::new(),
+        (held, []) => format!("Rates of {} are held. ", listed(held)),
+        ([], missed) => format!("No rate is held: {} {limit}. ", listed(missed)),
+        (held, missed) => {
+            format!("Rates of {} are held; {} {limit}. ", listed(held), listed(missed))
+        }
+    }
 }
 
 /// With its sign: `+3 µs`.
@@ -250,10 +270,16 @@ mod tests {
         let late = Spread { p50_us: 3.2, p99_us: 6_003.0 };
         let busy = Calibration { spare_cpu: 0.4, rates, ..measured(late, 3.0) };
         let told = conclusion(&busy);
-        assert!(told.starts_with("Rates of 9 Mbit/s are held, 1 Gbit/s not. "), "{told}");
+        let rates = "Rates of 9 Mbit/s are held; 1 Gbit/s is off by +1.000 % (limit 0.02 %). ";
+        assert!(told.starts_with(rates), "{told}");
         assert!(told.contains("one is off by 6.0 ms or more"), "{told}");
         assert!(told.contains("end them and calibrate again"), "{told}");
         let text = calibration(&busy);
+        assert!(
+            text.contains("FAIR  rate of 1 Gbit/s: off by +1.0000 %   (limit 0.02 %)"),
+            "{text}"
+        );
+        assert!(!text.contains("9 Mbit/s: off by +0.0001 %   (limit"), "{text}");
         assert_eq!(text.trim_end().lines().last(), Some(told.as_str()));
         let good = conclusion(&measured(Spread { p50_us: 3.2, p99_us: 44.7 }, 3.0));
         assert!(good.ends_with("All is within limits: race."), "{good}");

@@ -100,6 +100,11 @@ impl ConnectionSummary {
     /// All of these in a few words: `1 connection, HTTP/2, headers compressed to 16 % of their size`.
     pub(crate) fn in_short(&self) -> String {
         let mut parts = vec![self.protocols()];
+        let all = u64::from(self.connections.values().sum::<u32>());
+        // As where a server closes each of them, whatever the contender would keep.
+        if all > 1 && self.streams == all {
+            parts.push("one for each request".to_owned());
+        }
         if self.resumed > 0 {
             parts.push(format!("{} TLS sessions resumed", self.resumed()));
         }

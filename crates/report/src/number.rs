@@ -161,11 +161,19 @@ impl Ratio {
         self.ci == [0.0, f64::INFINITY]
     }
 
-    fn format(self, value: f64) -> String {
-        if value.is_infinite() {
-            return "∞".to_owned();
+    /// `1.0497× [1.0491, 1.0503]`: with enough decimals to distinguish the ends of the interval from `limit`.
+    pub(crate) fn beside(self, limit: f64) -> String {
+        if self.is_anything() {
+            return format!("{}× {NO_INTERVAL}", self.number());
         }
-        format!("{value:.*}", self.decimals())
+        let decimals = decimals_beside(&self.ci, limit, self.decimals());
+        let [value, low, high] =
+            [self.value, self.ci[0], self.ci[1]].map(|one| fixed(one, decimals));
+        format!("{value}× [{low}, {high}]")
+    }
+
+    fn format(self, value: f64) -> String {
+        fixed(value, self.decimals())
     }
 
     fn decimals(self) -> usize {
@@ -180,6 +188,24 @@ impl Ratio {
             _ => 2,
         }
     }
+}
+
+/// How many decimals, `least` at least, distinguish each of `ratios` from `limit`, where they are not the same.
+pub(crate) fn decimals_beside(ratios: &[f64], limit: f64, least: usize) -> usize {
+    let differ = |decimals: &usize| {
+        let told =
+            |ratio: &f64| *ratio == limit || fixed(*ratio, *decimals) != fixed(limit, *decimals);
+        ratios.iter().all(told)
+    };
+    (least..MOST_DECIMALS).find(differ).unwrap_or(MOST_DECIMALS)
+}
+
+/// A ratio beyond these is no longer measured.
+const MOST_DECIMALS: usize = 5;
+
+/// The number with so many decimals.
+pub(crate) fn fixed(value: f64, decimals: usize) -> String {
+    if value.is_infinite() { "∞".to_owned() } else { format!("{value:.decimals$}") }
 }
 
 /// Shown instead of an unlimited interval, whose ends would look like figures.

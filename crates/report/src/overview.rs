@@ -162,6 +162,15 @@ impl<'a> Group<'a> {
         self.verdicts.is_some_and(|v| !v.ranking.is_empty() && v.ranking.iter().all(tie))
     }
 
+    /// Whether `ranked` ties with the baseline, and yet is surely slower: the interval lies above 1, and the ratio is off by more
+    /// than [`SLIGHT`].
+    pub(crate) fn slower_within_margin(ranked: &Ranked) -> bool {
+        let Comparison { ratio: Some(ratio), ci95: Some([low, _]), .. } = &ranked.comparison else {
+            return false;
+        };
+        ranked.comparison.verdict == Verdict::Tie && low.0 > 1.0 && ratio.0 - 1.0 > SLIGHT
+    }
+
     /// The least difference that would have shown in every one of its ties.
     pub(crate) fn least_shown(&self) -> Option<String> {
         let all = self.verdicts?.ranking.iter().map(|ranked| &ranked.comparison);
@@ -180,6 +189,9 @@ impl<'a> Group<'a> {
         self.cells.iter().all(|cell| clean(cell))
     }
 }
+
+/// A per cent or less is not worth a word.
+const SLIGHT: f64 = 0.01;
 
 /// What decides over `workload`, in words.
 pub(crate) fn measure(workload: &Workload) -> &'static str {

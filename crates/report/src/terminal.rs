@@ -185,7 +185,9 @@ fn block(out: &mut Lines, report: &Report<'_>, group: &Group<'_>, widths: &Width
     let link = padded(&plain(&group.link.name), widths.link);
     let has_later =
         || group.cells.iter().any(|cell| !metrics::later_assets(group, cell).is_empty());
-    if group.all_tie() && group.is_clean() && !has_later() {
+    let is_level = group.all_tie()
+        && !group.with_verdict(Verdict::Tie).into_iter().any(Group::slower_within_margin);
+    if is_level && group.is_clean() && !has_later() {
         let margin = Percent(report.result.margin);
         let level = group.baseline().map(time).unwrap_or_default();
         let least = group.least_shown().map_or_else(String::new, |least| format!("  {least}"));

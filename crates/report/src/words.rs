@@ -56,10 +56,11 @@ pub(crate) fn trials_line(report: &Report<'_>) -> String {
 /// What trials that were added later mean for the verdicts; None where there are none.
 pub(crate) fn exploratory(result: &RunResult) -> Option<String> {
     let Exploratory { added, planned } = result.exploratory?;
-    let trials = if added == 1 { "trial was" } else { "trials were" };
+    let trials = if added == 1 { "trial of all cells was" } else { "trials of all cells were" };
     let gates = if result.gates.is_empty() { "" } else { "; the gates are judged without them" };
     Some(format!(
-        "{added} {trials} added after the {planned} planned for each contender had been judged: the confidence of          the intervals no longer holds{gates}. A new run confirms what this one shows"
+        "{added} {trials} added after the {planned} planned for each cell had been judged: the confidence of the \
+         intervals no longer holds{gates}. A new run confirms what this one shows"
     ))
 }
 
@@ -80,12 +81,23 @@ fn still_needed(comparison: &Comparison) -> Option<String> {
     }
 }
 
-/// The smallest difference that would have been found, beside a verdict that finds none.
-pub(crate) fn detectable(comparison: &Comparison) -> Option<Percent> {
+/// The smallest difference that would have been found, beside a verdict that finds none. Never `0 %`: no number of trials
+/// finds every difference.
+pub(crate) fn detectable(comparison: &Comparison) -> Option<String> {
     let none_found = matches!(comparison.verdict, Verdict::Tie | Verdict::Undecided);
     let ratio = comparison.detectable.filter(|_| none_found)?;
-    ratio.0.is_finite().then_some(Percent(ratio.0 - 1.0))
+    ratio.0.is_finite().then(|| smallest(ratio.0 - 1.0))
 }
+
+/// A share of time that could just be found; the least that is told is a tenth of a per cent.
+fn smallest(share: f64) -> String {
+    match Percent(share.max(LEAST_SHARE)) {
+        least if share < LEAST_SHARE => format!("under {least}"),
+        percent => percent.to_string(),
+    }
+}
+
+const LEAST_SHARE: f64 = 0.001;
 
 /// The same in short, for a line with a verdict.
 pub(crate) fn would_show(comparison: &Comparison) -> Option<String> {
@@ -138,23 +150,24 @@ pub(crate) fn confidence(report: &Report<'_>) -> Vec<String> {
         all => format!("the {all} comparisons with {baseline} on a link together"),
     };
     let mut lines = vec![format!("{percent} for {together}")];
-    let told = result.verdicts.iter().flat_map(|table| &table.pairs);
+    let told = || result.verdicts.iter().flat_map(|table| &table.pairs);
     let differ =
         |pair: &&Pair| matches!(pair.comparison.verdict, Verdict::Faster | Verdict::Slower);
-    let differences: Vec<&Pair> = told.filter(differ).collect();
+    let differences: Vec<&Pair> = told().filter(differ).collect();
     if result.verdicts.len() > 1 && !differences.is_empty() {
         let stands = |pair: &&&Pair| pair.comparison.p_run.is_some_and(|p| p <= 1.0 - level);
         let (standing, all) =
             (differences.iter().filter(stands).count(), result.family.comparisons);
-        let mut line = format!(
-            "{percent} for all {all} comparisons together: {standing} of {} differences still stand",
-            differences.len(),
-        );
-        if standing == 0 {
-            let trials = blocks_for_all(all as usize);
-            line.push_str(&format!(" ({trials} trials per contender could show it)"));
-        }
-        lines.push(line);
+        let needed = blocks_for_all(all as usize);
+        let most = told().map(|pair| pair.comparison.n).max().unwrap_or_default();
+        let together = format!("{percent} for all {all} comparisons together");
+        // So few trials say nothing of the differences: "0 of 21 still stand" would read as if they had fallen.
+        lines.push(match (standing, differences.len()) {
+            (0, found) if most < needed => format!(
+                "{together}: {most} trials per contender cannot show it for any of {found} differences; {needed} could"
+            ),
+            (_, found) => format!("{together}: {standing} of {found} differences still stand"),
+        });
     }
     lines
 }
@@ -374,7 +387,7 @@ pub(crate) fn same(report: &Report<'_>) -> Vec<String> {
     ];
     lines.extend(same.places.iter().map(|place| {
         let least = place.detectable.map_or_else(String::new, |ratio| {
-            format!("; smallest detectable difference {}", Percent(ratio.0 - 1.0))
+            format!("; smallest detectable difference {}", smallest(ratio.0 - 1.0))
         });
         format!(
             "A/A test on {}, {}: {} of {} found a difference, {} false verdicts{least}",

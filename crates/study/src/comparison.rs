@@ -43,6 +43,26 @@ pub struct Comparison {
     pub detectable: Option<Ratio>,
 }
 
+impl Comparison {
+    /// Of no block: undecided, and without a figure.
+    pub fn of_nothing() -> Self {
+        Self {
+            n: 0,
+            ratio: None,
+            ci95: None,
+            confidence: 0.95,
+            verdict: Verdict::Undecided,
+            reason: None,
+            trials_needed: None,
+            p: None,
+            p_holm: None,
+            p_run: None,
+            p_tie: None,
+            detectable: None,
+        }
+    }
+}
+
 /// The verdict of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]

@@ -15,8 +15,13 @@ const SET_UP: Duration = Duration::from_millis(350);
 const FOREIGN_CLIENT: Duration = Duration::from_millis(600);
 /// A link without a figure for its rate carries about as much.
 const USUAL_RATE: f64 = 1e9;
-/// Segments of an initial window (RFC 6928), of a full packet's payload each.
-const INITIAL_WINDOW: f64 = 10.0 * 1448.0;
+/// A full packet's payload in bytes.
+const SEGMENT: f64 = 1448.0;
+/// Segments of an initial window (RFC 6928).
+const INITIAL_WINDOW: f64 = 10.0 * SEGMENT;
+/// Of a connection that recovers by halving its window: its rate is so many segments a round trip over the root of the
+/// loss (Mathis, Semke, Mahdavi, Ott, "The Macroscopic Behavior of the TCP Congestion Avoidance Algorithm", 1997).
+const MATHIS: f64 = 1.22;
 
 /// What is left of a run, and how long it is expected to take.
 #[derive(Debug, Clone)]
@@ -122,14 +127,14 @@ impl Estimate {
 
 /// What one trial of `cell` takes, all in all.
 fn trial_time(cell: &Cell, surroundings: &Surroundings) -> Duration {
-    let link = LinkTimes {
-        rtt: surroundings.round_trips.get(&cell.link.name).copied().unwrap_or_default(),
-        rate: surroundings
-            .rates
-            .get(&cell.link.name)
-            .map_or(USUAL_RATE, |rate| rate.bits_per_second() as f64),
-    };
     let contender = &cell.contender;
+    let name = &cell.link.name;
+    let rtt = surroundings.round_trips.get(name).copied().unwrap_or_default();
+    let rate =
+        surroundings.rates.get(name).map_or(USUAL_RATE, |rate| rate.bits_per_second() as f64);
+    let loss = surroundings.losses.get(name).copied().unwrap_or_default();
+    let rate = rate.min(lossy_rate(rtt, loss, contender.settings.connections));
+    let link = LinkTimes { rtt, rate };
     let work = match &cell.workload.kind {
         WorkloadKind::Page(page) => link.page(page, contender),
         WorkloadKind::Har(_) => {
@@ -172,6 +177,13 @@ fn trial_time(cell: &Cell, surroundings: &Surroundings) -> Duration {
     let runs = 1 + client.map_or(0, |client| client.warmup);
     let start = if client.is_some() { FOREIGN_CLIENT } else { Duration::ZERO };
     SET_UP + start + work * runs
+}
+
+/// The bits a second that so many connections reach together where a share `loss` of packets is lost; without loss, or without
+/// a round trip, as many as there may be.
+fn lossy_rate(rtt: Duration, loss: f64, connections: u32) -> f64 {
+    let rate = MATHIS * SEGMENT * 8.0 * f64::from(connections) / (rtt.as_secs_f64() * loss.sqrt());
+    if rate.is_finite() { rate } else { f64::INFINITY }
 }
 
 /// Round trips in a row that a recorded page usually needs: document, what it names, what that names.
@@ -280,6 +292,28 @@ mod tests {
         assert!((3.0..6.0).contains(&one("3g", "h1-tls")), "{}", one("3g", "h1-tls"));
         assert!((2.0..4.5).contains(&one("3g", "h2")), "{}", one("3g", "h2"));
         assert!(one("lan", "h2") < 0.6);
+    }
+
+    #[test]
+    fn a_link_that_loses_packets_is_expected_to_take_longer_and_more_connections_to_help() {
+        let (plan, mut surroundings) = quick();
+        let times = |surroundings: &Surroundings| {
+            let one = |contender: &str| {
+                let here = |trial: &&TrialPlan| {
+                    trial.cell.link.name == "wifi" && trial.cell.contender.name == contender
+                };
+                trial_time(&plan.iter().find(here).unwrap().cell, surroundings).as_secs_f64()
+            };
+            [one("h2"), one("h1-tls")]
+        };
+        let [h2, h1] = times(&surroundings);
+        surroundings.losses.insert("wifi".to_owned(), 0.1);
+        let [lossy_h2, lossy_h1] = times(&surroundings);
+        // 250 kB at 1.22 segments a round trip of 20 ms over the root of 0.1: 2.2 Mbit/s.
+        assert!((lossy_h2 - h2 - 0.83).abs() < 0.05, "{h2} {lossy_h2}");
+        assert!(lossy_h1 - h1 < (lossy_h2 - h2) / 5.0, "{h1} {lossy_h1}");
+        surroundings.losses.insert("wifi".to_owned(), 0.0);
+        assert_eq!(times(&surroundings), [h2, h1]);
     }
 
     #[test]

@@ -136,6 +136,8 @@ pub struct Surroundings {
     pub rates: BTreeMap<String, BitRate>,
     /// The round trip of each link, by name.
     pub round_trips: BTreeMap<String, Duration>,
+    /// The share of packets that each link loses, in the worse direction, by name; a link without an entry loses none.
+    pub losses: BTreeMap<String, f64>,
     /// Bytes and waiting time of each workload, by name. A workload without an entry is taken to keep its link busy
     /// all the time.
     pub works: BTreeMap<String, WorkFacts>,

@@ -28,6 +28,7 @@ use os::signal::Interrupts;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 use study::calibration::Calibration;
 use study::carried::carried;
 use study::estimate::in_words;
@@ -65,8 +66,11 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
     }
     one_experiment_for_one_file(args, chosen.len())?;
     if args.dry_run {
-        let plans: String =
+        let mut plans: String =
             chosen.iter().map(|one| describe(one, args)).collect::<Result<_, _>>()?;
+        if let Some(time) = time_of_all(args, &chosen)? {
+            let _ = writeln!(plans, "{time}");
+        }
         crate::console::print(&plans)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -78,6 +82,9 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
     os::net::probe()?;
     // Before a folder is made: from then on, Ctrl-C says how to go on.
     let interrupts = interrupts()?;
+    if let Some(time) = time_of_all(args, &chosen)? {
+        console::note(&time);
+    }
     let mut ends = Vec::new();
     for chosen in chosen {
         // Where nothing of one is measured, the others race all the same.
@@ -94,6 +101,22 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
     }
     exit_code(args, &ends)
 }
+
+/// How long several experiments take one after another; None of one, which says so itself.
+fn time_of_all(args: &RaceArgs, chosen: &[Selected]) -> Result<Option<String>, CliError> {
+    if chosen.len() < 2 {
+        return Ok(None);
+    }
+    let time = |one: &Selected| {
+        let limited = one.experiment.time_limit;
+        Ok(limited.unwrap_or(planned(one)?.time(concurrency(args))) + BEFORE_THE_FIRST_TRIAL)
+    };
+    let all: Duration = chosen.iter().map(time).sum::<Result<_, CliError>>()?;
+    Ok(Some(format!("{} experiments, {} in all", chosen.len(), in_words(all))))
+}
+
+/// A look at how busy the machine is, and its calibration.
+const BEFORE_THE_FIRST_TRIAL: Duration = Duration::from_secs(5);
 
 /// What a race came to.
 struct RaceEnd {

@@ -4,8 +4,8 @@
 
 use crate::console;
 use crate::error::CliError;
-use crate::link::ports::RelayJob;
 use crate::link::relay::{Relay, Targets};
+use crate::link::relay_process::RelayJob;
 use crate::trial::near::timed;
 use os::handover;
 use os::reactor::{Reactor, ReactorSettings, Stop};

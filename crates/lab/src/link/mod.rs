@@ -6,3 +6,4 @@ pub(crate) mod capture;
 pub(crate) mod path;
 pub(crate) mod ports;
 pub(crate) mod relay;
+pub(crate) mod relay_process;

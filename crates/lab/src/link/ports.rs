@@ -11,31 +11,20 @@ use crate::cli::{Expose, Forward, Host, Service};
 use crate::console;
 use crate::error::CliError;
 use crate::link::relay::{Route, Targets, socket_settings};
+use crate::link::relay_process::RelayProcess;
 use os::error::Os;
-use os::handover;
 use os::net::{Placement, Side, Topology, is_listened_on};
-use os::process::{Child, CpuSet, Group, Setup, User};
+use os::process::{Child, CpuSet};
 use os::tcp::{Listener, Sharing};
-use serde::{Deserialize, Serialize};
-use std::io::{self, ErrorKind};
+use std::io::ErrorKind;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
-
-/// The job of a relay process.
-#[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct RelayJob {
-    /// Where the connections of its listeners go.
-    pub(crate) targets: Targets,
-}
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
 
 /// Ports that are bound on this machine, and services that are known by address.
 pub(crate) struct Ports {
     exposed: Vec<Exposed>,
     forwarded: Vec<(u16, Route)>,
-    /// The program that relays: wirelap itself.
-    program: PathBuf,
     cpus: CpuSet,
     /// Stays in this machine's network when this process leaves it. None where it has nothing to do.
     host_relay: Option<RelayProcess>,
@@ -76,11 +65,9 @@ impl Ports {
         };
         let exposed = exposed_ports.iter().map(expose).collect::<Result<_, CliError>>()?;
         let forwarded = forwarded_ports.iter().map(forward).collect::<Result<_, CliError>>()?;
-        let program = std::env::current_exe().map_err(CliError::failed)?;
         Ok(Self {
             exposed,
             forwarded,
-            program,
             cpus: CpuSet::any(),
             host_relay: None,
             lifelines: Vec::new(),
@@ -95,16 +82,7 @@ impl Ports {
             return Ok(());
         }
         self.routes().for_each(note_missing_service);
-        let setup = Setup {
-            group: Group::Own,
-            cpus: cpus.clone(),
-            network: None,
-            own_proc: false,
-            user: User::Ours,
-            account: None,
-        };
-        self.host_relay =
-            Some(RelayProcess::start(&self.program, |command| os::process::spawn(command, setup))?);
+        self.host_relay = Some(RelayProcess::start_here(cpus.clone())?);
         Ok(())
     }
 
@@ -140,8 +118,8 @@ impl Ports {
         if !from_host.routes.is_empty() {
             let cpus = self.cpus.clone();
             let placement = Placement { cpus, ..Placement::at(Side::Near) };
-            let relay =
-                RelayProcess::start(&self.program, |command| topology.spawn(command, placement))?;
+            let spawn = |command| topology.spawn(command, placement);
+            let relay = RelayProcess::start(Stdio::null(), spawn)?;
             relays.push(self.hand_over(relay, from_host)?);
         }
         Ok(relays)
@@ -150,12 +128,10 @@ impl Ports {
     /// Sends a relay its listeners, and closes ours.
     fn hand_over(&mut self, relay: RelayProcess, handover: Handover) -> Result<Child, Os> {
         let Handover { listeners, routes } = handover;
-        let text = serde_json::to_vec(&RelayJob { targets: Targets::Routes(routes) })
-            .map_err(|error| Os::new("tell a relay its job", io::Error::other(error)))?;
-        let listeners: Vec<_> = listeners.iter().map(AsFd::as_fd).collect();
-        handover::send(relay.socket.as_fd(), &text, &listeners)?;
-        self.lifelines.push(relay.socket);
-        Ok(relay.child)
+        relay.begin(Targets::Routes(routes), &listeners)?;
+        let (child, socket) = relay.into_parts();
+        self.lifelines.push(socket);
+        Ok(child)
     }
 
     /// A line for each port: where it is, and where it leads.
@@ -195,24 +171,6 @@ impl Handover {
     fn add(&mut self, listener: Listener, route: Route) {
         self.listeners.push(listener);
         self.routes.push(route);
-    }
-}
-
-/// A relay that waits for its job. It ends when this process does: it is killed then, and its socket closed.
-struct RelayProcess {
-    child: Child,
-    socket: OwnedFd,
-}
-
-impl RelayProcess {
-    fn start(
-        program: &PathBuf,
-        spawn: impl FnOnce(Command) -> Result<Child, Os>,
-    ) -> Result<Self, Os> {
-        let (socket, theirs) = handover::pair()?;
-        let mut command = Command::new(program);
-        command.arg("relay").stdin(Stdio::from(theirs)).stdout(Stdio::null());
-        Ok(Self { child: spawn(command)?, socket })
     }
 }
 

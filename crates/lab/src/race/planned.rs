@@ -68,6 +68,8 @@ pub(crate) fn plan(
         let spec = links::link_spec(choice, &file)?;
         least = least.min(spec.rtt());
         surroundings.round_trips.insert(choice.name.clone(), spec.rtt());
+        let lost = [&spec.up, &spec.down].map(|path| path.loss.mean());
+        surroundings.losses.insert(choice.name.clone(), lost[0].max(lost[1]));
         let rates = [&spec.up, &spec.down].map(|path| path.bottleneck.mean_rate());
         if let [Some(up), Some(down)] = rates {
             surroundings.rates.insert(choice.name.clone(), up.max(down));

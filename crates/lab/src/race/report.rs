@@ -109,6 +109,8 @@ impl<'r> Judged<'r> {
 /// neither of time nor of what is counted.
 pub(crate) fn unanswered(result: &RunResult) -> Option<String> {
     let what = match result.trials.measured {
+        // Counts of refused trials are figures too.
+        _ if result.gates.iter().any(|gate| gate.ratio.is_some()) => return None,
         0 => "no trial was measured",
         // Gates say by themselves that they are inconclusive.
         _ if result.gates.is_empty() && compares_nothing(&result.verdicts) => {
@@ -199,16 +201,7 @@ mod tests {
         let comparison = Comparison {
             n: u32::from(ratio.is_some()),
             ratio: ratio.map(Ratio),
-            ci95: None,
-            confidence: 0.95,
-            verdict: Verdict::Undecided,
-            reason: None,
-            trials_needed: None,
-            p: None,
-            p_holm: None,
-            p_run: None,
-            p_tie: None,
-            detectable: None,
+            ..Comparison::of_nothing()
         };
         let figures = MetricFigures { n: 1, median: 1.0, least: 1.0, most: 1.0 };
         Verdicts {

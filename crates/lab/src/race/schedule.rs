@@ -5,6 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use study::blocks::{BlockId, attempts_anew, most_anew, outstanding, runs_again};
 use study::experiment::Experiment;
+use study::metric;
 use study::outcome::Outcome;
 use study::plan::TrialPlan;
 use study::record::TrialRecord;
@@ -44,7 +45,7 @@ struct GroupState {
 enum Busy {
     /// So many blocks ran, and the machine was too busy for each of them.
     Throughout(u32),
-    /// Not for all of them: those that are left run.
+    /// Not for all of them, or that is no matter: those that are left run.
     Sometimes,
 }
 
@@ -244,6 +245,9 @@ impl Schedule {
 
 fn groups(experiment: &Experiment, records: &[TrialRecord]) -> BTreeMap<CellGroup, GroupState> {
     let spent = attempts_anew(records);
+    // Refused trials still have counts, and a gate needs more of them than a verdict.
+    let counts = experiment.gates.gates.iter().any(|gate| metric::is_count(&gate.metric));
+    let busy = if counts { Busy::Sometimes } else { Busy::Throughout(0) };
     let mut groups = BTreeMap::new();
     for workload in &experiment.workloads {
         for link in &experiment.links {
@@ -258,7 +262,7 @@ fn groups(experiment: &Experiment, records: &[TrialRecord]) -> BTreeMap<CellGrou
                 looks.pop_back();
             }
             let reruns_left = most_anew(link.trials).saturating_sub(spent);
-            groups.insert(group, GroupState { reruns_left, looks, busy: Busy::Throughout(0) });
+            groups.insert(group, GroupState { reruns_left, looks, busy });
         }
     }
     groups
@@ -319,26 +323,37 @@ mod tests {
     fn a_machine_that_is_too_busy_for_the_first_blocks_ends_a_workload_on_its_link() {
         let experiment = experiment(20);
         let plan = trials(&experiment, &Surroundings::default());
-        let ran = |reason: &str, spoils: &dyn Fn(&TrialPlan) -> bool| {
-            let mut schedule = Schedule::new(&experiment, &plan, &[], Concurrency::Serial);
-            let mut ran = 0;
-            while let Some(trial) = schedule.next_alone() {
-                ran += 1;
-                let invalid = Outcome::Invalid { reason: reason.to_owned() };
-                let outcome = if spoils(&trial) { invalid } else { Outcome::Measured };
-                schedule.finished(&without_figures(trial, outcome, 0), Concurrency::Serial);
-                if let Some(group) = schedule.refused_throughout() {
-                    schedule.stop(&group);
+        let ran_of =
+            |experiment: &Experiment, reason: &str, spoils: &dyn Fn(&TrialPlan) -> bool| {
+                let mut schedule = Schedule::new(experiment, &plan, &[], Concurrency::Serial);
+                let mut ran = 0;
+                while let Some(trial) = schedule.next_alone() {
+                    ran += 1;
+                    let invalid = Outcome::Invalid { reason: reason.to_owned() };
+                    let outcome = if spoils(&trial) { invalid } else { Outcome::Measured };
+                    schedule.finished(&without_figures(trial, outcome, 0), Concurrency::Serial);
+                    if let Some(group) = schedule.refused_throughout() {
+                        schedule.stop(&group);
+                    }
                 }
-            }
-            ran
-        };
+                ran
+            };
+        let ran =
+            |reason: &str, spoils: &dyn Fn(&TrialPlan) -> bool| ran_of(&experiment, reason, spoils);
         let busy = "the machine was busy: the link let a packet out too late";
         let one_a_block = |trial: &TrialPlan| trial.order == 0;
         assert_eq!(ran(busy, &one_a_block), 3 * FEWEST_REFUSED);
         // A block that passes shows that the machine can do it; a contender's own fault is not the machine's.
         assert!(ran(busy, &|trial| one_a_block(trial) && trial.block != 2) > 60);
         assert!(ran("h2 was asked for", &one_a_block) > 60);
+        // Gates on counts are judged by refused trials too, and four of them give no interval at every error.
+        let held_to = |gate: &str| {
+            let mut held = experiment.clone();
+            held.gates.gates = vec![gate.parse().unwrap()];
+            held
+        };
+        assert!(ran_of(&held_to("connections<1.5"), busy, &one_a_block) > 60);
+        assert_eq!(ran_of(&held_to("load_ms<1.5"), busy, &one_a_block), 3 * FEWEST_REFUSED);
     }
 
     #[test]

@@ -5,18 +5,16 @@
 use super::job::{NearJob, ServerTrust};
 use super::outcome::{failed, unsupported};
 use super::server_process::fault_of;
-use crate::link::ports::RelayJob;
 use crate::link::relay::{Route, Targets, socket_settings};
+use crate::link::relay_process::RelayProcess;
 use os::error::Os;
-use os::handover;
 use os::net::{Side, Topology};
-use os::process::{Child, CpuSet, Group, Setup, User};
+use os::process::CpuSet;
 use os::tcp::{Listener, Sharing};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::path::Path;
-use std::process::{Command, Stdio};
 use std::time::Duration;
 use study::experiment::RunningService;
 use study::outcome::Outcome;
@@ -27,58 +25,40 @@ const RELAY_END: Duration = Duration::from_millis(500);
 /// The relay to a service: first it waits for its listener, then it relays.
 #[derive(Debug)]
 pub(crate) struct ServiceBridge {
-    relay: Child,
-    /// The relay's job goes through it; the relay ends when it is closed.
-    socket: OwnedFd,
+    relay: RelayProcess,
     route: Route,
 }
 
 impl ServiceBridge {
     /// Starts the relay on `cpus`. To be called before this process leaves this machine's network.
     pub(super) fn start(service: &RunningService, cpus: CpuSet) -> Result<Self, Outcome> {
-        let (socket, theirs) = handover::pair().map_err(failed)?;
-        let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-        command.arg("relay").stdin(Stdio::from(theirs)).stdout(Stdio::null());
-        let setup = Setup {
-            group: Group::Own,
-            cpus,
-            network: None,
-            own_proc: false,
-            user: User::Ours,
-            account: None,
-        };
-        let relay = os::process::spawn(command, setup).map_err(unsupported)?;
+        let relay = RelayProcess::start_here(cpus).map_err(unsupported)?;
         let route = Route { service: service.place().to_owned(), addresses: service.addresses() };
-        Ok(Self { relay, socket, route })
+        Ok(Self { relay, route })
     }
 
     /// Listens at `address` in far, and has the relay take what comes.
     pub(super) fn listen(&self, topology: &Topology, address: SocketAddr) -> Result<(), Outcome> {
         let bind = || Listener::bind(address, Sharing::Found, &socket_settings());
         let listener = topology.within(Side::Far, bind).map_err(failed)?;
-        let job =
-            serde_json::to_vec(&RelayJob { targets: Targets::Routes(vec![self.route.clone()]) })
-                .map_err(failed)?;
-        handover::send(self.socket.as_fd(), &job, &[listener.as_fd()]).map_err(failed)
+        self.relay.begin(Targets::Routes(vec![self.route.clone()]), &[listener]).map_err(failed)
     }
 
     /// How the relay broke off its work; None where it did not.
     pub(super) fn fault(&mut self) -> Option<String> {
-        fault_of(&format!("the relay to {}", self.route.service), &mut self.relay)
+        fault_of(&format!("the relay to {}", self.route.service), &mut self.relay.child)
     }
 
     /// Ends the relay.
     pub(super) fn end(self) -> Result<(), Os> {
-        let Self { mut relay, socket, .. } = self;
-        drop(socket);
-        relay.end(RELAY_END).map(drop)
+        self.relay.let_go().end(RELAY_END).map(drop)
     }
 }
 
 impl AsFd for ServiceBridge {
     /// Readable once the relay has ended.
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.relay.as_fd()
+        self.relay.child.as_fd()
     }
 }
 

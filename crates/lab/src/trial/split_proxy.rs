@@ -5,19 +5,18 @@
 use super::outcome::failed;
 use super::server_process::fault_of;
 use crate::link::path::NetworkPath;
-use crate::link::ports::RelayJob;
 use crate::link::relay::{Targets, socket_settings};
+use crate::link::relay_process::RelayProcess;
 use link::SplitTcp;
-use os::handover;
 use os::net::{Stop, Topology};
-use os::process::{Child, CpuSet};
+use os::process::CpuSet;
 use os::reactor::LoopTimes;
 use os::tcp::{Listener, Sharing};
 use std::collections::BTreeSet;
 use std::io::Read;
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::process::{ChildStdout, Command, Stdio};
+use std::os::fd::AsFd;
+use std::process::{ChildStdout, Stdio};
 use std::time::Duration;
 use study::outcome::Outcome;
 
@@ -27,10 +26,8 @@ const PROXY_END: Duration = Duration::from_millis(500);
 /// A proxy that runs.
 #[derive(Debug)]
 pub(super) struct SplitProxy {
-    process: Child,
+    relay: RelayProcess,
     stdout: ChildStdout,
-    /// It ends when this is closed.
-    socket: OwnedFd,
 }
 
 /// What to start.
@@ -45,11 +42,9 @@ pub(super) struct SplitProxySpec<'a> {
 impl SplitProxy {
     /// Starts it; it takes connections from now on.
     pub(super) fn start(spec: SplitProxySpec<'_>, topology: &Topology) -> Result<Self, Outcome> {
-        let (socket, theirs) = handover::pair().map_err(failed)?;
-        let mut command = Command::new(std::env::current_exe().map_err(failed)?);
-        command.arg("relay").stdin(Stdio::from(theirs)).stdout(Stdio::piped());
-        let mut process = topology.spawn_proxy(command, spec.cpus).map_err(failed)?;
-        let Some(stdout) = process.stdout.take() else {
+        let spawn = |command| topology.spawn_proxy(command, spec.cpus);
+        let mut relay = RelayProcess::start(Stdio::piped(), spawn).map_err(failed)?;
+        let Some(stdout) = relay.child.stdout.take() else {
             return Err(failed("the link's proxy has no standard output"));
         };
         // The namespace has the addresses of all of far's hosts.
@@ -60,21 +55,19 @@ impl SplitProxy {
         let listeners = topology.within_proxy(|| spec.ports.iter().map(listen).collect());
         let listeners: Vec<Listener> = listeners.map_err(failed)?;
         let targets = Targets::AsAsked { buffer: spec.split.buffer.0 as usize };
-        let job = serde_json::to_vec(&RelayJob { targets }).map_err(failed)?;
-        let descriptors: Vec<BorrowedFd<'_>> = listeners.iter().map(AsFd::as_fd).collect();
-        handover::send(socket.as_fd(), &job, &descriptors).map_err(failed)?;
-        Ok(Self { process, stdout, socket })
+        relay.begin(targets, &listeners).map_err(failed)?;
+        Ok(Self { relay, stdout })
     }
 
     /// How it broke off its work; None where it did not.
     pub(super) fn fault(&mut self) -> Option<String> {
-        fault_of("the link's TCP proxy", &mut self.process)
+        fault_of("the link's TCP proxy", &mut self.relay.child)
     }
 
     /// Ends it. Returns the times of its event loop; None where it does not tell in time.
     pub(super) fn end(self, path: &mut NetworkPath<'_>) -> Result<Option<LoopTimes>, Outcome> {
-        let Self { mut process, mut stdout, socket } = self;
-        drop(socket);
+        let Self { relay, mut stdout } = self;
+        let mut process = relay.let_go();
         let deadline = Some(os::clock::now() + PROXY_END);
         path.run_until(Stop { readable: &[stdout.as_fd()], deadline }).map_err(failed)?;
         let mut text = Vec::new();

@@ -317,6 +317,11 @@ fn a_plan_tells_how_long_it_takes_and_a_busy_machine_is_told_before_anything_run
     let bench = bench(HONEST, FILES);
     let planned = bench.run(&["race", "quick", "--dry-run"]);
     assert!(planned.out.contains("144 trials and 8 warm-ups, about "), "{}", planned.out);
+    // One experiment says it by itself; of several nobody has to add them up.
+    assert!(!planned.out.contains(" in all"), "{}", planned.out);
+    let both = bench.run(&["race", "quick", "lossy", "--dry-run"]).out;
+    let all = both.lines().last().unwrap();
+    assert!(all.starts_with("2 experiments, about ") && all.ends_with(" min in all"), "{all}");
     if !trials_run_here() {
         return;
     }

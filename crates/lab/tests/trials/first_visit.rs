@@ -1,20 +1,7 @@
 //! How HTTP/3 is found, through the whole lab: what was spoken, what was dropped, and the view after the first.
 
 use crate::bench::{Bench, trials_run_here};
-
-const EXPERIMENT: &str = r#"name = "first-visit"
-title = "a page of six images, by how HTTP/3 is found"
-question = "What does it cost to find HTTP/3?"
-baseline = "known"
-trials = 1
-warmup = 0
-[[workloads]]
-kind = "page"
-images = 6
-bytes = 1000
-[[links]]
-name = "rtt=60ms,down=10mbit,up=10mbit"
-"#;
+use crate::six_images::{median, six_images};
 
 #[test]
 fn each_way_of_finding_http3_is_what_really_happened() {
@@ -22,7 +9,7 @@ fn each_way_of_finding_http3_is_what_really_happened() {
         return;
     }
     let bench = Bench::new();
-    let mut experiment = EXPERIMENT.to_owned();
+    let mut experiment = six_images("known");
     for way in ["known", "https-record", "alt-svc", "race", "udp-blocked"] {
         experiment.push_str(&format!(
             "[[contenders]]\nname = \"{way}\"\ntransport = \"h3\"\nsettings = {{ first_visit = \"{way}\" }}\n"
@@ -31,11 +18,7 @@ fn each_way_of_finding_http3_is_what_really_happened() {
     bench.write("visits.toml", &experiment);
     let result = bench.race_undisturbed("visits.toml", "run", &[]);
     assert_eq!(result["failures"], serde_json::json!([]), "{result:#}");
-    let median = |contender: &str, metric: &str| {
-        let cells = result["cells"].as_array().unwrap();
-        let cell = cells.iter().find(|cell| cell["contender"]["name"] == contender).unwrap();
-        cell["metrics"][metric]["median"].as_f64().unwrap_or(0.0)
-    };
+    let median = |contender: &str, metric: &str| median(&result, contender, metric);
     let spoken = |contender: &str| {
         let by = |protocol: &str| median(contender, &format!("connections:{protocol}"));
         (median(contender, "connections"), by("h3"), by("h2"))

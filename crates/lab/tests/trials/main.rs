@@ -14,6 +14,7 @@ mod near_side;
 mod recorded;
 mod servers;
 mod services;
+mod six_images;
 mod split_tcp;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../get/started.rs"]

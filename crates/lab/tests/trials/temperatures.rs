@@ -1,20 +1,7 @@
 //! The four temperatures of a contender through the whole lab: what an earlier visit saves, and what really happened.
 
 use crate::bench::{Bench, trials_run_here};
-
-const EXPERIMENT: &str = r#"name = "temperatures"
-title = "a page of six images, cold and warm"
-question = "What does an earlier visit save?"
-baseline = "h1-cold"
-trials = 1
-warmup = 0
-[[workloads]]
-kind = "page"
-images = 6
-bytes = 1000
-[[links]]
-name = "rtt=60ms,down=10mbit,up=10mbit"
-"#;
+use crate::six_images::{median, six_images};
 
 /// Request round trips, and those of opening: TCP's, TLS's.
 const OVER_TCP: [(&str, f64); 4] = [("cold", 4.0), ("resumed", 4.0), ("early", 3.0), ("open", 2.0)];
@@ -29,7 +16,7 @@ fn each_temperature_is_what_really_happened() {
         return;
     }
     let bench = Bench::new();
-    let mut experiment = EXPERIMENT.to_owned();
+    let mut experiment = six_images("h1-cold");
     for (name, transport) in [("h1", "http/1.1"), ("h2", "h2"), ("spdy", "spdy/3.1"), ("h3", "h3")]
     {
         for (temperature, _) in OVER_TCP {
@@ -42,11 +29,7 @@ fn each_temperature_is_what_really_happened() {
     bench.write("temperatures.toml", &experiment);
     let result = bench.race_undisturbed("temperatures.toml", "run", &[]);
     assert_eq!(result["failures"], serde_json::json!([]), "{result:#}");
-    let median = |contender: &str, metric: &str| {
-        let cells = result["cells"].as_array().unwrap();
-        let cell = cells.iter().find(|cell| cell["contender"]["name"] == contender).unwrap();
-        cell["metrics"][metric]["median"].as_f64().unwrap_or(0.0)
-    };
+    let median = |contender: &str, metric: &str| median(&result, contender, metric);
     for name in ["h1", "h2", "spdy", "h3"] {
         let all = if name == "h3" { OVER_QUIC } else { OVER_TCP };
         for (temperature, expected) in all {

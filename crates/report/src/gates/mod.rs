@@ -6,8 +6,8 @@ mod markdown;
 pub(crate) use junit::{document, suites};
 pub(crate) use markdown::{escaped, section};
 
-use crate::number::{Percent, Ratio};
-use study::gate::{GateOutcome, GateResult};
+use crate::number::{Percent, Ratio, decimals_beside, fixed};
+use study::gate::{Gate, GateOutcome, GateResult};
 
 /// `1.02× [1.01, 1.03]`.
 pub(crate) fn ratio_text(ratio: Ratio) -> String {
@@ -33,7 +33,13 @@ pub(crate) fn finding(gate: &GateResult) -> String {
 /// The ratio that was judged, with its interval; None without a figure.
 fn ratio_of(gate: &GateResult) -> Option<String> {
     let (value, ci) = gate.ratio.zip(gate.interval)?;
-    Some(ratio_text(Ratio { value: value.0, ci: ci.map(|end| end.0) }))
+    let ratio = Ratio { value: value.0, ci: ci.map(|end| end.0) };
+    Some(limit_of(gate).map_or_else(|| ratio_text(ratio), |limit| ratio.beside(limit)))
+}
+
+/// The ratio that the gate asks for. Every gate that judged has one.
+fn limit_of(gate: &GateResult) -> Option<f64> {
+    gate.gate.parse().ok().map(|gate: Gate| gate.limit())
 }
 
 /// What a gate found in one place, for a terminal.
@@ -47,11 +53,12 @@ fn explanation(gate: &GateResult) -> Vec<String> {
     let mut parts: Vec<String> = gate.reason.iter().cloned().collect();
     let trials = |n: u32| if n == 1 { "1 trial".to_owned() } else { format!("{n} trials") };
     if let Some([below, above]) = gate.detectable {
+        let ends = [below.0, above.0];
+        let decimals = limit_of(gate).map_or(3, |limit| decimals_beside(&ends, limit, 3));
+        let [below, above] = ends.map(|end| fixed(end, decimals));
         parts.push(format!(
-            "{} find a true ratio below {:.3} or above {:.3} in 4 runs of 5",
+            "{} find a true ratio below {below} or above {above} in 4 runs of 5",
             trials(gate.n),
-            below.0,
-            above.0
         ));
     }
     if let Some(needed) = gate.trials_needed {
@@ -105,4 +112,42 @@ pub(crate) fn reading(gates: &[GateResult]) -> Option<String> {
         false => String::new(),
     };
     (!gates.is_empty()).then(|| format!("{rule}{chance}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use study::comparison::Ratio as Figure;
+    use study::gate::GatePlace;
+
+    fn told(gate: &str, interval: [f64; 2], outcome: GateOutcome) -> String {
+        finding(&GateResult {
+            gate: gate.to_owned(),
+            place: GatePlace {
+                workload: "page".to_owned(),
+                link: "4g".to_owned(),
+                contender: "new".to_owned(),
+                against: None,
+            },
+            outcome,
+            n: 11,
+            ratio: Some(Figure((interval[0] * interval[1]).sqrt())),
+            interval: Some(interval.map(Figure)),
+            error: 0.05,
+            reason: None,
+            detectable: Some([Figure(1.04992), Figure(1.0512)]),
+            trials_needed: None,
+        })
+    }
+
+    #[test]
+    fn a_ratio_never_reads_like_the_limit_that_it_is_held_to() {
+        let near = told("new/old mean_ms<1.05", [1.0496, 1.0503], GateOutcome::Inconclusive);
+        assert!(near.starts_with("1.0499× [1.0496, 1.0503]; "), "{near}");
+        assert!(near.contains("below 1.0499 or above 1.0512"), "{near}");
+        let fine = told("total_ms<1.0005", [1.0001, 1.0009], GateOutcome::Inconclusive);
+        assert!(fine.starts_with("1.0005× [1.0001, 1.0009]"), "{fine}");
+        let far = told("total_ms<+5%", [1.17, 1.24], GateOutcome::Failed);
+        assert!(far.starts_with("1.20× [1.17, 1.24]"), "{far}");
+    }
 }

@@ -114,7 +114,10 @@ fn won(m: &mut Markup, group: &Group<'_>, lead: &Lead<'_>) {
 fn level(m: &mut Markup, group: &Group<'_>) {
     let baseline = group.verdicts.map_or("", |verdicts| &verdicts.baseline);
     let (word, about) = match answer::standing(group) {
-        Standing::Tie => ("tie", "no difference that matters".to_owned()),
+        Standing::Tie => match answer::slower_ties(group) {
+            slower if slower.is_empty() => ("tie", "no difference that matters".to_owned()),
+            slower => ("tie", format!("within the margin{slower}")),
+        },
         Standing::Slower(names) => ("slower", format!("than {baseline}: {names}")),
         Standing::Undecided(names) => ("undecided", names),
         Standing::Nothing => ("–", "nothing could be compared".to_owned()),

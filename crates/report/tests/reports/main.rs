@@ -7,6 +7,7 @@
 mod exports;
 mod page;
 mod pictures;
+mod plain_answers;
 mod published_page;
 #[path = "../simulated/mod.rs"]
 mod simulated;

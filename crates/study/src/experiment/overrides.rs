@@ -53,6 +53,8 @@ const FAST_CALLS: u32 = 5;
 const FAST_ECHOES: u32 = 20;
 const FAST_TOKENS: u32 = 100;
 const FAST_FILE: ByteSize = ByteSize(1_000_000);
+/// What a title ends with where the work is less than the title says.
+const CUT: &str = " (less of it: --fast)";
 
 /// An override that cannot be.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -105,10 +107,14 @@ impl Experiment {
         let fast = self.fast.take();
         if overrides.extent == Extent::Fast {
             let fast = fast.unwrap_or_default();
+            let whole = self.workloads.clone();
             self.links.iter_mut().for_each(|link| link.warmup = 0);
             match fast.workloads.is_empty() {
                 true => self.cut(),
                 false => self.workloads.retain(|workload| fast.workloads.contains(&workload.name)),
+            }
+            if self.workloads != whole && !self.title.ends_with(CUT) {
+                self.title.push_str(CUT);
             }
             self.leave(fast, overrides);
         }
@@ -368,6 +374,9 @@ mod tests {
         let echoes = fast("websocket-echo").workloads.into_iter().map(|workload| workload.name);
         let names: Vec<String> = echoes.collect();
         assert_eq!(names, ["echo-serial-250xnumbers", "echo-parallel-1000xnumbers"]);
+        // A title tells of the whole work.
+        assert!(fast("stream").title.ends_with(" (less of it: --fast)"));
+        assert!(!fast("quick").title.contains("--fast"));
     }
 
     #[test]

@@ -89,6 +89,11 @@ impl fmt::Display for GateError {
 impl std::error::Error for GateError {}
 
 impl Gate {
+    /// The ratio that it asks for.
+    pub fn limit(&self) -> f64 {
+        self.limit
+    }
+
     /// Whether it names two contenders.
     pub fn names_contenders(&self) -> bool {
         self.contenders.is_some()

@@ -4,6 +4,7 @@
 use super::{Agreement, PublishedFinding};
 use crate::comparison::{Comparison, Verdict};
 use crate::stats::{CONFIDENCE, blocks_for_any_interval};
+use std::collections::BTreeSet;
 use std::ops::Range;
 
 /// How often a finding claims that something occurs in the trials.
@@ -52,21 +53,32 @@ impl Check {
 
     /// The two take the same time, within the run's margin.
     pub(super) fn alike(what: &str, ours: Option<&Comparison>) -> Self {
-        Self::of(what, ours, |comparison| match comparison.verdict {
+        let check = Self::of(what, ours, |comparison| match comparison.verdict {
             Verdict::Tie => Agreement::Confirmed,
             Verdict::Faster | Verdict::Slower => Agreement::NotConfirmed,
             Verdict::Undecided | Verdict::Unsupported => Agreement::CannotTell,
-        })
+        });
+        match ours.and_then(limited) {
+            Some(_) => check.open_because("neither a tie nor a difference"),
+            None => check,
+        }
     }
 
     /// The ratio lies in this range.
     pub(super) fn within(what: &str, ours: Option<&Comparison>, range: Range<f64>) -> Self {
         let (least, most) = (range.start, range.end);
-        Self::of(what, ours, |comparison| match bounds(comparison) {
+        let check = Self::of(what, ours, |comparison| match bounds(comparison) {
             Some((low, high)) if low > least && high < most => Agreement::Confirmed,
             Some((low, high)) if high < least || low > most => Agreement::NotConfirmed,
             _ => Agreement::CannotTell,
-        })
+        });
+        let Some((low, high)) = ours.and_then(limited) else { return check };
+        let crossed: Vec<String> = [least, most]
+            .into_iter()
+            .filter(|border| low <= *border && *border <= high)
+            .map(|border| ((border * 1e3).round() / 1e3).to_string())
+            .collect();
+        check.open_because(&format!("on both sides of {}", crossed.join(" and of ")))
     }
 
     /// The ratio is about this one: a quarter more or less.
@@ -81,13 +93,20 @@ impl Check {
         than: &str,
         other: Option<&Comparison>,
     ) -> Self {
-        let text = format!("{} against {}", describe(what, ours), describe(than, other));
         let agreement = match (ours.and_then(bounds), other.and_then(bounds)) {
             (Some((_, high)), Some((low, _))) if high < low => Agreement::Confirmed,
             (Some((low, _)), Some((_, high))) if low > high => Agreement::NotConfirmed,
             _ => Agreement::CannotTell,
         };
-        Self { agreement, basis: Basis::of(ours).max(Basis::of(other)), text }
+        let [ours_in_words, theirs_in_words] =
+            [(what, ours), (than, other)].map(|(what, one)| describe(what, one, agreement));
+        let text = format!("{ours_in_words} against {theirs_in_words}");
+        let basis = Basis::of(ours).max(Basis::of(other));
+        let check = Self { agreement, basis, text };
+        match ours.and_then(limited).and(other.and_then(limited)) {
+            Some(_) => check.open_because("the intervals overlap"),
+            None => check,
+        }
     }
 
     /// Each of `counts`, one per trial, is as `expected`. It stays open with fewer trials than an interval of 95 %
@@ -120,7 +139,15 @@ impl Check {
         judge: impl FnOnce(&Comparison) -> Agreement,
     ) -> Self {
         let agreement = ours.map_or(Agreement::CannotTell, judge);
-        Self { agreement, basis: Basis::of(ours), text: describe(what, ours) }
+        Self { agreement, basis: Basis::of(ours), text: describe(what, ours, agreement) }
+    }
+
+    /// The check, with the reason why its figures leave it open, where they do.
+    fn open_because(mut self, why: &str) -> Self {
+        if self.agreement == Agreement::CannotTell && self.basis == Basis::Measured {
+            self.text.push_str(&format!(", {why}"));
+        }
+        self
     }
 }
 
@@ -155,7 +182,10 @@ fn listed(checks: &[&Check]) -> String {
     let of = |basis: Basis| checks.iter().filter(|check| check.basis == basis).count();
     let kept =
         checks.iter().filter(|check| check.basis == Basis::Measured || of(check.basis) <= FEW);
-    let mut texts: Vec<String> = kept.map(|check| check.text.clone()).collect();
+    // Two checks of one comparison have one text.
+    let mut named = BTreeSet::new();
+    let mut texts: Vec<String> =
+        kept.map(|check| check.text.clone()).filter(|text| named.insert(text.clone())).collect();
     for (basis, words) in [
         (Basis::NotRun, "comparisons that it depends on were not run"),
         (Basis::Refused, "comparisons that it depends on have no trial that counts"),
@@ -170,14 +200,24 @@ fn listed(checks: &[&Check]) -> String {
 /// Up to this many are named.
 const FEW: usize = 3;
 
+/// The interval, where there were trials enough for one.
+fn limited(comparison: &Comparison) -> Option<(f64, f64)> {
+    bounds(comparison).filter(|(_, high)| high.is_finite())
+}
+
 fn bounds(comparison: &Comparison) -> Option<(f64, f64)> {
     comparison.ci95.map(|[low, high]| (low.0, high.0))
 }
 
-fn describe(what: &str, ours: Option<&Comparison>) -> String {
+/// The ratio and its interval. Where they leave a check open, in the digits that show why.
+fn describe(what: &str, ours: Option<&Comparison>, agreement: Agreement) -> String {
+    let decimals = if agreement == Agreement::CannotTell { 3 } else { 2 };
     match ours.and_then(|comparison| Some((comparison.ratio?, comparison.ci95?))) {
+        Some((ratio, [_, high])) if high.0.is_infinite() => {
+            format!("{what}: {:.decimals$}, too few trials for an interval", ratio.0)
+        }
         Some((ratio, [low, high])) => {
-            format!("{what}: {:.2} [{:.2}, {:.2}]", ratio.0, low.0, high.0)
+            format!("{what}: {:.decimals$} [{:.decimals$}, {:.decimals$}]", ratio.0, low.0, high.0)
         }
         None => without_figure(what, Basis::of(ours)),
     }

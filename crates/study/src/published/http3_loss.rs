@@ -53,7 +53,7 @@ fn findings(ours: &Ours<'_>) -> Vec<PublishedFinding> {
             "",
         ),
         finding(
-            "a proxy in the path helps HTTP/2 under loss, by 90 % at most with BBR, and changes little for HTTP/3",
+            "under loss a proxy in the path helps HTTP/2 (by 90 % at most, with BBR) more than HTTP/3",
             &[Check::smaller(at_loss, loss, "h3 / h2 at 10 % loss with a proxy", proxy)],
             "Their proxy was Envoy, which ends TLS and QUIC too; ours ends TCP alone, with CUBIC",
         ),

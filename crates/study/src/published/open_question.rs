@@ -102,7 +102,7 @@ impl Cause {
                 "too much: {share:.1} times the excess, so it affected at most {} of the messages",
                 percent(1.0 / share)
             ),
-            _ if self.added_ms.is_none() => "cannot tell: not run".to_owned(),
+            _ if self.added_ms.is_none() => "cannot tell: not measured".to_owned(),
             _ => "cannot tell: the interval is too wide".to_owned(),
         }
     }
@@ -123,7 +123,15 @@ fn answer(excess_ms: f64, causes: &[Cause]) -> String {
     };
     let whole = causes.iter().filter(|cause| cause.verdict == Explains::Whole).count();
     if causes.iter().all(|cause| cause.verdict == Explains::CannotTell) {
-        return "Cannot tell: every interval is too wide.".to_owned();
+        let unmeasured = causes.iter().filter(|cause| cause.added_ms.is_none()).count();
+        return match (unmeasured, causes.len() - unmeasured) {
+            (_, 0) => "Cannot tell: no cause was measured.".to_owned(),
+            (0, _) => "Cannot tell: every interval is too wide.".to_owned(),
+            (some, others) => format!(
+                "Cannot tell: {some} of {} causes were not measured, and the intervals of the others are too wide.",
+                some + others
+            ),
+        };
     }
     let mut answer = match whole {
         0 => format!("Cannot tell: no cause switched here adds {excess_ms:.1} ms to each message."),
@@ -178,7 +186,7 @@ mod tests {
         }
         let alone = Difference { estimate: 10.0, ci95: None };
         assert_eq!(Cause::of("c", "c", 10.0, Some(&alone)).verdict, CannotTell);
-        assert_eq!(Cause::of("c", "c", 10.0, None).words(), "cannot tell: not run");
+        assert_eq!(Cause::of("c", "c", 10.0, None).words(), "cannot tell: not measured");
     }
 
     #[test]
@@ -194,6 +202,15 @@ mod tests {
         let none = of(vec![cause(0.0, 0.1), cause(50.0, 60.0)]);
         assert!(none.starts_with("Cannot tell: no cause switched here adds 10.0 ms"));
         assert!(none.contains("More than that"));
-        assert!(of(vec![Cause::of("c", "c", 10.0, None)]).contains("every interval is too wide"));
+        let unmeasured = || Cause::of("c", "c", 10.0, None);
+        let wide = || cause(-1.0, 3.0);
+        for (causes, expected) in [
+            (vec![unmeasured(), unmeasured()], "Cannot tell: no cause was measured."),
+            (vec![wide(), wide()], "Cannot tell: every interval is too wide."),
+            (vec![unmeasured(), wide()], "Cannot tell: 1 of 2 causes were not measured, and"),
+        ] {
+            let answer = of(causes);
+            assert!(answer.starts_with(expected), "{answer}");
+        }
     }
 }

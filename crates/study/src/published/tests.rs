@@ -17,15 +17,8 @@ fn comparison(low: f64, high: f64) -> Comparison {
         n: 8,
         ratio: Some(Ratio((low * high).sqrt())),
         ci95: Some([Ratio(low), Ratio(high)]),
-        confidence: 0.95,
         verdict,
-        reason: None,
-        trials_needed: None,
-        p: None,
-        p_holm: None,
-        p_run: None,
-        p_tie: None,
-        detectable: None,
+        ..Comparison::of_nothing()
     }
 }
 
@@ -118,13 +111,16 @@ fn of_many_that_were_not_run_only_the_number_is_told() {
         let absent = (0..absent).map(|nth| Check::faster(&format!("x{nth}"), None));
         finding("f", &absent.chain([vague()]).collect::<Vec<_>>(), "").reason
     };
-    assert_eq!(found(1), "x0: not run; vague: 1.08 [0.90, 1.30]");
-    assert_eq!(found(4), "vague: 1.08 [0.90, 1.30]; 4 comparisons that it depends on were not run");
+    assert_eq!(found(1), "x0: not run; vague: 1.082 [0.900, 1.300], on both sides of 1");
+    assert_eq!(
+        found(4),
+        "vague: 1.082 [0.900, 1.300], on both sides of 1; 4 comparisons that it depends on were not run"
+    );
 }
 
 #[test]
 fn what_was_refused_is_told_from_what_was_not_run() {
-    let refused = Comparison { n: 0, ratio: None, ci95: None, ..comparison(0.9, 1.3) };
+    let refused = Comparison::of_nothing();
     let found = |check: Check| {
         let found = finding("f", &[check], "");
         (found.verdict, found.not_run, found.refused, found.reason)
@@ -138,6 +134,10 @@ fn what_was_refused_is_told_from_what_was_not_run() {
         (open, false, true, none_counts)
     );
     assert_eq!(found(Check::occurs("x", None, Occurs::Never)).3, "x: not run");
+    // What is named twice is told once.
+    let fast = comparison(0.5, 0.6);
+    let twice = [Check::faster("x", Some(&fast)), Check::faster("x", Some(&fast))];
+    assert_eq!(finding("f", &twice, "").reason, "x: 0.55 [0.50, 0.60]");
     let wide = found(Check::faster("x", Some(&comparison(0.9, 1.3))));
     assert_eq!((wide.0, wide.1, wide.2), (open, false, false));
     let checks: Vec<Check> = (0..4).map(|_| Check::alike("x", Some(&refused))).collect();
@@ -145,6 +145,30 @@ fn what_was_refused_is_told_from_what_was_not_run() {
         finding("f", &checks, "").reason,
         "4 comparisons that it depends on have no trial that counts"
     );
+}
+
+#[test]
+fn what_was_measured_and_tells_nothing_says_why_in_the_digits_that_show_it() {
+    let near = comparison(0.5187, 0.5284);
+    let reason = |check: Check| finding("f", &[check], "").reason;
+    assert_eq!(
+        reason(Check::within("x", Some(&near), 0.52..0.83)),
+        "x: 0.524 [0.519, 0.528], on both sides of 0.52"
+    );
+    let wide = comparison(0.3, 1.2);
+    assert_eq!(
+        reason(Check::about("x", Some(&wide), 0.5)),
+        "x: 0.600 [0.300, 1.200], on both sides of 0.375 and of 0.625"
+    );
+    assert!(reason(Check::alike("x", Some(&wide))).ends_with(", neither a tie nor a difference"));
+    let (a, b) = (comparison(0.718, 0.738), comparison(0.712, 0.7182));
+    assert_eq!(
+        reason(Check::smaller("a", Some(&a), "b", Some(&b))),
+        "a: 0.728 [0.718, 0.738] against b: 0.715 [0.712, 0.718], the intervals overlap"
+    );
+    let any = comparison(0.0, f64::INFINITY);
+    let few = Comparison { ratio: Some(Ratio(0.9)), verdict: Verdict::Undecided, ..any };
+    assert_eq!(reason(Check::faster("x", Some(&few))), "x: 0.900, too few trials for an interval");
 }
 
 #[test]

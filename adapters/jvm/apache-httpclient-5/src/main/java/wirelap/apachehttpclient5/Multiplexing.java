@@ -13,6 +13,7 @@ import org.apache.hc.client5.http.ssl.DefaultClientTlsStrategy;
 import org.apache.hc.core5.http.nio.support.BasicRequestProducer;
 import org.apache.hc.core5.http2.HttpVersionPolicy;
 import org.apache.hc.core5.util.Timeout;
+import wirelap.apachehttpclient5receiver.Receiver;
 import wirelap.contract.Exchange;
 import wirelap.contract.Fetch;
 import wirelap.contract.Job;

@@ -1,4 +1,4 @@
-package wirelap.apachehttpclient5;
+package wirelap.apachehttpclient5receiver;
 
 import java.io.IOException;
 import java.io.OutputStream;
@@ -12,7 +12,7 @@ import org.apache.hc.core5.http.HttpVersion;
 import wirelap.contract.Exchange;
 
 /** Writes a body as its bytes come. */
-final class Receiver extends AbstractBinResponseConsumer<Void> implements AutoCloseable {
+public final class Receiver extends AbstractBinResponseConsumer<Void> implements AutoCloseable {
     /** As much as may wait here: nothing does. */
     private static final int CAPACITY = 64 * 1024;
 
@@ -21,7 +21,8 @@ final class Receiver extends AbstractBinResponseConsumer<Void> implements AutoCl
     private final WritableByteChannel channel;
     private long received;
 
-    Receiver(Exchange exchange) throws IOException {
+    /** For the answer of {@code exchange}, whose file it opens. */
+    public Receiver(Exchange exchange) throws IOException {
         this.exchange = exchange;
         this.file = exchange.target();
         this.channel = Channels.newChannel(file);

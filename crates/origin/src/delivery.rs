@@ -1,11 +1,37 @@
-//! A delivery policy at work in one thread: the policy, and which of its pushes were said not to be made.
+//! A delivery policy at work in one thread: the policy, and which of its pushes were said not to be made; what can be pushed.
 
 use crate::access::{AccessLog, NotPushed, SkippedPush};
+use crate::answer::Plan;
 use crate::config::OriginConfig;
+use crate::files::Files;
 use crate::policy::{DeliveryPolicy, Tracking};
+use crate::site::Site;
+use page::Url;
 use proto::schedule::Policy;
+use proto::{RequestHead, Scheme, Status};
 use std::collections::HashSet;
 use std::sync::Arc;
+use unit::Instant;
+
+/// Finds out before anything is served whether a policy's pushes can be made.
+#[derive(Debug)]
+pub struct PushCheck {
+    site: Site,
+}
+
+impl PushCheck {
+    /// Against an origin with these files, and its own synthetic pages.
+    pub fn new(files: Box<dyn Files>) -> Self {
+        Self { site: Site::new(Some(files), None) }
+    }
+
+    /// Whether a request for the root of a host could push this target.
+    pub fn check(&mut self, now: Instant, target: &str) -> Result<(), NotPushed> {
+        let parent = RequestHead::get(Scheme::Https, "localhost", "/");
+        let request = promised_request(&parent, target).ok_or(NotPushed::OtherOrigin)?;
+        pushable(&self.site.plan(now, &request)).map(drop)
+    }
+}
 
 /// A policy, and what it has said.
 #[derive(Debug)]
@@ -78,8 +104,44 @@ fn essence(media_type: &str) -> &str {
     media_type.split(';').next().unwrap_or_default().trim()
 }
 
+/// The request that a promise makes up; None for another origin. It has the fields that may decide which
+/// representation is sent, as H2O copies them.
+pub(crate) fn promised_request(parent: &RequestHead, target: &str) -> Option<RequestHead> {
+    let base = format!("{}://{}{}", parent.scheme.as_str(), parent.authority, parent.path);
+    let base: Url = base.parse().ok()?;
+    let url = base.join(target).ok()?;
+    if (url.scheme, &url.host, url.port) != (base.scheme, &base.host, base.port) {
+        return None;
+    }
+    let authority = parent.authority.as_str();
+    let mut request = RequestHead::get(parent.scheme, authority, url.path);
+    for field in parent.fields.iter() {
+        if COPIED.iter().any(|name| field.name.eq_ignore_ascii_case(name)) {
+            request.fields.push_field(field);
+        }
+    }
+    Some(request)
+}
+
+/// The media type of a response that can be pushed.
+pub(crate) fn pushable(plan: &Plan) -> Result<String, NotPushed> {
+    let (status, fields) = match plan {
+        Plan::Answer(answer) => (answer.status, &answer.fields),
+        Plan::Cached(cached) => (cached.status(), cached.fields()),
+        _ => return Err(NotPushed::NotPlain),
+    };
+    match status {
+        Status::OK => Ok(fields.find_str("content-type").unwrap_or_default().to_owned()),
+        other => Err(NotPushed::Status(other.code())),
+    }
+}
+
 /// Skipped pushes that are told, in all.
 const MOST_TOLD: usize = 256;
+
+/// The fields of a request that its pushes have, too.
+const COPIED: [&[u8]; 5] =
+    [b"accept", b"accept-charset", b"accept-encoding", b"accept-language", b"user-agent"];
 
 #[cfg(test)]
 mod tests {

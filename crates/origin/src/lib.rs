@@ -51,6 +51,7 @@ mod web_socket;
 
 pub use access::{AccessLog, AccessRecord, ExchangeEnd, NotPushed, OpenedRecord, SkippedPush};
 pub use config::{Limits, ListenerKind, OriginConfig, WebSocketSettings};
+pub use delivery::PushCheck;
 pub use files::{File, FileFacts, Files, FilesError, Found};
 pub use origin::Origin;
 pub use policy::{

@@ -5,13 +5,12 @@ use super::{Context, Session};
 use crate::access::NotPushed;
 use crate::answer::{EARLY_HINTS, Plan};
 use crate::body::Body;
-use crate::delivery::{BlockingAssets, blocks_rendering, is_tracked};
+use crate::delivery::{BlockingAssets, blocks_rendering, is_tracked, promised_request, pushable};
 use crate::exchange::{Exchange, Ledger, State};
 use crate::policy::{ByLink, CasperSettings, DeliveryPolicy, Link, PushPlace, Urgency};
 use crate::site::host_of;
-use page::Url;
 use proto::schedule::{Incremental, Priority};
-use proto::{Fields, Fin, Method, Refused, RequestHead, ResponseHead, Status, StreamId};
+use proto::{Fields, Fin, Method, Refused, RequestHead, ResponseHead, StreamId};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use transport::Protocol;
@@ -192,12 +191,7 @@ impl Session {
     }
 
     /// Opens the exchange of a promise.
-    fn answer_push(
-        &mut self,
-        context: &mut Context<'_>,
-        parent: &Parent<'_>,
-        promised: Promised,
-    ) {
+    fn answer_push(&mut self, context: &mut Context<'_>, parent: &Parent<'_>, promised: Promised) {
         let Promised { stream, request, plan } = promised;
         let mut rules = parent.policy.matching(host_of(&request.authority), &request.path);
         let is_nested = rules.any(|rule| !rule.push.is_empty());
@@ -264,38 +258,6 @@ impl Urgency {
     }
 }
 
-/// The request that a promise makes up; None for another origin. It has the fields that may decide which
-/// representation is sent, as H2O copies them.
-fn promised_request(parent: &RequestHead, target: &str) -> Option<RequestHead> {
-    let base = format!("{}://{}{}", parent.scheme.as_str(), parent.authority, parent.path);
-    let base: Url = base.parse().ok()?;
-    let url = base.join(target).ok()?;
-    if (url.scheme, &url.host, url.port) != (base.scheme, &base.host, base.port) {
-        return None;
-    }
-    let authority = parent.authority.as_str();
-    let mut request = RequestHead::get(parent.scheme, authority, url.path);
-    for field in parent.fields.iter() {
-        if COPIED.iter().any(|name| field.name.eq_ignore_ascii_case(name)) {
-            request.fields.push_field(field);
-        }
-    }
-    Some(request)
-}
-
-/// The media type of a response that can be pushed.
-fn pushable(plan: &Plan) -> Result<String, NotPushed> {
-    let (status, fields) = match plan {
-        Plan::Answer(answer) => (answer.status, &answer.fields),
-        Plan::Cached(cached) => (cached.status(), cached.fields()),
-        _ => return Err(NotPushed::NotPlain),
-    };
-    match status {
-        Status::OK => Ok(fields.find_str("content-type").unwrap_or_default().to_owned()),
-        other => Err(NotPushed::Status(other.code())),
-    }
-}
-
 /// The links of a response that ask for pushes.
 fn preloads(fields: &Fields) -> Vec<Link> {
     let values = fields.all(b"link").filter_map(|value| std::str::from_utf8(value).ok());
@@ -320,7 +282,3 @@ const FIRST: Urgency = Urgency { urgency: 1, incremental: Incremental::Whole };
 
 /// Targets that a connection remembers to have pushed.
 const MOST_PUSHED: usize = 1_024;
-
-/// The fields of a request that its pushes have, too.
-const COPIED: [&[u8]; 5] =
-    [b"accept", b"accept-charset", b"accept-encoding", b"accept-language", b"user-agent"];

@@ -53,7 +53,7 @@ impl FromStr for Link {
     type Err = BadLink;
 
     fn from_str(text: &str) -> Result<Self, BadLink> {
-        if text.bytes().any(|byte| byte < b' ' || byte >= 0x7f) {
+        if !text.bytes().all(|byte| (b' '..0x7f).contains(&byte)) {
             return Err(BadLink { rule: "a link is plain ASCII without control characters" });
         }
         match take_link(text) {

@@ -187,7 +187,7 @@ impl Worker {
             (false, None) => None,
         };
         let (files, tracer) = (Box::new(FilesAdapter(root)), qlog::tracer(self.qlog));
-        let parts = Parts { files: Some(files), log, tracer, ..Parts::default() };
+        let parts = Parts { files: Some(files), log, tracer };
         reactor.run(&mut Origin::new(self.config, parts))
     }
 }

@@ -196,7 +196,7 @@ fn two_views(policy: DeliveryPolicy) -> (Fingerprint, Vec<String>) {
     let name_and_value =
         cookie.strip_suffix("; Path=/; Expires=Tue, 01 Jan 2030 00:00:00 GMT; Secure");
     let name_and_value = name_and_value.unwrap().to_owned();
-    assert_eq!(first.view("/a.png", None).cookie.is_some(), true, "on every answer from then on");
+    assert!(first.view("/a.png", None).cookie.is_some(), "on every answer from then on");
     let mut seen = Fingerprint::new(capacity);
     seen.merge_cookies(name_and_value.as_bytes());
     let mut second = Visit::new(&mut origin, taking());

@@ -154,7 +154,9 @@ impl Session {
         if state.pushed.contains(&name) {
             return NEXT;
         }
-        if state.pushed.len() >= MOST_PUSHED {
+        let is_push = |exchange: &&Exchange| exchange.ledger.pushed_with.is_some();
+        let open = self.exchanges.iter().filter(is_push).count();
+        if state.pushed.len() >= MOST_PUSHED || open >= MOST_OPEN {
             skip(context, target, NotPushed::TooMany);
             return ControlFlow::Break(());
         }
@@ -279,6 +281,9 @@ fn skip(context: &mut Context<'_>, target: &str, why: NotPushed) {
 
 /// Before all that is not decided.
 const FIRST: Urgency = Urgency { urgency: 1, incremental: Incremental::Whole };
+
+/// Pushes of a connection that are open at a time: a client that reads nothing holds as many.
+const MOST_OPEN: usize = 100;
 
 /// Targets that a connection remembers to have pushed.
 const MOST_PUSHED: usize = 1_024;

@@ -134,12 +134,16 @@ fn what_cannot_be_pushed_is_told_once_and_the_page_still_loads() {
 fn a_request_has_no_more_pushes_than_it_may() {
     let paths: Vec<String> = (0..500).map(|n| format!("/image/{n}?bytes=10")).collect();
     let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-    let (mut origin, log) = origin(Policy::Auto, pushing(&paths));
-    let mut visit = Visit::new(&mut origin, taking());
-    assert!(visit.view("/", None).is_whole);
-    assert_eq!(visit.pushed().len(), PushSettings::default().most);
-    assert_eq!(log.skipped.borrow().len(), 1);
-    assert_eq!(log.skipped.borrow()[0].1, NotPushed::TooMany);
+    for (most, pushed) in [(64, 64), (500, 100)] {
+        let push = PushSettings { most, ..PushSettings::default() };
+        let policy = DeliveryPolicy { push, ..pushing(&paths) };
+        let (mut origin, log) = origin(Policy::Auto, policy);
+        let mut visit = Visit::new(&mut origin, taking());
+        assert!(visit.view("/", None).is_whole);
+        assert_eq!(visit.pushed().len(), pushed);
+        let told = [(format!("/image/{pushed}?bytes=10"), NotPushed::TooMany)];
+        assert_eq!(*log.skipped.borrow(), told);
+    }
 }
 
 #[test]

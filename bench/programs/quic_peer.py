@@ -3,7 +3,7 @@
     quic_peer.py server --port P --cert FILE --key FILE --root DIR [--address A] [--retry] [--chacha20]
     quic_peer.py client --ca FILE --out DIR [--resume] [--early] [--chacha20] [--key-update] [--websocket] URL...
 
-Both print lines of JSON: a server says `{"ready": true}` and what each handshake agreed on, a client one line at its end.
+Where the variable QLOGDIR names a folder, each connection leaves a qlog file there. Both print lines of JSON: a server says `{"ready": true}` and what each handshake agreed on, a client one line at its end.
 `--resume` asks for the first URL, then for the others over a second connection that resumes the session; `--early` asks
 within that one's handshake (0-RTT).
 """
@@ -21,6 +21,7 @@ from aioquic.h3.connection import H3_ALPN, H3Connection, Setting
 from aioquic.h3.events import DataReceived, HeadersReceived
 from aioquic.quic.configuration import QuicConfiguration
 from aioquic.quic.events import ConnectionTerminated, HandshakeCompleted, ProtocolNegotiated, StreamReset
+from aioquic.quic.logger import QuicFileLogger
 from aioquic.tls import CipherSuite
 
 MASK = b"\x01\x02\x03\x04"
@@ -205,6 +206,8 @@ def configuration(options, **more):
     made.supported_versions = made.supported_versions[:1]
     if options.chacha20:
         made.cipher_suites = [CipherSuite.CHACHA20_POLY1305_SHA256]
+    if os.environ.get("QLOGDIR"):
+        made.quic_logger = QuicFileLogger(os.environ["QLOGDIR"])
     return made
 
 

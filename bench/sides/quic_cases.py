@@ -1,5 +1,5 @@
 """The cases of `bench/interop`: those of the QUIC interop runner (github.com/quic-interop/quic-interop-runner) by its names,
-then five more. Each raises `Failed` or `Unsupported`, or holds. Where the runner has a link of 10 Mbit/s here is loopback,
+then four more. Each raises `Failed` or `Unsupported`, or holds. Where the runner has a link of 10 Mbit/s here is loopback,
 so silences and changes of address come after a number of datagrams, not after a time."""
 
 import hashlib
@@ -8,7 +8,7 @@ import socket
 import subprocess
 import time
 
-from . import quic_sides
+from . import quic_qlogs, quic_sides
 from .quic_sides import Failed, Spot, Unsupported, Wanted
 from .udp_relay import RETRY, TO_CLIENT, TO_SERVER, ZERO_RTT, Path, UdpRelay
 
@@ -84,7 +84,8 @@ class Exchange:
             words = (ran.stderr or ran.stdout).strip().splitlines()
             raise Failed(f"{pair.client}: {words[-1][-200:] if words else ran.returncode}")
         self.compare(names, out)
-        return quic_sides.told(pair.client, ran.stdout + (ran.stderr if pair.client == "curl" else ""))
+        is_verbose = pair.client == "curl" or self.client.verbose
+        return quic_sides.told(pair.client, ran.stdout + (ran.stderr if is_verbose else ""))
 
     def compare(self, names, out):
         """SHA-256 of each file. Our load engine keeps none."""
@@ -124,9 +125,11 @@ def longrtt(pair):
 
 
 def chacha20(pair):
-    """The other program takes TLS_CHACHA20_POLY1305_SHA256 alone"""
+    """The other program takes TLS_CHACHA20_POLY1305_SHA256 alone, or first where it is a server in Go"""
     client, server = pair.chosen(chacha20=True)
-    Exchange(pair, client, server).run([SMALL])
+    client.verbose = pair.client == "wirelap"
+    _, told = Exchange(pair, client, server).run([SMALL])
+    needs(not client.verbose or "CHACHA20" in told.get("cipher", ""), f"the cipher is {told.get('cipher', 'not told')}")
 
 
 def multiplexing(pair):
@@ -303,9 +306,36 @@ def dies(pair):
         server.kill()
 
 
+def qlogs(pair):
+    """7 MB, with a silence of 0.1 s in the middle: both sides' qlogs tell every packet alike (direction, type, number, length)"""
+    other = pair.server if pair.client == "wirelap" else pair.client
+    if other in ("nginx", "HAProxy"):
+        raise Unsupported(f"{other} writes no qlog")
+    folder = pair.spot.fresh()
+    # All of them take the folder's name from this.
+    os.environ["QLOGDIR"] = folder
+    try:
+        server = pair.serve(Wanted())
+        try:
+            with UdpRelay(("127.0.0.1", server.port), Path(silence=(600, 0.1), delay_s=0.005)) as relay:
+                Exchange(pair).once(relay, [LARGE])
+                own, theirs = quic_qlogs.read(folder, "client" if pair.client == "wirelap" else "server")
+        finally:
+            server.kill()
+    finally:
+        del os.environ["QLOGDIR"]
+    wrong = quic_qlogs.disagreement(own, theirs)
+    needs(wrong is None, wrong)
+    lost, unseen = relay.seen.lost, quic_qlogs.unseen(own, theirs)
+    needs(lost, "nothing was lost")
+    # A datagram of a handshake may hold three packets.
+    most = 3 * lost + quic_qlogs.AFTER_THE_END
+    needs(unseen <= most, f"{unseen} packets are in one file alone, and {lost} datagrams were lost")
+
+
 # By the runner's names, in its order.
 RUNNER = (handshake, transfer, longrtt, chacha20, multiplexing, retry, resumption, zerortt, http3, blackhole, keyupdate, ecn,
           amplificationlimit, handshakeloss, transferloss, handshakecorruption, transfercorruption, ipv6, v2, rebind_port,
           rebind_addr, connectionmigration)
-OWN = (websocket, leaves, dies)
+OWN = (websocket, leaves, dies, qlogs)
 CASES = {case.__name__.replace("_", "-"): case for case in (*RUNNER, *OWN)}

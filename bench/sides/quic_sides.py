@@ -19,6 +19,8 @@ CURRENT = os.path.join(PEERS, "current", "bin")
 QUIC_GO = os.path.join(PEERS, "bin", "wirelap-quic-go")
 AIOQUIC = [sys.executable, os.path.join(HERE, "programs", "quic_peer.py")]
 CHACHA20 = "TLS_CHACHA20_POLY1305_SHA256"
+# Go's TLS 1.3 has no choice of ciphers, but a server of its on a machine that cannot compute AES well takes ChaCha20 first.
+GO_CHACHA20 = ["env", "GODEBUG=cpu.aes=off"]
 # Who reads no ECN marks of datagrams, or does not report them (RFC 9000 §13.4.1 lets it be so).
 WITHOUT_ECN = ("aioquic", "nginx", "HAProxy")
 # The longest that a client may take for what a case wants of it.
@@ -53,6 +55,8 @@ class Wanted:
         self.key_update = wanted.pop("key_update", False)
         self.websocket = wanted.pop("websocket", False)
         self.migrate = wanted.pop("migrate", False)
+        # Our client says which cipher it speaks.
+        self.verbose = False
         assert not wanted, wanted
 
     def makes_load(self):
@@ -214,8 +218,6 @@ def serve_nginx(_wirelap, spot, wanted):
 def serve_caddy(_wirelap, spot, wanted):
     if wanted.retry:
         raise Unsupported("Caddy has no setting for Retry")
-    if wanted.chacha20:
-        raise Unsupported("Go's TLS 1.3 has no choice of ciphers")
     cert, key, _ = spot.certificates(wanted)
     port, folder = free_port(wanted.address), spot.fresh()
     config = os.path.join(folder, "Caddyfile")
@@ -223,7 +225,8 @@ def serve_caddy(_wirelap, spot, wanted):
         file.write(
             "{\n admin off\n auto_https off\n servers {\n  protocols h1 h2 h3\n }\n}\n"
             f"https://:{port} {{\n bind {wanted.address}\n tls {cert} {key}\n root * {spot.www}\n file_server\n}}\n")
-    command = ["env", f"HOME={folder}", f"XDG_DATA_HOME={folder}", there(os.path.join(CURRENT, "caddy"))]
+    command = GO_CHACHA20 if wanted.chacha20 else ["env"]
+    command = command + [f"HOME={folder}", f"XDG_DATA_HOME={folder}", there(os.path.join(CURRENT, "caddy"))]
     return Process(command + ["run", "--config", config, "--adapter", "caddyfile"], port, listens(wanted.address))
 
 
@@ -273,9 +276,7 @@ def serve_aioquic(_wirelap, spot, wanted):
 
 
 def serve_quic_go(_wirelap, spot, wanted):
-    if wanted.chacha20:
-        raise Unsupported("Go's TLS 1.3 has no choice of ciphers")
-    return serve_peer(spot, wanted, [there(QUIC_GO)], [])
+    return serve_peer(spot, wanted, (GO_CHACHA20 if wanted.chacha20 else []) + [there(QUIC_GO)], [])
 
 
 def serve_peer(spot, wanted, command, flags):
@@ -301,7 +302,7 @@ def ask_wirelap(wirelap, spot, wanted, urls, out):
         flag = "--early-data" if wanted.early else "--resume"
         return [wirelap, "load", "--http3", "--cacert", ca, "-c", "1", "-n", "2", "--close", flag, "--json", urls[0]]
     return [wirelap, "get", "--http3", "--cacert", ca, "--no-resume", "--retry", "0", "--parallel-max", "256", "--connect-timeout",
-            "40", "-sS", "--output-dir", out, *urls]
+            "40", *(["-v"] if wanted.verbose else ["-sS"]), "--output-dir", out, *urls]
 
 
 def ask_curl(_wirelap, spot, wanted, urls, out):
@@ -337,10 +338,10 @@ def ask_aioquic(_wirelap, spot, wanted, urls, out):
 
 def ask_quic_go(_wirelap, spot, wanted, urls, out):
     if wanted.chacha20:
-        raise Unsupported("Go's TLS 1.3 has no choice of ciphers")
+        raise Unsupported("Go's TLS 1.3 has no choice of ciphers, and our server takes the cheapest")
     # It updates its keys by itself after 100 packets.
     flags = ["--migrate"] if wanted.migrate else []
-    return ask_peer(spot, wanted, ["env", f"QLOGDIR={out}-qlog", there(QUIC_GO)], (urls, out), flags)
+    return ask_peer(spot, wanted, [there(QUIC_GO)], (urls, out), flags)
 
 
 def ask_peer(spot, wanted, command, what, flags):
@@ -361,6 +362,9 @@ def told(client, text):
         # It does not say whether early data were accepted, but when the answer came.
         took = re.findall(r"first byte after ([\d.]+) s", text)
         return {"resumed": "reusing session" in text, "early": bool(took) and float(took[-1]) < 1.5 * EARLY_RTT_S}
+    cipher = re.search(r"\* connection .*, TLSv?1\.3 (\w+)", text)
+    if cipher:
+        return {"cipher": cipher.group(1)}
     try:
         connects = json.loads(text)["connects"]
         return {"resumed": connects["resumed"] > 0, "early": connects["early_data"]["accepted"] > 0}

@@ -10,6 +10,7 @@
 
 use crate::heap;
 use crate::script::{READ, Step, steps};
+use crate::tls::{TlsClients, TlsPeer};
 use endpoint::{Accepted, Action, Checked, EndPoint, SendBuf, SocketError, SocketId};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -29,9 +30,24 @@ pub(crate) struct Bound {
 
 /// Runs the script in `input` against the end point that `make` makes.
 pub(crate) fn run<E: EndPoint>(make: impl FnOnce() -> E, bound: Bound, input: &[u8]) {
+    run_with(make, bound, None, input);
+}
+
+/// The same for a server that speaks TLS: [`Step::OpenSecured`] brings a client of TLS, [`Step::Open`] one whose bytes go as
+/// they are.
+pub(crate) fn run_secured<E: EndPoint>(make: impl FnOnce() -> E, bound: Bound, input: &[u8]) {
+    run_with(make, bound, Some(TlsClients::default()), input);
+}
+
+fn run_with<E: EndPoint>(
+    make: impl FnOnce() -> E,
+    bound: Bound,
+    tls: Option<TlsClients>,
+    input: &[u8],
+) {
     let before = heap::held();
     heap::reset_peak();
-    let mut driver = Driver::new(make(), before, bound);
+    let mut driver = Driver::new(make(), tls, before, bound);
     for step in steps(input) {
         if driver.is_finished {
             break;
@@ -55,6 +71,8 @@ const LEFT_OVER: isize = 4 * 1024 * 1024;
 
 struct Driver<E> {
     end_point: Checked<E>,
+    /// For a server that speaks TLS.
+    tls: Option<TlsClients>,
     now: Instant,
     peers: BTreeMap<SocketId, Peer>,
     connecting: VecDeque<SocketId>,
@@ -77,6 +95,8 @@ struct Peer {
     wants_transmit: bool,
     is_paused: bool,
     awaits_drained: bool,
+    /// Between the script and the bytes in flight; None where the script's bytes go as they are.
+    tls: Option<Box<TlsPeer>>,
     /// Bytes in flight to the end point.
     pending: VecDeque<u8>,
     end: End,
@@ -91,10 +111,42 @@ enum End {
     Told,
 }
 
+impl Peer {
+    /// The script has it say these bytes.
+    fn say(&mut self, bytes: &[u8]) {
+        if self.end != End::Open {
+            return;
+        }
+        match &mut self.tls {
+            None => self.pending.extend(bytes),
+            Some(tls) => tls.say(bytes),
+        }
+        self.flush();
+    }
+
+    /// Takes what the end point sent.
+    fn hear(&mut self, sent: &SendBuf) {
+        if let Some(tls) = &mut self.tls {
+            tls.handle_bytes(&sent.to_vec());
+            self.flush();
+        }
+    }
+
+    /// Puts what TLS wants to send in flight.
+    fn flush(&mut self) {
+        if let Some(tls) = &mut self.tls
+            && self.end == End::Open
+        {
+            self.pending.extend(tls.poll_transmit());
+        }
+    }
+}
+
 impl<E: EndPoint> Driver<E> {
-    fn new(end_point: E, heap_before: isize, bound: Bound) -> Self {
+    fn new(end_point: E, tls: Option<TlsClients>, heap_before: isize, bound: Bound) -> Self {
         let mut driver = Self {
             end_point: Checked::new(end_point),
+            tls,
             now: Instant::ZERO,
             peers: BTreeMap::new(),
             connecting: VecDeque::new(),
@@ -115,15 +167,15 @@ impl<E: EndPoint> Driver<E> {
     fn step(&mut self, step: Step<'_>) {
         let current = self.current;
         match step {
-            Step::Send(bytes) => {
-                if let Some(peer) = self.peers.get_mut(&current)
-                    && peer.end == End::Open
-                {
-                    peer.pending.extend(bytes);
-                }
+            Step::Send(bytes) => self.with_peer(|peer| peer.say(bytes)),
+            Step::Open | Step::OpenSecured(_) if !self.connecting.is_empty() => self.connect(),
+            Step::Open => self.accept(None),
+            Step::OpenSecured(settings) => {
+                let tls = self.tls.as_mut().map(|clients| clients.connect(settings));
+                self.accept(tls.map(Box::new));
             }
-            Step::Open if self.connecting.is_empty() => self.accept(),
-            Step::Open => self.connect(),
+            Step::Damage(at) => self.with_tls(|tls| tls.damage(at)),
+            Step::CloseNotify => self.with_tls(TlsPeer::close),
             Step::Refuse => {
                 if let Some(&socket) = self.connecting.front() {
                     self.fail(socket, SocketError::Refused);
@@ -134,13 +186,11 @@ impl<E: EndPoint> Driver<E> {
                 self.current = self.peers.keys().nth(nth).copied().unwrap_or(current);
             }
             Step::Cut(size) => self.piece = if size == 0 { usize::MAX } else { size.into() },
-            Step::End => {
-                if let Some(peer) = self.peers.get_mut(&current)
-                    && peer.end == End::Open
-                {
+            Step::End => self.with_peer(|peer| {
+                if peer.end == End::Open {
                     peer.end = End::Coming;
                 }
-            }
+            }),
             Step::Reset => self.fail(current, SocketError::Reset),
             Step::Sleep(span) => self.sleep(span),
             Step::Transmit(limit) => drop(self.transmit(current, limit)),
@@ -153,14 +203,45 @@ impl<E: EndPoint> Driver<E> {
         self.deliver_all();
     }
 
-    fn accept(&mut self) {
+    /// What the script does to the current connection's peer.
+    fn with_peer(&mut self, act: impl FnOnce(&mut Peer)) {
+        if let Some(peer) = self.peers.get_mut(&self.current) {
+            act(peer);
+        }
+    }
+
+    fn with_tls(&mut self, act: impl FnOnce(&mut TlsPeer)) {
+        self.with_peer(|peer| {
+            if let Some(tls) = &mut peer.tls {
+                act(tls);
+                peer.flush();
+            }
+        });
+    }
+
+    fn accept(&mut self, tls: Option<Box<TlsPeer>>) {
         let accepted = Accepted { listener: 0, local: ADDRESS, remote: ADDRESS };
         if let Some(socket) = self.end_point.handle_accepted(self.now, accepted) {
             self.opened += 1;
-            self.peers.insert(socket, Peer { is_connected: true, ..Peer::default() });
+            let mut peer = Peer { is_connected: true, tls, ..Peer::default() };
+            peer.flush();
+            self.peers.insert(socket, peer);
             self.current = socket;
         }
         self.settle();
+        self.shake_hands();
+    }
+
+    /// Goes on with the current connection's handshake until it is over or stands still.
+    fn shake_hands(&mut self) {
+        let current = self.current;
+        let is_eager = |peer: &Peer| peer.tls.as_ref().is_some_and(|tls| tls.is_eager());
+        while self.peers.get(&current).is_some_and(is_eager) {
+            while !self.is_finished && self.deliver(current) {}
+            if self.transmit(current, PIECE) == 0 {
+                break;
+            }
+        }
     }
 
     fn connect(&mut self) {
@@ -210,6 +291,7 @@ impl<E: EndPoint> Driver<E> {
         let mut out = SendBuf::new();
         self.end_point.poll_transmit(self.now, socket, &mut out, limit);
         peer.wants_transmit = !out.is_empty() && self.end_point.wants_transmit(socket);
+        peer.hear(&out);
         let sent = out.len();
         self.settle();
         sent
@@ -334,5 +416,7 @@ const PIECE: usize = 64 * 1024;
 const ADDRESS: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1)), 80);
 
+#[cfg(test)]
+mod held;
 #[cfg(test)]
 mod tests;

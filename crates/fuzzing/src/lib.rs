@@ -23,6 +23,7 @@ mod http_client;
 pub mod quic;
 pub mod script;
 mod server;
+mod tls;
 mod web_socket;
 
 use arbitrary::{Arbitrary, Unstructured};
@@ -32,6 +33,7 @@ pub mod end_points {
     pub use crate::download::{Written, download};
     pub use crate::http_client::{config, engine, page, three_calls, three_echoes};
     pub use crate::server::origin;
+    pub use crate::tls::origin as origin_over_tls;
     pub use crate::web_socket::echoes;
 }
 
@@ -64,6 +66,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("link_text", codecs::link_text::run),
     ("origin", server::run),
     ("origin_quic", quic::origin),
+    ("origin_tls", tls::run),
     ("pcapng", codecs::pcapng::run),
     ("qpack", codecs::qpack::run),
     ("quic_pair", quic::pair),

@@ -32,6 +32,13 @@ pub enum Step<'a> {
     Read,
     /// The driver asks the end point to stop.
     Stop,
+    /// As `Open`, and on it a client of TLS: from now on what is sent there is its plaintext. The number chooses what the
+    /// client offers (a server that speaks TLS).
+    OpenSecured(u8),
+    /// In the next bytes of the current connection's TLS client one bit is turned, at this place.
+    Damage(u8),
+    /// The current connection's TLS client says that nothing more will come.
+    CloseNotify,
 }
 
 /// What the peer reads in one [`Step::Read`] at most.
@@ -52,7 +59,7 @@ pub(crate) fn steps(mut input: &[u8]) -> impl Iterator<Item = Step<'_>> {
 }
 
 fn command<'a>(code: u8, argument: u8) -> Step<'a> {
-    match code % 10 {
+    match code % 13 {
         0 => Step::Open,
         1 => Step::Refuse,
         2 => Step::Select(argument),
@@ -64,7 +71,10 @@ fn command<'a>(code: u8, argument: u8) -> Step<'a> {
         // From 1 to 128 KiB.
         7 => Step::Transmit(1 << (argument % 18)),
         8 => Step::Read,
-        _ => Step::Stop,
+        9 => Step::Stop,
+        10 => Step::OpenSecured(argument),
+        11 => Step::Damage(argument),
+        _ => Step::CloseNotify,
     }
 }
 
@@ -82,6 +92,9 @@ pub fn write(step: Step<'_>, script: &mut Vec<u8>) {
         Step::Transmit(limit) => (7, limit.max(1).ilog2().min(17) as u8),
         Step::Read => (8, 0),
         Step::Stop => (9, 0),
+        Step::OpenSecured(settings) => (10, settings),
+        Step::Damage(at) => (11, at),
+        Step::CloseNotify => (12, 0),
     };
     script.extend_from_slice(&MARK);
     script.extend_from_slice(&[code, argument]);
@@ -105,6 +118,9 @@ mod tests {
             Step::Send(b"\xc1"),
             Step::Reset,
             Step::Stop,
+            Step::OpenSecured(5),
+            Step::Damage(200),
+            Step::CloseNotify,
             Step::End,
         ];
         let mut written = Vec::new();

@@ -27,6 +27,27 @@ pub fn origin(settings: u8) -> Origin {
 
 /// The same on another listener.
 pub(crate) fn origin_on(listener: ListenerKind, settings: u8) -> Origin {
+    origin_within(
+        |limits| Limits {
+            connections: CONNECTIONS,
+            echo: ECHO,
+            echoes: ECHOES,
+            held_by_connection: HELD_BY_CONNECTION,
+            held_by_peer: HELD,
+            held: HELD,
+            ..limits
+        },
+        listener,
+        settings,
+    )
+}
+
+/// The same within other limits.
+pub(crate) fn origin_within(
+    limits: impl FnOnce(Limits) -> Limits,
+    listener: ListenerKind,
+    settings: u8,
+) -> Origin {
     let wall_clock = WallClock { at: Instant::ZERO, unix: Duration::from_secs(784_111_777) };
     let mut config = OriginConfig::new(vec![listener], wall_clock);
     let spdy = if settings & 8 == 0 { Protocol::Spdy31 } else { Protocol::Spdy3 };
@@ -41,15 +62,7 @@ pub(crate) fn origin_on(listener: ListenerKind, settings: u8) -> Origin {
         _ => Policy::Auto,
     };
     config.delivery = (settings & 16 != 0).then(|| Arc::new(delivery()));
-    config.limits = Limits {
-        connections: CONNECTIONS,
-        echo: ECHO,
-        echoes: ECHOES,
-        held_by_connection: HELD_BY_CONNECTION,
-        held_by_peer: HELD,
-        held: HELD,
-        ..config.limits
-    };
+    config.limits = limits(config.limits);
     Origin::new(config, Parts { files: Some(Box::new(Folder)), ..Parts::default() })
 }
 
@@ -79,7 +92,7 @@ fn delivery() -> DeliveryPolicy {
 ///   the machine's own tables and buffers.
 /// - `input`: a field of three bytes may name an entry of HPACK's table of 4 KiB, but a header list is at most 64 KiB,
 ///   and what is decoded is kept for each open stream.
-const BOUND: Bound = Bound { fixed: 6 * 1024 * 1024, connection: 512 * 1024, input: 64 };
+pub(crate) const BOUND: Bound = Bound { fixed: 6 * 1024 * 1024, connection: 512 * 1024, input: 64 };
 
 const HELD_BY_CONNECTION: usize = 1024 * 1024;
 const HELD: usize = 2 * 1024 * 1024;

@@ -19,12 +19,10 @@ pub(crate) struct BufferPool {
 }
 
 impl BufferPool {
-    /// Gives a list without capacity one from the pool.
+    /// Gives a list without capacity one from the pool, or place for one request.
     pub(crate) fn lend(&mut self, exchanges: &mut VecDeque<Exchange>) {
-        if exchanges.capacity() == 0
-            && let Some(list) = self.exchanges.pop()
-        {
-            *exchanges = list;
+        if exchanges.capacity() == 0 {
+            *exchanges = self.exchanges.pop().unwrap_or_else(|| VecDeque::with_capacity(1));
         }
     }
 

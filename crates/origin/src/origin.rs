@@ -271,7 +271,9 @@ impl EndPoint for Origin {
         mut received: ReceivedDatagrams,
     ) {
         let Some(port) = self.quic_port(socket) else { return };
-        let is_full = self.connections.len() >= self.shared.config.limits.connections;
+        // One that stops takes no more connections, as over TCP.
+        let is_full = self.stop != Stop::Never
+            || self.connections.len() >= self.shared.config.limits.connections;
         let admission = if is_full { Admission::Full } else { Admission::Open };
         loop {
             let quic = &mut self.quic[port].quic;

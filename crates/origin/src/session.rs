@@ -82,7 +82,7 @@ impl Session {
             full_echoes: 0,
             pending_echoes: 0,
             asked: Vec::new(),
-            pace: Pace::new(now),
+            pace: Pace::default(),
             account: Account::new(spec.peer),
             delivery: None,
             quiet_since: now,
@@ -172,7 +172,6 @@ impl Session {
 
     /// Gives the streams that were asked more of their bodies.
     pub(crate) fn give_asked(&mut self, context: &mut Context<'_>) {
-        self.pace.handle_ask(context.now);
         let mut asked = std::mem::take(&mut self.asked);
         for stream in asked.drain(..) {
             if let Some(index) = self.find(stream) {
@@ -233,7 +232,7 @@ impl Session {
                 self.exchanges.insert(index, exchange);
                 self.begin(context, index, fin);
                 if is_large {
-                    self.forget_fields(stream);
+                    self.forget_fields(context, stream);
                 }
             }
             Event::Data { stream, data, fin } => self.take_body(context, stream, data, fin),
@@ -243,7 +242,6 @@ impl Session {
                     if self.is_made_late(index) {
                         self.asked.push(stream);
                     } else {
-                        self.pace.handle_ask(context.now);
                         self.handle_writable(context, index);
                     }
                 }
@@ -318,14 +316,15 @@ impl Session {
     }
 
     /// An answer that waits keeps no large header section of its request: HPACK makes one of a few bytes.
-    fn forget_fields(&mut self, stream: StreamId) {
+    fn forget_fields(&mut self, context: &Context<'_>, stream: StreamId) {
         let Some(index) = self.find(stream) else { return };
         let request = &mut self.exchanges[index].ledger.request;
         if request.fields.capacity() > LARGE_FIELDS {
             request.fields = Fields::new();
         }
         if request.path.len() > LARGE_TARGET {
-            request.path.truncate(request.path.floor_char_boundary(LARGE_TARGET));
+            let kept = if context.shared.log.is_some() { LARGE_TARGET } else { 0 };
+            request.path.truncate(request.path.floor_char_boundary(kept));
             request.path.shrink_to_fit();
         }
     }

@@ -1,24 +1,26 @@
-//! Browsers as peers: their WebSockets, by Upgrade and over HTTP/2, and the pushes that only those of another
-//! period take. A page tells the origin how it went by a request, which is where the tests read it.
+//! Browsers as peers: pages over HTTP/3, WebSockets by Upgrade and over HTTP/2, and the pushes that only those of another
+//! period take. How it went is read from the origin's access log; a page with a WebSocket tells it by a request.
 #![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
 
 mod support;
 
 use bytes::Bytes;
 use endpoint::SendBuf;
+use origin::ExchangeEnd;
 use proto::schedule::RoundRobin;
 use proto::{
     ByteStreamConnection, Connection, Event, Fin, RequestHead, ResponseHead, Scheme,
     ServerConnection, Status, h2,
 };
 use secure::{Authority, AuthoritySpec, Layer, ServerTls, ServerTlsOptions, Tls};
+use std::collections::BTreeMap;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
-use support::{Folder, Serving, has, kept, peer, run, run_text};
+use support::{FAR, Folder, Serving, has, kept, peer, run, run_text};
 use trace::Tracer;
 
 /// What the page says where all went well, as it stands in the target of its request.
@@ -64,15 +66,16 @@ fn carried(serving: &Serving) -> String {
     }
 }
 
-/// The arguments by which a Chromium prints a page once it is loaded.
+/// The arguments by which a Chromium prints a page once it is loaded, whatever its certificate.
 fn dumping(profile: &Path) -> Vec<String> {
-    let flags = [
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        "--ignore-certificate-errors",
-        "--dump-dom",
-    ];
+    let mut arguments = loading(profile);
+    arguments.push("--ignore-certificate-errors".to_owned());
+    arguments
+}
+
+/// The same where the certificate counts.
+fn loading(profile: &Path) -> Vec<String> {
+    let flags = ["--headless", "--no-sandbox", "--disable-gpu", "--dump-dom"];
     let mut arguments: Vec<String> = flags.map(str::to_owned).into();
     arguments.push(format!("--user-data-dir={}", profile.display()));
     arguments
@@ -116,18 +119,22 @@ fn firefox_opens_websockets_by_upgrade_and_over_http_2() {
     let serving = Serving::start(&site.root());
     for (url, protocol) in pages(&serving) {
         let profile = site.base().join(format!("profile-{}", protocol.replace('/', "-")));
-        firefox_profile(&profile, serving.tls);
-        let mut firefox = Command::new("firefox-esr");
-        firefox.args(["--headless", "--no-remote", "--profile"]).arg(&profile).arg(&url);
-        firefox.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        let _running = Browser(firefox.spawn().unwrap());
+        firefox_profile(&profile, "");
+        trust_as_it_is(&profile, serving.tls);
+        let _running = firefox(&profile, &url);
         assert_eq!(carried(&serving), protocol, "{url}");
     }
 }
 
-/// A profile that asks nobody anything and takes the certificate of `secured` as it is.
-fn firefox_profile(folder: &Path, secured: SocketAddr) {
-    const SHA_256: &str = "OID.2.16.840.1.101.3.4.2.1";
+fn firefox(profile: &Path, url: &str) -> Browser {
+    let mut firefox = Command::new("firefox-esr");
+    firefox.args(["--headless", "--no-remote", "--profile"]).arg(profile).arg(url);
+    firefox.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Browser(firefox.spawn().unwrap())
+}
+
+/// A profile that asks nobody anything, with more settings.
+fn firefox_profile(folder: &Path, more: &str) {
     const OFF: [&str; 6] = [
         "browser.shell.checkDefaultBrowser",
         "browser.aboutwelcome.enabled",
@@ -138,14 +145,134 @@ fn firefox_profile(folder: &Path, secured: SocketAddr) {
     ];
     std::fs::create_dir_all(folder).unwrap();
     let off: String = OFF.map(|name| format!("user_pref(\"{name}\", false);\n")).concat();
-    std::fs::write(folder.join("user.js"), off).unwrap();
+    std::fs::write(folder.join("user.js"), off + more).unwrap();
+}
+
+/// Has a profile take the certificate of `secured`, whoever has issued it.
+fn trust_as_it_is(profile: &Path, secured: SocketAddr) {
+    const SHA_256: &str = "OID.2.16.840.1.101.3.4.2.1";
     let print = format!(
         "openssl s_client -connect {secured} </dev/null 2>/dev/null | openssl x509 -noout -fingerprint -sha256"
     );
     let printed = run_text("sh", &["-c", &print]);
     let print = printed.trim().rsplit('=').next().unwrap();
     let line = format!("127.0.0.1:{}:\t{SHA_256}\t{print}\t\n", secured.port());
-    std::fs::write(folder.join("cert_override.txt"), line).unwrap();
+    std::fs::write(profile.join("cert_override.txt"), line).unwrap();
+}
+
+/// A folder with a page of a hundred images. The page tells how many of them the browser has whole.
+fn hundred_images() -> Folder {
+    let site = Folder::new();
+    let image = |number: usize| {
+        let filling = "x".repeat(5_000);
+        let head = "<svg xmlns='http://www.w3.org/2000/svg' width='10' height='10'>";
+        format!("{head}<rect width='10' height='{number}'/><!-- {filling} --></svg>")
+    };
+    let mut page = "<!doctype html><title>100</title>".to_owned();
+    for number in 0..100 {
+        std::fs::write(site.root().join(format!("{number}.svg")), image(number)).unwrap();
+        page.push_str(&format!("<img src=/{number}.svg>\n"));
+    }
+    page.push_str(
+        "<script>
+          onload = () => {
+            document.title = [...document.images].filter(image => image.naturalWidth == 10).length + ' are there';
+            fetch('/said?' + document.title);
+          }
+        </script>",
+    );
+    std::fs::write(site.root().join("hundred.html"), page).unwrap();
+    site
+}
+
+/// Waits until page and images were served, each of the 101 whole and over HTTP/3.
+fn all_came_over_http3(serving: &Serving, site: &Folder) {
+    let paths = (0..100).map(|number| format!("/{number}.svg"));
+    let length = |path: &str| std::fs::metadata(site.root().join(&path[1..])).unwrap().len();
+    let due = paths.chain(["/hundred.html".to_owned()]).map(|path| (path.clone(), length(&path)));
+    let mut due: BTreeMap<String, u64> = due.collect();
+    while !due.is_empty() {
+        let line = serving.log.recv_timeout(HANGS);
+        let line = line.unwrap_or_else(|_| panic!("{} of 101 were not asked for", due.len()));
+        // A browser asks for an icon, too.
+        if let Some(length) = due.remove(&line.path) {
+            let found = (&*line.protocol, line.status, line.sent, line.end);
+            assert_eq!(found, ("h3", Some(200), length, ExchangeEnd::Done), "{}", line.path);
+        }
+    }
+}
+
+/// What Chromium knows a certificate by that it is to take: the digest of its public key.
+fn public_key_digest(secured: SocketAddr) -> String {
+    let digest = format!(
+        "openssl s_client -connect {secured} </dev/null 2>/dev/null | openssl x509 -noout -pubkey \
+         | openssl pkey -pubin -outform der | openssl dgst -sha256 -binary | openssl base64"
+    );
+    run_text("sh", &["-c", &digest]).trim().to_owned()
+}
+
+#[test]
+fn chromium_opens_a_page_of_a_hundred_images_over_http_3() {
+    let here = [
+        has("chromium", "--version", "apt-get install chromium"),
+        has("openssl", "version", "apt-get install openssl"),
+    ];
+    if here != [true; 2] {
+        return;
+    }
+    let site = hundred_images();
+    let serving = Serving::start(&site.root());
+    let at = format!("{FAR}:{}", serving.quic.port());
+    let mut chromium = Command::new("chromium");
+    chromium.args(loading(&site.base().join("profile"))).args([
+        format!("--origin-to-force-quic-on={at}"),
+        format!("--host-resolver-rules=MAP {FAR} 127.0.0.1"),
+        format!("--ignore-certificate-errors-spki-list={}", public_key_digest(serving.tls)),
+        format!("https://{at}/hundred.html"),
+    ]);
+    let said = String::from_utf8_lossy(&run(&mut chromium).stdout).into_owned();
+    assert!(said.contains("<title>100 are there</title>"), "{said}");
+    all_came_over_http3(&serving, &site);
+}
+
+#[test]
+fn firefox_opens_a_page_of_a_hundred_images_over_http_3() {
+    let here = [
+        has("firefox-esr", "--version", "apt-get install firefox-esr"),
+        has("certutil", "-H", "apt-get install libnss3-tools"),
+    ];
+    if here != [true; 2] {
+        return;
+    }
+    let site = hundred_images();
+    let serving = Serving::start(&site.root());
+    let profile = site.base().join("profile");
+    let preferences = [
+        // As if an earlier visit had told it (Alt-Svc).
+        (
+            "network.http.http3.alt-svc-mapping-for-testing",
+            format!("\"{FAR};h3=:{}\"", serving.quic.port()),
+        ),
+        ("network.dns.localDomains", format!("\"{FAR}\"")),
+        ("network.http.http3.disable_when_third_party_roots_found", "false".to_owned()),
+        // It would begin over TCP, too, where QUIC takes longer than 100 ms.
+        ("network.http.http3.backup_timer_delay", "60000".to_owned()),
+    ];
+    let lines = preferences.map(|(name, value)| format!("user_pref(\"{name}\", {value});\n"));
+    firefox_profile(&profile, &lines.concat());
+    let root = site.base().join("root.pem");
+    std::fs::write(&root, &serving.root).unwrap();
+    let store = format!("sql:{}", profile.display());
+    run(Command::new("certutil").args(["-N", "--empty-password", "-d", &store]));
+    run(Command::new("certutil")
+        .args(["-A", "-n", "wirelap", "-t", "C,,", "-d", &store, "-i"])
+        .arg(&root));
+    let url = format!("https://{FAR}:{}/hundred.html", serving.tls.port());
+    let _running = firefox(&profile, &url);
+    all_came_over_http3(&serving, &site);
+    let mut lines = std::iter::from_fn(|| serving.log.recv_timeout(HANGS).ok());
+    let said = lines.find(|line| line.path.starts_with("/said?"));
+    assert_eq!(said.map(|line| line.path).as_deref(), Some("/said?100%20are%20there"));
 }
 
 /// Chromium took pushes until version 106. The script that this page runs was never asked for, and the

@@ -410,3 +410,29 @@ fn pipelined_streams_are_sent_whole_each_in_its_turn() {
     let whole = text.lines().filter(|line| line.starts_with("0 ") && line.len() == 60_000);
     assert_eq!(whole.count(), 30 * 20, "sent in pieces, and after those before them");
 }
+
+#[test]
+fn many_bodies_of_one_connection_come_whole_where_the_peer_reads() {
+    let _alone = alone();
+    let page = "/page?images=3000&seed=4";
+    let html = page.parse::<Synthetic>().unwrap().html();
+    let mut frames = Frames::with_window(0x7fff_ffff);
+    frames.bytes.extend(window_update(0, 0x7fff_0000));
+    for id in streams(30) {
+        let stream = "/stream?count=20&bytes=60000&every_ms=0&format=text";
+        frames.get(id, if id % 4 == 1 { page } else { stream }, &[]);
+    }
+    let mut bench = Bench::new(Limits::default());
+    let socket = bench.connect(&frames.bytes);
+    let heard = bench.hear(socket);
+    for id in streams(30) {
+        let body = carried(&heard, id);
+        if id % 4 == 1 {
+            assert!(body == html.as_bytes(), "{} bytes of {id}", body.len());
+        } else {
+            let text = String::from_utf8(body).unwrap();
+            let whole = text.lines().filter(|line| line.len() == 60_000).count();
+            assert_eq!((whole, text.lines().count()), (20, 20), "tokens of {id}");
+        }
+    }
+}

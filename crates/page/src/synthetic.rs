@@ -174,13 +174,14 @@ impl Synthetic {
 /// The document of a synthetic page, made piece by piece: a page of 100,000 images has 8 MB.
 #[derive(Debug, Clone)]
 pub struct SyntheticHtml {
-    head: String,
     values: Seed,
-    /// What follows an image's number and its value.
-    after_number: String,
-    after_value: String,
+    /// What follows an image's number, then what follows its value.
+    line: Box<str>,
+    /// Where the second of these begins.
+    after_value: usize,
     next: Part,
     images: u32,
+    bytes: u64,
     /// Bytes that were not given yet.
     left: u64,
 }
@@ -196,31 +197,34 @@ enum Part {
 impl SyntheticHtml {
     /// The document of this page, from its beginning. Nothing is made yet.
     pub fn new(page: &Synthetic) -> Self {
-        let head = format!(
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <title>{} images of {}</title>\n</head>\n<body>\n",
-            page.images,
-            ByteSize(page.bytes)
-        );
         let delay = match page.image_delay_ms {
             0 => String::new(),
             delay => format!("&amp;delay_ms={delay}"),
         };
         let after_number = format!("?bytes={}&amp;v=", page.bytes);
-        let after_value = format!("{delay}\" alt=\"\">\n");
-        let line = IMAGE_START.len() + after_number.len() + VALUE + after_value.len();
-        let images = u64::from(page.images);
-        let left = (head.len() + END.len()) as u64 + images * line as u64 + digits_below(images);
-        let values = Seed(page.seed).child("image");
-        Self {
-            head,
-            values,
-            after_number,
-            after_value,
+        let line = format!("{after_number}{delay}\" alt=\"\">\n");
+        let mut html = Self {
+            values: Seed(page.seed).child("image"),
+            line: line.into(),
+            after_value: after_number.len(),
             next: Part::Head,
             images: page.images,
-            left,
-        }
+            bytes: page.bytes,
+            left: 0,
+        };
+        let (images, line) = (u64::from(page.images), IMAGE_START.len() + html.line.len() + VALUE);
+        let ends = html.head().len() + END.len();
+        html.left = ends as u64 + images * line as u64 + digits_below(images);
+        html
+    }
+
+    fn head(&self) -> String {
+        format!(
+            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+             <title>{} images of {}</title>\n</head>\n<body>\n",
+            self.images,
+            ByteSize(self.bytes)
+        )
     }
 
     /// Bytes that [`next`](Self::next) has not given yet.
@@ -234,12 +238,12 @@ impl SyntheticHtml {
         while html.len() < limit {
             self.next = match self.next {
                 Part::Head => {
-                    html.push_str(&self.head);
+                    html.push_str(&self.head());
                     Part::Image(0)
                 }
                 Part::Image(index) if index < self.images => {
                     let value = self.values.draw(u64::from(index));
-                    let (number, end) = (&self.after_number, &self.after_value);
+                    let (number, end) = self.line.split_at(self.after_value);
                     let _ = write!(html, "{IMAGE_START}{index}{number}{value:016x}{end}");
                     Part::Image(index + 1)
                 }
@@ -251,6 +255,10 @@ impl SyntheticHtml {
             };
         }
         self.left -= html.len() as u64;
+        if html.capacity() - html.len() > html.len() / 4 {
+            // A piece may wait for as long as a peer does not read.
+            html.shrink_to_fit();
+        }
         html
     }
 }

@@ -106,10 +106,10 @@ impl<V, T> Default for RecentBlocks<V, T> {
 }
 
 impl<V, T> RecentBlocks<V, T> {
-    /// Keeps a block, unless it is long.
+    /// Keeps a block, unless it is long or makes a large head: references to a table make one of few bytes.
     fn keep(&mut self, version: V, encoded: EncodedBlock<'_>, value: impl FnOnce() -> T) {
         let EncodedBlock { bytes, plain } = encoded;
-        if bytes.len() > LONGEST {
+        if bytes.len() > LONGEST || plain > LARGEST {
             return;
         }
         if self.entries.len() < KEPT {
@@ -185,3 +185,6 @@ const KEPT: usize = 8;
 
 /// A longer block is not kept.
 const LONGEST: usize = 1024;
+
+/// A block of more bytes than this before compression is not kept.
+const LARGEST: usize = 4 * 1024;

@@ -84,6 +84,31 @@ fn data_crosses_whatever_the_splits() {
 }
 
 #[test]
+fn a_server_that_has_said_close_notify_ignores_what_comes_after() {
+    let authority = authority();
+    let (settings, server) =
+        (ClientTls::new(trusting(&authority)).unwrap(), server(&authority, &["a.example"]));
+    let mut near = Tls::client(&settings, "a.example").unwrap();
+    let mut far = Tls::server(&server).unwrap();
+    shake(&mut near, &mut far, usize::MAX).unwrap();
+    far.close_notify();
+    let (mut plain, mut wire) = (SendBuf::new(), SendBuf::new());
+    plain.put(b"late");
+    near.send(&mut plain, &mut wire);
+    let whole = wire.to_vec();
+    let mut damaged = whole.clone();
+    damaged[20] ^= 1;
+    for bytes in [damaged, whole] {
+        assert_eq!(feed(&mut far, &bytes, usize::MAX), Ok(Vec::new()));
+    }
+    // Its own last words are close_notify alone.
+    let mut last = SendBuf::new();
+    far.send(&mut SendBuf::new(), &mut last);
+    feed(&mut near, &last.to_vec(), usize::MAX).unwrap();
+    assert!(near.peer_closed());
+}
+
+#[test]
 fn the_versions_and_protocols_agreed_on_are_told() {
     let authority = authority();
     let server = server(&authority, &["a.example"]);

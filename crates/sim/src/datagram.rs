@@ -76,7 +76,11 @@ impl World {
         let segment = transmit.segment_size.unwrap_or(data.len()).max(1);
         for data in data.chunks(segment) {
             let data = Bytes::copy_from_slice(data);
-            let datagram = Datagram { source, destination, ecn: transmit.ecn, data };
+            let ecn = transmit.ecn;
+            let mut datagram = Datagram { source, destination, ecn, data, is_mapped: true };
+            if let Some(nat) = &mut self.routes[path.0].nat {
+                datagram.is_mapped = nat.translate(self.now, direction, &mut datagram);
+            }
             let (length, flow, udp) = (datagram.length(), datagram.flow(), datagram.mark());
             let record = PacketRecord {
                 flow: Some(flow),

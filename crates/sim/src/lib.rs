@@ -5,7 +5,8 @@
 //!
 //! The transport is a perfect byte stream for now. A connect takes one round trip; bytes travel in segments through the
 //! path's [`link::Link`], so that serialisation and queueing are real; buffers are bounded at both ends; nothing is lost
-//! or reordered, and acknowledgements cost nothing. Datagrams meet the link as it is, with its loss and its full queue.
+//! or reordered, and acknowledgements cost nothing. Datagrams meet the link as it is, with its loss, its full queue and its
+//! NAT that forgets (`rebind`).
 //!
 //! ```
 //! use sim::{Path, Scripted, Transcript, World};
@@ -30,6 +31,7 @@ mod connect;
 mod datagram;
 mod fault;
 mod host;
+mod nat;
 mod packet;
 mod path;
 mod read;

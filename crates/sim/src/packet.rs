@@ -63,6 +63,8 @@ pub(crate) struct Datagram {
     pub(crate) destination: SocketAddr,
     pub(crate) ecn: Option<Ecn>,
     pub(crate) data: Bytes,
+    /// Whether the path's NAT knows where it goes.
+    pub(crate) is_mapped: bool,
 }
 
 /// The most bytes of a stream that fit into one packet.
@@ -84,13 +86,14 @@ impl Packet {
     pub(crate) fn header(&self, length: u32, flow: Option<Flow>) -> PacketHeader {
         let mut hash = DefaultHasher::new();
         flow.hash(&mut hash);
-        let (is_udp, is_ecn_capable) = match self {
-            Self::Stream { .. } => (false, false),
-            Self::Datagram(datagram) => (true, datagram.ecn.is_some()),
+        let (is_udp, is_ecn_capable, is_mapped) = match self {
+            Self::Stream { .. } => (false, false, true),
+            Self::Datagram(datagram) => (true, datagram.ecn.is_some(), datagram.is_mapped),
         };
         PacketHeader {
             is_udp,
             is_ecn_capable,
+            is_unmapped: !is_mapped,
             flow: hash.finish(),
             ..ByteSize(length.into()).into()
         }

@@ -1,6 +1,7 @@
 //! A path between two hosts: a link, and the streams that wait for space in its queues.
 
 use crate::host::HostId;
+use crate::nat::Nat;
 use crate::packet::{Packet, StreamPart};
 use crate::stream::EndId;
 use link::{Link, LinkSpec, PathSpec};
@@ -43,6 +44,8 @@ pub(crate) struct Route {
     ends: [HostId; 2],
     pub(crate) link: Link<Packet>,
     pub(crate) queues: [TurnQueue; 2],
+    /// What stands before the near host, where the link has a rebinding.
+    pub(crate) nat: Option<Nat>,
     /// Whether packets meet their fate after they have entered the link.
     pub(crate) decides_late: bool,
     /// When such a link is looked at next.
@@ -78,6 +81,7 @@ impl Route {
     pub(crate) fn new(near: HostId, far: HostId, path: Path, seed: Seed) -> Self {
         Self {
             link: Link::new(&path.0, seed),
+            nat: path.0.rebind.map(Nat::rebinding),
             decides_late: path.0.decides_late(),
             planned: None,
             undecided: HashMap::new(),

@@ -9,6 +9,7 @@ use crate::scripted::{Scripted, Transcript};
 use crate::stream::{Connection, End, EndId, Phase};
 use endpoint::{Action, Bound, Checked, EndPoint, SocketError, SocketSettings};
 use std::any::Any;
+use std::collections::HashSet;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
 use trace::{Direction, PacketRecord};
@@ -24,6 +25,8 @@ pub struct World {
     pub(crate) routes: Vec<Route>,
     pub(crate) connections: Vec<Connection>,
     pub(crate) packets: Option<Vec<PacketRecord>>,
+    /// Packets that every path loses.
+    pub(crate) doomed: HashSet<(Direction, u64)>,
     /// Steps taken since time moved last.
     idle_steps: u64,
 }
@@ -77,6 +80,7 @@ impl World {
             routes: Vec::new(),
             connections: Vec::new(),
             packets: None,
+            doomed: HashSet::new(),
             idle_steps: 0,
         }
     }
@@ -176,6 +180,11 @@ impl World {
     /// The packets recorded so far, in the order in which they came to their links.
     pub fn packets(&self) -> &[PacketRecord] {
         self.packets.as_deref().unwrap_or_default()
+    }
+
+    /// Has every path lose the packet with this number among those of its direction, as [`packets`](Self::packets) has it.
+    pub fn lose(&mut self, direction: Direction, index: u64) {
+        self.doomed.insert((direction, index));
     }
 
     /// Keeps the actions of a host's end point from now on.

@@ -219,7 +219,8 @@ impl World {
     ) -> Option<Fate> {
         let (now, route) = (self.now, &mut self.routes[path.0]);
         let index = route.link.packets(direction);
-        let header = packet.header(record.length, record.flow);
+        let mut header = packet.header(record.length, record.flow);
+        header.is_unmapped |= self.doomed.contains(&(direction, index));
         let fate = route.link.handle_packet(now, direction, packet, header);
         let passage = route.link.passage(direction);
         let record = PacketRecord { at: now, index, passage, ..record };

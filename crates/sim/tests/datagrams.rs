@@ -1,4 +1,4 @@
-//! Datagrams in virtual time: batches, ECN, loss and full queues.
+//! Datagrams in virtual time: batches, ECN, loss, full queues and a NAT that forgets.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test fail with it")]
 
@@ -11,7 +11,7 @@ use sim::{Host, Path, World};
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::time::Duration;
-use trace::Fate;
+use trace::{Direction, Fate};
 use unit::Instant;
 
 const BEGIN: Instant = Instant::from_nanos(1_000_000_000);
@@ -172,6 +172,39 @@ fn codel_marks_datagrams_that_take_ecn_and_drops_the_others() {
     let (got, marked, dropped) = sent(None);
     assert_eq!((got + dropped, marked), (600, 0));
     assert!((5..60).contains(&dropped), "{dropped}");
+}
+
+#[test]
+fn a_test_may_name_the_packets_that_are_lost() {
+    let (mut world, near, far) = pair("rtt=20ms");
+    world.lose(Direction::Up, 1);
+    for round in 0..2 {
+        world.with(near, |near| near.send("10.0.0.2:443", None, 1, b"abc"));
+        world.run();
+        let got: Vec<u8> =
+            world.end_point(far).got.iter().flat_map(|got| got.data.clone()).collect();
+        assert_eq!(got, [&b"ac"[..], b"acabc"][round]);
+    }
+}
+
+#[test]
+fn after_a_rebinding_the_ports_are_others_and_the_former_ones_lead_nowhere() {
+    let (mut world, near, far) = pair("rtt=20ms,rebind=1s");
+    let say = |world: &mut World, from, to, what: &[u8]| {
+        world.with(from, |udp: &mut Udp| udp.send(to, None, 10, what));
+        world.run();
+    };
+    say(&mut world, near, "10.0.0.2:443", b"one");
+    world.run_for(Duration::from_secs(1));
+    // Nothing has been sent since: the NAT knows neither port.
+    say(&mut world, far, "10.0.0.1:49152", b"lost");
+    say(&mut world, near, "10.0.0.2:443", b"two");
+    say(&mut world, far, "10.0.0.1:49152", b"lost");
+    let ports: Vec<u16> = world.end_point(far).got.iter().map(|got| got.remote.port()).collect();
+    assert_eq!(ports, [49_152, 49_152 ^ 0x800]);
+    say(&mut world, far, &format!("10.0.0.1:{}", ports[1]), b"there");
+    let got = &world.end_point(near).got;
+    assert!(matches!(&got[..], [got] if got.data == b"there"), "{got:?}");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Real exchanges of our client and our origin, as scripts: what one end said is what a fuzzer plays to the other.
 
+mod secured;
+
 use endpoint::{Accepted, Action, Checked, EndPoint, SendBuf, SocketId};
 use fuzzing::end_points as ends;
 use fuzzing::script::{Step, write};
@@ -40,6 +42,8 @@ pub(crate) fn all() -> BTreeMap<&'static str, BTreeMap<String, Vec<u8>>> {
         let seeds = all.entry("origin").or_default();
         seeds.insert(format!("web_socket_{name}"), [vec![0], scripts.to_server].concat());
     }
+    let secured = secured::seeds(&all["origin"]);
+    all.insert("origin_tls", secured);
     all
 }
 

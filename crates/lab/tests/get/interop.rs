@@ -1,9 +1,9 @@
 //! The cases of `bench/interop` that matter most, between our build and each program of others: whole files, a hundred at once,
-//! Retry, 0-RTT, a lost datagram in twenty, a client that goes away, WebSockets. docs/http3.md has the whole table.
+//! Retry, 0-RTT, a lost datagram in twenty, a client that goes away, WebSockets, qlogs. docs/http3.md has the whole table.
 
 use crate::bench::Bench;
 
-const CASES: &str = "transfer,http3,retry,zerortt,transferloss,leaves,websocket";
+const CASES: &str = "transfer,http3,retry,zerortt,transferloss,leaves,websocket,qlogs";
 
 /// No case fails; what a side cannot do is no failure.
 fn holds(pair: &str) {

@@ -14,3 +14,4 @@ mod resets;
 mod served;
 mod slow;
 mod soak;
+mod stopping;

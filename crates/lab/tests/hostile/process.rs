@@ -43,7 +43,7 @@ impl Process {
     }
 
     /// Processor time so far, in hundredths of a second: proc_pid_stat(5), fields 14 and 15.
-    fn ticks(&self) -> u64 {
+    pub(crate) fn ticks(&self) -> u64 {
         let stat = fs::read_to_string(self.file("stat")).unwrap();
         let after_name = stat.rsplit(')').next().unwrap();
         let fields: Vec<u64> =

@@ -5,6 +5,7 @@ use crate::process::{Process, eventually};
 use secure::{ClientTls, ClientTlsOptions, Layer, Tls, Trust};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 /// Bytes of `big.bin`.
@@ -23,6 +24,8 @@ pub(crate) struct Served {
     pub(crate) process: Process,
     pub(crate) clear: SocketAddr,
     pub(crate) tls: SocketAddr,
+    /// Lines of its standard output after those two addresses.
+    lines: Receiver<String>,
     /// Its descriptors and bytes of memory when it has served, and nobody is there.
     descriptors: usize,
     memory: u64,
@@ -46,22 +49,31 @@ impl Served {
         let mut command = bench.command("sh");
         command.args(["-c", &line]).env("W", wirelap());
         let mut running = bench.start(command);
-        let mut lines = BufReader::new(running.child.stdout.take().unwrap()).lines();
-        let mut address = || {
-            let line = lines.next().unwrap().unwrap();
-            line.rsplit_once("//").unwrap().1.trim_end_matches('/').parse().unwrap()
-        };
-        let (clear, tls) = (address(), address());
+        let lines = lines(running.child.stdout.take().unwrap());
+        let (clear, tls) = (address(&lines.recv().unwrap()), address(&lines.recv().unwrap()));
         let process = Process(running.pid());
-        let mut served = Self { running, process, clear, tls, descriptors: 0, memory: 0 };
+        let mut served = Self { running, process, clear, tls, lines, descriptors: 0, memory: 0 };
         assert_eq!(served.get("/big.bin"), (200, BIG));
         // Small files stay open from now on.
         assert_eq!((served.get("/a.txt"), served.get("/b.txt")), ((200, 10), (200, 10)));
-        let alone = || served.process.sockets() == LISTENERS;
+        let listeners = LISTENERS + usize::from(flags.contains("--listen-quic"));
+        let alone = || served.process.sockets() == listeners;
         eventually("the honest peers' connections are closed", alone);
         (served.descriptors, served.memory) =
             (served.process.descriptors(), served.process.memory());
         served
+    }
+
+    /// Where it listens for HTTP/3, with `--listen-quic`.
+    pub(crate) fn await_quic(&mut self) -> SocketAddr {
+        address(&self.await_line("(HTTP/3)"))
+    }
+
+    /// Waits until its standard output has a line with these words. With `--verbose` each exchange has a line.
+    pub(crate) fn await_line(&mut self, words: &str) -> String {
+        let mut lines =
+            std::iter::from_fn(|| self.lines.recv_timeout(Duration::from_secs(60)).ok());
+        lines.find(|line| line.contains(words)).expect("a line with these words")
     }
 
     /// A connection to the clear port.
@@ -120,12 +132,39 @@ impl Served {
     /// It ends in good order, and never had anything to complain of.
     pub(crate) fn end(self) {
         self.running.signal("INT");
+        self.has_ended();
+    }
+
+    /// Tells it to stop.
+    pub(crate) fn terminate(&self) {
+        self.running.signal("TERM");
+    }
+
+    /// Waits until it ends, in good order and with nothing to complain of.
+    pub(crate) fn has_ended(self) {
         let ran = self.running.end();
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
     }
 }
 
-/// Sockets of a server that nobody is connected to.
+/// The lines of a stream, which are read as they come.
+fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        let lines = BufReader::new(stream).lines().map_while(Result::ok);
+        // Whoever does not want them any more lets them go by.
+        lines.for_each(|line| drop(sender.send(line)));
+    });
+    receiver
+}
+
+/// The address in the line of a listener.
+fn address(line: &str) -> SocketAddr {
+    let after = line.rsplit_once("//").unwrap().1;
+    after.split_once('/').unwrap().0.parse().unwrap()
+}
+
+/// Sockets of a server over TCP that nobody is connected to.
 const LISTENERS: usize = 2;
 
 fn connect(address: SocketAddr) -> TcpStream {

@@ -5,6 +5,7 @@ use crate::access::ExchangeEnd;
 use crate::answer::{Answer, CONTINUE, Plan};
 use crate::body::Body;
 use crate::exchange::{Exchange, State};
+use bytes::Bytes;
 use proto::{Fin, Method, Misuse, RequestHead, ResponseHead, Status, StreamId};
 use std::time::Duration;
 use transport::Protocol;
@@ -19,14 +20,11 @@ const PIECE_OVER_TLS: usize = 32 * 1024;
 /// The same where many do: a hundred streams then hold a few megabytes, not tens.
 const PIECE_OF_MANY: usize = 16 * 1024;
 
-/// Bytes that many bodies of a connection share before their pieces become small.
-const MADE_FOR_MANY: usize = 64 * 1024;
+/// A body that takes no more memory than this is not worth counting.
+const UNCOUNTED: u64 = 1024;
 
-/// Bytes of a body that are made for a peer that gives no credit.
-const LEAST_PIECE: usize = 1024;
-
-/// The same where as many wait already.
-const LEAST_MORE: usize = 64;
+/// What a body gets that has as much as [`Pace::least`] already.
+pub(super) const LEAST_MORE: usize = 64;
 
 /// More exchanges than this are many.
 const FEW: usize = 4;
@@ -142,21 +140,34 @@ impl Session {
         }
     }
 
-    /// Bytes of the next piece of a body that takes memory: as many as the peer has credit for, but a few in any case.
+    /// Bytes of the next piece of a body that takes memory: as many as the peer has credit for, but a few where none wait.
     /// They are asked for again once they are sent, and then by a peer that gave credit.
     fn piece_of_made(&self, context: &Context<'_>, stream: StreamId) -> usize {
         let credit = context.machine.send_credit(stream);
-        let of_connection = credit.connection.saturating_sub(self.account.held());
-        let of_many = match self.exchanges.len() {
-            0..=FEW => usize::MAX,
-            _ => MADE_FOR_MANY.saturating_sub(self.account.held()) / 4,
-        };
+        let held = self.account.held();
+        let of_connection = credit.connection.saturating_sub(held);
+        let of_many = self.of_many();
         let of_thread =
             context.shared.config.limits.held.saturating_sub(context.shared.budgets.held());
-        let least =
-            if context.machine.unsent(stream) < LEAST_PIECE { LEAST_PIECE } else { LEAST_MORE };
+        let (unsent, least) = (context.machine.unsent(stream), self.pace.least(held, credit));
+        let least = match unsent {
+            // It is asked for once its turn has come.
+            _ if credit.stream == 0 && self.protocol == Protocol::Http1 => 0,
+            _ if unsent < least => least,
+            // What waits for credit is asked for again when it is sent. Credit that comes by single bytes must not make it grow.
+            _ if credit.stream == 0 && self.protocol != Protocol::Http3 => 0,
+            _ => LEAST_MORE,
+        };
         let most = [credit.stream, of_connection, of_many, of_thread].into_iter().min();
-        most.map_or(0, |most| most.min(self.piece()).min(self.pace.bytes())).max(least)
+        most.map_or(0, |most| most.min(self.piece()).min(self.pace.bytes(held))).max(least)
+    }
+
+    /// Bytes that a body may get where many share the connection: the more they hold together, the fewer.
+    pub(super) fn of_many(&self) -> usize {
+        match self.exchanges.len() {
+            0..=FEW => usize::MAX,
+            _ => self.pace.of_many(self.account.held()).saturating_sub(self.account.held()) / 4,
+        }
     }
 
     fn send_piece(&mut self, context: &mut Context<'_>, index: usize) -> Sent {
@@ -173,13 +184,17 @@ impl Session {
     /// Sends a piece of a body.
     fn send_body(&mut self, context: &mut Context<'_>, index: usize) -> Sent {
         let stream = self.exchanges[index].stream;
-        // What a peer without credit gets in any case is not worth counting.
         let is_made = matches!(&self.exchanges[index].state, State::Sending(body)
-            if body.left() > LEAST_PIECE as u64 && body.is_made());
+            if body.left() > UNCOUNTED && body.is_made());
         let mut limit = self.piece();
         if is_made {
             self.hold(context, index, context.machine.unsent(stream));
             limit = self.piece_of_made(context, stream);
+        }
+        if limit == 0 {
+            // No bytes, but the wish to be asked again. Where that fails the exchange is about to end.
+            let _asks = context.machine.send(stream, Bytes::new(), Fin::More);
+            return Sent::Last;
         }
         let exchange = &mut self.exchanges[index];
         let State::Sending(body) = &mut exchange.state else { return Sent::Last };
@@ -198,7 +213,8 @@ impl Session {
             return Sent::Last;
         };
         let fin = if body.left() == 0 { Fin::Last } else { Fin::More };
-        exchange.ledger.sent_bytes += piece.len() as u64;
+        let length = piece.len();
+        exchange.ledger.sent_bytes += length as u64;
         if context.machine.send(stream, piece, fin).is_err() {
             self.end(context, index, ExchangeEnd::CutOff);
             return Sent::Last;
@@ -208,6 +224,7 @@ impl Session {
             self.given += 1;
         }
         if is_made {
+            self.pace.handle_made(length);
             self.hold(context, index, context.machine.unsent(stream));
         }
         // A body of which the peer is in the way is asked for again.
@@ -274,7 +291,11 @@ impl Session {
             self.given += 1;
         } else {
             self.exchanges[index].state = State::Sending(body);
-            self.pump(context, index);
+            if self.is_made_late(index) {
+                self.asked.push(self.exchanges[index].stream);
+            } else {
+                self.pump(context, index);
+            }
         }
     }
 

@@ -29,6 +29,9 @@ use tempfile::TempDir;
 use trace::TlsRecord;
 use transport::{Protocol, QuicSettings};
 
+/// A name of its certificate that no name server has.
+pub(crate) const FAR: &str = "far.test";
+
 /// Bytes of `big.bin`.
 pub(crate) const BIG: usize = 50_000_000;
 
@@ -114,7 +117,7 @@ impl AccessLog for Lines {
 pub(crate) struct Serving {
     pub(crate) clear: SocketAddr,
     pub(crate) tls: SocketAddr,
-    quic: SocketAddr,
+    pub(crate) quic: SocketAddr,
     pub(crate) stop: Stop,
     pub(crate) log: Receiver<Line>,
     /// What TLS agreed on, of each connection.
@@ -163,7 +166,7 @@ impl Serving {
         configure: impl FnOnce(&mut OriginConfig),
     ) -> Self {
         let authority = Authority::new(AuthoritySpec::default()).unwrap();
-        let identity = authority.issue(&["localhost", "127.0.0.1"]).unwrap();
+        let identity = authority.issue(&["localhost", "127.0.0.1", FAR]).unwrap();
         let alpn = protocols.iter().map(|protocol| protocol.alpn().to_owned()).collect();
         let options =
             ServerTlsOptions { alpn, resumption, ..ServerTlsOptions::new(vec![identity]) };

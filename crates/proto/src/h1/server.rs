@@ -118,11 +118,15 @@ impl Server {
 
     /// Takes buffers for the requests that come, where it has none.
     pub fn take_buffers(&mut self, pool: &mut BufferPool) {
-        if self.buffers.is_none()
-            && let Some(mut buffers) = pool.take()
-        {
+        if self.buffers.is_some() {
+            return;
+        }
+        if let Some(mut buffers) = pool.take() {
             std::mem::swap(&mut self.exchanges, &mut buffers.exchanges);
             self.buffers = Some(buffers);
+        } else if self.exchanges.capacity() == 0 {
+            // Most connections have one request at a time.
+            self.exchanges.reserve_exact(1);
         }
     }
 

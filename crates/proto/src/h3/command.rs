@@ -190,7 +190,7 @@ impl Session {
         let limit = self.head_limit();
         head_out::check_response(fields, limit).map_err(Misuse::Unsendable)?;
         let entry = self.open_to_body(stream)?;
-        entry.outgoing.end(Ending::Trailers(fields.clone()));
+        entry.outgoing.end(Ending::Trailers(Box::new(fields.clone())));
         self.update(stream.0);
         Ok(())
     }

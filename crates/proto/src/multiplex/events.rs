@@ -24,10 +24,17 @@ impl Events {
     }
 
     pub(crate) fn pop(&mut self) -> Option<Event<'static>> {
-        self.queue.pop_front()
+        let event = self.queue.pop_front();
+        if event.is_none() && self.queue.capacity() > KEPT {
+            self.queue = VecDeque::new();
+        }
+        event
     }
 
     pub(crate) fn is_empty(&self) -> bool {
         self.queue.is_empty()
     }
 }
+
+/// Capacity that an empty queue keeps, in events: more than most connections have streams at a time.
+const KEPT: usize = 32;

@@ -15,7 +15,7 @@ pub(crate) enum Ending {
     /// With the last byte.
     Last,
     /// With these fields after the last byte.
-    Trailers(Fields),
+    Trailers(Box<Fields>),
     /// The end has been sent.
     Sent,
 }

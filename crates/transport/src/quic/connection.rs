@@ -130,7 +130,7 @@ impl<R: QuicRole> QuicConnection<R> {
     /// Carries out what commands have caused, and passes on the events.
     pub fn drain_events(&mut self, now: Instant, handler: &mut impl Handler<R>) {
         if let Some(mut pump) = self.pump(now) {
-            let has_acted = pump.settle(&mut sink::<R>(handler));
+            let has_acted = pump.settle(&mut sink::<R>(handler)) | pump.close_when_acknowledged();
             let wants_transmit = pump.machine.wants_transmit();
             self.may_transmit |= has_acted || wants_transmit && !self.is_over;
         }
@@ -156,7 +156,8 @@ impl<R: QuicRole> QuicConnection<R> {
             && !link.is_gathering(now)
         {
             let machine = &mut **machine;
-            Pump { now, link, streams, machine }.feed(max_datagrams);
+            let no_error = R::NO_ERROR;
+            Pump { now, link, streams, machine, no_error }.feed(max_datagrams);
         }
         let transmit = self.link.poll_transmit(now, out, max_datagrams);
         self.may_transmit = transmit.is_some();
@@ -404,7 +405,7 @@ impl<R: QuicRole> QuicConnection<R> {
     fn pump(&mut self, now: Instant) -> Option<Pump<'_, R::Multiplexed>> {
         let Self { link, streams, stage, .. } = self;
         let Stage::Ready { machine, .. } = stage else { return None };
-        Some(Pump { now, link, streams, machine })
+        Some(Pump { now, link, streams, machine, no_error: R::NO_ERROR })
     }
 
     /// After any input or command there are other times to wait for.
@@ -422,7 +423,8 @@ impl<R: QuicRole> QuicConnection<R> {
             Stage::Ready { machine, .. } => machine.poll_timeout(),
         };
         let handshake = self.handshake_due().filter(|_| !self.is_over);
-        [above, handshake, self.link.poll_timeout()].into_iter().flatten().min()
+        let closing = self.streams.poll_timeout().filter(|_| !self.is_over);
+        [above, handshake, closing, self.link.poll_timeout()].into_iter().flatten().min()
     }
 
     /// When the handshake must be over; None where it is.

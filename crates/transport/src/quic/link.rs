@@ -31,6 +31,8 @@ pub struct Link {
     pub(super) unproven: Option<UnprovenAddress>,
     /// Server: whether its socket counts it among those.
     pub(super) counts_as_unproven: bool,
+    /// Server: where the client is, if its address has changed within the handshake. It is not proven then.
+    moved_to: Option<SocketAddr>,
     /// A datagram that waits until the client's address is proven or has sent more.
     kept_back: Option<(DatagramTransmit, Vec<u8>)>,
     /// At least so many bytes of streams were handed over but are in no datagram yet.
@@ -97,6 +99,7 @@ impl Link {
             quic,
             server: None,
             unproven: None,
+            moved_to: None,
             kept_back: None,
             counts_as_unproven: false,
             waiting: 0,
@@ -161,15 +164,37 @@ impl Link {
 
     /// A packet for this connection arrived.
     pub(super) fn handle_input(&mut self, now: Instant, input: QuicInput) {
-        self.quic.handle_event(*input.event);
+        let QuicInput { event, length, elsewhere } = input;
+        let frames = (elsewhere != self.moved_to).then(|| self.frames_received());
+        self.quic.handle_event(*event);
         self.observe(now);
+        if frames.is_some_and(|frames| frames < self.frames_received()) {
+            self.follow(elsewhere);
+        }
         if let Some(unproven) = &mut self.unproven {
-            unproven.handle_received(input.length);
+            unproven.handle_received(length);
             let is_proven = || self.handshake().is_some_and(|handshake| handshake.proves_address);
-            if !self.is_handshaking() || is_proven() {
+            if self.moved_to.is_none() && (!self.is_handshaking() || is_proven()) {
                 self.unproven = None;
             }
         }
+    }
+
+    /// Server: the client's address has changed. RFC 9000 §9 knows no such change before the handshake is over, and
+    /// quinn-proto drops what comes from the new address until then; a NAT may forget a client all the same. So
+    /// quinn-proto is told nothing of it, and what it sends goes where the client is. With the client's first packet
+    /// after the handshake quinn-proto migrates, and validates the new path.
+    fn follow(&mut self, to: Option<SocketAddr>) {
+        self.moved_to = to;
+        // Whoever copies a client's packet may have it come from any address.
+        self.unproven = Some(UnprovenAddress::default());
+    }
+
+    /// Grows with each packet that was authentic and new.
+    fn frames_received(&self) -> u64 {
+        let frames = self.quic.stats().frame_rx;
+        let control = frames.max_data + frames.new_connection_id + frames.retire_connection_id;
+        frames.crypto + frames.acks + frames.ping + frames.stream + control
     }
 
     pub(super) fn handle_timeout(&mut self, now: Instant) {
@@ -236,7 +261,7 @@ impl Link {
         }
         let (transmit, bytes) = self.kept_back.take()?;
         *out = bytes;
-        Some(transmit)
+        Some(DatagramTransmit { remote: self.moved_to.unwrap_or(transmit.remote), ..transmit })
     }
 
     /// Whether the pacer has not gathered a batch yet.
@@ -357,6 +382,11 @@ impl Link {
     /// Opens a stream. The peer sees it by its first bytes.
     pub(super) fn open(&mut self, dir: Dir) -> Option<u64> {
         self.quic.streams().open(dir).map(u64::from)
+    }
+
+    /// The streams that this side has opened or may answer on and whose bytes are not all acknowledged.
+    pub(super) fn send_streams(&mut self) -> u64 {
+        self.quic.streams().send_streams() as u64
     }
 
     /// Closes the connection with a code of the application's.

@@ -11,11 +11,11 @@ use crate::failure::Failure;
 use bytes::BytesMut;
 use endpoint::{DatagramTransmit, Ecn, ReceivedDatagrams};
 use quinn_proto::{
-    ClientConfig, ConnectError, ConnectionEvent, DatagramEvent, EcnCodepoint, Endpoint,
-    EndpointEvent, Incoming, ServerConfig, Transmit,
+    ClientConfig, ConnectError, ConnectionEvent, ConnectionHandle, DatagramEvent, EcnCodepoint,
+    Endpoint, EndpointEvent, Incoming, ServerConfig, Transmit,
 };
 use secure::{QuicClientTls, QuicServerTls, TlsError};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -29,6 +29,8 @@ pub struct QuicSocket {
     address_validation: AddressValidation,
     /// Connections of clients whose address is not proven.
     unproven: usize,
+    /// The clients whose handshakes go on, and the addresses from which they began.
+    handshakes: BTreeMap<ConnectionHandle, SocketAddr>,
     memory: ServerMemory,
     /// Datagrams that belong to no connection.
     answers: VecDeque<(DatagramTransmit, Vec<u8>)>,
@@ -53,6 +55,8 @@ pub struct QuicInput {
     pub(super) event: Box<ConnectionEvent>,
     /// Bytes of its datagram.
     pub(super) length: usize,
+    /// Where it came from, if quinn-proto was told another address.
+    pub(super) elsewhere: Option<SocketAddr>,
 }
 
 /// Whether a connection may be opened.
@@ -88,7 +92,15 @@ impl QuicSocket {
     fn new(settings: &QuicSettings, endpoint: Endpoint, client: Option<ClientConfig>) -> Self {
         let address_validation = settings.address_validation;
         let memory = settings.memory.clone();
-        Self { endpoint, client, address_validation, unproven: 0, memory, answers: VecDeque::new() }
+        Self {
+            endpoint,
+            client,
+            address_validation,
+            unproven: 0,
+            handshakes: BTreeMap::new(),
+            memory,
+            answers: VecDeque::new(),
+        }
     }
 
     /// Client: begins a connection. `server_name` is what the certificate must be valid for.
@@ -149,10 +161,21 @@ impl QuicSocket {
         let Datagram { remote, local, ecn, data } = datagram;
         let length = data.len();
         let mut answer = Vec::new();
+        // The packets of a handshake have long headers (RFC 8999 §5.1).
+        let is_of_handshake = data.first().is_some_and(|first| first & LONG_HEADER != 0);
+        let copy = (is_of_handshake && !self.handshakes.is_empty()).then(|| data.clone());
         match self.endpoint.handle(to_std(now), remote, local, ecn, data, &mut answer)? {
             DatagramEvent::ConnectionEvent(handle, event) => {
-                let event = Box::new(event);
-                Some(Arrival::Input(QuicHandle(handle.0), QuicInput { event, length }))
+                let began = self.handshakes.get(&handle).copied().filter(|began| *began != remote);
+                let (event, elsewhere) = match began.zip(copy) {
+                    None => (event, None),
+                    Some((began, data)) => {
+                        let datagram = Datagram { remote: began, local, ecn, data };
+                        (self.event_of(now, datagram)?, Some(remote))
+                    }
+                };
+                let input = QuicInput { event: Box::new(event), length, elsewhere };
+                Some(Arrival::Input(QuicHandle(handle.0), input))
             }
             DatagramEvent::Response(transmit) => {
                 self.answer(&transmit, answer);
@@ -161,6 +184,15 @@ impl QuicSocket {
             DatagramEvent::NewConnection(incoming) => {
                 self.handle_incoming(now, Opening { incoming, length }, admission, answer)
             }
+        }
+    }
+
+    /// What a datagram brings a connection that is there.
+    fn event_of(&mut self, now: Instant, datagram: Datagram) -> Option<ConnectionEvent> {
+        let Datagram { remote, local, ecn, data } = datagram;
+        match self.endpoint.handle(to_std(now), remote, local, ecn, data, &mut Vec::new())? {
+            DatagramEvent::ConnectionEvent(_, event) => Some(event),
+            DatagramEvent::NewConnection(_) | DatagramEvent::Response(_) => None,
         }
     }
 
@@ -190,10 +222,12 @@ impl QuicSocket {
         let mut unproven = UnprovenAddress::default();
         unproven.handle_received(length);
         let unproven = Some(unproven).filter(|_| !incoming.remote_address_validated());
+        let remote = incoming.remote_address();
         match self.endpoint.accept(incoming, to_std(now), &mut answer, None) {
             Ok((handle, quic)) => {
                 let mut link = Link::new(handle, quic);
                 self.unproven += usize::from(unproven.is_some());
+                self.handshakes.insert(handle, remote);
                 link.counts_as_unproven = unproven.is_some();
                 link.unproven = unproven;
                 Some(Arrival::Opened(Box::new(link)))
@@ -213,6 +247,9 @@ impl QuicSocket {
         if link.unproven.is_none() {
             self.count_off(link);
         }
+        if !self.handshakes.is_empty() && !link.is_handshaking() {
+            self.handshakes.remove(&link.handle);
+        }
         while let Some(event) = link.quic.poll_endpoint_events() {
             let is_drained = event.is_drained();
             if let Some(event) = self.endpoint.handle_event(link.handle, event) {
@@ -220,6 +257,7 @@ impl QuicSocket {
             }
             if is_drained {
                 self.count_off(link);
+                self.handshakes.remove(&link.handle);
                 return Lifetime::Over;
             }
         }
@@ -230,6 +268,7 @@ impl QuicSocket {
     pub fn forget(&mut self, link: &mut Link) {
         if self.settle(link) == Lifetime::Goes {
             self.count_off(link);
+            self.handshakes.remove(&link.handle);
             self.endpoint.handle_event(link.handle, EndpointEvent::drained());
         }
     }
@@ -286,6 +325,9 @@ struct Datagram {
 const MAY_DISCOVER_MTU: bool = true;
 
 const MAX_ANSWERS: usize = 1024;
+
+/// RFC 8999 §5.1.
+const LONG_HEADER: u8 = 0x80;
 
 /// Above so many connections whose clients have not proven their addresses, new clients do so by a Retry, for which nothing is
 /// kept. A burst of real clients has proven theirs within a round trip; each of the others holds about 40 kB until its

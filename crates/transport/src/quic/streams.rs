@@ -7,6 +7,7 @@ use endpoint::SendBuf;
 use proto::{Event, Fin, MultiplexedConnection, StreamAction, StreamId, StreamKind};
 use quinn_proto::{Dir, Event as QuicEvent, StreamEvent};
 use std::collections::BTreeMap;
+use std::time::Duration;
 use unit::Instant;
 
 /// The streams of one connection, as far as this side keeps something of them.
@@ -20,6 +21,29 @@ pub(super) struct Streams {
     out: SendBuf,
     /// The pieces of one stream on their way; empty between calls.
     pieces: Vec<Bytes>,
+    /// The connection's orderly end, as long as it waits.
+    closing: Option<Closing>,
+}
+
+/// An orderly end that waits until the peer has acknowledged everything: with CONNECTION_CLOSE nothing is sent again.
+#[derive(Debug, Clone, Copy)]
+struct Closing {
+    code: u64,
+    reason: &'static str,
+    /// It waits no longer than this.
+    latest: Instant,
+}
+
+impl Streams {
+    /// When the connection ends, even if the peer acknowledges nothing more; None where it is not to end.
+    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+        self.closing.as_ref().map(|closing| closing.latest)
+    }
+
+    /// How many of this side's streams have no end: those that the machine has not taken, and the unidirectional ones.
+    fn endless(&self) -> u64 {
+        self.unidirectional.opened + self.bidirectional.opened - self.bidirectional.taken
+    }
 }
 
 /// The rest of a transmit.
@@ -43,6 +67,8 @@ pub(super) struct Pump<'a, M: ?Sized> {
     pub(super) link: &'a mut Link,
     pub(super) streams: &'a mut Streams,
     pub(super) machine: &'a mut M,
+    /// The code of an orderly end.
+    pub(super) no_error: u64,
 }
 
 impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
@@ -53,6 +79,8 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
         sink: &mut impl FnMut(&mut M, Event<'_>),
     ) {
         match event {
+            // The machine has ended.
+            QuicEvent::Stream(StreamEvent::Opened { .. }) if self.streams.closing.is_some() => {}
             QuicEvent::Stream(StreamEvent::Opened { dir }) => {
                 while let Some(stream) = self.link.accept(dir) {
                     self.read(stream, sink);
@@ -125,8 +153,23 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
             }
             StreamAction::StopSending { stream, code } => self.link.stop(stream.0, code),
             StreamAction::Read { stream } => self.read(stream.0, sink),
+            StreamAction::Close { code, reason } if code == self.no_error => {
+                let latest = self.now + LONGEST_CLOSING;
+                self.streams.closing = Some(Closing { code, reason, latest });
+            }
             StreamAction::Close { code, reason } => self.link.close(self.now, code, reason),
         }
+    }
+
+    /// Ends the connection, where the machine wants it and the peer has everything. Tells whether it did.
+    pub(super) fn close_when_acknowledged(&mut self) -> bool {
+        let Some(Closing { code, reason, latest }) = self.streams.closing else { return false };
+        if self.now < latest && self.link.send_streams() > self.streams.endless() {
+            return false;
+        }
+        self.streams.closing = None;
+        self.link.close(self.now, code, reason);
+        true
     }
 
     /// Reads a stream as far as the machine wants it.
@@ -208,6 +251,10 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
         }
     }
 }
+
+/// An orderly end waits so long for acknowledgements at most: for the second repetition of a lost packet on a path with a
+/// round trip of 300 ms (RFC 9002 §6.2).
+const LONGEST_CLOSING: Duration = Duration::from_secs(3);
 
 /// Streams that are opened ahead of the machine.
 const MAX_AHEAD: u64 = 128;

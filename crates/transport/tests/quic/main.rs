@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "the helpers of a test fail with it")]
 
 mod ends;
+mod rebound;
 mod spoofed;
 mod toy;
 

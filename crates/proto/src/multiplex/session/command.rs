@@ -173,7 +173,7 @@ impl<F: Framing> Session<F> {
         self.framing.check_fields(fields)?;
         let (id, stream) = self.sendable(stream)?;
         let outgoing = stream.outgoing_mut();
-        outgoing.end(Ending::Trailers(fields.clone()));
+        outgoing.end(Ending::Trailers(Box::new(fields.clone())));
         if outgoing.bytes() == 0 {
             self.finish_sending(id);
         }

@@ -1,0 +1,168 @@
+//! What one connection of an attack makes the origin hold on the heap, to the byte. What its driver and the kernel hold is not in it:
+//! `bench/hostile` measures a whole process.
+
+use super::*;
+use crate::server;
+use origin::{ListenerKind, Origin};
+use std::fmt::Write as _;
+
+/// Bytes for each of [`MEASURED`] connections like one that was there before them, so that what all share does not count.
+fn held_by(connect: impl Fn(&mut Driver<Origin>, usize)) -> usize {
+    let origin = server::origin_within(|limits| limits, ListenerKind::Clear, 5);
+    let mut driver = Driver::new(origin, None, heap::held(), BOUND);
+    connect(&mut driver, 0);
+    let before = heap::held();
+    (1..=MEASURED).for_each(|number| connect(&mut driver, number));
+    let grown = usize::try_from(heap::held() - before).expect("more connections hold more");
+    assert_eq!(driver.peers.len(), MEASURED + 1, "no connection was ended");
+    grown / MEASURED
+}
+
+const MEASURED: usize = 5;
+
+const BOUND: Bound = Bound { fixed: 1 << 30, connection: 0, input: 0 };
+
+/// The peer says these bytes and reads nothing: the kernel takes what fits into its buffers.
+fn says(driver: &mut Driver<Origin>, bytes: &[u8]) {
+    driver.step(Step::Open);
+    driver.step(Step::Send(bytes));
+    for _ in 0..2 {
+        driver.now += Duration::from_micros(10);
+        driver.step(Step::Transmit(10 * 1024));
+    }
+    // What the script has sent is the driver's.
+    driver.with_peer(|peer| peer.pending.shrink_to_fit());
+}
+
+/// A frame of HTTP/2 (RFC 9113 §4.1).
+fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+    let length = (payload.len() as u32).to_be_bytes();
+    [&length[1..], &[kind, flags], &stream.to_be_bytes(), payload].concat()
+}
+
+/// A client's first bytes, with this initial window.
+fn preface(window: u32) -> Vec<u8> {
+    let settings = [&[0, 4][..], &window.to_be_bytes()].concat();
+    [b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", &frame(4, 0, 0, &settings)[..]].concat()
+}
+
+/// The block of a GET, with names of the static table and literals that no table takes (RFC 7541 §6.2.2). `more` follows.
+fn block(path: &str, more: &[u8]) -> Vec<u8> {
+    let mut block = b"\x82\x86\x04".to_vec();
+    let length = path.len();
+    if length < 127 {
+        block.push(length as u8);
+    } else {
+        let rest = length - 127;
+        block.extend([
+            127,
+            128 | (rest & 127) as u8,
+            128 | (rest >> 7 & 127) as u8,
+            (rest >> 14) as u8,
+        ]);
+    }
+    block.extend_from_slice(path.as_bytes());
+    block.extend_from_slice(b"\x01\x01a");
+    block.extend_from_slice(more);
+    block
+}
+
+/// A hundred requests, each with a path of its own.
+fn hundred(number: usize, path: &str) -> Vec<u8> {
+    let request = |stream: u32| {
+        let path = path.replace("SEED", &(1000 * number + stream as usize).to_string());
+        frame(1, 5, stream, &block(&path, b""))
+    };
+    (0..100).flat_map(|index| request(2 * index + 1)).collect()
+}
+
+fn all_credit() -> Vec<u8> {
+    [preface(0x7fff_ffff), frame(8, 0, 0, &0x7fff_0000_u32.to_be_bytes())].concat()
+}
+
+/// A request over HTTP/1.1.
+fn get(number: usize, path: &str) -> String {
+    let path = path.replace("SEED", &number.to_string());
+    format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n")
+}
+
+/// A hundred requests with 14 fields of 3,900 bytes, by one byte each where the table has them (RFC 7541 §6.1, §6.2.1).
+fn references() -> Vec<u8> {
+    let large = [b"\x40\x01x\x7f\xbd\x1d", &[b'y'; 3_900][..]].concat();
+    let first = frame(1, 5, 1, &block("/a", &large));
+    let later = |index: u32| frame(1, 5, 2 * index + 1, &block("/a", &[0xbe; 14]));
+    [first, (1..100).flat_map(later).collect()].concat()
+}
+
+fn long_paths() -> Vec<u8> {
+    let path = format!("/{}", "x".repeat(15_000));
+    let request = |index: u32| frame(1, 5, 2 * index + 1, &block(&path, b""));
+    (0..100).flat_map(request).collect()
+}
+
+/// A route, and what a connection may hold that asks for it: a hundred times over HTTP/2 and reads nothing, or gives no credit; once
+/// over HTTP/1.1 and reads nothing; 200 times at once.
+struct Route {
+    path: &'static str,
+    unread_h2: usize,
+    window_zero: usize,
+    unread: usize,
+    pipelined: usize,
+}
+
+/// Bytes are as measured and a tenth more. HTTP/2: of nginx 1.30 and H2O 2.2 such a connection makes the better process grow by 155 kB
+/// unread and by 515 kB without credit (docs/security.md).
+const ROUTES: [Route; 3] = [
+    Route {
+        path: "/page?images=100000&bytes=5000&seed=SEED",
+        unread_h2: 128_000,
+        window_zero: 120_000,
+        unread: 5_300,
+        pipelined: 50_000,
+    },
+    Route {
+        path: "/image/1?bytes=1073741824&v=1",
+        unread_h2: 99_000,
+        window_zero: 99_000,
+        unread: 4_200,
+        pipelined: 39_000,
+    },
+    Route {
+        path: "/stream?count=10000&bytes=65536&every_ms=1",
+        unread_h2: 133_000,
+        window_zero: 105_000,
+        unread: 5_300,
+        pipelined: 50_000,
+    },
+];
+
+#[test]
+fn a_connection_that_reads_nothing_holds_little() {
+    let mut table = Table::default();
+    for Route { path, unread_h2, window_zero, unread, pipelined } in ROUTES {
+        table.add(path, unread_h2, |number| [all_credit(), hundred(number, path)].concat());
+        table.add(path, window_zero, |number| [preface(0), hundred(number, path)].concat());
+        table.add(path, unread, |number| get(number, path).into_bytes());
+        table.add(path, pipelined, |number| {
+            let all: String = (0..200).map(|index| get(1000 * number + index, path)).collect();
+            all.into_bytes()
+        });
+    }
+    table.add("references", 119_000, |_| [preface(0), references()].concat());
+    table.add("long paths", 132_000, |_| [preface(0), long_paths()].concat());
+    assert!(!table.is_exceeded, "\n{}", table.text);
+}
+
+#[derive(Default)]
+struct Table {
+    text: String,
+    is_exceeded: bool,
+}
+
+impl Table {
+    fn add(&mut self, name: &str, most: usize, said: impl Fn(usize) -> Vec<u8>) {
+        let held = held_by(|driver, number| says(driver, &said(number)));
+        let _written = writeln!(self.text, "{held:8} bytes of {most:8} {name}");
+        self.is_exceeded |= held > most;
+    }
+}

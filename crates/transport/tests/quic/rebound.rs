@@ -1,0 +1,117 @@
+//! A client whose NAT forgets it within the handshake: from then on the server sees another port (`rebind` of a link).
+
+use crate::{BEGIN, Pair, pair, settings};
+use endpoint::{EndPoint, ReceivedDatagrams, SocketId};
+use std::net::SocketAddr;
+use std::time::Duration;
+use trace::{Direction, Fate, PacketRecord};
+use transport::{AddressValidation, QuicSettings};
+use unit::Instant;
+
+const RTT: Duration = Duration::from_millis(100);
+
+/// A client waits so long for an answer to its first packets, as long as it knows no round trip (RFC 9002 §6.2.2).
+const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// When an answer of so many bytes is whole; a rebinding comes so long after the client's first packet.
+fn answered(rebind: Duration, bytes: u64) -> (Pair, Duration) {
+    let link = format!("rtt={}ms,rebind={}us", RTT.as_millis(), rebind.as_micros());
+    let mut pair = pair(&link, &settings(), &[bytes]);
+    pair.run(1);
+    let seen = &pair.world.end_point(pair.near).seen;
+    assert!(seen.failures.is_empty() && seen.ends.is_empty(), "{rebind:?}: {seen:?}");
+    let answer = seen.answers.get(&0).unwrap_or_else(|| panic!("{rebind:?}: no answer"));
+    assert_eq!(answer.bytes as u64, bytes, "{rebind:?}");
+    let took = answer.last.expect("it is whole").since(BEGIN);
+    (pair, took)
+}
+
+/// The times of a handshake, and after it, in steps of 10 ms and 1 ms beside them.
+fn times() -> impl Iterator<Item = Duration> {
+    (0..40).map(|step| Duration::from_millis(10 * step + step % 2))
+}
+
+#[test]
+fn a_rebinding_at_any_time_of_the_handshake_ends_no_connection() {
+    let never = Duration::from_secs(60);
+    let (_, plain) = answered(never, 20_000);
+    for rebind in times() {
+        let (_, took) = answered(rebind, 20_000);
+        assert!(took <= plain + FIRST_TIMEOUT + 3 * RTT, "{rebind:?}: {took:?}, not {plain:?}");
+    }
+}
+
+/// The datagrams to and from the client's later port: when each was sent by the server, or came to it.
+fn with_later_port(packets: &[PacketRecord], since: Instant) -> Vec<(Instant, &PacketRecord)> {
+    // What the server sends to the former port does not pass the NAT.
+    let is_later = |packet: &&PacketRecord| packet.at >= since && packet.fate != Fate::Blocked;
+    let seen_at = |packet| match packet {
+        &PacketRecord { direction: Direction::Up, fate: Fate::Delivered { at }, .. } => at,
+        packet => packet.at,
+    };
+    let later = packets.iter().filter(is_later);
+    let mut later: Vec<_> = later.map(|packet| (seen_at(packet), packet)).collect();
+    later.sort_by_key(|(at, packet)| (*at, packet.direction == Direction::Down));
+    later
+}
+
+#[test]
+fn within_the_handshake_a_server_sends_a_new_address_three_times_as_much_as_came_from_it() {
+    // From its first packet on there is one port alone, and after 150 ms quinn-proto migrates.
+    for rebind in times().skip(1).take_while(|at| *at < Duration::from_millis(150)) {
+        let (pair, _) = answered(rebind, 100_000);
+        let (mut received, mut sent) = (0, 0);
+        let events = with_later_port(pair.world.packets(), BEGIN + rebind);
+        let first_sent = events.iter().find(|(_, packet)| packet.direction == Direction::Down);
+        let Some(&(first_sent, _)) = first_sent else { continue };
+        for (at, packet) in events {
+            let bytes = packet.udp.unwrap().payload;
+            match packet.direction {
+                Direction::Up => received += bytes,
+                Direction::Down => sent += bytes,
+            }
+            // What proves the address is an answer to what went there.
+            if at < first_sent + RTT {
+                assert!(sent <= 3 * received, "{rebind:?}: {sent} bytes for {received}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_retrys_token_is_for_one_address_and_says_so_where_that_has_changed() {
+    let by_retry = AddressValidation::ByRetry;
+    let settings = QuicSettings { address_validation: by_retry, ..settings() };
+    // The Retry comes after 100 ms, and with it the token goes from another port.
+    let mut pair = pair("rtt=100ms,rebind=80ms", &settings, &[1_000]);
+    pair.run_out();
+    let seen = &pair.world.end_point(pair.near).seen;
+    assert_eq!((seen.failures.len(), seen.answers.len()), (1, 0), "{seen:?}");
+}
+
+/// Has the server see this datagram as if it came from `remote`.
+fn from_elsewhere(pair: &mut Pair, remote: &str, datagram: &[u8]) {
+    let now = pair.world.now();
+    pair.world.with(pair.far, |side| {
+        let (remote, stride): (SocketAddr, _) = (remote.parse().unwrap(), datagram.len());
+        let data = datagram.into();
+        let received = ReceivedDatagrams { remote, local: None, ecn: None, stride, data };
+        side.handle_datagrams(now, SocketId(0), received);
+    });
+}
+
+#[test]
+fn a_copy_of_the_first_packet_from_another_address_takes_the_connection_from_nobody() {
+    // Before the client's own arrives, and after it.
+    for (at, most) in [(10, FIRST_TIMEOUT + 4 * RTT), (60, 2 * RTT)] {
+        let mut pair = pair("rtt=100ms", &settings(), &[1_000]);
+        pair.world.run_for(Duration::from_millis(at));
+        let copy = pair.world.end_point(pair.near).first.clone();
+        from_elsewhere(&mut pair, "10.0.0.1:9", &copy);
+        pair.run(1);
+        let seen = &pair.world.end_point(pair.near).seen;
+        assert!(seen.failures.is_empty(), "{at} ms: {seen:?}");
+        assert_eq!(seen.answers[&0].bytes, 1_000, "{at} ms");
+        assert!(pair.first_byte() <= most, "{at} ms: {:?}", pair.first_byte());
+    }
+}

@@ -42,6 +42,7 @@ pub type Target = fn(&[u8]);
 
 /// All targets, by name.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("casper", codecs::casper::run),
     ("client_calls", http_client::calls),
     ("client_download", download::run),
     ("client_echoes", http_client::echoes),

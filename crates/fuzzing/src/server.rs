@@ -2,10 +2,14 @@
 
 use crate::driver::{self, Bound};
 use bytes::Bytes;
+use origin::{
+    ByLink, CasperSettings, DeliveryPolicy, Link, PushPlace, PushSettings, Rule, Tracking,
+};
 use origin::{File, FileFacts, Files, FilesError, Found, ListenerKind};
 use origin::{Limits, Origin, OriginConfig, Parts, WallClock};
 use proto::schedule::Policy;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 use transport::Protocol;
 use unit::{Instant, Seed};
@@ -54,10 +58,29 @@ pub(crate) fn origin_within(
         2 => Policy::Spdy,
         3 => Policy::Fifo,
         4 => Policy::RoundRobin,
+        5 => Policy::ServerDriven,
         _ => Policy::Auto,
     };
+    config.delivery = (settings & 16 != 0).then(|| Arc::new(delivery()));
     config.limits = limits(config.limits);
     Origin::new(config, Parts { files: Some(Box::new(Folder)), ..Parts::default() })
+}
+
+/// Pushes of all kinds, with a loop and with what cannot be pushed, hints, and cookies of what the peer has.
+fn delivery() -> DeliveryPolicy {
+    let link = |text: &str| text.parse::<Link>().ok();
+    let rule = Rule {
+        push: ["/a", "/b", "/", "/large.bin", "/missing", "/echo", "https://b.test/a"]
+            .map(str::to_owned)
+            .into(),
+        hints: link("</a>; rel=preload").into_iter().collect(),
+        links: link("<empty>; rel=preload").into_iter().collect(),
+        ..Rule::default()
+    };
+    let (by_link, place) = (ByLink::Pushed, PushPlace::Interleaved);
+    let push = PushSettings { by_link, place, ..PushSettings::default() };
+    let casper = CasperSettings { tracking: Tracking::All, ..CasperSettings::default() };
+    DeliveryPolicy { rules: vec![rule], push, casper: Some(casper) }
 }
 
 /// What the origin may hold.
@@ -65,7 +88,7 @@ pub(crate) fn origin_within(
 /// - `fixed`: [`HELD`], which bodies, echoes and messages count against, a WebSocket message that may exceed it by 1 MiB
 ///   while it is inflated and as much while it is compressed, and what all connections share: pooled buffers, cached
 ///   responses, the encoders' tables.
-/// - `connection`: 128 streams (`proto::h2::Settings::server`) whose heads and first kilobyte of a body do not count, and
+/// - `connection`: 128 streams (`proto::h2::Settings::server`) and 100 pushes whose heads and first kilobyte of a body do not count, and
 ///   the machine's own tables and buffers.
 /// - `input`: a field of three bytes may name an entry of HPACK's table of 4 KiB, but a header list is at most 64 KiB,
 ///   and what is decoded is kept for each open stream.

@@ -48,7 +48,7 @@ const PLAN: &[(&str, &[&str])] = &[
     ("secure", &["endpoint", "trace", "unit"]),
     ("transport", &["proto", "secure", "endpoint", "trace", "unit"]),
     ("client", &["transport", "proto", "secure", "page", "endpoint", "trace", "unit"]),
-    ("origin", &["transport", "proto", "secure", "page", "endpoint", "trace", "unit"]),
+    ("origin", &["transport", "proto", "wire", "secure", "page", "endpoint", "trace", "unit"]),
     ("os", &["wire", "secure", "link", "endpoint", "trace", "unit"]),
     ("sim", &["endpoint", "link", "trace", "unit"]),
     ("report", &["study", "trace", "unit"]),

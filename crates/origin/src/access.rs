@@ -1,5 +1,6 @@
 //! Records of exchanges and connections, for an access log. Nothing here writes.
 
+use std::fmt;
 use transport::{Protocol, QuicFacts};
 use unit::Instant;
 
@@ -10,6 +11,48 @@ pub trait AccessLog {
 
     /// A connection's protocol is known.
     fn opened(&self, _opened: &OpenedRecord) {}
+
+    /// The delivery policy names a push that is not made. Each is told once.
+    fn not_pushed(&self, _skipped: &SkippedPush<'_>) {}
+}
+
+/// A push that a policy or a preload link names and that is not made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SkippedPush<'a> {
+    /// The path or URL named.
+    pub target: &'a str,
+    /// Why it is not pushed.
+    pub why: NotPushed,
+}
+
+/// Why something is not pushed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum NotPushed {
+    /// It is on another host, or has another scheme (RFC 9113 §8.4: the server has no authority for it).
+    OtherOrigin,
+    /// It would be answered with this status. Only 200 is pushed.
+    Status(u16),
+    /// It is no plain response: a WebSocket, an echo, a stream.
+    NotPlain,
+    /// A pushed response pushes nothing.
+    Nested,
+    /// The request or the connection has had as many pushes as it may.
+    TooMany,
+    /// The protocol cannot carry the request.
+    Unsendable,
+}
+
+impl fmt::Display for NotPushed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OtherOrigin => f.write_str("it is of another origin"),
+            Self::Status(status) => write!(f, "it is answered with {status}"),
+            Self::NotPlain => f.write_str("it is no plain response"),
+            Self::Nested => f.write_str("a pushed response pushes nothing"),
+            Self::TooMany => f.write_str("there are as many pushes as there may be"),
+            Self::Unsendable => f.write_str("its request cannot be sent"),
+        }
+    }
 }
 
 /// A connection whose protocol is known.
@@ -52,8 +95,10 @@ pub struct AccessRecord<'a> {
     pub answered: Option<Instant>,
     /// When the last byte was given to the socket, or the exchange was cut off.
     pub finished: Instant,
-    /// How it ended.
+    /// How it ended. A push that the client refused was cut off.
     pub end: ExchangeEnd,
+    /// Where this is a push: the stream whose response it belongs to.
+    pub pushed_with: Option<u64>,
 }
 
 /// How an exchange ended.

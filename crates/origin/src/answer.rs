@@ -10,6 +10,7 @@ use std::rc::Rc;
 use std::time::Duration;
 
 pub(crate) const CONTINUE: Status = status(100);
+pub(crate) const EARLY_HINTS: Status = status(103);
 pub(crate) const NO_CONTENT: Status = status(204);
 pub(crate) const PARTIAL_CONTENT: Status = status(206);
 pub(crate) const MOVED_PERMANENTLY: Status = status(301);

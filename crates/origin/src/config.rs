@@ -1,6 +1,7 @@
 //! The settings of an origin: plain values, a copy for each thread.
 
 use crate::budget::BudgetLimits;
+use crate::policy::DeliveryPolicy;
 use crate::wall_clock::WallClock;
 use page::Table;
 use proto::schedule::Policy;
@@ -9,7 +10,7 @@ use proto::{h1, h2, h3, spdy};
 use secure::ServerTls;
 use std::sync::Arc;
 use std::time::Duration;
-use transport::{Protocol, QuicSettings, ServerSettings};
+use transport::{Decisions, Protocol, QuicSettings, ServerSettings};
 
 /// Settings of an origin.
 #[derive(Debug, Clone)]
@@ -27,8 +28,11 @@ pub struct OriginConfig {
     pub alt_svc: Option<u16>,
     /// For the `Date` field.
     pub wall_clock: WallClock,
-    /// The policy that chooses which response on a connection sends next.
+    /// The policy that chooses which response on a connection sends next. With [`Policy::ServerDriven`] the assets that
+    /// block rendering (CSS, JavaScript, fonts) go first.
     pub priorities: Policy,
+    /// What is sent besides responses, and in which order; None for nothing.
+    pub delivery: Option<Arc<DeliveryPolicy>>,
     /// The settings of WebSockets.
     pub web_socket: WebSocketSettings,
     /// Whether clients may open WebSockets over HTTP/2 (RFC 8441). SETTINGS_ENABLE_CONNECT_PROTOCOL, which says so,
@@ -139,6 +143,7 @@ impl OriginConfig {
             alt_svc: None,
             wall_clock,
             priorities: Policy::default(),
+            delivery: None,
             web_socket: WebSocketSettings::default(),
             web_socket_over_h2: true,
             limits: Limits::default(),
@@ -182,9 +187,13 @@ impl OriginConfig {
             ..spdy::Settings::server(spdy::Version::V3_1)
         };
         let priorities = self.priorities;
+        let decisions = match &self.delivery {
+            Some(delivery) if delivery.decides() => Decisions::Taken,
+            _ => Decisions::None,
+        };
         // What TLS agrees on by ALPN is its own setting: there HTTP/3 is never offered.
         let protocols = self.protocols.iter().copied().chain([Protocol::Http3]).collect();
-        ServerSettings { priorities, h1, h2, h3, spdy, ..ServerSettings::new(protocols) }
+        ServerSettings { priorities, decisions, h1, h2, h3, spdy, ..ServerSettings::new(protocols) }
     }
 }
 

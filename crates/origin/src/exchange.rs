@@ -69,11 +69,20 @@ pub(crate) struct Ledger {
     /// When the response's head was given to the connection, and its status.
     pub(crate) answered: Option<(Instant, u16)>,
     pub(crate) sent_bytes: u64,
+    /// The stream whose response it belongs to, where this is a push.
+    pub(crate) pushed_with: Option<StreamId>,
 }
 
 impl Ledger {
     pub(crate) fn new(now: Instant, request: RequestHead) -> Self {
-        Self { request, received: now, received_bytes: 0, answered: None, sent_bytes: 0 }
+        Self {
+            request,
+            received: now,
+            received_bytes: 0,
+            answered: None,
+            sent_bytes: 0,
+            pushed_with: None,
+        }
     }
 }
 
@@ -101,6 +110,7 @@ impl Exchange {
             answered: ledger.answered.map(|(at, _)| at),
             finished: now,
             end,
+            pushed_with: ledger.pushed_with.map(|stream| stream.0),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! Our server as a sans-IO end point: HTTP/1.1 and HTTP/2, clear and over TLS; files, synthetic pages
-//! and pages replayed from a record.
+//! Our server as a sans-IO end point: HTTP/1.1, HTTP/2, HTTP/3 and SPDY; files, synthetic pages and pages replayed from
+//! a record. A [`DeliveryPolicy`] says what it pushes and hints, and in which order it sends.
 //!
 //! A driver hands bytes and the time to an [`Origin`], and takes what it gives. Files come from a [`Files`] handed in, a
 //! record of each exchange goes to an [`AccessLog`].
@@ -31,6 +31,7 @@ mod buffer_pool;
 mod conditional;
 mod config;
 mod connection;
+mod delivery;
 mod exchange;
 mod files;
 mod media_type;
@@ -48,10 +49,14 @@ mod token_stream;
 mod wall_clock;
 mod web_socket;
 
-pub use access::{AccessLog, AccessRecord, ExchangeEnd, OpenedRecord};
+pub use access::{AccessLog, AccessRecord, ExchangeEnd, NotPushed, OpenedRecord, SkippedPush};
 pub use config::{Limits, ListenerKind, OriginConfig, WebSocketSettings};
+pub use delivery::PushCheck;
 pub use files::{File, FileFacts, Files, FilesError, Found};
 pub use origin::Origin;
-pub use policy::Policy;
+pub use policy::{
+    BadGlob, BadLink, ByLink, CasperSettings, DeliveryPolicy, Glob, Link, PushPlace, PushSettings,
+    Rule, Tracking, Urgency,
+};
 pub use shared::Parts;
 pub use wall_clock::WallClock;

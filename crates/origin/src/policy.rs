@@ -1,10 +1,133 @@
-//! [`Policy`]: what an origin sends without a request (push, hints). The one rule: a policy sees requests and returns
-//! heads. It never touches a connection.
+//! [`DeliveryPolicy`]: what an origin sends besides the answer, and in which order. The one rule: a policy is plain values that say
+//! what is wanted. What becomes of it on a connection is `session/deliver.rs`.
 
-use proto::{RequestHead, ResponseHead};
+mod glob;
+mod link;
 
-/// The policy of an origin.
-pub trait Policy {
-    /// Informational responses (103 and the like), sent as soon as the request has arrived, during the server time.
-    fn inform(&self, request: &RequestHead) -> Vec<ResponseHead>;
+pub use glob::{BadGlob, Glob};
+pub use link::{BadLink, Link};
+
+use proto::schedule::Incremental;
+use wire::casper::Capacity;
+
+/// What an origin does by itself: pushes, early hints, links, the order of delivery.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct DeliveryPolicy {
+    /// What is wanted for which requests. All rules that match apply, in order.
+    pub rules: Vec<Rule>,
+    /// How responses are pushed.
+    pub push: PushSettings,
+    /// Pushes only what the browser's cookie does not name; None pushes blindly.
+    pub casper: Option<CasperSettings>,
+}
+
+/// What is wanted for the requests whose host and path match.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Rule {
+    /// The host asked for, without its port; None for any.
+    pub host: Option<Glob>,
+    /// The path asked for, without its query unless the pattern has one; None for any.
+    pub path: Option<Glob>,
+    /// Paths of the same host, with their queries, that are pushed as soon as the request is there.
+    pub push: Vec<String>,
+    /// `Link` fields of a 103 response (RFC 8297), sent as soon as the request is there.
+    pub hints: Vec<Link>,
+    /// `Link` fields of the final response.
+    pub links: Vec<Link>,
+    /// The order of the response among others on its connection, whatever the client asks for. The last rule that says one
+    /// decides.
+    pub urgency: Option<Urgency>,
+}
+
+/// A response's place among others: [`proto::schedule::Priority::Decided`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Urgency {
+    /// 0 to 2: before all that no rule names; 4 to 7: after it; 3: as the client asks.
+    pub urgency: u8,
+    /// Whether it shares the rate with its equals.
+    pub incremental: Incremental,
+}
+
+/// How responses are pushed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PushSettings {
+    /// Whether `Link: rel=preload` of a response pushes what it names, as H2O does.
+    pub by_link: ByLink,
+    /// Where pushed bytes stand beside those of the response that they belong to.
+    pub place: PushPlace,
+    /// The most pushes for one request.
+    pub most: usize,
+}
+
+impl Default for PushSettings {
+    fn default() -> Self {
+        Self { by_link: ByLink::Ignored, place: PushPlace::Before, most: 64 }
+    }
+}
+
+/// Whether preload links push.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum ByLink {
+    /// Links are for the client alone.
+    #[default]
+    Ignored,
+    /// A link without `nopush` to the same origin is a push.
+    Pushed,
+}
+
+/// Where pushed bytes stand beside those of the response that they belong to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PushPlace {
+    /// Before it.
+    #[default]
+    Before,
+    /// Both share the rate.
+    Interleaved,
+    /// As the scheduler has it: RFC 7540 §5.3.5 makes a push depend on its response, which so goes first.
+    After,
+}
+
+/// Cache-aware push by H2O's cookie ([`wire::casper`]).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CasperSettings {
+    /// Bits of a key.
+    pub capacity: Capacity,
+    /// Which responses the cookie names.
+    pub tracking: Tracking,
+}
+
+/// Which responses a CASPER cookie names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Tracking {
+    /// CSS and JavaScript.
+    #[default]
+    BlockingAssets,
+    /// All, whatever their status.
+    All,
+}
+
+impl DeliveryPolicy {
+    /// Whether it decides the order of any response.
+    pub(crate) fn decides(&self) -> bool {
+        let pushes = self.push.by_link == ByLink::Pushed
+            || self.rules.iter().any(|rule| !rule.push.is_empty());
+        self.rules.iter().any(|rule| rule.urgency.is_some())
+            || (pushes && self.push.place != PushPlace::After)
+    }
+
+    /// The rules for a request, of a host without its port.
+    pub(crate) fn matching<'p, 'r>(
+        &'p self,
+        host: &'r str,
+        target: &'r str,
+    ) -> impl Iterator<Item = &'p Rule> + use<'p, 'r> {
+        self.rules.iter().filter(move |rule| rule.matches(host, target))
+    }
+}
+
+impl Rule {
+    fn matches(&self, host: &str, target: &str) -> bool {
+        self.host.as_ref().is_none_or(|glob| glob.matches_host(host))
+            && self.path.as_ref().is_none_or(|glob| glob.matches_path(target))
+    }
 }

@@ -87,6 +87,11 @@ impl CachedResponse {
         }
     }
 
+    /// Without the fields that every response gets.
+    pub(crate) fn fields(&self) -> &Fields {
+        &self.fields
+    }
+
     pub(crate) fn status(&self) -> Status {
         Status::OK
     }

@@ -1,6 +1,7 @@
 //! The exchanges of one connection: requests in, responses out. The one rule: each exchange queues a bounded number of
 //! bytes; the rest of a body is produced when the machine asks for more.
 
+mod deliver;
 mod echo;
 mod pace;
 mod respond;
@@ -11,6 +12,7 @@ use crate::access::ExchangeEnd;
 use crate::budget::{Account, PeerAddress};
 use crate::exchange::{Exchange, Ledger, State};
 use crate::shared::Shared;
+use deliver::ConnectionDelivery;
 use pace::Pace;
 use proto::{Event, Fields, Fin, RequestHead, StreamId};
 use std::collections::VecDeque;
@@ -41,6 +43,8 @@ pub(crate) struct Session {
     asked: Vec<StreamId>,
     pace: Pace,
     account: Account,
+    /// What was pushed here; None before a policy pushes something.
+    delivery: Option<Box<ConnectionDelivery>>,
     /// Since when there was no exchange.
     quiet_since: Instant,
 }
@@ -80,6 +84,7 @@ impl Session {
             asked: Vec::new(),
             pace: Pace::default(),
             account: Account::new(spec.peer),
+            delivery: None,
             quiet_since: now,
         }
     }

@@ -4,8 +4,8 @@ use crate::access::AccessLog;
 use crate::budget::Budgets;
 use crate::buffer_pool::BufferPool;
 use crate::config::OriginConfig;
+use crate::delivery::Delivery;
 use crate::files::Files;
-use crate::policy::Policy;
 use crate::response_cache::CachedResponse;
 use crate::site::Site;
 use crate::wall_clock::DateField;
@@ -23,8 +23,6 @@ pub struct Parts {
     pub files: Option<Box<dyn Files>>,
     /// Takes a record of each exchange.
     pub log: Option<Rc<dyn AccessLog>>,
-    /// What is sent in addition to responses.
-    pub policy: Option<Box<dyn Policy>>,
     /// Takes the trace events of the connections.
     pub tracer: Tracer,
 }
@@ -34,7 +32,8 @@ pub(crate) struct Shared {
     pub(crate) config: OriginConfig,
     pub(crate) site: Site,
     pub(crate) log: Option<Rc<dyn AccessLog>>,
-    pub(crate) policy: Option<Box<dyn Policy>>,
+    /// What is sent besides responses, and in which order; None where the client alone decides.
+    pub(crate) delivery: Option<Box<Delivery>>,
     pub(crate) tracer: Tracer,
     pub(crate) buffers: BufferPool,
     /// What all connections hold.
@@ -57,9 +56,9 @@ impl Shared {
             // RFC 7838 §3.1: for a day.
             alt_svc: config.alt_svc.map(|port| format!("h3=\":{port}\"; ma=86400")),
             transport: Rc::new(config.transport()),
+            delivery: Delivery::of(&config),
             config,
             log: parts.log,
-            policy: parts.policy,
             tracer: parts.tracer,
             buffers: BufferPool::default(),
             budgets: Budgets::default(),

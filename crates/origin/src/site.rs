@@ -246,7 +246,7 @@ fn delay(target: &Target<'_>) -> Result<Duration, Answer> {
 }
 
 /// An authority without its port.
-fn host_of(authority: &str) -> &str {
+pub(crate) fn host_of(authority: &str) -> &str {
     match authority.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
         _ => authority,

@@ -4,13 +4,13 @@
 use endpoint::{Action, SocketId, SocketSettings};
 use origin::{
     AccessLog, AccessRecord, ExchangeEnd, Limits, ListenerKind, Origin, OriginConfig, Parts,
-    Policy, WallClock,
+    WallClock,
 };
 use proto::h2::Settings;
 use proto::schedule::RoundRobin;
 use proto::{
-    ByteStreamConnection as _, ClientConnection as _, Connection as _, Event, Fields, Fin,
-    RequestHead, ResponseHead, Scheme, Status,
+    ByteStreamConnection as _, ClientConnection as _, Connection as _, Event, Fin, RequestHead,
+    Scheme,
 };
 use sim::{Connections, Host, Path, Script, Scripted, Transcript, World};
 use std::cell::RefCell;
@@ -247,25 +247,6 @@ fn bytes_cut_anywhere_are_answered_alike() {
         bench.say(socket, &request[cut..]);
         assert_eq!(bench.hear(socket), whole, "cut at {cut}");
     }
-}
-
-#[test]
-fn what_a_policy_says_comes_before_the_answer() {
-    struct Hints;
-    impl Policy for Hints {
-        fn inform(&self, _request: &RequestHead) -> Vec<ResponseHead> {
-            let fields = Fields::new().with("link", "</a.css>; rel=preload");
-            Status::new(103).map(|status| ResponseHead { status, fields }).into_iter().collect()
-        }
-    }
-    let parts = Parts { policy: Some(Box::new(Hints)), ..Parts::default() };
-    let mut bench = Bench::new(Limits::default(), parts);
-    let socket = bench.accept();
-    bench.say(socket, &get("/image/1?bytes=3&delay_ms=10"));
-    let hints = bench.hear(socket);
-    assert!(hints.starts_with("HTTP/1.1 103 Early Hints\r\nlink: </a.css>"), "{hints}");
-    bench.wait(Duration::from_millis(10));
-    assert!(bench.hear(socket).starts_with("HTTP/1.1 200 OK\r\n"));
 }
 
 #[test]

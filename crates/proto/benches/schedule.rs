@@ -90,9 +90,13 @@ fn open(scheduler: &mut dyn Scheduler, policy: Policy, stream: StreamId) {
         Policy::Rfc7540 => Priority::Dependency { parent, weight, exclusive },
         Policy::Rfc9218 => Priority::Urgency { urgency: 3, incremental: Incremental::Parts },
         Policy::Spdy => Priority::Level(3),
-        Policy::Auto | Policy::Fifo | Policy::RoundRobin => Priority::Unset,
+        Policy::Auto | Policy::Fifo | Policy::RoundRobin | Policy::ServerDriven => Priority::Unset,
     };
     scheduler.insert(stream, priority);
+    if policy == Policy::ServerDriven {
+        let incremental = Incremental::Parts;
+        scheduler.reprioritise(stream, Priority::Decided { urgency: 1, incremental });
+    }
 }
 
 /// What this thread has had of a processor: however busy the machine is, waiting is not in it.

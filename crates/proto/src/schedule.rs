@@ -28,6 +28,7 @@ mod policy;
 mod priority_field;
 mod rfc9218;
 mod round_robin;
+mod server_driven;
 mod slots;
 mod spdy_levels;
 #[cfg(test)]
@@ -41,6 +42,7 @@ pub use policy::{Policy, UnknownPolicy};
 pub use priority_field::PriorityField;
 pub use rfc9218::Rfc9218;
 pub use round_robin::RoundRobin;
+pub use server_driven::ServerDriven;
 pub use spdy_levels::SpdyLevels;
 
 /// How a stream ranks, in the terms of the protocol that said so.
@@ -67,6 +69,13 @@ pub enum Priority {
     },
     /// SPDY's 0 (first) to 7 (last).
     Level(u8),
+    /// The server's own decision, which goes before everything that the client says: [`ServerDriven`] alone heeds it.
+    Decided {
+        /// 0 to 2: before all streams without a decision, in this order. 4 to 7: after them. 3 takes a decision back.
+        urgency: u8,
+        /// Whether it shares the rate with its equals.
+        incremental: Incremental,
+    },
 }
 
 impl Priority {
@@ -74,7 +83,7 @@ impl Priority {
     /// cut into eight (RFC 7540 §5.3.2). None where nobody said anything.
     pub fn level(self) -> Option<u8> {
         match self {
-            Self::Unset => None,
+            Self::Unset | Self::Decided { .. } => None,
             Self::Level(level) => Some(level.min(7)),
             Self::Urgency { urgency, .. } => Some(urgency.min(7)),
             Self::Dependency { weight, .. } => Some(7 - ((weight.clamp(1, 256) - 1) / 32) as u8),

@@ -70,8 +70,8 @@ pub use quic::{
 };
 pub use role::{Handler, QuicRole, Role};
 pub use server::{
-    Server, ServerByteStream, ServerMachine, ServerMultiplexed, ServerProtocol, ServerSettings,
-    ServerSpec,
+    Decisions, Server, ServerByteStream, ServerMachine, ServerMultiplexed, ServerProtocol,
+    ServerSettings, ServerSpec,
 };
 pub use status::{Negotiated, Phase, Timings, Traffic, Truncation};
 

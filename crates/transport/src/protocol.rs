@@ -46,10 +46,10 @@ impl Protocol {
                     Box::new(h2::Client::new(now, settings.h2.clone(), turns, tracer))
                 },
                 |now, _, settings, tracer| {
-                    let policy = settings.priorities;
-                    let no_rfc7540_priorities = policy.rules_out_dependencies();
+                    let no_rfc7540_priorities = settings.priorities.rules_out_dependencies();
+                    let scheduler = settings.scheduler();
                     let settings = h2::Settings { no_rfc7540_priorities, ..settings.h2.clone() };
-                    Box::new(h2::Server::new(now, settings, policy.scheduler(), tracer))
+                    Box::new(h2::Server::new(now, settings, scheduler, tracer))
                 },
             ),
             Self::Http3 => Definition {
@@ -60,7 +60,7 @@ impl Protocol {
                         Box::new(h3::Client::new(now, settings, turns, tracer))
                     },
                     server: |now, settings, tracer| {
-                        let scheduler = settings.priorities.scheduler();
+                        let scheduler = settings.scheduler();
                         Box::new(h3::Server::new(now, settings.h3.clone(), scheduler, tracer))
                     },
                 },
@@ -206,7 +206,7 @@ fn spdy_server(
     settings: &ServerSettings,
     tracer: Tracer,
 ) -> Box<dyn ServerByteStream> {
-    let scheduler = settings.priorities.scheduler();
+    let scheduler = settings.scheduler();
     let settings = spdy::Settings { version, ..settings.spdy.clone() };
     Box::new(spdy::Server::new(now, settings, scheduler, tracer))
 }

@@ -10,7 +10,7 @@ use crate::recognise::{Recognised, recognise};
 use crate::role::{QuicRole, Role};
 use endpoint::FilePart;
 use proto::h3::PeerSettings;
-use proto::schedule::Policy;
+use proto::schedule::{Policy, Scheduler};
 use proto::{
     ByteStreamConnection, Fin, Misuse, MultiplexedConnection, Scheme, ServerConnection, StreamId,
     h1, h2, h3, spdy,
@@ -28,6 +28,8 @@ pub struct ServerSettings {
     pub protocols: Vec<Protocol>,
     /// The policy by which a multiplexing connection chooses the stream that sends next.
     pub priorities: Policy,
+    /// Whether the application may decide the order of single streams.
+    pub decisions: Decisions,
     /// HTTP/1.1's settings; `scheme` follows from the connection.
     pub h1: h1::ServerSettings,
     /// HTTP/2's settings; `no_rfc7540_priorities` follows from `priorities`.
@@ -44,12 +46,32 @@ impl ServerSettings {
         Self {
             protocols,
             priorities: Policy::default(),
+            decisions: Decisions::None,
             h1: h1::ServerSettings::default(),
             h2: h2::Settings::server(),
             h3: h3::Settings::server(),
             spdy: spdy::Settings::server(spdy::Version::V3_1),
         }
     }
+
+    /// A scheduler for one connection.
+    pub(crate) fn scheduler(&self) -> Box<dyn Scheduler> {
+        match self.decisions {
+            Decisions::None => self.priorities.scheduler(),
+            Decisions::Taken => self.priorities.decided_scheduler(),
+        }
+    }
+}
+
+/// Whether a server decides the order of single streams by
+/// [`Priority::Decided`](proto::schedule::Priority::Decided). With [`Policy::ServerDriven`] it always may.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Decisions {
+    /// It has no effect.
+    #[default]
+    None,
+    /// It goes before what the client asked for.
+    Taken,
 }
 
 /// The parts of a server's connection.

@@ -11,6 +11,7 @@
 //! assert_eq!(fields.list_size(), 12 + 9 + 32 + 14 + 1 + 32);
 //! ```
 
+pub mod casper;
 mod fields;
 pub mod h1;
 pub mod h2;

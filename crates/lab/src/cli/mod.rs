@@ -288,11 +288,13 @@ pub(crate) struct ServeArgs {
     /// --spdy leaves the offer out too
     #[arg(long)]
     pub(crate) no_websocket_over_h2: bool,
-    /// Who sends next where responses share a connection: auto, rfc9218, rfc7540, spdy, fifo or round-robin
+    /// Who sends next where responses share a connection: auto, rfc9218, rfc7540, spdy, fifo, round-robin or server-driven
+    /// (CSS, JavaScript and fonts first, whatever the client asks)
     /// [default: the policy file's, else auto]
     #[arg(long, value_name = "NAME")]
     pub(crate) priorities: Option<Policy>,
-    /// A TOML file with the key `priorities`, which --priorities goes before
+    /// A TOML file of what is pushed, hinted (103) and linked, and in which order (docs/delivery.md). --priorities goes
+    /// before its key of that name
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) policy: Option<PathBuf>,
     /// Threads, each pinned to a core of its own [default: one a core]

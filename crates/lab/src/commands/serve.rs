@@ -11,7 +11,10 @@ use crate::machine;
 use crate::named_file;
 use crate::qlog::{self, QlogSpec};
 use endpoint::{CongestionControl, DatagramSettings, SocketSettings};
-use origin::{AccessLog, AccessRecord, ListenerKind, Origin, OriginConfig, Parts, WallClock};
+use origin::{
+    AccessLog, AccessRecord, ExchangeEnd, ListenerKind, Origin, OriginConfig, Parts, SkippedPush,
+    WallClock,
+};
 use os::error::Os;
 use os::files::{CacheSettings, Root};
 use os::process::{Cpu, CpuSet};
@@ -19,7 +22,6 @@ use os::reactor::{AdaptiveSendBuffer, Backend, Reactor, ReactorSettings, Stop};
 use os::signal::Interrupts;
 use os::tcp::{Listener, probe_congestion_control};
 use os::udp::DatagramSocket;
-use proto::schedule::Policy;
 use report::QlogVantage;
 use secure::{
     Authority, AuthoritySpec, Ciphers, Identity, Pem, Resumption, ServerTls, ServerTlsOptions,
@@ -32,6 +34,7 @@ use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::thread;
 use transport::{AddressValidation, Protocol, QuicSettings};
 
@@ -40,7 +43,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     // Opened here first, so that a wrong folder is reported before anything listens.
     Root::open(&args.dir, CacheSettings::default()).map_err(misuse)?;
     let backend = backend(args)?;
-    let priorities = priorities(args)?;
+    let policy = policy(args)?;
     let settings = SocketSettings {
         unsent_low_water: UNSENT_LOW_WATER,
         congestion_control: congestion_control(args)?,
@@ -56,7 +59,9 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     let mut config = OriginConfig::new(kinds, wall_clock);
     config.protocols = protocols(args);
     config.alt_svc = quic_port;
-    config.priorities = priorities;
+    // The flag goes before the file.
+    config.priorities = args.priorities.or(policy.priorities).unwrap_or_default();
+    config.delivery = policy.delivery.map(Arc::new);
     // Clients of SPDY's time have HTTP/2 without the setting that offers it.
     config.web_socket_over_h2 = !(args.no_websocket_over_h2 || args.spdy);
     config.limits = args.patience.limits(threads);
@@ -128,10 +133,11 @@ fn congestion_control(args: &ServeArgs) -> Result<CongestionControl, CliError> {
 /// The congestion control that neither paces nor estimates; every Linux has it.
 const LEAST: &str = "reno";
 
-/// Who sends next: the flag goes before the policy file.
-fn priorities(args: &ServeArgs) -> Result<Policy, CliError> {
-    let file = args.policy.as_deref().map(PolicyFile::read).transpose()?.unwrap_or_default();
-    Ok(args.priorities.or(file.priorities).unwrap_or_default())
+/// The policy file, where there is one. What it pushes must be there.
+fn policy(args: &ServeArgs) -> Result<PolicyFile, CliError> {
+    let Some(path) = &args.policy else { return Ok(PolicyFile::default()) };
+    let root = Root::open(&args.dir, CacheSettings::default()).map_err(misuse)?;
+    PolicyFile::read(path, Box::new(FilesAdapter(root)))
 }
 
 /// Bytes that the origin is asked for at a time, at first. It is asked when half as many wait unsent in the kernel, so
@@ -175,10 +181,13 @@ impl Worker {
         for socket in self.share.datagrams {
             reactor.listen_datagrams(socket);
         }
-        let log: Option<Rc<dyn AccessLog>> =
-            if self.verbose { Some(Rc::new(PrintedLog)) } else { None };
+        let log: Option<Rc<dyn AccessLog>> = match (self.verbose, &self.config.delivery) {
+            (true, _) => Some(Rc::new(PrintedLog)),
+            (false, Some(_)) => Some(Rc::new(SkippedPushes)),
+            (false, None) => None,
+        };
         let (files, tracer) = (Box::new(FilesAdapter(root)), qlog::tracer(self.qlog));
-        let parts = Parts { files: Some(files), log, tracer, ..Parts::default() };
+        let parts = Parts { files: Some(files), log, tracer };
         reactor.run(&mut Origin::new(self.config, parts))
     }
 }
@@ -191,11 +200,31 @@ impl AccessLog for PrintedLog {
         let status = record.status.map_or("-".to_owned(), |status| status.to_string());
         let took = unit::format_duration(record.finished.since(record.received));
         let (protocol, method, authority) = (record.protocol, record.method, record.authority);
+        let pushed = match (record.pushed_with, record.end) {
+            (None, _) => String::new(),
+            (Some(stream), ExchangeEnd::Done) => format!(" pushed with stream {stream}"),
+            (Some(stream), _) => format!(" pushed with stream {stream}, cancelled"),
+        };
         let line = format!(
-            "{protocol} {method} {authority}{} {status} {} bytes {took}\n",
+            "{protocol} {method} {authority}{} {status} {} bytes {took}{pushed}\n",
             record.path, record.sent_bytes
         );
         let _ = console::print(&line);
+    }
+
+    fn not_pushed(&self, skipped: &SkippedPush<'_>) {
+        SkippedPushes.not_pushed(skipped);
+    }
+}
+
+/// A line for each push of a policy that is not made, on standard error.
+struct SkippedPushes;
+
+impl AccessLog for SkippedPushes {
+    fn record(&self, _record: &AccessRecord<'_>) {}
+
+    fn not_pushed(&self, SkippedPush { target, why }: &SkippedPush<'_>) {
+        console::note(&format!("{target} is not pushed: {why}"));
     }
 }
 

@@ -71,7 +71,7 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
     let files = files?.map(|root| Box::new(FilesAdapter(root)) as Box<dyn Files>);
     let log = Rc::new(ConnectionLog::default());
     let tracer = qlog::tracer(job.qlog.map(|files| files.spec(QlogVantage::Server)));
-    let parts = Parts { files, log: Some(log.clone()), tracer, ..Parts::default() };
+    let parts = Parts { files, log: Some(log.clone()), tracer };
     let mut origin = Origin::new(config, parts);
     console::print_job(&FarReady { settings })?;
     reactor.run(&mut origin)?;

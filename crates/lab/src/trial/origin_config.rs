@@ -56,6 +56,7 @@ fn policy(priorities: Priorities) -> Policy {
         Priorities::Spdy => Policy::Spdy,
         Priorities::Fifo => Policy::Fifo,
         Priorities::RoundRobin => Policy::RoundRobin,
+        Priorities::ServerDriven => Policy::ServerDriven,
     }
 }
 

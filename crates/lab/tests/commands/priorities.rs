@@ -89,6 +89,21 @@ fn the_flag_goes_before_the_policy_file() {
 }
 
 #[test]
+fn a_rule_of_the_servers_overtakes_whatever_the_client_says() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::alone();
+    bench.write("policy.toml", "[[rules]]\npath = \"/urgent*\"\nurgency = 0\n");
+    // Without the rule the bulk goes first with both.
+    for (policy, signals) in [("fifo", "fields"), ("rfc9218", "tree")] {
+        let more = format!("--policy policy.toml --priorities {policy}");
+        let seen = race(&bench, &more, signals);
+        assert!(seen.overtakes(), "{policy} with {signals}: {seen:?}");
+    }
+}
+
+#[test]
 fn a_wrong_policy_is_told_with_its_place_before_anything_listens() {
     let bench = Bench::new();
     let serve = |more: &str| bench.shell(&[], &format!("$W serve . --listen 127.0.0.1:0 {more}"));
@@ -97,5 +112,9 @@ fn a_wrong_policy_is_told_with_its_place_before_anything_listens() {
     serve("--policy policy.toml").said(2, &["policy.toml:2:14", "lifo", "round-robin"]);
     bench.write("policy.toml", "priority = \"fifo\"\n");
     serve("--policy policy.toml").said(2, &["policy.toml:1:1", "unknown field", "priorities"]);
+    bench.write("policy.toml", "[[rules]]\npush = [\"/policy.toml\", \"/none.css\"]\n");
+    serve("--policy policy.toml").said(2, &["policy.toml:2:25", "/none.css", "404", "delivery.md"]);
+    bench.write("policy.toml", "[[rules]]\npath = \"/***\"\n");
+    serve("--policy policy.toml").said(2, &["policy.toml:2:8", "star"]);
     serve("--policy missing.toml").said(2, &["missing.toml", "check the path"]);
 }

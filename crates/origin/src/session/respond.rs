@@ -4,7 +4,7 @@ use super::{Context, Session};
 use crate::access::ExchangeEnd;
 use crate::answer::{Answer, CONTINUE, Plan};
 use crate::body::Body;
-use crate::exchange::State;
+use crate::exchange::{Exchange, State};
 use bytes::Bytes;
 use proto::{Fin, Method, Misuse, RequestHead, ResponseHead, Status, StreamId};
 use std::time::Duration;
@@ -41,22 +41,32 @@ enum Sent {
 impl Session {
     /// Handles the head of a request.
     pub(super) fn begin(&mut self, context: &mut Context<'_>, index: usize, fin: Fin) {
-        let stream = self.exchanges[index].stream;
         let request = &self.exchanges[index].ledger.request;
         if self.is_too_early(request) {
             let answer = Answer::text(Status::TOO_EARLY, "Send it again after the handshake.\n");
             return self.respond(context, index, answer);
         }
-        if let Some(policy) = &context.shared.policy {
-            for head in policy.inform(request) {
-                // Refused where the protocol has no informational responses (HTTP/1.0).
-                let _unsaid = context.machine.inform(stream, &head);
-            }
+        if context.shared.delivery.is_some() {
+            return self.begin_delivery(context, index, fin);
         }
         let plan = context.shared.site.plan(context.now, request);
-        if fin == Fin::More && awaits_continue(request) && !matches!(plan, Plan::Answer(_)) {
-            // RFC 9110 §10.1.1: the body is wanted. Other targets decline it by their final response.
-            let _unsaid = context.machine.inform(stream, &ResponseHead::new(CONTINUE));
+        self.carry_out(context, index, plan, fin);
+    }
+
+    /// Answers a request as planned.
+    pub(super) fn carry_out(
+        &mut self,
+        context: &mut Context<'_>,
+        index: usize,
+        plan: Plan,
+        fin: Fin,
+    ) {
+        if fin == Fin::More && !matches!(plan, Plan::Answer(_)) {
+            let Exchange { stream, ledger, .. } = &self.exchanges[index];
+            if awaits_continue(&ledger.request) {
+                // RFC 9110 §10.1.1: the body is wanted. Other targets decline it by their final response.
+                let _unsaid = context.machine.inform(*stream, &ResponseHead::new(CONTINUE));
+            }
         }
         match plan {
             Plan::Answer(answer) if answer.delay == Duration::ZERO => {
@@ -249,6 +259,20 @@ impl Session {
     }
 
     fn answer_whole(
+        &mut self,
+        context: &mut Context<'_>,
+        index: usize,
+        head: &ResponseHead,
+        body: Body,
+    ) {
+        match context.shared.delivery {
+            Some(_) => self.deliver(context, index, head, body),
+            None => self.send_answer(context, index, head, body),
+        }
+    }
+
+    /// Sends the head of a response and as much of its body as may wait.
+    pub(super) fn send_answer(
         &mut self,
         context: &mut Context<'_>,
         index: usize,

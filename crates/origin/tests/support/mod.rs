@@ -9,8 +9,8 @@ mod files_adapter;
 use endpoint::{DatagramSettings, SocketSettings};
 use files_adapter::FilesAdapter;
 use origin::{
-    AccessLog, AccessRecord, ExchangeEnd, Limits, ListenerKind, OpenedRecord, Origin, OriginConfig,
-    Parts, WallClock,
+    AccessLog, AccessRecord, DeliveryPolicy, ExchangeEnd, Limits, ListenerKind, OpenedRecord,
+    Origin, OriginConfig, Parts, WallClock,
 };
 use os::files::{CacheSettings, Root};
 use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
@@ -21,6 +21,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::rc::Rc;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -84,6 +85,8 @@ pub(crate) struct Line {
     pub(crate) received: u64,
     pub(crate) sent: u64,
     pub(crate) end: ExchangeEnd,
+    /// The stream that it was pushed with.
+    pub(crate) pushed_with: Option<u64>,
 }
 
 struct Lines(Sender<Line>, Sender<TlsRecord>);
@@ -99,6 +102,7 @@ impl AccessLog for Lines {
             received: record.received_bytes,
             sent: record.sent_bytes,
             end: record.end,
+            pushed_with: record.pushed_with,
         });
     }
 
@@ -144,6 +148,23 @@ impl Serving {
         protocols: &[Protocol],
         resumption: Resumption,
     ) -> Self {
+        Self::launch(root, protocols, resumption, |config| config.limits = limits)
+    }
+
+    /// With a delivery policy, over SPDY too.
+    pub(crate) fn start_delivering(root: &Path, delivery: DeliveryPolicy) -> Self {
+        let protocols = [Protocol::Http2, Protocol::Spdy31, Protocol::Http1];
+        Self::launch(root, &protocols, Resumption::On, |config| {
+            config.delivery = Some(Arc::new(delivery));
+        })
+    }
+
+    fn launch(
+        root: &Path,
+        protocols: &[Protocol],
+        resumption: Resumption,
+        configure: impl FnOnce(&mut OriginConfig),
+    ) -> Self {
         let authority = Authority::new(AuthoritySpec::default()).unwrap();
         let identity = authority.issue(&["localhost", "127.0.0.1", FAR]).unwrap();
         let alpn = protocols.iter().map(|protocol| protocol.alpn().to_owned()).collect();
@@ -161,13 +182,13 @@ impl Serving {
         let quic = udp.local();
         let over_quic = ListenerKind::Quic(tls.clone(), QuicSettings::default());
         let kinds = vec![ListenerKind::Clear, ListenerKind::Tls(tls), over_quic];
-        let config = OriginConfig {
-            limits,
+        let mut config = OriginConfig {
             protocols: protocols.to_vec(),
             // As in `wirelap serve --spdy`.
             web_socket_over_h2: !protocols.contains(&Protocol::Spdy31),
             ..OriginConfig::new(kinds, wall_clock)
         };
+        configure(&mut config);
         let stop = Stop::new().unwrap();
         let (sender, log) = channel();
         let (tell, handshakes) = channel();

@@ -86,7 +86,7 @@ impl Auto {
             (Priority::Urgency { .. }, Decides::Turns) => self.decide_by(Decides::Urgencies),
             (Priority::Urgency { .. }, Decides::Tree) => self.hold_urgencies(),
             (Priority::Level(_), Decides::Turns) => self.decide_by(Decides::Levels),
-            (Priority::Unset | Priority::Dependency { .. }, _)
+            (Priority::Unset | Priority::Dependency { .. } | Priority::Decided { .. }, _)
             | (Priority::Urgency { .. }, Decides::Urgencies | Decides::Levels)
             | (Priority::Level(_), Decides::Tree | Decides::Urgencies | Decides::Levels) => {}
         }

@@ -1,6 +1,6 @@
 //! The policies by name: the values of the key `priorities`.
 
-use super::{Auto, DependencyTree, Fifo, Rfc9218, RoundRobin, Scheduler, SpdyLevels};
+use super::{Auto, DependencyTree, Fifo, Rfc9218, RoundRobin, Scheduler, ServerDriven, SpdyLevels};
 use std::fmt;
 use std::str::FromStr;
 
@@ -20,12 +20,22 @@ pub enum Policy {
     Fifo,
     /// A frame each in turn: see [`RoundRobin`].
     RoundRobin,
+    /// As the server decides, and where it does not, as `Auto`: see [`ServerDriven`]. A server puts the assets first that
+    /// block rendering.
+    ServerDriven,
 }
 
 impl Policy {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Auto, Self::Rfc9218, Self::Rfc7540, Self::Spdy, Self::Fifo, Self::RoundRobin];
+    pub const ALL: [Self; 7] = [
+        Self::Auto,
+        Self::Rfc9218,
+        Self::Rfc7540,
+        Self::Spdy,
+        Self::Fifo,
+        Self::RoundRobin,
+        Self::ServerDriven,
+    ];
 
     /// The name, as in `serve --priorities NAME`.
     pub fn name(self) -> &'static str {
@@ -36,6 +46,7 @@ impl Policy {
             Self::Spdy => "spdy",
             Self::Fifo => "fifo",
             Self::RoundRobin => "round-robin",
+            Self::ServerDriven => "server-driven",
         }
     }
 
@@ -48,6 +59,15 @@ impl Policy {
             Self::Spdy => Box::new(SpdyLevels::default()),
             Self::Fifo => Box::new(Fifo::default()),
             Self::RoundRobin => Box::new(RoundRobin::default()),
+            Self::ServerDriven => Self::Auto.decided_scheduler(),
+        }
+    }
+
+    /// The same, where the server may decide of single streams ([`Priority::Decided`](super::Priority::Decided)).
+    pub fn decided_scheduler(self) -> Box<dyn Scheduler> {
+        match self {
+            Self::ServerDriven => self.scheduler(),
+            other => Box::new(ServerDriven::over(other.scheduler())),
         }
     }
 
@@ -108,7 +128,7 @@ mod tests {
     #[test]
     fn a_name_that_is_none_is_answered_with_those_that_are() {
         let error = "strict".parse::<Policy>().unwrap_err();
-        let names = "auto, rfc9218, rfc7540, spdy, fifo, round-robin";
+        let names = "auto, rfc9218, rfc7540, spdy, fifo, round-robin, server-driven";
         assert_eq!(
             error.to_string(),
             format!("\"strict\" is no sending policy; there are {names}")

@@ -187,7 +187,7 @@ fn field(priority: Priority) -> Option<PriorityField> {
     let (urgency, incremental) = match priority {
         Priority::Urgency { urgency, incremental } => (urgency, incremental),
         Priority::Level(level) => (level, Incremental::Parts),
-        Priority::Unset | Priority::Dependency { .. } => return None,
+        Priority::Unset | Priority::Dependency { .. } | Priority::Decided { .. } => return None,
     };
     Some(PriorityField { urgency: Some(urgency.min(7)), incremental: Some(incremental) })
 }

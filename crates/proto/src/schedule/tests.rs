@@ -2,4 +2,5 @@
 
 mod auto;
 mod levels;
+mod server_driven;
 mod urgencies;

@@ -438,12 +438,21 @@ pub enum Priorities {
     Fifo,
     /// A frame of each response in turn, whatever the client says.
     RoundRobin,
+    /// CSS, JavaScript and fonts first, whatever the client says; all else as `auto`.
+    ServerDriven,
 }
 
 impl Priorities {
     /// Every policy.
-    pub const ALL: [Self; 6] =
-        [Self::Auto, Self::Rfc9218, Self::Rfc7540, Self::Spdy, Self::Fifo, Self::RoundRobin];
+    pub const ALL: [Self; 7] = [
+        Self::Auto,
+        Self::Rfc9218,
+        Self::Rfc7540,
+        Self::Spdy,
+        Self::Fifo,
+        Self::RoundRobin,
+        Self::ServerDriven,
+    ];
 
     /// The name in files and on the command line.
     pub fn name(self) -> &'static str {
@@ -454,6 +463,7 @@ impl Priorities {
             Self::Spdy => "spdy",
             Self::Fifo => "fifo",
             Self::RoundRobin => "round-robin",
+            Self::ServerDriven => "server-driven",
         }
     }
 

@@ -182,6 +182,6 @@ mod tests {
         let mut out = Vec::new();
         FixedBlock::begin(&mut out).end();
         assert_eq!(out, [0x02, 0x00, 0x00, 0x00, 0xff, 0xff]);
-        assert_eq!(inflate(&out, 0), []);
+        assert_eq!(inflate(&out, 0), [0_u8; 0]);
     }
 }

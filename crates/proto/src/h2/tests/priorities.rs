@@ -23,6 +23,7 @@ impl Recorder {
                 format!("under {} by {weight} {exclusive:?}", parent.0)
             }
             Priority::Level(level) => format!("level {level}"),
+            Priority::Decided { urgency, .. } => format!("decided {urgency}"),
         };
         self.told.borrow_mut().push(format!("{}: {what}", stream.0));
     }

@@ -1,0 +1,166 @@
+//! A delivery policy at work in one thread: the policy, and which of its pushes were said not to be made; what can be pushed.
+
+use crate::access::{AccessLog, NotPushed, SkippedPush};
+use crate::answer::Plan;
+use crate::config::OriginConfig;
+use crate::files::Files;
+use crate::policy::{DeliveryPolicy, Tracking};
+use crate::site::Site;
+use page::Url;
+use proto::schedule::Policy;
+use proto::{RequestHead, Scheme, Status};
+use std::collections::HashSet;
+use std::sync::Arc;
+use unit::Instant;
+
+/// Finds out before anything is served whether a policy's pushes can be made.
+#[derive(Debug)]
+pub struct PushCheck {
+    site: Site,
+}
+
+impl PushCheck {
+    /// Against an origin with these files, and its own synthetic pages.
+    pub fn new(files: Box<dyn Files>) -> Self {
+        Self { site: Site::new(Some(files), None) }
+    }
+
+    /// Whether a request for the root of a host could push this target.
+    pub fn check(&mut self, now: Instant, target: &str) -> Result<(), NotPushed> {
+        let parent = RequestHead::get(Scheme::Https, "localhost", "/");
+        let request = promised_request(&parent, target).ok_or(NotPushed::OtherOrigin)?;
+        pushable(&self.site.plan(now, &request)).map(drop)
+    }
+}
+
+/// A policy, and what it has said.
+#[derive(Debug)]
+pub(crate) struct Delivery {
+    policy: Arc<DeliveryPolicy>,
+    /// Whether the assets that block rendering go first.
+    pub(crate) blocking_assets: BlockingAssets,
+    /// The skipped pushes that were told.
+    told: HashSet<(Box<str>, NotPushed)>,
+}
+
+/// When the assets that block rendering are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BlockingAssets {
+    /// As the client asks.
+    AsAsked,
+    /// Before all else.
+    First,
+}
+
+impl Delivery {
+    /// None where the client decides everything.
+    pub(crate) fn of(config: &OriginConfig) -> Option<Box<Self>> {
+        let blocking_assets = match config.priorities {
+            Policy::ServerDriven => BlockingAssets::First,
+            _ => BlockingAssets::AsAsked,
+        };
+        let policy = match (&config.delivery, blocking_assets) {
+            (None, BlockingAssets::AsAsked) => return None,
+            (None, BlockingAssets::First) => Arc::default(),
+            (Some(policy), _) => Arc::clone(policy),
+        };
+        Some(Box::new(Self { policy, blocking_assets, told: HashSet::new() }))
+    }
+
+    pub(crate) fn policy(&self) -> Arc<DeliveryPolicy> {
+        Arc::clone(&self.policy)
+    }
+
+    /// Tells the log that something is not pushed, once for each target and cause.
+    pub(crate) fn skip(&mut self, log: Option<&dyn AccessLog>, target: &str, why: NotPushed) {
+        if self.told.len() < MOST_TOLD
+            && self.told.insert((target.into(), why))
+            && let Some(log) = log
+        {
+            log.not_pushed(&SkippedPush { target, why });
+        }
+    }
+}
+
+/// Whether a response of this media type blocks rendering: CSS, JavaScript, fonts.
+pub(crate) fn blocks_rendering(media_type: &str) -> bool {
+    is_css_or_script(media_type) || essence(media_type).starts_with("font/")
+}
+
+/// Whether a CASPER cookie names a response of this media type.
+pub(crate) fn is_tracked(tracking: Tracking, media_type: &str) -> bool {
+    tracking == Tracking::All || is_css_or_script(media_type)
+}
+
+fn is_css_or_script(media_type: &str) -> bool {
+    // RFC 9239 §6.
+    let known =
+        ["text/css", "text/javascript", "application/javascript", "application/x-javascript"];
+    known.iter().any(|known| essence(media_type).eq_ignore_ascii_case(known))
+}
+
+/// A media type without its parameters.
+fn essence(media_type: &str) -> &str {
+    media_type.split(';').next().unwrap_or_default().trim()
+}
+
+/// The request that a promise makes up; None for another origin. It has the fields that may decide which
+/// representation is sent, as H2O copies them.
+pub(crate) fn promised_request(parent: &RequestHead, target: &str) -> Option<RequestHead> {
+    let base = format!("{}://{}{}", parent.scheme.as_str(), parent.authority, parent.path);
+    let base: Url = base.parse().ok()?;
+    let url = base.join(target).ok()?;
+    if (url.scheme, &url.host, url.port) != (base.scheme, &base.host, base.port) {
+        return None;
+    }
+    let authority = parent.authority.as_str();
+    let mut request = RequestHead::get(parent.scheme, authority, url.path);
+    for field in parent.fields.iter() {
+        if COPIED.iter().any(|name| field.name.eq_ignore_ascii_case(name)) {
+            request.fields.push_field(field);
+        }
+    }
+    Some(request)
+}
+
+/// The media type of a response that can be pushed.
+pub(crate) fn pushable(plan: &Plan) -> Result<String, NotPushed> {
+    let (status, fields) = match plan {
+        Plan::Answer(answer) => (answer.status, &answer.fields),
+        Plan::Cached(cached) => (cached.status(), cached.fields()),
+        _ => return Err(NotPushed::NotPlain),
+    };
+    match status {
+        Status::OK => Ok(fields.find_str("content-type").unwrap_or_default().to_owned()),
+        other => Err(NotPushed::Status(other.code())),
+    }
+}
+
+/// Skipped pushes that are told, in all.
+const MOST_TOLD: usize = 256;
+
+/// The fields of a request that its pushes have, too.
+const COPIED: [&[u8]; 5] =
+    [b"accept", b"accept-charset", b"accept-encoding", b"accept-language", b"user-agent"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn css_scripts_and_fonts_block_rendering_and_cookies_name_the_first_two() {
+        for (media_type, blocks, tracked) in [
+            ("text/css; charset=utf-8", true, true),
+            ("Text/JavaScript", true, true),
+            ("application/javascript", true, true),
+            ("font/woff2", true, false),
+            ("text/html", false, false),
+            ("image/png", false, false),
+            ("", false, false),
+        ] {
+            assert_eq!(blocks_rendering(media_type), blocks, "{media_type}");
+            assert_eq!(is_tracked(Tracking::BlockingAssets, media_type), tracked, "{media_type}");
+            assert!(is_tracked(Tracking::All, media_type));
+        }
+    }
+}

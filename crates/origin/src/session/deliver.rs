@@ -1,0 +1,289 @@
+//! A delivery policy on one connection: early hints, links, pushes, CASPER cookies, the server's order. The one rule: a
+//! pushed response goes the way of all responses, and pushes nothing itself.
+
+use super::{Context, Session};
+use crate::access::NotPushed;
+use crate::answer::{EARLY_HINTS, Plan};
+use crate::body::Body;
+use crate::delivery::{BlockingAssets, blocks_rendering, is_tracked, promised_request, pushable};
+use crate::exchange::{Exchange, Ledger, State};
+use crate::policy::{ByLink, CasperSettings, DeliveryPolicy, Link, PushPlace, Urgency};
+use crate::site::host_of;
+use proto::schedule::{Incremental, Priority};
+use proto::{Fields, Fin, Method, Refused, RequestHead, ResponseHead, StreamId};
+use std::collections::HashSet;
+use std::ops::ControlFlow;
+use transport::Protocol;
+use wire::casper::Fingerprint;
+
+/// What a connection knows of its pushes.
+#[derive(Debug, Default)]
+pub(super) struct ConnectionDelivery {
+    /// Whether the client takes no pushes.
+    refuses: bool,
+    /// Hosts with paths that were pushed here: a client has them in its cache by now.
+    pushed: HashSet<String>,
+    /// What the client has by its cookies, and what it was sent since.
+    casper: Option<Fingerprint>,
+    /// Whether a request here has named something to push. Cookies are set from then on.
+    has_triggered: bool,
+}
+
+/// A request that has something to push.
+struct Parent<'a> {
+    stream: StreamId,
+    policy: &'a DeliveryPolicy,
+}
+
+/// A push that the client was promised.
+struct Promised {
+    stream: StreamId,
+    request: RequestHead,
+    plan: Plan,
+}
+
+impl Session {
+    /// Handles a request under a policy: what goes ahead of its answer, then the answer.
+    pub(super) fn begin_delivery(&mut self, context: &mut Context<'_>, index: usize, fin: Fin) {
+        let Some(delivery) = &context.shared.delivery else { return };
+        let policy = delivery.policy();
+        let Exchange { stream, ledger, .. } = &self.exchanges[index];
+        let stream = *stream;
+        if ledger.request.method == Method::Get {
+            let (mut hints, mut push) = (Fields::new(), Vec::new());
+            let request = &ledger.request;
+            for rule in policy.matching(host_of(&request.authority), &request.path) {
+                push_links(&mut hints, &rule.hints);
+                push.extend(rule.push.iter().map(String::as_str));
+            }
+            if !hints.is_empty() {
+                let head = ResponseHead { status: EARLY_HINTS, fields: hints };
+                // Refused where the protocol has no informational responses (HTTP/1.0, SPDY).
+                let _unsaid = context.machine.inform(stream, &head);
+            }
+            self.read_cookies(index, policy.casper);
+            self.push_all(context, &Parent { stream, policy: &policy }, &push);
+        }
+        let Some(index) = self.find(stream) else { return };
+        let request = &self.exchanges[index].ledger.request;
+        let plan = context.shared.site.plan(context.now, request);
+        self.carry_out(context, index, plan, fin);
+    }
+
+    /// Sends a response with what the policy adds to it, after the pushes that its links ask for.
+    pub(super) fn deliver(
+        &mut self,
+        context: &mut Context<'_>,
+        index: usize,
+        head: &ResponseHead,
+        body: Body,
+    ) {
+        let Some(delivery) = &context.shared.delivery else { return };
+        let (policy, blocking_assets) = (delivery.policy(), delivery.blocking_assets);
+        let Exchange { stream, ledger, .. } = &self.exchanges[index];
+        let (stream, request) = (*stream, &ledger.request);
+        let mut head = head.clone();
+        let mut urgency = None;
+        for rule in policy.matching(host_of(&request.authority), &request.path) {
+            push_links(&mut head.fields, &rule.links);
+            urgency = rule.urgency.or(urgency);
+        }
+        let media_type = head.fields.find_str("content-type").unwrap_or_default().to_owned();
+        // A push has the place that pushes have.
+        let is_placed = ledger.pushed_with.is_some() && policy.push.place != PushPlace::After;
+        if blocking_assets == BlockingAssets::First && blocks_rendering(&media_type) && !is_placed {
+            urgency = urgency.or(Some(FIRST));
+        }
+        if let Some(urgency) = urgency {
+            context.machine.prioritise(stream, urgency.priority());
+        }
+        let by_link = policy.push.by_link == ByLink::Pushed && request.method == Method::Get;
+        if by_link && ledger.pushed_with.is_none() {
+            let links = preloads(&head.fields);
+            let links: Vec<&str> = links.iter().map(Link::target).collect();
+            self.push_all(context, &Parent { stream, policy: &policy }, &links);
+        }
+        let Some(index) = self.find(stream) else { return };
+        if let Some(casper) = policy.casper {
+            self.track(index, casper, &media_type);
+            if let Some(cookie) = self.cookie(index) {
+                head.fields.push(b"set-cookie", cookie.as_bytes());
+            }
+        }
+        self.send_answer(context, index, &head, body);
+    }
+
+    /// Promises and answers what a request names.
+    fn push_all(&mut self, context: &mut Context<'_>, parent: &Parent<'_>, targets: &[&str]) {
+        let takes_pushes =
+            matches!(self.protocol, Protocol::Http2 | Protocol::Spdy31 | Protocol::Spdy3);
+        if targets.is_empty() || !takes_pushes {
+            return;
+        }
+        let state = self.delivery.get_or_insert_default();
+        if state.refuses {
+            return;
+        }
+        state.has_triggered = true;
+        let most = parent.policy.push.most;
+        if targets.len() > most {
+            skip(context, targets[most], NotPushed::TooMany);
+        }
+        for target in targets.iter().take(most) {
+            if self.push(context, parent, target).is_break() {
+                break;
+            }
+        }
+    }
+
+    /// Pushes one target. Breaks where the client takes no further pushes.
+    fn push(
+        &mut self,
+        context: &mut Context<'_>,
+        parent: &Parent<'_>,
+        target: &str,
+    ) -> ControlFlow<()> {
+        const NEXT: ControlFlow<()> = ControlFlow::Continue(());
+        let Some(index) = self.find(parent.stream) else { return ControlFlow::Break(()) };
+        let Some(request) = promised_request(&self.exchanges[index].ledger.request, target) else {
+            skip(context, target, NotPushed::OtherOrigin);
+            return NEXT;
+        };
+        let state = self.delivery.get_or_insert_default();
+        let name = format!("{}{}", request.authority, request.path);
+        if state.pushed.contains(&name) {
+            return NEXT;
+        }
+        let is_push = |exchange: &&Exchange| exchange.ledger.pushed_with.is_some();
+        let open = self.exchanges.iter().filter(is_push).count();
+        if state.pushed.len() >= MOST_PUSHED || open >= MOST_OPEN {
+            skip(context, target, NotPushed::TooMany);
+            return ControlFlow::Break(());
+        }
+        let plan = context.shared.site.plan(context.now, &request);
+        let media_type = match pushable(&plan) {
+            Ok(media_type) => media_type,
+            Err(why) => {
+                skip(context, target, why);
+                return NEXT;
+            }
+        };
+        let is_known = state.casper.as_ref().is_some_and(|seen| seen.contains(&request.path));
+        if parent.policy.casper.is_some_and(|casper| is_tracked(casper.tracking, &media_type))
+            && is_known
+        {
+            return NEXT;
+        }
+        match context.machine.promise(parent.stream, &request) {
+            Ok(stream) => {
+                state.pushed.insert(name);
+                self.answer_push(context, parent, Promised { stream, request, plan });
+                NEXT
+            }
+            Err(Refused::NotAllowed) => {
+                **state = ConnectionDelivery { refuses: true, ..ConnectionDelivery::default() };
+                ControlFlow::Break(())
+            }
+            Err(Refused::Unsendable(_)) => {
+                skip(context, target, NotPushed::Unsendable);
+                NEXT
+            }
+            Err(_) => ControlFlow::Break(()),
+        }
+    }
+
+    /// Opens the exchange of a promise.
+    fn answer_push(&mut self, context: &mut Context<'_>, parent: &Parent<'_>, promised: Promised) {
+        let Promised { stream, request, plan } = promised;
+        let mut rules = parent.policy.matching(host_of(&request.authority), &request.path);
+        let is_nested = rules.any(|rule| !rule.push.is_empty());
+        drop(rules);
+        if is_nested {
+            skip(context, &request.path, NotPushed::Nested);
+        }
+        match parent.policy.push.place {
+            PushPlace::Before => context.machine.prioritise(stream, FIRST.priority()),
+            PushPlace::Interleaved => {
+                let shared = Urgency { incremental: Incremental::Parts, ..FIRST };
+                context.machine.prioritise(stream, shared.priority());
+                context.machine.prioritise(parent.stream, shared.priority());
+            }
+            PushPlace::After => {}
+        }
+        let pushed_with = Some(parent.stream);
+        let ledger = Ledger { pushed_with, ..Ledger::new(context.now, request) };
+        let exchange = Exchange { stream, state: State::Counting, ledger, buffered: 0, held: 0 };
+        let index = self.exchanges.partition_point(|other| other.stream < stream);
+        self.exchanges.insert(index, exchange);
+        self.carry_out(context, index, plan, Fin::Last);
+    }
+
+    /// What the client has, by the cookies of a request.
+    fn read_cookies(&mut self, index: usize, casper: Option<CasperSettings>) {
+        let Some(CasperSettings { capacity, .. }) = casper else { return };
+        let state = self.delivery.get_or_insert_default();
+        let seen = state.casper.get_or_insert_with(|| Fingerprint::new(capacity));
+        for cookies in self.exchanges[index].ledger.request.fields.all(b"cookie") {
+            seen.merge_cookies(cookies);
+        }
+    }
+
+    /// The client is sent a response.
+    fn track(&mut self, index: usize, casper: CasperSettings, media_type: &str) {
+        let Some(state) = &mut self.delivery else { return };
+        if let (true, Some(seen)) = (state.has_triggered, &mut state.casper)
+            && is_tracked(casper.tracking, media_type)
+        {
+            seen.insert(&self.exchanges[index].ledger.request.path);
+        }
+    }
+
+    /// The cookie of a response that is about to be sent. A browser may ignore the fields of pushes, or take responses in
+    /// another order than they were sent, so the cookie comes with the last of them only (github.com/h2o/h2o/issues/421).
+    fn cookie(&self, index: usize) -> Option<String> {
+        let state = self.delivery.as_ref().filter(|state| state.has_triggered)?;
+        let seen = state.casper.as_ref().filter(|seen| !seen.is_empty())?;
+        let is_push = |exchange: &&Exchange| exchange.ledger.pushed_with.is_some();
+        let pushes = self.exchanges.iter().filter(is_push);
+        let waiting = pushes.clone().filter(|push| push.ledger.answered.is_none()).count();
+        let is_last = match self.exchanges[index].ledger.pushed_with {
+            None => waiting == 0,
+            Some(_) => waiting == 1 && pushes.count() == self.exchanges.len(),
+        };
+        is_last.then(|| seen.set_cookie())
+    }
+}
+
+impl Urgency {
+    fn priority(self) -> Priority {
+        Priority::Decided { urgency: self.urgency, incremental: self.incremental }
+    }
+}
+
+/// The links of a response that ask for pushes.
+fn preloads(fields: &Fields) -> Vec<Link> {
+    let values = fields.all(b"link").filter_map(|value| std::str::from_utf8(value).ok());
+    values.flat_map(Link::all_of).filter(Link::pushes).collect()
+}
+
+fn push_links(fields: &mut Fields, links: &[Link]) {
+    for link in links {
+        fields.push(b"link", link.as_str().as_bytes());
+    }
+}
+
+fn skip(context: &mut Context<'_>, target: &str, why: NotPushed) {
+    let shared = &mut *context.shared;
+    if let Some(delivery) = &mut shared.delivery {
+        delivery.skip(shared.log.as_deref(), target, why);
+    }
+}
+
+/// Before all that is not decided.
+const FIRST: Urgency = Urgency { urgency: 1, incremental: Incremental::Whole };
+
+/// Pushes of a connection that are open at a time: a client that reads nothing holds as many.
+const MOST_OPEN: usize = 100;
+
+/// Targets that a connection remembers to have pushed.
+const MOST_PUSHED: usize = 1_024;

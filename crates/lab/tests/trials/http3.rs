@@ -19,7 +19,7 @@ const OWN_RACE: &str = "name = \"own\"\ntitle = \"t\"\nquestion = \"q\"\nbaselin
     [[contenders]]\nname = \"h2\"\ntransport = \"h2\"\n";
 
 /// The search path with the current releases of curl and Caddy first; None where they are not installed.
-fn path_of_current_releases() -> Option<OsString> {
+pub(crate) fn path_of_current_releases() -> Option<OsString> {
     let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers");
     let output = Command::new(peers).arg("current").output().unwrap();
     let current = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());

@@ -155,3 +155,29 @@ fn a_connection_that_a_nat_rebinds_is_seen_as_one() {
         assert!((sum as f64 / 1e6 - load).abs() < 0.001, "{parts:?} {load}");
     }
 }
+
+#[test]
+fn over_3g_the_report_says_that_h2_waited_for_a_handshake_more_than_h3_did() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write(
+        "own.toml",
+        "name = \"own\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"h2\"\ntrials = 7\nwarmup = 0\n\
+         [[links]]\nname = \"3g\"\n[[workloads]]\nkind = \"page\"\nimages = 6\nbytes = \"1kB\"\n\
+         [[contenders]]\nname = \"h2\"\ntransport = \"h2\"\n[[contenders]]\nname = \"h3\"\ntransport = \"h3\"\n",
+    );
+    let result = bench.race_whole("own.toml", "out", &[]);
+    // The verdict comes first: on a busy machine there may be none.
+    let told = bench.run(&["report", "out"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    if result["verdicts"][0]["pairs"][0]["verdict"] != "slower" {
+        return testing::skip(format!("the machine was too busy for a verdict: {told}"));
+    }
+    let (_, waits) = told.split_once("waits: h2 takes ").unwrap();
+    let (total, parts) = waits.split_once(" longer than h3: ").unwrap();
+    let (handshakes, rest) = parts.split_once(" in handshakes (2 round trips against 1)").unwrap();
+    let millis = |text: &str| text.strip_suffix(" ms").unwrap().parse::<f64>().unwrap();
+    // TLS's own round trip of 300 ms, of which QUIC has none beside its own.
+    assert!((200.0..600.0).contains(&millis(handshakes)), "{total}; {handshakes}; {rest}");
+}

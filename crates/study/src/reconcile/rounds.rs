@@ -2,7 +2,7 @@
 //! and QUIC are counted alike, by what both show.
 //!
 //! The first round begins with what follows the first request. A round ends when the far side hears of the first packet of
-//! that round: by TCP's acknowledgement, or over QUIC by the next packet of the client's. Packets count that carry a full
+//! that round that came: by TCP's acknowledgement, or over QUIC by the next packet of the client's. Packets count that carry a full
 //! segment or nearly so; what is smaller has heads, tickets and the like.
 
 use super::CLOCK_TOLERANCE;
@@ -29,7 +29,8 @@ pub(super) fn first_rounds(
     for round in &mut rounds {
         let Some(from) = begins else { break };
         let own = &down[down.partition_point(|packet| packet.at < from)..];
-        begins = own.first().and_then(|first| heard(first, &up));
+        let first = own.iter().find(|packet| delivered(packet).is_some());
+        begins = first.and_then(|first| heard(first, &up));
         let before = |packet: &&&PacketRecord| begins.is_none_or(|next| packet.at < next);
         *round = own.iter().take_while(before).count() as u64;
     }

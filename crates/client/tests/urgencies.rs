@@ -65,7 +65,8 @@ fn page(random: &mut Random) -> (Vec<FetchSpec>, Pattern) {
     let spec = |number: u64, random: &mut Random| {
         let bytes = 200 + random.below(25_000);
         let url = format!("https://a.test/image/{number}?bytes={bytes}").parse().unwrap();
-        let priority = Priority { urgency: random.below(8) as u8, incremental: random.below(2) == 0 };
+        let priority =
+            Priority { urgency: random.below(8) as u8, incremental: random.below(2) == 0 };
         FetchSpec { kind: Kind::Image, priority, ..FetchSpec::get(url) }
     };
     let specs = (0..4 + random.below(9)).map(|number| spec(number, random)).collect();

@@ -38,9 +38,9 @@ pub(crate) fn waits(report: &Report<'_>, group: &Group<'_>) -> Option<String> {
 /// The verdict on `of` against `other`.
 fn verdict(group: &Group<'_>, of: &str, other: &str) -> Option<Verdict> {
     let pairs = &group.verdicts?.pairs;
-    let pair = pairs.iter().find(|pair| {
-        [(&*pair.a, &*pair.b), (&*pair.b, &*pair.a)].contains(&(of, other))
-    })?;
+    let pair = pairs
+        .iter()
+        .find(|pair| [(&*pair.a, &*pair.b), (&*pair.b, &*pair.a)].contains(&(of, other)))?;
     Some(match pair.comparison.verdict {
         Verdict::Faster if pair.a != of => Verdict::Slower,
         Verdict::Slower if pair.a != of => Verdict::Faster,
@@ -94,7 +94,8 @@ impl Compared<'_> {
         let most = waits.first()?.1.unsigned_abs();
         let is_told = |longer: i64| longer.unsigned_abs() * LEAST_SHARE >= most;
         let told = |sign: i64| -> Vec<String> {
-            let told = waits.iter().filter(|(_, longer)| longer.signum() == sign && is_told(*longer));
+            let told =
+                waits.iter().filter(|(_, longer)| longer.signum() == sign && is_told(*longer));
             told.take(MOST_TOLD).map(|(wait, longer)| self.wait(*wait, *longer)).collect()
         };
         let (longer, shorter) = (told(1), told(-1));
@@ -102,7 +103,11 @@ impl Compared<'_> {
         if is_level {
             let both = !longer.is_empty() && !shorter.is_empty();
             return both.then(|| {
-                format!("{slow} waits longer than {fast} by {}; shorter by {}", listed(&longer), listed(&shorter))
+                format!(
+                    "{slow} waits longer than {fast} by {}; shorter by {}",
+                    listed(&longer),
+                    listed(&shorter)
+                )
             });
         }
         let total = self.slow.median.load_ms - self.fast.median.load_ms;
@@ -160,8 +165,9 @@ fn against((count, other): (u32, u32), what: &str) -> Option<String> {
 /// `the link dropped 12 of its packets, and 3 of h3's; 14.5 kB went again`.
 fn lost(longer: &Load<'_>, other: &Load<'_>) -> Option<String> {
     let (own, others) = (longer.dropped(), other.dropped());
-    let dropped = (own + others > 0)
-        .then(|| format!("the link dropped {own} of its packets, and {others} of {}'s", other.name()));
+    let dropped = (own + others > 0).then(|| {
+        format!("the link dropped {own} of its packets, and {others} of {}'s", other.name())
+    });
     // Over QUIC the link cannot tell what is repeated.
     let again = longer.down.retransmitted;
     let again = (again > 0).then(|| format!("{} went again", ByteSize(again)));

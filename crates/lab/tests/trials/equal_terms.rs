@@ -34,12 +34,16 @@ fn the_first_five_rounds_of_h2_and_h3_on_equal_terms_are_within_one_packet_of_ea
     bench.race_undisturbed("terms.toml", "run", &[]);
     let rounds = |name: &str| -> Vec<u64> {
         let records = records(&bench.path("run"));
-        let is_its = |record: &&serde_json::Value| record["plan"]["cell"]["contender"]["name"] == name;
+        let is_its =
+            |record: &&serde_json::Value| record["plan"]["cell"]["contender"]["name"] == name;
         let record = records.iter().find(is_its).unwrap();
         assert_eq!(record["settings"]["terms"], "equal", "{:#}", record["settings"]);
         let rounds = record["packets"]["first_rounds"].as_array().unwrap();
         rounds.iter().map(|packets| packets.as_u64().unwrap()).collect()
     };
     let (h2, h3) = (rounds("h2"), rounds("h3"));
-    assert!(h2[..2] == [10, 20] && h2.iter().zip(&h3).all(|(a, b)| a.abs_diff(*b) <= 1), "{h2:?} {h3:?}");
+    assert!(
+        h2[..2] == [10, 20] && h2.iter().zip(&h3).all(|(a, b)| a.abs_diff(*b) <= 1),
+        "{h2:?} {h3:?}"
+    );
 }

@@ -81,7 +81,10 @@ fn pages_recorded_pages_and_calls_come_over_http3_from_each_server_as_from_our_o
             continue;
         }
         let settings = &row["settings"];
-        assert_eq!((&settings["server"], settings["server version"] != "unknown"), (&(*server).into(), true));
+        assert_eq!(
+            (&settings["server"], settings["server version"] != "unknown"),
+            (&(*server).into(), true)
+        );
         let bodies: u64 = fetched(own).iter().map(|(.., bytes)| bytes).sum();
         let logged = |fact: &str| settings[format!("server log: {fact}")].clone();
         assert_eq!(logged("requests"), fetched(own).len().to_string(), "{name}: {settings:#}");
@@ -90,13 +93,18 @@ fn pages_recorded_pages_and_calls_come_over_http3_from_each_server_as_from_our_o
         let carried = connections.iter().filter(|one| one["requests"] != 0).count().to_string();
         assert_eq!(logged(&format!("connections of {transport}")), carried, "{name}: {settings:#}");
         if *tls != "none" {
-            assert_eq!(logged(&format!("connections over TLS {tls}")), carried, "{name}: {settings:#}");
+            assert_eq!(
+                logged(&format!("connections over TLS {tls}")),
+                carried,
+                "{name}: {settings:#}"
+            );
         }
     }
 }
 
 #[test]
-fn a_proxy_passes_on_streams_echoes_and_server_times_over_http3_and_a_file_server_says_that_it_cannot() {
+fn a_proxy_passes_on_streams_echoes_and_server_times_over_http3_and_a_file_server_says_that_it_cannot()
+ {
     if !trials_run_here() {
         return;
     }

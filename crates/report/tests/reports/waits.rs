@@ -29,7 +29,9 @@ fn waits(hand: impl Fn(&str, &mut TrialRecord)) -> Vec<String> {
     let lines = text.lines().filter_map(|line| line.strip_prefix("  waits: "));
     let lines: Vec<String> = lines.map(str::to_owned).collect();
     // The page says the same, with its own blanks.
-    assert!(lines.iter().all(|line| html.replace('\u{a0}', " ").contains(&line.replace('\'', "&#39;"))));
+    assert!(
+        lines.iter().all(|line| html.replace('\u{a0}', " ").contains(&line.replace('\'', "&#39;")))
+    );
     lines
 }
 
@@ -52,7 +54,8 @@ fn h3() -> Parts {
 }
 
 #[test]
-fn what_h2_waited_for_and_h3_did_not_is_told_in_milliseconds_with_the_part_that_differs_most_first() {
+fn what_h2_waited_for_and_h3_did_not_is_told_in_milliseconds_with_the_part_that_differs_most_first()
+{
     let told = waits(|name, row| match name {
         "h2" => {
             row.parts = Some(h2());
@@ -71,8 +74,10 @@ fn what_h2_waited_for_and_h3_did_not_is_told_in_milliseconds_with_the_part_that_
     });
     assert_eq!(
         told,
-        ["h2 takes 385 ms longer than h3: 305 ms in handshakes (2 round trips against 1) and 120 ms in loss recovery \
-          (the link dropped 12 of its packets, and 3 of h3's; 14.5 kB went again); h3 waits longer by 40.0 ms in window growth"]
+        [
+            "h2 takes 385 ms longer than h3: 305 ms in handshakes (2 round trips against 1) and 120 ms in loss recovery \
+          (the link dropped 12 of its packets, and 3 of h3's; 14.5 kB went again); h3 waits longer by 40.0 ms in window growth"
+        ]
     );
 }
 

@@ -161,7 +161,9 @@ impl Sender {
             packet.tcp.is_some_and(|tcp| self.end.is_some_and(|end| is_before(tcp.sequence, end)));
         let recovers = self.dropped.is_some_and(|dropped| {
             // A client's retransmission comes after its own time-out, however long that is.
-            packet.tcp.is_some() || packet.at.since(dropped) <= rtt * 2 || self.is_silent(dropped, rtt)
+            packet.tcp.is_some()
+                || packet.at.since(dropped) <= rtt * 2
+                || self.is_silent(dropped, rtt)
         });
         if is_repeated || !self.missing.is_empty() || recovers {
             return (Cause::Loss, Some(packet.at));

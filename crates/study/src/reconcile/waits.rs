@@ -57,7 +57,8 @@ mod tests {
 
     #[test]
     fn what_differs_most_comes_first_and_the_differences_sum_to_that_of_the_loads() {
-        let h2 = Parts { connect_ns: 300, tls_ns: 310, loss_ns: 120, window_ns: 40, ..Parts::default() };
+        let h2 =
+            Parts { connect_ns: 300, tls_ns: 310, loss_ns: 120, window_ns: 40, ..Parts::default() };
         let h3 = Parts { connect_ns: 305, window_ns: 90, server_ns: 7, ..Parts::default() };
         let waits = h2.longer_than(&h3);
         assert_eq!(

@@ -148,11 +148,15 @@ fn first_rounds(packets: &[trace::PacketRecord]) -> Vec<u32> {
 #[test]
 fn the_first_five_rounds_double_within_one_packet() {
     let settings = QuicSettings { initial_mtu: 1_472, ..settings() };
-    for link in ["rtt=100ms,down=200mbit,up=200mbit,queue=9MB", "rtt=100ms,down=20mbit,up=20mbit,queue=250kB"] {
+    for link in [
+        "rtt=100ms,down=200mbit,up=200mbit,queue=9MB",
+        "rtt=100ms,down=20mbit,up=20mbit,queue=250kB",
+    ] {
         let mut pair = pair(link, &settings, &[2_000_000]);
         pair.run(1);
         let rounds = first_rounds(pair.world.packets());
-        let alike = rounds.iter().zip([10_u32, 20, 40, 80, 160]).all(|(own, tcp)| own.abs_diff(tcp) <= 1);
+        let alike =
+            rounds.iter().zip([10_u32, 20, 40, 80, 160]).all(|(own, tcp)| own.abs_diff(tcp) <= 1);
         assert!(alike, "{link}: {rounds:?}");
     }
 }

@@ -164,7 +164,6 @@ impl Log {
     fn over_quic(mut self) -> Self {
         for packet in &mut self.packets {
             let payload = packet.tcp.take().map_or(0, |tcp| tcp.payload.max(30));
-            packet.length = payload + 28;
             packet.udp = Some(UdpMark { payload, quic: None, receiver: None });
             packet.flow = packet.flow.map(|flow| Flow { protocol: 17, ..flow });
         }

@@ -294,8 +294,8 @@ impl Controller for LossBased {
 /// window, so that the first round has as many full datagrams as over TCP, where there is nothing like them.
 const CONTROL_BYTES: u64 = 520;
 
-/// With quinn-proto's 1.25, 1.5 windows a round trip. Linux has 2 in slow start (`tcp_pacing_ss_ratio`).
-const SLOW_START_PACING: f64 = 1.2;
+/// With quinn-proto's 1.25, 2 windows a round trip, as Linux has it in slow start (`tcp_pacing_ss_ratio`).
+const SLOW_START_PACING: f64 = 1.6;
 
 /// A full window may lack what a batch of whole datagrams does not fill.
 const UNUSED_DATAGRAMS: u64 = 3;

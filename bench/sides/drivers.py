@@ -73,6 +73,12 @@ def h2load_h3(url, core, server, row):
     return h2load_by(program, url, core, server, row)
 
 
+def quic_floor(_url, core, server, row):
+    words = [server.ports["https"], row.length, row.connections, row.seconds]
+    said, figures = run([servers.quic_floor_program(), "drive", *map(str, words)], core, server, row.seconds)
+    return figures | {"requests": int(said)}
+
+
 def load_h3(url, core, server, row):
     flags = ["-c", str(row.connections), "-m", str(row.streams), "-d", f"{row.seconds}s", "--http3", url]
     return engine(row, core, server, flags)[1]

@@ -51,6 +51,11 @@ class Row:
     seconds: int = 2
     wirelap: str = field(default="", repr=False)
 
+    @property
+    def length(self):
+        """Bytes of its file."""
+        return SIZES[self.file]
+
 
 def served(names, driver):
     return {name: (FILES[name], driver) for name in names}
@@ -116,9 +121,10 @@ def http3():
             (SMALL, 64, 1, [Demand(1.2, ("nginx",))]),
             ("1kB", 50, 10, [Demand(1.6, ("nginx",))]),
             (MIDDLE, 8, 8, [Demand(1.5, ("nginx",)), Demand(1.15, ("haproxy",))]),
-            (LARGE, 4, 1, [Demand(1.5, ("nginx",))])):
-        yield Row(f"h3-{file}-{connections}x{streams}", f"h3, {file}, {connections} connections x {streams} streams", own | peers,
-                  demands, file=file, connections=connections, streams=streams, **common)
+            (LARGE, 4, 1, [Demand(1.5, ("nginx",)), Demand(0.4, ("floor",))])):
+        bare = {"floor": (servers.quic_floor, drivers.quic_floor)} if file == LARGE else {}
+        yield Row(f"h3-{file}-{connections}x{streams}", f"h3, {file}, {connections} connections x {streams} streams",
+                  own | peers | bare, demands, file=file, connections=connections, streams=streams, **common)
     over_tls = {"wirelap-h2": (servers.wirelap, drivers.h2load)}
     for file, connections, streams, factor in ((SMALL, 32, 32, 1 / 2), (MIDDLE, 8, 8, 1 / 1.6)):
         yield Row(f"h3-of-h2-{file}", f"our h3 beside our h2 over TLS, {file}, {connections} connections x {streams} streams",

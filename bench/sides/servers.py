@@ -196,6 +196,19 @@ def floor_io_uring(spot, core, options):
     return floor(spot, core, options, "floor-io-uring")
 
 
+def quic_floor_program():
+    program = os.path.join(BUILT, "target/release/examples/quic_floor")
+    if not os.path.exists(program):
+        raise Missing("the floor of QUIC could not be built: cargo build --release -p os --example quic_floor")
+    return program
+
+
+def quic_floor(spot, core, options):
+    """Datagrams sealed and sent, and nothing else."""
+    port = place.free_port()
+    return Server("floor", [quic_floor_program(), "serve", str(port), os.path.join(spot.www, options.floor_file)], {"https": port}, core)
+
+
 def stalling(_spot, core, _options):
     ports = {"http": place.free_port(), "calm": place.free_port()}
     words = [str(ports["http"]), str(SERVICE_US), str(STALL_MS), str(ports["calm"])]

@@ -14,6 +14,7 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use tempfile::TempDir;
 use trace::{EarlyData, FetchOutcome};
 
 const IMAGES: usize = 100;
@@ -21,15 +22,16 @@ const IMAGE: usize = 5_000;
 
 /// A site, its certificate and the server that serves it; all gone with it.
 struct Site {
-    folder: PathBuf,
+    folder: TempDir,
     authority: Authority,
     identity: Identity,
     children: Vec<Child>,
 }
 
 impl Site {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("client-{name}-{}", std::process::id()));
+    fn new() -> Self {
+        let kept = TempDir::with_prefix("wirelap-test-").unwrap();
+        let folder = kept.path();
         let authority = Authority::new(AuthoritySpec::default()).unwrap();
         let identity = authority.issue(&["localhost", "127.0.0.1"]).unwrap();
         std::fs::create_dir_all(folder.join("www")).unwrap();
@@ -40,11 +42,11 @@ impl Site {
         }
         std::fs::write(folder.join("chain.pem"), identity.chain_pem()).unwrap();
         std::fs::write(folder.join("key.pem"), identity.key_pem()).unwrap();
-        Self { folder, authority, identity, children: Vec::new() }
+        Self { folder: kept, authority, identity, children: Vec::new() }
     }
 
     fn path(&self, name: &str) -> String {
-        self.folder.join(name).to_str().unwrap().to_owned()
+        self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
     fn start(&mut self, program: &str, arguments: &[&str], port: u16) {
@@ -68,7 +70,7 @@ impl Site {
 
     fn nginx(&mut self, listen: &str) -> u16 {
         let port = free_port();
-        let folder = self.folder.to_str().unwrap();
+        let folder = self.folder.path().to_str().unwrap();
         let text = format!(
             "daemon off; master_process off; pid {folder}/pid; error_log {folder}/error;
             events {{}}
@@ -80,7 +82,7 @@ impl Site {
               server {{ listen 127.0.0.1:{port} {listen}; root {folder}/www;
                 location /moved {{ return 302 /index.html; }} }} }}"
         );
-        std::fs::write(self.folder.join("nginx.conf"), text).unwrap();
+        std::fs::write(self.folder.path().join("nginx.conf"), text).unwrap();
         let config = self.path("nginx.conf");
         self.start("nginx", &["-e", "/dev/null", "-c", &config], port);
         port
@@ -89,7 +91,7 @@ impl Site {
     /// The current nginx, which takes early data over TCP and QUIC.
     fn early_nginx(&mut self, program: &Path) -> u16 {
         let port = free_port();
-        let folder = self.folder.to_str().unwrap();
+        let folder = self.folder.path().to_str().unwrap();
         let text = format!(
             "daemon off; master_process off; pid {folder}/pid; error_log {folder}/error;
             events {{}}
@@ -101,7 +103,7 @@ impl Site {
               server {{ listen 127.0.0.1:{port} ssl; listen 127.0.0.1:{port} quic;
                 root {folder}/www; add_header early $ssl_early_data; }} }}"
         );
-        std::fs::write(self.folder.join("nginx.conf"), text).unwrap();
+        std::fs::write(self.folder.path().join("nginx.conf"), text).unwrap();
         let config = self.path("nginx.conf");
         self.start(program.to_str().unwrap(), &["-e", "/dev/null", "-c", &config], port);
         port
@@ -110,13 +112,13 @@ impl Site {
     /// The current Caddy: HTTP/3, and early data over it.
     fn early_caddy(&mut self, program: &Path) -> u16 {
         let port = free_port();
-        let folder = self.folder.to_str().unwrap();
+        let folder = self.folder.path().to_str().unwrap();
         let text = format!(
             "{{\n admin off\n auto_https off\n skip_install_trust\n storage file_system {folder}/caddy\n}}\n\
              https://localhost:{port} {{\n tls {folder}/chain.pem {folder}/key.pem\n \
              root * {folder}/www\n file_server\n}}\n"
         );
-        std::fs::write(self.folder.join("Caddyfile"), text).unwrap();
+        std::fs::write(self.folder.path().join("Caddyfile"), text).unwrap();
         let config = self.path("Caddyfile");
         let arguments = ["run", "--adapter", "caddyfile", "--config", &config];
         self.start(program.to_str().unwrap(), &arguments, port);
@@ -133,7 +135,7 @@ impl Site {
             self.path("key.pem"),
             self.path("www"),
         );
-        std::fs::write(self.folder.join("h2o.conf"), text).unwrap();
+        std::fs::write(self.folder.path().join("h2o.conf"), text).unwrap();
         let config = self.path("h2o.conf");
         self.start("h2o", &["-c", &config], port);
         port
@@ -161,7 +163,6 @@ impl Drop for Site {
             let _ = child.kill();
             let _ = child.wait();
         }
-        let _ = std::fs::remove_dir_all(&self.folder);
     }
 }
 
@@ -216,7 +217,7 @@ fn assert_early(site: &Site, transport: Transport, port: u16) {
 #[test]
 fn nginx_takes_early_data_over_tcp_and_quic() {
     let Some(nginx) = current("nginx") else { return };
-    let mut site = Site::new("nginx-early");
+    let mut site = Site::new();
     let port = site.early_nginx(&nginx);
     for transport in [Transport::H1_TLS, Transport::H2, Transport::H3] {
         assert_early(&site, transport, port);
@@ -226,7 +227,7 @@ fn nginx_takes_early_data_over_tcp_and_quic() {
 #[test]
 fn caddy_takes_early_data_over_quic() {
     let Some(caddy) = current("caddy") else { return };
-    let mut site = Site::new("caddy-early");
+    let mut site = Site::new();
     let port = site.early_caddy(&caddy);
     assert_early(&site, Transport::H3, port);
 }
@@ -260,7 +261,7 @@ fn nginx_serves_the_page_in_the_clear_and_over_tls() {
     if !installed("nginx") {
         return;
     }
-    let mut site = Site::new("nginx-h1");
+    let mut site = Site::new();
     let port = site.nginx("");
     let page = load(site.config(Transport::H1), format!("http://localhost:{port}/"));
     is_whole(&page, "http/1.1", 6);
@@ -272,7 +273,7 @@ fn nginx_serves_the_page_in_the_clear_and_over_tls() {
     is_whole(&page, "http/1.1", 6);
     assert_eq!(page.records.fetches[0].redirects, 1);
 
-    let mut site = Site::new("nginx-tls");
+    let mut site = Site::new();
     let port = site.nginx("ssl");
     let page = load(site.config(Transport::BROWSER), format!("https://localhost:{port}/"));
     is_whole(&page, "http/1.1", 6);
@@ -296,7 +297,7 @@ fn nginx_serves_the_page_over_http2_by_alpn_and_by_prior_knowledge() {
     for (listen, transport, scheme) in
         [("ssl http2", Transport::BROWSER, "https"), ("http2", Transport::H2_CLEAR, "http")]
     {
-        let mut site = Site::new(&format!("nginx-h2-{scheme}"));
+        let mut site = Site::new();
         let port = site.nginx(listen);
         let page = load(site.config(transport), format!("{scheme}://localhost:{port}/"));
         is_whole(&page, "h2", 1);
@@ -309,7 +310,7 @@ fn h2o_serves_the_page_over_http2() {
     if !installed("h2o") {
         return;
     }
-    let mut site = Site::new("h2o");
+    let mut site = Site::new();
     let port = site.h2o();
     for priorities in
         [client::Priorities::Chromium, client::Priorities::Field, client::Priorities::Silent]
@@ -328,7 +329,7 @@ fn nghttpd_serves_the_page_with_and_without_tls() {
     if !installed("nghttpd") {
         return;
     }
-    let mut site = Site::new("nghttpd");
+    let mut site = Site::new();
     let (www, key, chain) = (site.path("www"), site.path("key.pem"), site.path("chain.pem"));
     let port = free_port();
     let number = port.to_string();
@@ -347,12 +348,12 @@ fn a_wrong_certificate_is_told_and_k_lets_it_pass() {
     if !installed("nginx") {
         return;
     }
-    let mut site = Site::new("wrong");
+    let mut site = Site::new();
     let port = site.nginx("ssl http2");
     let tls = ClientTlsOptions { trust: Trust::Anyone, ..Default::default() };
     let page = load(site.config_with(Transport::H2, tls), format!("https://localhost:{port}/"));
     is_whole(&page, "h2", 1);
-    let other = Site::new("other");
+    let other = Site::new();
     assert_ne!(other.identity.key_pem(), site.identity.key_pem());
     let mut config = other.config(Transport::H2);
     config.hosts.insert("elsewhere.example", HostAddress::Address([127, 0, 0, 1].into()));

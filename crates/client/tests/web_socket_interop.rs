@@ -10,16 +10,18 @@ use os::reactor::{Reactor, ReactorSettings, Stop};
 use proto::ws::{DeflateOffer, Writes};
 use secure::{Authority, AuthoritySpec, ClientTls, ClientTlsOptions};
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use tempfile::TempDir;
 use trace::FetchOutcome;
 use unit::Seed;
 
 /// A server, its certificate and its folder; all gone with it.
 struct Server {
     child: Child,
-    folder: PathBuf,
+    /// Removed with it.
+    _folder: TempDir,
     authority: Authority,
     port: u16,
 }
@@ -35,13 +37,11 @@ impl Server {
             testing::skip(format_args!("{packages} is not installed: ./peers install"));
             return None;
         }
-        let name = format!("client-ws-{packages}-{secured}-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&folder).unwrap();
+        let folder = TempDir::with_prefix("wirelap-test-").unwrap();
         let authority = Authority::new(AuthoritySpec::default()).unwrap();
         let identity = authority.issue(&["localhost"]).unwrap();
-        std::fs::write(folder.join("chain.pem"), identity.chain_pem()).unwrap();
-        std::fs::write(folder.join("key.pem"), identity.key_pem()).unwrap();
+        std::fs::write(folder.path().join("chain.pem"), identity.chain_pem()).unwrap();
+        std::fs::write(folder.path().join("key.pem"), identity.key_pem()).unwrap();
         let mut command = Command::new(program);
         command.arg(root.join("tests/peers").join(script)).arg(kept);
         if secured {
@@ -52,7 +52,7 @@ impl Server {
             testing::skip(format_args!("{program} is not installed: ./peers install"));
             return None;
         };
-        let mut server = Self { child, folder, authority, port: 0 };
+        let mut server = Self { child, _folder: folder, authority, port: 0 };
         // A port that is asked for beforehand may be somebody else's by then.
         let mut told = String::new();
         BufReader::new(server.child.stdout.take().unwrap()).read_line(&mut told).unwrap();
@@ -96,7 +96,6 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _gone = self.child.kill();
         let _reaped = self.child.wait();
-        let _removed = std::fs::remove_dir_all(&self.folder);
     }
 }
 

@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 const WAITING: usize = 64;
 
 /// The largest capacity of a list that is kept.
-const EXCHANGES: usize = 32;
+const EXCHANGES: usize = 64;
 
 /// Buffers that no connection uses, the one used last on top.
 #[derive(Debug, Default)]

@@ -42,8 +42,8 @@ fn pages(serving: &Serving) -> [(String, &'static str); 2] {
     [(serving.url("/ws.html"), "http/1.1"), (serving.tls_url("/ws.html"), "h2")]
 }
 
-fn site(name: &str) -> Folder {
-    let site = Folder::new(name);
+fn site() -> Folder {
+    let site = Folder::new();
     std::fs::copy(peer("ws_page.html"), site.root().join("ws.html")).unwrap();
     site
 }
@@ -78,11 +78,11 @@ fn dumping(profile: &Path) -> Vec<String> {
     arguments
 }
 
-fn chromium_opens_websockets(program: &str, name: &str) {
-    let site = site(name);
+fn chromium_opens_websockets(program: &str) {
+    let site = site();
     let serving = Serving::start(&site.root());
     for (url, protocol) in pages(&serving) {
-        let said = run(Command::new(program).args(dumping(&site.0.join("profile"))).arg(&url));
+        let said = run(Command::new(program).args(dumping(&site.base().join("profile"))).arg(&url));
         let said = String::from_utf8_lossy(&said.stdout).into_owned();
         assert!(said.contains("right 3 of 3, 1000 true, permessage-deflate"), "{url}: {said}");
         assert_eq!(carried(&serving), protocol);
@@ -92,14 +92,14 @@ fn chromium_opens_websockets(program: &str, name: &str) {
 #[test]
 fn chromium_opens_websockets_by_upgrade_and_over_http_2() {
     if has("chromium", "--version", "apt-get install chromium") {
-        chromium_opens_websockets("chromium", "ws-chromium");
+        chromium_opens_websockets("chromium");
     }
 }
 
 #[test]
 fn chromium_of_2021_opens_websockets_by_upgrade_and_over_http_2() {
     if let Some(program) = kept("bin/chromium-92") {
-        chromium_opens_websockets(&program.display().to_string(), "ws-chromium-92");
+        chromium_opens_websockets(&program.display().to_string());
     }
 }
 
@@ -112,10 +112,10 @@ fn firefox_opens_websockets_by_upgrade_and_over_http_2() {
     if here != [true; 2] {
         return;
     }
-    let site = site("ws-firefox");
+    let site = site();
     let serving = Serving::start(&site.root());
     for (url, protocol) in pages(&serving) {
-        let profile = site.0.join(format!("profile-{}", protocol.replace('/', "-")));
+        let profile = site.base().join(format!("profile-{}", protocol.replace('/', "-")));
         firefox_profile(&profile, serving.tls);
         let mut firefox = Command::new("firefox-esr");
         firefox.args(["--headless", "--no-remote", "--profile"]).arg(&profile).arg(&url);
@@ -153,11 +153,11 @@ fn firefox_profile(folder: &Path, secured: SocketAddr) {
 #[test]
 fn chromium_of_2021_runs_a_script_that_our_http_2_pushed() {
     let Some(program) = kept("bin/chromium-92") else { return };
-    let folder = Folder::new("push-chromium-92");
+    let folder = Folder::new();
     let (address, asked) = serve_pushing();
-    let log = folder.0.join("net-log.json");
+    let log = folder.base().join("net-log.json");
     let said = run(Command::new(program)
-        .args(dumping(&folder.0.join("profile")))
+        .args(dumping(&folder.base().join("profile")))
         .arg(format!("--log-net-log={}", log.display()))
         .arg(format!("https://{address}/")));
     let said = String::from_utf8_lossy(&said.stdout).into_owned();

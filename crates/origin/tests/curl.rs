@@ -45,7 +45,7 @@ fn files_are_served_alike_over_every_protocol() {
     if !curl_is_there() {
         return;
     }
-    let folder = Folder::with_big_file("alike");
+    let folder = Folder::with_big_file();
     let serving = Serving::start(&folder.root());
     for way in WAYS {
         let answer = ask(&serving, way, "/a.txt", &[]);
@@ -71,7 +71,7 @@ fn ranges_single_and_many_come_back_as_asked() {
     if !curl_is_there() {
         return;
     }
-    let folder = Folder::new("ranges");
+    let folder = Folder::new();
     let serving = Serving::start(&folder.root());
     for way in WAYS {
         let one = ask(&serving, way, "/a.txt", &["-r", "2-4"]);
@@ -101,7 +101,7 @@ fn conditional_requests_are_weighed() {
     if !curl_is_there() {
         return;
     }
-    let folder = Folder::new("conditional");
+    let folder = Folder::new();
     let serving = Serving::start(&folder.root());
     let way = WAYS[3];
     let first = ask(&serving, way, "/a.txt", &[]);
@@ -131,7 +131,7 @@ fn nothing_outside_the_folder_is_served() {
     if !curl_is_there() {
         return;
     }
-    let folder = Folder::new("escape");
+    let folder = Folder::new();
     let serving = Serving::start(&folder.root());
     for way in WAYS {
         for path in [
@@ -161,7 +161,7 @@ fn folders_methods_and_delays() {
     if !curl_is_there() {
         return;
     }
-    let folder = Folder::new("methods");
+    let folder = Folder::new();
     let serving = Serving::start(&folder.root());
     for way in WAYS {
         let code = |path: &str, more: &[&str]| status(&ask(&serving, way, path, more));
@@ -188,7 +188,7 @@ fn request_bodies_are_echoed_counted_and_logged() {
         return;
     }
     const UPLOAD: usize = 5_000_000;
-    let folder = Folder::new("bodies");
+    let folder = Folder::new();
     std::fs::write(folder.root().join("upload.bin"), vec![7; UPLOAD]).unwrap();
     let serving = Serving::start(&folder.root());
     let upload = format!("@{}", folder.root().join("upload.bin").display());
@@ -218,7 +218,7 @@ fn a_client_that_waits_for_100_gets_it_where_its_body_is_wanted() {
     if !curl_is_there() {
         return;
     }
-    let folder = Folder::new("expect");
+    let folder = Folder::new();
     let serving = Serving::start(&folder.root());
     for way in WAYS {
         let more = ["-H", "expect: 100-continue", "--expect100-timeout", "15", "-d", "hello"];
@@ -235,7 +235,7 @@ fn bytes_of_a_file_arrive_in_their_places_whoever_sends_them() {
     if !curl_is_there() {
         return;
     }
-    let folder = Folder::new("places");
+    let folder = Folder::new();
     let bytes: Vec<u8> = (0..75_000_u32).flat_map(u32::to_be_bytes).collect();
     std::fs::write(folder.root().join("places.bin"), &bytes).unwrap();
     let serving = Serving::start(&folder.root());
@@ -253,7 +253,7 @@ fn bytes_of_a_file_arrive_in_their_places_whoever_sends_them() {
 #[test]
 fn a_file_that_is_cut_while_it_is_sent_ends_its_connection() {
     use std::io::{Read, Write};
-    let folder = Folder::with_big_file("cut");
+    let folder = Folder::with_big_file();
     let serving = Serving::start(&folder.root());
     let address = serving.url("").trim_start_matches("http://").trim_end_matches('/').to_owned();
     let mut socket = std::net::TcpStream::connect(address).unwrap();

@@ -34,7 +34,7 @@ fn curl_sends_its_second_request_within_the_handshake() {
         (Protocol::Http2, "--http2"),
         (Protocol::Http3, "--http3-only"),
     ] {
-        let folder = Folder::new(&format!("early-{}", flag.trim_start_matches('-')));
+        let folder = Folder::new();
         let serving = serving(&folder, protocol);
         let root = folder.root();
         let url = match protocol {
@@ -88,7 +88,7 @@ fn what_changes_something_is_told_to_come_after_the_handshake() {
     if !has("openssl", "version", "apt-get install openssl") {
         return;
     }
-    let folder = Folder::new("early-openssl");
+    let folder = Folder::new();
     let serving = serving(&folder, Protocol::Http1);
     let get = "GET /a.txt HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
     let answer = openssl(&serving, &folder, get);

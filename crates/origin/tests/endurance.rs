@@ -28,7 +28,7 @@ fn body_length(mut stream: TcpStream) -> usize {
 
 #[test]
 fn a_thousand_idle_connections_disturb_nobody() {
-    let folder = Folder::new("idle");
+    let folder = Folder::new();
     let serving = Serving::start(&folder.root());
     let mut idle: Vec<_> = (0..1000).map(|_| connect(&serving)).collect();
     for stream in idle.iter_mut().step_by(100) {
@@ -41,7 +41,7 @@ fn a_thousand_idle_connections_disturb_nobody() {
 
 #[test]
 fn idle_and_half_spoken_connections_are_closed_in_time() {
-    let folder = Folder::new("closed");
+    let folder = Folder::new();
     let limits = Limits {
         idle: Duration::from_millis(200),
         head: Duration::from_millis(200),
@@ -68,7 +68,7 @@ fn idle_and_half_spoken_connections_are_closed_in_time() {
 
 #[test]
 fn a_stop_finishes_the_download_that_is_under_way() {
-    let folder = Folder::with_big_file("stop");
+    let folder = Folder::with_big_file();
     let serving = Serving::start(&folder.root());
     let (mut downloading, mut idle) = (connect(&serving), connect(&serving));
     idle.write_all(b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
@@ -87,7 +87,7 @@ fn a_stop_finishes_the_download_that_is_under_way() {
 
 #[test]
 fn a_stop_does_not_wait_for_ever() {
-    let folder = Folder::with_big_file("drain");
+    let folder = Folder::with_big_file();
     let limits = Limits { drain: Duration::from_millis(200), ..Limits::default() };
     let serving = Serving::start_with(&folder.root(), limits);
     let mut stuck = connect(&serving);
@@ -100,7 +100,7 @@ fn a_stop_does_not_wait_for_ever() {
 
 #[test]
 fn a_stop_waits_for_a_slow_reader_and_not_for_one_that_stands_still() {
-    let folder = Folder::with_big_file("progress");
+    let folder = Folder::with_big_file();
     let limits = Limits { drain: Duration::from_secs(600), ..Limits::default() };
     let serving = Serving::start_with(&folder.root(), limits);
     let (mut stuck, mut slow) = (connect(&serving), connect(&serving));
@@ -131,7 +131,7 @@ fn a_stop_finishes_an_http_2_download_over_tls_too() {
     if !has("curl", "--version", "apt-get install curl") {
         return;
     }
-    let folder = Folder::with_big_file("stop-h2");
+    let folder = Folder::with_big_file();
     let serving = Serving::start(&folder.root());
     let mut curl = Command::new("curl")
         .args(["-sSk", "--http2", "--limit-rate", "60M", &serving.tls_url("/big.bin")])

@@ -16,7 +16,7 @@ fn fetch(folder: &str, serving: &Serving, path: &str, times: &str) -> String {
 fn libcurl_gets_seven_megabytes_and_a_hundred_answers_over_http3() {
     let Some(folder) = kept("curl") else { return };
     let folder = folder.display().to_string();
-    let site = Folder::new("http3-libcurl");
+    let site = Folder::new();
     let bytes: Vec<u8> = (0..7_000_000_u32).map(|n| ((n / 251) ^ n) as u8).collect();
     std::fs::write(site.root().join("seven.bin"), &bytes).unwrap();
     let mut digest = Sha256::new();

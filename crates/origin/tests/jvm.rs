@@ -11,7 +11,6 @@ use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use support::{Folder, Line, Serving, has};
 use transport::Protocol;
@@ -51,6 +50,7 @@ const fn ask(subject: &'static str, transport: &'static str, tls: &'static str) 
 }
 
 /// The lines of a subject, parsed, and the origin's of the same exchanges.
+#[derive(Debug)]
 struct RunOutput {
     ready: Value,
     fetches: Vec<Value>,
@@ -97,10 +97,10 @@ fn content() -> Vec<u8> {
 }
 
 /// A folder with `file.bin` to be served, and one for what is fetched.
-fn folder(name: &str) -> Folder {
-    let folder = Folder::new(name);
+fn folder() -> Folder {
+    let folder = Folder::new();
     std::fs::write(folder.root().join("file.bin"), content()).unwrap();
-    std::fs::create_dir_all(folder.0.join("output")).unwrap();
+    std::fs::create_dir_all(folder.base().join("output")).unwrap();
     folder
 }
 
@@ -112,13 +112,13 @@ fn job(ask: &Ask, folder: &Folder, serving: &Serving) -> Value {
     let url = format!("{scheme}://localhost:{}{}", address.port(), ask.path);
     let fetches: Vec<Value> =
         (0..ask.fetches).map(|id| json!({"id": id, "url": url, "file": id.to_string()})).collect();
-    let trust = folder.0.join("root.pem");
+    let trust = folder.base().join("root.pem");
     std::fs::write(&trust, &serving.root).unwrap();
     json!({
         "contract": 1, "workload": "download", "transport": ask.transport, "tls": ask.tls, "negotiation": "alpn",
         "pattern": if ask.pattern.is_null() { json!({"kind": "serial"}) } else { ask.pattern.clone() },
         "connections": 6, "keep_alive": ask.keep_alive, "resumption": true, "fetches": fetches,
-        "trust": trust, "output": folder.0.join("output"), "key_log": null, "warmup": ask.warmup, "timeout_ms": 30000,
+        "trust": trust, "output": folder.base().join("output"), "key_log": null, "warmup": ask.warmup, "timeout_ms": 30000,
     })
 }
 
@@ -150,8 +150,7 @@ fn fetch(ask: &Ask) -> Option<RunOutput> {
 /// The same; the subject's own lines where it says that a call was lost.
 fn fetch_or_lose(ask: &Ask) -> Option<Result<RunOutput, Vec<Value>>> {
     let command = command(ask.subject)?;
-    static RUN: AtomicUsize = AtomicUsize::new(0);
-    let folder = folder(&format!("{}-{}", ask.subject, RUN.fetch_add(1, Ordering::Relaxed)));
+    let folder = folder();
     let serving = Serving::start_speaking(&folder.root(), Limits::default(), ask.origin);
     let (code, mut lines) = run(command, ask.subject, &job(ask, &folder, &serving));
     assert_eq!(code, Some(0), "{}: {lines:?}", ask.subject);
@@ -173,7 +172,7 @@ fn fetch_or_lose(ask: &Ask) -> Option<Result<RunOutput, Vec<Value>>> {
     let ran = RunOutput {
         files: (0..ask.fetches)
             .map(|id| {
-                std::fs::read(folder.0.join("output").join(id.to_string()))
+                std::fs::read(folder.base().join("output").join(id.to_string()))
                     .unwrap_or_else(|error| panic!("{}: {error}: {lines:?}", ask.subject))
             })
             .collect(),
@@ -256,10 +255,20 @@ fn httpclient_5_0_bears_an_offer_of_websockets_that_does_not_stand_last_in_setti
 
 #[test]
 fn okhttp_1_fetches_over_spdy_3_and_says_so() {
-    let Some(told) = fetch(&Ask { fetches: 3, ..ask("okhttp-1", "spdy/3", "1.2") }) else { return };
-    assert_eq!(told.ready["version"], "1.2.1");
-    assert!(told.fetches.iter().all(|fetch| fetch["protocol"] == "spdy/3"), "{:?}", told.fetches);
-    assert_eq!(told.connections(), 1);
+    let mut connections = BTreeSet::new();
+    // On a busy machine OkHttp 1.2.1 now and then closes its connection by itself in the middle of a response, and asks again
+    // over another one.
+    for _attempt in 0..4 {
+        let asked = Ask { fetches: 3, ..ask("okhttp-1", "spdy/3", "1.2") };
+        let Some(told) = fetch(&asked) else { return };
+        assert_eq!(told.ready["version"], "1.2.1");
+        assert!(told.fetches.iter().all(|fetch| fetch["protocol"] == "spdy/3"), "{told:?}");
+        connections.insert(told.connections());
+        if connections.contains(&1) {
+            return;
+        }
+    }
+    panic!("it never kept its connection: {connections:?}");
 }
 
 /// Each in the clear and over TLS of the version that it must do, and in every transport that it speaks.
@@ -380,7 +389,7 @@ fn staggered_fetches_count_from_the_moment_that_they_were_meant_for() {
 #[test]
 fn what_a_client_does_not_speak_is_unsupported() {
     let Some(command) = command("jdk-urlconnection") else { return };
-    let folder = folder("unsupported");
+    let folder = folder();
     let serving = Serving::start(&folder.root());
     let asked = job(&ask("jdk-urlconnection", "h2", "1.3"), &folder, &serving);
     let (code, lines) = run(command, "jdk-urlconnection", &asked);
@@ -394,7 +403,7 @@ fn what_a_client_does_not_speak_is_unsupported() {
 fn a_server_that_is_not_trusted_or_not_there_fails_the_fetch_and_not_the_subject() {
     for is_there in [true, false] {
         let Some(command) = command("jdk-httpclient") else { return };
-        let folder = folder(if is_there { "distrust" } else { "gone" });
+        let folder = folder();
         let serving = Serving::start(&folder.root());
         let mut asked = job(&ask("jdk-httpclient", "http/1.1", "1.3"), &folder, &serving);
         asked["trust"] = Value::Null;

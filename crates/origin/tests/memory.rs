@@ -10,7 +10,7 @@ use support::{Folder, Serving};
 
 #[test]
 fn peers_that_do_not_read_keep_memory_bounded() {
-    let folder = Folder::with_big_file("memory");
+    let folder = Folder::with_big_file();
     let serving = Serving::start(&folder.root());
     twenty_slow_readers(&serving);
     a_hundred_streams(&serving);

@@ -21,7 +21,7 @@ fn nghttp_fetches_a_synthetic_page_with_all_its_images() {
     if !has("nghttp", "--version", NGHTTP2) {
         return;
     }
-    let folder = Folder::new("nghttp");
+    let folder = Folder::new();
     let serving = Serving::start(&folder.root());
     let path = "/page?images=100&bytes=5000&seed=3";
     for url in [serving.url(path), serving.tls_url(path)] {
@@ -37,7 +37,7 @@ fn h2load_has_no_failures() {
     if !has("h2load", "--version", NGHTTP2) {
         return;
     }
-    let folder = Folder::new("h2load");
+    let folder = Folder::new();
     let serving = Serving::start(&folder.root());
     for (url, more) in [
         (serving.url("/a.txt"), &[][..]),
@@ -63,7 +63,7 @@ fn wrk_has_no_errors() {
     if !has("wrk", "--version", "apt-get install wrk") {
         return;
     }
-    let folder = Folder::new("wrk");
+    let folder = Folder::new();
     let serving = Serving::start(&folder.root());
     for url in [serving.url("/a.txt"), serving.tls_url("/image/1?bytes=50000")] {
         let said = run_text("wrk", &["-c", "64", "-t", "1", "-d", "1s", &url]);
@@ -85,7 +85,7 @@ fn h2spec() -> Option<PathBuf> {
 #[test]
 fn h2spec_passes_strictly_clear_and_over_tls() {
     let Some(program) = h2spec() else { return };
-    let folder = Folder::new("h2spec");
+    let folder = Folder::new();
     let serving = Serving::start(&folder.root());
     for (address, more) in [(serving.clear, &[][..]), (serving.tls, &["-t", "-k"])] {
         let port = address.port().to_string();
@@ -104,7 +104,7 @@ fn go_fetches_over_one_connection() {
     if !has("go", "version", "apt-get install golang-go") {
         return;
     }
-    let folder = Folder::new("go");
+    let folder = Folder::new();
     let serving = Serving::start(&folder.root());
     let said = run_text("go", &["run", &peer("fetch.go"), &serving.tls_url("")]);
     assert_eq!(said.trim(), "HTTP/2.0 4000000");
@@ -115,7 +115,7 @@ fn node_fetches_over_one_connection() {
     if !has("node", "--version", "apt-get install nodejs") {
         return;
     }
-    let folder = Folder::new("node");
+    let folder = Folder::new();
     let serving = Serving::start(&folder.root());
     for (url, protocol) in [(serving.tls_url(""), "h2"), (serving.url(""), "h2c")] {
         let said = run_text("node", &[&peer("fetch.mjs"), &url]);
@@ -125,7 +125,7 @@ fn node_fetches_over_one_connection() {
 
 /// What the client of `echo.py` gets, which reads nothing before its whole request has gone.
 fn python_echo(serving: &Serving, folder: &Folder, url: &str, bytes: usize) -> String {
-    let root = folder.0.join("root.pem");
+    let root = folder.base().join("root.pem");
     std::fs::write(&root, &serving.root).unwrap();
     let (script, root) = (peer("echo.py"), root.display().to_string());
     run_text("python3", &[&script, url, &bytes.to_string(), &root]).trim().to_owned()
@@ -136,7 +136,7 @@ fn a_client_that_writes_all_before_it_reads_gets_its_echo() {
     if !has("python3", "--version", "apt-get install python3") {
         return;
     }
-    let folder = Folder::new("echo");
+    let folder = Folder::new();
     let serving = Serving::start(&folder.root());
     for url in [serving.url("/echo"), serving.tls_url("/echo")] {
         assert_eq!(python_echo(&serving, &folder, &url, 7_000_000), "200 same bytes", "{url}");
@@ -148,7 +148,7 @@ fn an_echo_above_its_limit_of_which_nothing_is_read_is_reset() {
     if !has("python3", "--version", "apt-get install python3") {
         return;
     }
-    let folder = Folder::new("echo-limit");
+    let folder = Folder::new();
     let limits =
         Limits { echo: 1_000_000, echo_stall: Duration::from_millis(300), ..Limits::default() };
     let serving = Serving::start_with(&folder.root(), limits);
@@ -161,7 +161,7 @@ fn an_echo_above_its_limit_of_which_nothing_is_read_is_reset() {
         );
     }
     // One who reads as fast as it writes has no limit.
-    let upload = folder.0.join("upload");
+    let upload = folder.base().join("upload");
     std::fs::write(&upload, vec![b'x'; 60_000_000]).unwrap();
     let upload = format!("@{}", upload.display());
     for way in ["--http1.1", "--http2-prior-knowledge"] {
@@ -173,7 +173,7 @@ fn an_echo_above_its_limit_of_which_nothing_is_read_is_reset() {
 
 #[test]
 fn an_echo_is_refused_where_all_together_are_at_their_limit() {
-    let folder = Folder::new("echoes-limit");
+    let folder = Folder::new();
     let limits = Limits { echoes: 0, ..Limits::default() };
     let serving = Serving::start_with(&folder.root(), limits);
     for way in ["--http1.1", "--http2-prior-knowledge"] {

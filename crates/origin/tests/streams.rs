@@ -19,7 +19,7 @@ fn curl_sees_each_token_when_it_is_due_over_every_protocol() {
     if !has("curl", "--version", "apt-get install curl") {
         return;
     }
-    let site = Folder::new("streams-curl");
+    let site = Folder::new();
     let serving = Serving::start(&site.root());
     for (way, secured) in WAYS {
         for (format, mark) in [("sse", "data: 0 "), ("text", "0 ")] {
@@ -55,7 +55,7 @@ fn a_poll_answers_with_the_next_token_and_then_with_none() {
     if !has("curl", "--version", "apt-get install curl") {
         return;
     }
-    let site = Folder::new("streams-poll");
+    let site = Folder::new();
     let serving = Serving::start(&site.root());
     let query = "count=2&bytes=60&every_ms=300&seed=9";
     let ask = |more: &str| {
@@ -78,7 +78,7 @@ fn an_event_source_that_connects_again_gets_what_it_lacks_and_in_the_end_204() {
     if !has("curl", "--version", "apt-get install curl") {
         return;
     }
-    let site = Folder::new("streams-again");
+    let site = Folder::new();
     let serving = Serving::start(&site.root());
     let url = serving.url("/stream?count=3&bytes=60&every_ms=0");
     let ask = |last: &str| {
@@ -93,7 +93,7 @@ fn an_event_source_that_connects_again_gets_what_it_lacks_and_in_the_end_204() {
 #[test]
 fn pythons_websockets_gets_every_token_in_order_as_it_is_due() {
     let Some(folder) = kept("python") else { return };
-    let site = Folder::new("streams-python");
+    let site = Folder::new();
     let serving = Serving::start(&site.root());
     let script = peer("stream_client.py");
     for base in [format!("ws://{}", serving.clear), format!("wss://{}", serving.tls)] {

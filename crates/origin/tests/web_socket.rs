@@ -21,7 +21,7 @@ fn nodes_ws_gets_its_messages_back_plain_and_compressed() {
     if !has("node", "--version", "apt-get install nodejs") {
         return;
     }
-    let site = Folder::new("ws-node");
+    let site = Folder::new();
     let serving = Serving::start(&site.root());
     for base in bases(&serving) {
         for (coding, extension) in [("plain", "plain"), ("deflate", "permessage-deflate")] {
@@ -39,7 +39,7 @@ fn nodes_ws_gets_its_messages_back_plain_and_compressed() {
 #[test]
 fn pythons_websockets_gets_its_messages_back_plain_and_compressed() {
     let Some(folder) = kept("python") else { return };
-    let site = Folder::new("ws-python");
+    let site = Folder::new();
     let serving = Serving::start(&site.root());
     for base in bases(&serving) {
         for (coding, expected) in
@@ -57,7 +57,7 @@ fn pythons_websockets_gets_its_messages_back_plain_and_compressed() {
 #[test]
 fn libcurls_websocket_gets_its_messages_back_whole_and_in_fragments() {
     let Some(folder) = kept("curl") else { return };
-    let site = Folder::new("ws-libcurl");
+    let site = Folder::new();
     let serving = Serving::start(&site.root());
     for base in bases(&serving) {
         let script = peer("ws_curl.py");
@@ -71,7 +71,7 @@ fn curl_is_told_what_opens_a_websocket_and_gets_one_where_it_asks_for_it() {
     if !has("curl", "--version", "apt-get install curl") {
         return;
     }
-    let site = Folder::new("ws-curl");
+    let site = Folder::new();
     let serving = Serving::start(&site.root());
     let url = serving.url("/ws/echo");
     let refused = run_text("curl", &["-si", &url]).to_lowercase();
@@ -110,10 +110,10 @@ fn the_autobahn_suite_finds_every_case_ok() {
 
 fn autobahn(cases: &str) {
     let Some(wstest) = kept("bin/wstest") else { return };
-    let site = Folder::new("autobahn");
+    let site = Folder::new();
     let serving = Serving::start(&site.root());
-    let spec = site.0.join("spec.json");
-    let report = site.0.join("report");
+    let spec = site.base().join("spec.json");
+    let report = site.base().join("report");
     let url = format!("ws://{}/ws/echo", serving.clear);
     let text = format!(
         r#"{{"outdir": {report:?}, "servers": [{{"agent": "wirelap", "url": "{url}"}}],

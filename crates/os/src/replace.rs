@@ -85,19 +85,21 @@ impl Drop for NewFile {
 mod tests {
     use super::*;
     use std::os::unix::fs::symlink;
+    use tempfile::TempDir;
 
-    struct Folder(PathBuf);
+    struct Folder(TempDir);
 
     impl Folder {
-        fn new(name: &str) -> Self {
-            let folder =
-                std::env::temp_dir().join(format!("wirelap-{name}-{}", std::process::id()));
-            fs::create_dir(&folder).unwrap();
-            Self(folder)
+        fn new() -> Self {
+            Self(TempDir::with_prefix("wirelap-test-").unwrap())
+        }
+
+        fn path(&self) -> &Path {
+            self.0.path()
         }
 
         fn names(&self) -> Vec<String> {
-            let entries = fs::read_dir(&self.0).unwrap().map(Result::unwrap);
+            let entries = fs::read_dir(self.path()).unwrap().map(Result::unwrap);
             let mut names: Vec<_> =
                 entries.map(|entry| entry.file_name().into_string().unwrap()).collect();
             names.sort_unstable();
@@ -105,16 +107,10 @@ mod tests {
         }
     }
 
-    impl Drop for Folder {
-        fn drop(&mut self) {
-            fs::remove_dir_all(&self.0).unwrap();
-        }
-    }
-
     #[test]
     fn a_link_is_replaced_and_what_it_leads_to_stays() {
-        let folder = Folder::new("replace");
-        let (target, page) = (folder.0.join("target"), folder.0.join("page"));
+        let folder = Folder::new();
+        let (target, page) = (folder.path().join("target"), folder.path().join("page"));
         fs::write(&target, "the user's own").unwrap();
         symlink(&target, &page).unwrap();
         replace(&page, b"a page").unwrap();
@@ -125,8 +121,8 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_replaced_stays_and_nothing_is_left_beside_it() {
-        let folder = Folder::new("replace-not");
-        let page = folder.0.join("page");
+        let folder = Folder::new();
+        let page = folder.path().join("page");
         fs::create_dir(&page).unwrap();
         assert!(replace(&page, b"a page").is_err());
         assert_eq!(folder.names(), ["page"]);
@@ -134,8 +130,8 @@ mod tests {
 
     #[test]
     fn a_link_that_the_user_names_is_followed() {
-        let folder = Folder::new("replace-named");
-        let (target, page) = (folder.0.join("target"), folder.0.join("page"));
+        let folder = Folder::new();
+        let (target, page) = (folder.path().join("target"), folder.path().join("page"));
         symlink(&target, &page).unwrap();
         write_named(&page, b"a page").unwrap();
         assert_eq!(fs::read_to_string(&target).unwrap(), "a page");

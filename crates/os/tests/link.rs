@@ -7,35 +7,31 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
+use tempfile::TempDir;
 use unit::Seed;
 
 /// A folder with the programs in it that anybody may enter, removed at the end.
 struct Bench {
-    folder: PathBuf,
+    folder: TempDir,
 }
 
 impl Bench {
     fn new() -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::SeqCst);
-        let name = format!("wirelap-link-test-{}-{number}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        fs::create_dir(&folder).unwrap();
+        let folder = TempDir::with_prefix("wirelap-test-").unwrap();
         fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
         let built = std::env::current_exe().unwrap();
         let built = built.parent().and_then(Path::parent).unwrap().join("examples");
         for program in ["link", "peer"] {
             let built = built.join(program);
             assert!(built.exists(), "{built:?} is missing: cargo build -p os --examples");
-            fs::copy(built, folder.join(program)).unwrap();
+            fs::copy(built, folder.path().join(program)).unwrap();
         }
         Self { folder }
     }
 
     fn path(&self, name: &str) -> String {
-        self.folder.join(name).to_str().unwrap().to_owned()
+        self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
     fn peer(&self, words: &str) -> String {
@@ -53,12 +49,6 @@ impl Bench {
     fn packets(&self) -> Vec<Row> {
         let text = fs::read_to_string(self.path("packets")).unwrap();
         text.lines().map(Row::of).collect()
-    }
-}
-
-impl Drop for Bench {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 

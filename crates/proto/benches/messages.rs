@@ -1,6 +1,6 @@
-//! CPU a message of HTTP/2, SPDY/3.1 and WebSocket: a client and a server in memory. Of the first two,
+//! CPU a message of HTTP/2, HTTP/3, SPDY/3.1 and WebSocket: a client and a server in memory. Of the first three,
 //! requests and answers with fields as browsers and servers send them; of WebSocket, a text that asks and
-//! a text that answers. Both machines of a pair are timed together.
+//! a text that answers. HTTP/3 is without QUIC: its streams are moved as they are. Both machines of a pair are timed together.
 //! `cargo bench -p proto --bench messages`. With a contender's name and bytes behind `--`, it
 //! runs that alone and says nothing, for a counter of instructions:
 //! `valgrind --tool=callgrind target/release/deps/messages-… "spdy/3.1 fields" 100`.
@@ -8,10 +8,11 @@
 
 use bytes::Bytes;
 use endpoint::SendBuf;
+use proto::Connection as _;
 use proto::schedule::RoundRobin;
 use proto::{
-    ByteStreamConnection, ClientConnection, Event, Fin, RequestHead, ResponseHead, Scheme,
-    ServerConnection, Status, h2, spdy, ws,
+    ByteStreamConnection, ClientConnection, Event, Fin, MultiplexedConnection, RequestHead,
+    ResponseHead, Scheme, ServerConnection, Status, StreamKind, TransportFacts, h2, h3, spdy, ws,
 };
 use std::time::Duration;
 use trace::Tracer;
@@ -113,6 +114,73 @@ fn over_h2(body: &Bytes) -> Duration {
     exchange(&mut client, &mut server, body)
 }
 
+/// Moves what one side has to send to the other, stream by stream.
+fn carry_streams(
+    from: &mut impl MultiplexedConnection,
+    to: &mut impl MultiplexedConnection,
+    out: &mut SendBuf,
+    mut take: impl FnMut(Event<'_>),
+) {
+    while from.poll_stream_action().is_some() {}
+    while let Some(sent) = from.poll_stream_transmit(NOW, out, 64 * 1024) {
+        let mut left = out.chunks().count();
+        let mut hand_in = |mut bytes: &[u8], fin| {
+            while let Some(event) = to.handle_stream(NOW, sent.stream, &mut bytes, fin) {
+                take(event);
+            }
+        };
+        if left == 0 {
+            hand_in(&[], sent.fin);
+        }
+        for chunk in out.chunks() {
+            left -= 1;
+            hand_in(chunk, if left == 0 { sent.fin } else { Fin::More });
+        }
+        out.clear();
+    }
+}
+
+fn over_h3(body: &Bytes) -> Duration {
+    let turns = || Box::new(RoundRobin::default());
+    let mut client = h3::Client::new(NOW, h3::Settings::client(), turns(), Tracer::off());
+    let mut server = h3::Server::new(NOW, h3::Settings::server(), turns(), Tracer::off());
+    let (streams, facts) = (2 * MESSAGES as u64, TransportFacts::default());
+    client.handle_transport(NOW, facts);
+    client.handle_stream_limit(StreamKind::Bidirectional, streams);
+    client.handle_stream_limit(StreamKind::Unidirectional, streams);
+    server.handle_transport(NOW, facts);
+    server.handle_stream_limit(StreamKind::Unidirectional, streams);
+    let (mut asked, mut answered, mut out) = (0, 0, SendBuf::new());
+    let begin = cpu();
+    while answered < MESSAGES {
+        while asked < MESSAGES && asked - answered < AT_ONCE {
+            client.request(NOW, &request(asked), Fin::Last).expect("a stream is free");
+            asked += 1;
+        }
+        let mut requests = Vec::new();
+        carry_streams(&mut client, &mut server, &mut out, |event| {
+            if let Event::Request { stream, .. } = event {
+                requests.push(stream);
+            }
+        });
+        for stream in requests {
+            server.respond(stream, &answer(answered), Fin::More).expect("a request waits");
+            server.send(stream, body.clone(), Fin::Last).expect("a body follows");
+        }
+        let mut credit = Vec::new();
+        carry_streams(&mut server, &mut client, &mut out, |event| {
+            if let Event::Data { stream, data, fin } = event {
+                credit.push((stream, data.len()));
+                answered += usize::from(fin == Fin::Last);
+            }
+        });
+        for (stream, bytes) in credit {
+            client.consume(stream, bytes);
+        }
+    }
+    cpu() - begin
+}
+
 fn over_spdy(body: &Bytes, effort: spdy::Effort) -> Duration {
     let turns = || Box::new(RoundRobin::default());
     let version = spdy::Version::V3_1;
@@ -160,8 +228,9 @@ fn over_ws(body: &Bytes, deflate: Option<ws::DeflateParameters>) -> Duration {
 
 type Contender = (&'static str, fn(&Bytes) -> Duration);
 
-const CONTENDERS: [Contender; 7] = [
+const CONTENDERS: [Contender; 8] = [
     ("h2", over_h2),
+    ("h3", over_h3),
     ("spdy/3.1 fields", |body| over_spdy(body, spdy::Effort::Fields)),
     ("spdy/3.1 zlib 0", |body| over_spdy(body, spdy::Effort::Zlib(0))),
     ("spdy/3.1 zlib 1", |body| over_spdy(body, spdy::Effort::Zlib(1))),

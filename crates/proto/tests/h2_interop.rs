@@ -62,7 +62,7 @@ fn h2spec_finds_all_146_cases_kept() {
 
 #[test]
 fn curl_downloads_uploads_and_hears_hints() {
-    let folder = Folder::new("curl");
+    let folder = Folder::new();
     let body = pattern_bytes(7, 3_000_000);
     let file = folder.write("body", &body);
     let base = format!("http://{}", serve(Settings::server()));
@@ -86,7 +86,7 @@ fn curl_downloads_uploads_and_hears_hints() {
 
 #[test]
 fn nghttp_takes_padding_pushes_trailers_and_small_windows() {
-    let folder = Folder::new("nghttp");
+    let folder = Folder::new();
     let body = pattern_bytes(3, 400_000);
     let file = folder.write("body", &body);
     let base = format!("http://{}", serve(Settings::server()));
@@ -173,7 +173,7 @@ fn small_windows() -> Settings {
 
 #[test]
 fn our_client_fetches_from_nghttpd_with_trailers_and_uploads() {
-    let folder = Folder::new("nghttpd");
+    let folder = Folder::new();
     let asks = files(&folder);
     let address = free_address();
     let port = address.port().to_string();
@@ -196,7 +196,7 @@ fn our_client_fetches_from_nghttpd_with_trailers_and_uploads() {
 
 #[test]
 fn our_client_takes_pushes_and_goaway_from_nginx() {
-    let folder = Folder::new("nginx");
+    let folder = Folder::new();
     let asks = files(&folder);
     let address = free_address();
     let root = folder.path().display();
@@ -227,7 +227,7 @@ fn our_client_takes_pushes_and_goaway_from_nginx() {
 
 #[test]
 fn our_client_fetches_from_h2o() {
-    let folder = Folder::new("h2o");
+    let folder = Folder::new();
     let asks = files(&folder);
     let address = free_address();
     let (root, port) = (folder.path().display(), address.port());

@@ -269,7 +269,7 @@ fn record_again(program: &str, committed: &str) {
     if run(Command::new(program).arg("--version"), "./peers install").is_none() {
         return;
     }
-    let folder = Folder::new(&format!("priorities-{program}"));
+    let folder = Folder::new();
     let recorder =
         PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../vectors/priorities/record.py");
     let mut command = Command::new("python3");

@@ -181,7 +181,7 @@ fn the_autobahn_suite_finds_every_case_of_our_client_ok() {
 
 fn autobahn(cases: &str) {
     let Some(wstest) = kept("bin/wstest") else { return };
-    let folder = Folder::new("autobahn-client");
+    let folder = Folder::new();
     let address = free_address();
     let report = folder.path().join("report");
     let text = format!(

@@ -3,6 +3,7 @@
 
 mod frames;
 mod keys;
+mod observed_key;
 mod session;
 mod tap;
 

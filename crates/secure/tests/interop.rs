@@ -12,28 +12,25 @@ use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use tempfile::TempDir;
 use trace::TlsVersion;
 
 /// A folder of one test, removed with it.
-struct Folder(PathBuf);
+struct Folder(TempDir);
 
 impl Folder {
-    fn new(name: &str) -> Self {
-        let folder = std::env::temp_dir().join(format!("secure-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
-        Self(folder)
+    fn new() -> Self {
+        Self(TempDir::with_prefix("wirelap-test-").unwrap())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
     }
 
     fn write(&self, name: &str, bytes: &[u8]) -> PathBuf {
-        let path = self.0.join(name);
+        let path = self.path().join(name);
         std::fs::write(&path, bytes).unwrap();
         path
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 
@@ -136,7 +133,7 @@ fn curl_checks_our_chain_and_takes_the_whole_body_in_both_versions() {
         return;
     }
     let (authority, identity) = identity();
-    let folder = Folder::new("curl");
+    let folder = Folder::new();
     let root = folder.write("root.pem", &authority.root_pem().text);
     let (port, server) = serve(ServerTls::new(ServerTlsOptions::new(vec![identity])).unwrap(), 2);
     assert_eq!(fetch(port, &root, "--tlsv1.2"), (0, 50_000, String::new()));
@@ -171,9 +168,9 @@ fn openssl_verifies_and_resumes_with_our_tickets() {
         return;
     }
     let (authority, identity) = identity();
-    let folder = Folder::new("s_client");
+    let folder = Folder::new();
     let root = folder.write("root.pem", &authority.root_pem().text).display().to_string();
-    let session = folder.0.join("session").display().to_string();
+    let session = folder.path().join("session").display().to_string();
     let long = format!("{}:8443", "a".repeat(200));
     // No host names but the first: hey asks for `localhost:8443`, and others for worse.
     for name in ["localhost", "localhost:8443", "[::1]:443", "a b", &long] {
@@ -201,7 +198,7 @@ fn our_client_speaks_with_an_openssl_server_and_resumes() {
         return;
     }
     let (authority, identity) = identity();
-    let folder = Folder::new("s_server");
+    let folder = Folder::new();
     let chain = folder.write("chain.pem", identity.chain_pem());
     let key = folder.write("key.pem", identity.key_pem());
     for (versions, expected) in [(Versions::Tls12, "TLSv1.2"), (Versions::Tls13, "TLSv1.3")] {

@@ -104,8 +104,8 @@ mod tests {
             return skip("told to");
         }
         let exe = env::current_exe().unwrap();
-        let deps =
-            env::temp_dir().join(format!("wirelap-testing-{}/debug/deps", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let deps = folder.path().join("debug/deps");
         std::fs::create_dir_all(&deps).unwrap();
         let copy = deps.join("testing-0123abcd");
         std::fs::copy(exe, &copy).unwrap();
@@ -123,7 +123,6 @@ mod tests {
         assert!(passes("", ""));
         assert!(passes("1", &format!("testing::{name}")));
         assert_eq!(noted(), format!("testing::{name}: told to\n").repeat(2));
-        std::fs::remove_dir_all(notes.parent().unwrap()).unwrap();
     }
 
     /// A line of its own that says `unsupported` or `skipped` would be green under `WIRELAP_REQUIRE_ALL` too.

@@ -98,7 +98,8 @@ mod tests {
 
     #[test]
     fn a_missing_file_and_a_wrong_request_are_told_by_name() {
-        let folder = std::env::temp_dir().join(format!("wirelap-requests-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
         std::fs::create_dir_all(folder.join("bodies")).unwrap();
         let file = folder.join("shop.toml");
         let read = |text: &str| {
@@ -111,7 +112,6 @@ mod tests {
         assert!(error.contains("shop.toml") && error.contains("no path"), "{error}");
         let error = readable(&folder.join("bodies/o.json")).unwrap_err().to_string();
         assert!(error.contains("o.json"), "{error}");
-        assert!(readable(&folder).unwrap_err().to_string().contains("is no file"));
-        std::fs::remove_dir_all(folder).unwrap();
+        assert!(readable(folder).unwrap_err().to_string().contains("is no file"));
     }
 }

@@ -153,7 +153,8 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_there_is_not_written_into() {
-        let here = std::env::temp_dir().join(format!("wirelap-run-folder-{}", std::process::id()));
+        let above = tempfile::tempdir().unwrap();
+        let here = above.path().join("run");
         let first = RunFolder::create(Some(&here), "quick").unwrap();
         assert!(first.inputs().is_dir());
         let again = RunFolder::create(Some(&here), "quick").unwrap_err();
@@ -164,6 +165,5 @@ mod tests {
         assert!(first.lock().is_ok());
         first.write(&first.result(), "{}").unwrap();
         assert_eq!(fs::read_to_string(first.result()).unwrap(), "{}");
-        fs::remove_dir_all(here).unwrap();
     }
 }

@@ -81,25 +81,25 @@ mod tests {
 
     #[test]
     fn a_file_is_made_once_and_its_digest_is_its_own() {
-        let folder = std::env::temp_dir().join(format!("wirelap-served-{}", std::process::id()));
-        let first = lay_out(&folder, "300kB", 300_001).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let first = lay_out(folder, "300kB", 300_001).unwrap();
         let path = folder.join(FOLDER).join("300kB");
         assert_eq!(digest(&path).unwrap(), (first, 300_001));
         let made = fs::metadata(&path).unwrap().modified().unwrap();
-        assert_eq!(lay_out(&folder, "300kB", 300_001).unwrap(), first);
+        assert_eq!(lay_out(folder, "300kB", 300_001).unwrap(), first);
         assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), made);
-        assert_ne!(lay_out(&folder, "300kB", 300_002).unwrap(), first);
-        assert_ne!(lay_out(&folder, "other", 300_001).unwrap(), first);
+        assert_ne!(lay_out(folder, "300kB", 300_002).unwrap(), first);
+        assert_ne!(lay_out(folder, "other", 300_001).unwrap(), first);
         assert_eq!(fs::read_dir(folder.join(FOLDER)).unwrap().count(), 2, "a part is left");
-        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]
     fn the_digest_is_sha_256() {
         // FIPS 180-4, the digest of no bytes.
-        let folder = std::env::temp_dir().join(format!("wirelap-empty-{}", std::process::id()));
-        let empty = lay_out(&folder, "empty", 0).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        let empty = lay_out(folder, "empty", 0).unwrap();
         assert_eq!(empty[..4], [0xe3, 0xb0, 0xc4, 0x42]);
-        fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -89,26 +89,25 @@ fn failed(reason: String) -> CliError {
 
 /// Takes the packets of a view that began at `began` out of the link's log: all of flows that began since.
 pub(super) fn forget_since(packets: &mut Vec<PacketRecord>, began: Instant) {
-    let earlier: HashSet<Flow> = packets
-        .iter()
-        .filter(|packet| packet.at < began)
-        .filter_map(|packet| packet.flow)
-        .collect();
-    packets.retain(|packet| match packet.flow {
-        Some(flow) => earlier.contains(&flow),
-        None => packet.at < began,
-    });
+    let earlier = flows_before(packets, began);
+    packets.retain(|packet| is_of(packet, &earlier, began));
 }
 
 /// Takes the packets of a visit that ended before `began` out of the link's log: all of flows that began earlier.
 pub(super) fn forget(packets: &mut Vec<PacketRecord>, began: Instant) {
-    let earlier: HashSet<Flow> = packets
-        .iter()
-        .filter(|packet| packet.at < began)
-        .filter_map(|packet| packet.flow)
-        .collect();
-    packets.retain(|packet| match packet.flow {
-        Some(flow) => !earlier.contains(&flow),
-        None => packet.at >= began,
-    });
+    let earlier = flows_before(packets, began);
+    packets.retain(|packet| !is_of(packet, &earlier, began));
+}
+
+fn flows_before(packets: &[PacketRecord], began: Instant) -> HashSet<Flow> {
+    let earlier = packets.iter().filter(|packet| packet.at < began);
+    earlier.filter_map(|packet| packet.flow).collect()
+}
+
+/// Whether a packet belongs to `earlier` flows, or was sent before `began` where it has no flow.
+fn is_of(packet: &PacketRecord, earlier: &HashSet<Flow>, began: Instant) -> bool {
+    match packet.flow {
+        Some(flow) => earlier.contains(&flow),
+        None => packet.at < began,
+    }
 }

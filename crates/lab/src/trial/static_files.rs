@@ -169,9 +169,9 @@ mod tests {
         let page = PageWorkload { images: 3, bytes: ByteSize(70_000), think: Duration::ZERO };
         let task = task(&Workload::page(page));
         let files = of(&task).unwrap();
-        let folder = std::env::temp_dir().join(format!("wirelap-files-{}", std::process::id()));
-        fs::create_dir(&folder).unwrap();
-        write_all(&files, &folder).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path();
+        write_all(&files, folder).unwrap();
         let Task::Page { page, .. } = task else { panic!("a page is one") };
         for resource in page.resources() {
             let bytes = fs::read(folder.join(path_of(&resource.url.path))).unwrap();
@@ -182,9 +182,8 @@ mod tests {
         let start = page::noise(image.seed, 0, bytes.len());
         assert_eq!(&bytes[..start.len()], start, "the very bytes that the origin gives");
         fs::write(folder.join("image/1"), "cut").unwrap();
-        write_all(&files, &folder).unwrap();
+        write_all(&files, folder).unwrap();
         assert_eq!(fs::metadata(folder.join("image/1")).unwrap().len(), 70_000);
-        fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

@@ -8,9 +8,9 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
+use tempfile::TempDir;
 
 /// The variable by which every process of a test is known: children inherit it.
 const MARK: &str = "WIRELAP_TEST_MARK";
@@ -54,6 +54,7 @@ pub(crate) const HAR: &str = r#"{"log":{"version":"1.2","pages":[{"id":"p","star
 /// A folder that anybody may write into, removed at the end.
 pub(crate) struct Bench {
     pub(crate) folder: PathBuf,
+    _removed: TempDir,
     _company: Company,
 }
 
@@ -92,13 +93,9 @@ impl Bench {
     }
 
     fn in_company(company: Company) -> Self {
-        static COUNT: AtomicU32 = AtomicU32::new(0);
-        let number = COUNT.fetch_add(1, Ordering::SeqCst);
-        let folder =
-            std::env::temp_dir().join(format!("wirelap-test-{}-{number}", std::process::id()));
-        fs::create_dir(&folder).unwrap();
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o777)).unwrap();
-        Self { folder, _company: company }
+        let made = TempDir::with_prefix("wirelap-test-").unwrap();
+        fs::set_permissions(&made, fs::Permissions::from_mode(0o777)).unwrap();
+        Self { folder: made.path().to_owned(), _removed: made, _company: company }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -255,7 +252,6 @@ impl Drop for Bench {
         for (pid, _) in self.alive() {
             signal(pid, "KILL");
         }
-        let _ = fs::remove_dir_all(&self.folder);
     }
 }
 

@@ -168,22 +168,33 @@ fn a_folder_with_a_damaged_place_names_it_and_gives_the_rest() {
     bench.write("tiny.toml", experiment("lan", 8));
     bench.run(&["race", "tiny.toml", "--out", "run"]).raced();
     let file = bench.path("run/rows.sqlite");
-    let pages = |sql: &str| -> usize {
+    let number = |sql: &str| -> usize {
         let rows = rusqlite::Connection::open(&file).unwrap();
         rows.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
         rows.query_row(sql, [], |row| row.get::<_, i64>(0)).unwrap() as usize
     };
-    let (size, count) = (pages("PRAGMA page_size"), pages("PRAGMA page_count"));
+    let size = number("PRAGMA page_size");
+    let root = number("SELECT rootpage FROM sqlite_schema WHERE name = 'trials'");
     let all = all_outcomes(&bench.path("run")).len();
     let mut bytes = fs::read(&file).unwrap();
-    // Leaves of the table of trials; what else is there stands at the beginning.
-    let place = count / 2 * size;
-    bytes[place..place + size].fill(0xa5);
+    let page = |number: usize| (number - 1) * size;
+    let middle = middle_child(&bytes[page(root)..][..size]);
+    bytes[page(middle)..][..size].fill(0xa5);
     fs::write(&file, bytes).unwrap();
     let ran = bench.run(&["report", "run", "--csv"]);
     ran.said(0, &["damaged"]);
     let kept = ran.out.lines().count() - 1;
     assert!((1..all).contains(&kept), "{kept} of {all}: {ran:?}");
+}
+
+/// The page below an inner page of a table without row IDs, in the middle of its cells (SQLite's file format, §1.6).
+fn middle_child(page: &[u8]) -> usize {
+    const INNER: u8 = 0x02;
+    assert_eq!(page[0], INNER, "the table is larger than a page");
+    let number = |at: usize| u16::from_be_bytes([page[at], page[at + 1]]) as usize;
+    let (cells, header) = (number(3), 12);
+    let cell = number(header + cells / 2 * 2);
+    u32::from_be_bytes(page[cell..cell + 4].try_into().unwrap()) as usize
 }
 
 #[test]

@@ -24,6 +24,7 @@ use std::rc::Rc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use tempfile::TempDir;
 use trace::TlsRecord;
 use transport::{Protocol, QuicSettings};
 
@@ -31,13 +32,12 @@ use transport::{Protocol, QuicSettings};
 pub(crate) const BIG: usize = 50_000_000;
 
 /// A folder of one test's own, removed with it.
-pub(crate) struct Folder(pub(crate) PathBuf);
+pub(crate) struct Folder(TempDir);
 
 impl Folder {
-    pub(crate) fn new(name: &str) -> Self {
-        let base =
-            std::env::temp_dir().join(format!("wirelap-origin-{name}-{}", std::process::id()));
-        let _left_over = std::fs::remove_dir_all(&base);
+    pub(crate) fn new() -> Self {
+        let folder = TempDir::with_prefix("wirelap-test-").unwrap();
+        let base = folder.path();
         let root = base.join("www");
         std::fs::create_dir_all(root.join("sub dir")).unwrap();
         std::fs::create_dir_all(root.join("bare")).unwrap();
@@ -49,24 +49,24 @@ impl Folder {
         std::os::unix::fs::symlink("../secret", root.join("out")).unwrap();
         std::os::unix::fs::symlink("..", root.join("up")).unwrap();
         assert!(Command::new("mkfifo").arg(root.join("fifo")).status().unwrap().success());
-        Self(base)
+        Self(folder)
     }
 
     /// With a big file too.
-    pub(crate) fn with_big_file(name: &str) -> Self {
-        let folder = Self::new(name);
+    pub(crate) fn with_big_file() -> Self {
+        let folder = Self::new();
         std::fs::write(folder.root().join("big.bin"), vec![7; BIG]).unwrap();
         folder
     }
 
+    /// What is served.
     pub(crate) fn root(&self) -> PathBuf {
-        self.0.join("www")
+        self.0.path().join("www")
     }
-}
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _gone = std::fs::remove_dir_all(&self.0);
+    /// What stands above it.
+    pub(crate) fn base(&self) -> &Path {
+        self.0.path()
     }
 }
 

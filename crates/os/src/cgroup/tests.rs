@@ -4,38 +4,34 @@ use super::*;
 use crate::process::{Counter, Group as ProcessGroup, Setup, User, spawn};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
+use tempfile::TempDir;
 
 /// A folder in the place of a machine's root, removed at the end.
-struct FakeRoot(PathBuf);
+struct FakeRoot(TempDir);
 
 impl FakeRoot {
-    fn new(name: &str) -> Self {
-        let path =
-            std::env::temp_dir().join(format!("wirelap-cgroup-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
+    fn new() -> Self {
+        Self(TempDir::with_prefix("wirelap-test-").unwrap())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
     }
 
     fn write(&self, file: &str, text: &str) {
-        let path = self.0.join(file);
+        let path = self.path().join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 }
 
-impl Drop for FakeRoot {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).unwrap();
-    }
-}
-
 #[test]
 fn a_process_outside_the_group_that_got_a_number_again_is_spared() {
-    let root = FakeRoot::new("kill");
+    let root = FakeRoot::new();
     let mut sleepers = [0; 3].map(|_| Command::new("sleep").arg("100").spawn().unwrap());
     let [gone, stays, other] = [0, 1, 2].map(|index: usize| sleepers[index].id().to_string());
     root.write("cgroup.procs", &format!("{gone}\n0\n{stays}\n"));
-    let file = root.0.join("cgroup.procs");
+    let file = root.path().join("cgroup.procs");
     let opened = open_members(&file);
     assert_eq!(opened.len(), 2);
     // The first one had left the group when it was opened: its number is a stranger's. A new one came.
@@ -76,14 +72,14 @@ const HYBRID_MOUNTS: &str = "\
 
 #[test]
 fn the_one_hierarchy_of_version_2_counts_both_beside_our_own_group() {
-    let root = FakeRoot::new("v2");
+    let root = FakeRoot::new();
     root.write(&format!("{SLICE}/cgroup.subtree_control"), "cpu memory pids\n");
     root.write(&format!("{SLICE}/term.scope/cgroup.subtree_control"), "\n");
-    let parents = ParentGroups::of(&root.0, V2_MEMBERSHIP, V2_MOUNTS);
+    let parents = ParentGroups::of(root.path(), V2_MEMBERSHIP, V2_MOUNTS);
     assert_eq!(parents.refused(), None);
     let group = parents.group().unwrap();
     let [folder] = group.folders.as_slice() else { panic!("{group:?}") };
-    assert_eq!(folder.path.parent().unwrap(), root.0.join(SLICE));
+    assert_eq!(folder.path.parent().unwrap(), root.path().join(SLICE));
     assert_eq!(folder.counts, Counts { cpu: true, memory: true });
     assert_eq!(group.figures(), Figures::default(), "files that are not there say nothing");
     // As captured after 0.4 s of a shell's loop.
@@ -102,23 +98,23 @@ fn the_one_hierarchy_of_version_2_counts_both_beside_our_own_group() {
 
 #[test]
 fn below_our_own_group_processor_time_is_counted_and_memory_is_not() {
-    let root = FakeRoot::new("own");
+    let root = FakeRoot::new();
     root.write(&format!("{SLICE}/term.scope/cgroup.subtree_control"), "\n");
     root.write(&format!("{SLICE}/cgroup.subtree_control"), "\n");
-    let group = ParentGroups::of(&root.0, V2_MEMBERSHIP, V2_MOUNTS).group().unwrap();
-    assert_eq!(group.folders[0].path.parent().unwrap(), root.0.join(SLICE).join("term.scope"));
+    let group = ParentGroups::of(root.path(), V2_MEMBERSHIP, V2_MOUNTS).group().unwrap();
+    assert_eq!(group.folders[0].path.parent().unwrap(), root.path().join(SLICE).join("term.scope"));
     assert_eq!(group.folders[0].counts, Counts { cpu: true, memory: false });
 }
 
 #[test]
 fn version_1_has_a_group_in_each_hierarchy() {
-    let root = FakeRoot::new("v1");
+    let root = FakeRoot::new();
     root.write("sys/fs/cgroup/cpu,cpuacct/cgroup.procs", "");
     root.write("sys/fs/cgroup/memory/box/3cd3/cgroup.procs", "");
-    let group = ParentGroups::of(&root.0, HYBRID_MEMBERSHIP, HYBRID_MOUNTS).group().unwrap();
+    let group = ParentGroups::of(root.path(), HYBRID_MEMBERSHIP, HYBRID_MOUNTS).group().unwrap();
     let [cpu, memory] = group.folders.as_slice() else { panic!("{group:?}") };
-    assert_eq!(cpu.path.parent().unwrap(), root.0.join("sys/fs/cgroup/cpu,cpuacct"));
-    assert_eq!(memory.path.parent().unwrap(), root.0.join("sys/fs/cgroup/memory/box/3cd3"));
+    assert_eq!(cpu.path.parent().unwrap(), root.path().join("sys/fs/cgroup/cpu,cpuacct"));
+    assert_eq!(memory.path.parent().unwrap(), root.path().join("sys/fs/cgroup/memory/box/3cd3"));
     fs::write(cpu.path.join("cpuacct.usage_user"), "1500000\n").unwrap();
     fs::write(cpu.path.join("cpuacct.usage_sys"), "500000\n").unwrap();
     fs::write(memory.path.join("memory.max_usage_in_bytes"), "4096\n").unwrap();
@@ -130,13 +126,13 @@ fn version_1_has_a_group_in_each_hierarchy() {
 
 #[test]
 fn where_both_versions_are_mounted_each_figure_has_its_own() {
-    let root = FakeRoot::new("hybrid");
+    let root = FakeRoot::new();
     root.write("sys/fs/cgroup/cpu,cpuacct/cgroup.procs", "");
     root.write("sys/fs/cgroup/memory/box/3cd3/cgroup.procs", "");
     root.write("sys/fs/cgroup/unified/cgroup.subtree_control", "\n");
     let unified = "33 25 0:30 / /sys/fs/cgroup/unified rw,relatime - cgroup2 cgroup2 rw\n";
     let mounts = format!("{HYBRID_MOUNTS}{unified}");
-    let group = ParentGroups::of(&root.0, HYBRID_MEMBERSHIP, &mounts).group().unwrap();
+    let group = ParentGroups::of(root.path(), HYBRID_MEMBERSHIP, &mounts).group().unwrap();
     let told: Vec<_> = group.folders.iter().map(|folder| (folder.version, folder.counts)).collect();
     assert_eq!(
         told,
@@ -149,28 +145,28 @@ fn where_both_versions_are_mounted_each_figure_has_its_own() {
 
 #[test]
 fn where_no_group_can_be_made_there_is_none_and_a_reason() {
-    let root = FakeRoot::new("none");
-    let none = ParentGroups::of(&root.0, "", "");
+    let root = FakeRoot::new();
+    let none = ParentGroups::of(root.path(), "", "");
     assert_eq!(none.refused(), Some("no control groups are mounted"));
     assert!(none.group().is_none());
     // Mounted, and not there: as refused as a folder that may not be written.
-    let closed = ParentGroups::of(&root.0, V2_MEMBERSHIP, V2_MOUNTS);
+    let closed = ParentGroups::of(root.path(), V2_MEMBERSHIP, V2_MOUNTS);
     assert!(closed.refused().unwrap().contains("no group can be made in"), "{closed:?}");
     assert!(closed.group().is_none());
 }
 
 #[test]
 fn what_the_killed_left_is_swept_and_what_the_living_have_stays() {
-    let root = FakeRoot::new("sweep");
+    let root = FakeRoot::new();
     let mut child = Command::new("true").spawn().unwrap();
     child.wait().unwrap();
     let (dead, own) =
         (format!("wirelap-{}-0", child.id()), format!("wirelap-{}-7", std::process::id()));
     for name in [&dead, &own, "wirelap-notes", "other"] {
-        fs::create_dir_all(root.0.join(SLICE).join("term.scope").join(name)).unwrap();
+        fs::create_dir_all(root.path().join(SLICE).join("term.scope").join(name)).unwrap();
     }
-    let _swept = ParentGroups::of(&root.0, V2_MEMBERSHIP, V2_MOUNTS);
-    let is_there = |name: &str| root.0.join(SLICE).join("term.scope").join(name).exists();
+    let _swept = ParentGroups::of(root.path(), V2_MEMBERSHIP, V2_MOUNTS);
+    let is_there = |name: &str| root.path().join(SLICE).join("term.scope").join(name).exists();
     assert!(!is_there(&dead));
     assert!(is_there(&own) && is_there("wirelap-notes") && is_there("other"));
 }
@@ -227,10 +223,10 @@ fn a_group_counts_those_that_nobody_waited_for_and_is_gone_with_them() {
 
 #[test]
 fn a_child_that_cannot_enter_its_group_is_counted_by_wait4() {
-    let root = FakeRoot::new("closed-entry");
+    let root = FakeRoot::new();
     // A folder of no kernel's has no entry, and opening one does not make it.
     root.write(&format!("{SLICE}/term.scope/cgroup.subtree_control"), "\n");
-    let account = ParentGroups::of(&root.0, V2_MEMBERSHIP, V2_MOUNTS).group();
+    let account = ParentGroups::of(root.path(), V2_MEMBERSHIP, V2_MOUNTS).group();
     let folder = account.as_ref().unwrap().folders[0].path.clone();
     fs::write(folder.join("cpu.stat"), "user_usec 1\nsystem_usec 1\n").unwrap();
     let mut shell = Command::new("sh");

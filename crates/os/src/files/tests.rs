@@ -1,17 +1,17 @@
 use super::*;
 use crate::clock;
 use std::os::fd::AsFd;
-use std::path::PathBuf;
+use std::path::Path;
 use std::time::Duration;
+use tempfile::TempDir;
 
-struct Folder(PathBuf);
+struct Folder(TempDir);
 
 impl Folder {
     /// A folder of this test's own, with a secret beside it.
-    fn new(name: &str) -> Self {
-        let path =
-            std::env::temp_dir().join(format!("wirelap-files-{name}-{}", std::process::id()));
-        let _left_over = std::fs::remove_dir_all(&path);
+    fn new() -> Self {
+        let folder = TempDir::with_prefix("wirelap-test-").unwrap();
+        let path = folder.path();
         std::fs::create_dir_all(path.join("root/sub")).unwrap();
         std::fs::write(path.join("secret"), "secret").unwrap();
         std::fs::write(path.join("root/a.txt"), "hello").unwrap();
@@ -21,17 +21,15 @@ impl Folder {
         std::os::unix::fs::symlink("a.txt", path.join("root/within")).unwrap();
         let fifo = std::process::Command::new("mkfifo").arg(path.join("root/fifo")).status();
         assert!(fifo.unwrap().success());
-        Self(path)
+        Self(folder)
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
     }
 
     fn root(&self, settings: CacheSettings) -> Root {
-        Root::open(&self.0.join("root"), settings).unwrap()
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _gone = std::fs::remove_dir_all(&self.0);
+        Root::open(&self.path().join("root"), settings).unwrap()
     }
 }
 
@@ -44,7 +42,7 @@ fn content(root: &Root, path: &str) -> Option<Vec<u8>> {
 
 #[test]
 fn files_below_the_root_are_read_in_ranges() {
-    let folder = Folder::new("ranges");
+    let folder = Folder::new();
     for age in [Duration::ZERO, Duration::from_secs(1)] {
         let root = folder.root(CacheSettings { age, ..CacheSettings::default() });
         let Ok(Entry::File(file)) = root.lookup(clock::now(), "a.txt") else { panic!("no file") };
@@ -60,7 +58,7 @@ fn files_below_the_root_are_read_in_ranges() {
 
 #[test]
 fn no_path_leads_out_of_the_root_with_or_without_openat2() {
-    let folder = Folder::new("escape");
+    let folder = Folder::new();
     let root = folder.root(CacheSettings::default());
     for path in ["../secret", "out", "up/secret", "sub/../../secret", "/etc/passwd"] {
         let found = root.lookup(clock::now(), path);
@@ -75,7 +73,7 @@ fn no_path_leads_out_of_the_root_with_or_without_openat2() {
 
 #[test]
 fn a_link_that_stays_below_the_root_is_followed() {
-    let folder = Folder::new("link-within");
+    let folder = Folder::new();
     let root = folder.root(CacheSettings::default());
     match root.lookup(clock::now(), "within") {
         Ok(Entry::File(file)) => assert_eq!(&file.read(0, 10).unwrap()[..], b"hello"),
@@ -85,14 +83,14 @@ fn a_link_that_stays_below_the_root_is_followed() {
 
 #[test]
 fn a_fifo_is_not_a_file_and_does_not_wait() {
-    let folder = Folder::new("fifo");
+    let folder = Folder::new();
     let root = folder.root(CacheSettings::default());
     assert!(matches!(root.lookup(clock::now(), "fifo"), Err(LookupError::NotFound)));
 }
 
 #[test]
 fn a_changed_file_is_seen_once_its_copy_is_old() {
-    let folder = Folder::new("age");
+    let folder = Folder::new();
     let root = folder.root(CacheSettings::default());
     let now = clock::now();
     let length = |at| match root.lookup(at, "a.txt") {
@@ -100,14 +98,14 @@ fn a_changed_file_is_seen_once_its_copy_is_old() {
         other => panic!("{other:?}"),
     };
     assert_eq!(length(now), 5);
-    std::fs::write(folder.0.join("root/a.txt"), "hello again").unwrap();
+    std::fs::write(folder.path().join("root/a.txt"), "hello again").unwrap();
     assert_eq!(length(now + Duration::from_millis(999)), 5);
     assert_eq!(length(now + Duration::from_secs(1)), 11);
 }
 
 #[test]
 fn the_cache_never_holds_more_than_its_limit() {
-    let folder = Folder::new("bound");
+    let folder = Folder::new();
     let (total_limit, large_total_limit) = (4_000, 8_000);
     let settings = CacheSettings {
         file_limit: 1_000,
@@ -119,7 +117,7 @@ fn the_cache_never_holds_more_than_its_limit() {
     for index in 0..40 {
         let name = format!("f{index}");
         let bytes = if index % 3 == 0 { 2_000 } else { 1_000 };
-        std::fs::write(folder.0.join("root").join(&name), vec![b'x'; bytes]).unwrap();
+        std::fs::write(folder.path().join("root").join(&name), vec![b'x'; bytes]).unwrap();
         assert!(content(&root, &name).is_some());
         assert!(root.small.bytes() <= total_limit && root.large.bytes() <= large_total_limit);
     }
@@ -151,9 +149,9 @@ fn file(root: &Root, path: &str) -> Arc<OpenFile> {
 
 #[test]
 fn a_large_file_reads_alike_whether_its_pieces_are_kept_or_not() {
-    let folder = Folder::new("pieces");
+    let folder = Folder::new();
     let bytes = counted(300_001);
-    std::fs::write(folder.0.join("root/large"), &bytes).unwrap();
+    std::fs::write(folder.path().join("root/large"), &bytes).unwrap();
     for large_file_limit in [0, 1 << 20] {
         let root = folder.root(CacheSettings { large_file_limit, ..CacheSettings::default() });
         for step in [1_000, 16 * 1024, 64 * 1024, 1 << 20] {
@@ -166,8 +164,8 @@ fn a_large_file_reads_alike_whether_its_pieces_are_kept_or_not() {
 
 #[test]
 fn a_piece_that_is_kept_is_read_once_and_its_buffer_used_again() {
-    let folder = Folder::new("buffers");
-    std::fs::write(folder.0.join("root/large"), counted(300_000)).unwrap();
+    let folder = Folder::new();
+    std::fs::write(folder.path().join("root/large"), counted(300_000)).unwrap();
     let kept = folder.root(CacheSettings::default());
     let (first, again) = (file(&kept, "large"), file(&kept, "large"));
     let at = |file: &OpenFile| file.read(0, 64 * 1024).unwrap().as_ptr();
@@ -180,8 +178,8 @@ fn a_piece_that_is_kept_is_read_once_and_its_buffer_used_again() {
 
 #[test]
 fn pieces_of_two_versions_are_never_kept_together() {
-    let folder = Folder::new("versions");
-    let path = folder.0.join("root/large");
+    let folder = Folder::new();
+    let path = folder.path().join("root/large");
     std::fs::write(&path, vec![b'a'; 300_000]).unwrap();
     let root = folder.root(CacheSettings::default());
     let old = file(&root, "large");

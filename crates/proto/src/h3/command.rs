@@ -23,9 +23,6 @@ use wire::{Field, Fields};
 /// Datagrams that wait for the application or the transport; older ones are dropped (RFC 9221 §5.2).
 const MOST_DATAGRAMS: usize = 256;
 
-/// Bytes of a frame's kind and length at most (RFC 9114 §7.1).
-const FRAME_HEADER: usize = 16;
-
 impl Session {
     pub(super) fn request(
         &mut self,
@@ -174,11 +171,7 @@ impl Session {
         let (frame, length) = (kind.name(), payload.len() as u64);
         self.tracer.emit(self.now, || trace::Event::FrameCreated { stream: id, frame, length });
         let Some(stream) = self.streams.get_mut(&id) else { return };
-        stream.head.put_with(|out| {
-            out.reserve(FRAME_HEADER + payload.len());
-            FrameHeader { kind, length }.encode(out);
-            out.extend_from_slice(payload);
-        });
+        stream.head.put(FrameHeader { kind, length }, payload);
         self.update(id);
     }
 

@@ -40,7 +40,7 @@ impl Session {
     pub(super) fn on_section(
         &mut self,
         id: u64,
-        section: Vec<u8>,
+        section: &[u8],
         fin: Fin,
     ) -> Result<Option<Event<'static>>, Broken> {
         let Some(stream) = self.streams.get(&id) else { return Ok(None) };
@@ -49,13 +49,13 @@ impl Session {
             (Message::Head, Role::Client) => Kind::Response,
             _ => Kind::Trailers,
         };
-        if let Some(head) = self.find_received(id, kind, &section) {
+        if let Some(head) = self.find_received(id, kind, section) {
             return self.on_head(id, head, fin).map(Some);
         }
         let limit = self.settings.max_field_section_size;
         let spare = self.spare.pop().unwrap_or_default();
         let (mut reader, mut plain) = (HeadReader::with_buffers(spare, kind), 0);
-        let decoded = self.decoder.decode(id, &section, limit, |field| {
+        let decoded = self.decoder.decode(id, section, limit, |field| {
             plain += plain_size(field);
             reader.field(field);
         });
@@ -66,7 +66,7 @@ impl Session {
             Decoded::Blocked { required } => return self.block(id, required, section, fin),
             Decoded::Whole { size, required } => (size, required),
         };
-        let block = EncodedBlock { bytes: &section, plain };
+        let block = EncodedBlock { bytes: section, plain };
         self.note_section(id, block);
         if size > limit {
             return self.on_large_head(id, kind);
@@ -138,7 +138,7 @@ impl Session {
         &mut self,
         id: u64,
         required: u64,
-        section: Vec<u8>,
+        section: &[u8],
         fin: Fin,
     ) -> Result<Option<Event<'static>>, Broken> {
         if self.blocked.len() >= self.settings.qpack_blocked_streams {
@@ -153,7 +153,7 @@ impl Session {
         }
         if let Some(stream) = self.streams.get_mut(&id) {
             let is_last = fin == Fin::Last;
-            let deferred = Vec::new();
+            let (section, deferred) = (section.to_vec(), Vec::new());
             stream.blocked = Some(BlockedSection { required, section, deferred, is_last });
             self.blocked.insert(id);
         }
@@ -174,7 +174,7 @@ impl Session {
             let BlockedSection { section, deferred, is_last, .. } = blocked;
             let fin = if is_last { Fin::Last } else { Fin::More };
             let now = if deferred.is_empty() { fin } else { Fin::More };
-            match self.on_section(id, section, now) {
+            match self.on_section(id, &section, now) {
                 Ok(event) => self.events.extend(event),
                 Err(broken @ Broken::Connection(..)) => return Err(broken),
                 Err(broken @ Broken::Stream(..)) => {

@@ -102,13 +102,17 @@ impl Session {
                 Reading::Section { left, section } => {
                     let (part, rest) = input.split_at((*left).min(input.len()));
                     *input = rest;
-                    section.extend_from_slice(part);
                     *left -= part.len();
+                    // A section that comes in one piece is read where it lies.
+                    if *left > 0 || !section.is_empty() {
+                        section.extend_from_slice(part);
+                    }
                     if *left == 0 {
                         let section = std::mem::take(section);
                         stream.reading = Reading::Header;
                         let fin = if is_last && input.is_empty() { Fin::Last } else { Fin::More };
-                        let event = self.on_section(id, section, fin)?;
+                        let whole = if section.is_empty() { part } else { &section };
+                        let event = self.on_section(id, whole, fin)?;
                         if event.is_some() {
                             return Ok(event);
                         }

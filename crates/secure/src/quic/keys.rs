@@ -1,83 +1,35 @@
 //! The keys of packets, and the integrity tag of Retry packets.
 
 use super::frames::padding_start;
+use super::observed_key::{PacketObserver, observed};
 use super::tap::{PacketTap, tapped};
 use bytes::BytesMut;
-use quinn_proto::crypto::{CryptoError, HeaderKey, KeyPair, Keys, PacketKey};
+use quinn_proto::crypto::{HeaderKey, KeyPair, Keys, PacketKey};
 use quinn_proto::{ConnectionId, Side};
 use ring::aead::{AES_128_GCM, Aad, LessSafeKey, Nonce, UnboundKey};
 use rustls::quic::{DirectionalKeys, PacketKeySet, Suite, Version};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// A key that opens packets and takes the padding off them. quinn-proto parses each PADDING byte as a frame, and a
-/// datagram may hold a thousand.
-struct Unpadded(Box<dyn PacketKey>);
+/// Takes the padding off opened packets. quinn-proto parses each PADDING byte as a frame, and a datagram may hold a
+/// thousand.
+struct PaddingCut;
 
-impl PacketKey for Unpadded {
-    fn encrypt(&self, packet: u64, buf: &mut [u8], header_len: usize) {
-        self.0.encrypt(packet, buf, header_len);
-    }
-
-    fn decrypt(
-        &self,
-        packet: u64,
-        header: &[u8],
-        payload: &mut BytesMut,
-    ) -> Result<(), CryptoError> {
-        self.0.decrypt(packet, header, payload)?;
+impl PacketObserver for PaddingCut {
+    fn opened(&self, _number: u64, _header: &[u8], payload: &mut BytesMut, _length: usize) {
         if let Some(start) = padding_start(payload) {
             // One byte stays: a packet must hold a frame (RFC 9000 §12.4), and padding alone counts as in flight.
             payload.truncate(start + 1);
         }
-        Ok(())
-    }
-
-    fn tag_len(&self) -> usize {
-        self.0.tag_len()
-    }
-
-    fn confidentiality_limit(&self) -> u64 {
-        self.0.confidentiality_limit()
-    }
-
-    fn integrity_limit(&self) -> u64 {
-        self.0.integrity_limit()
     }
 }
 
-/// A key that tells whether it has opened a packet.
-struct Telling {
-    key: Box<dyn PacketKey>,
-    has_opened: Arc<AtomicBool>,
-}
+/// Whether a packet was opened.
+struct HasOpened(Arc<AtomicBool>);
 
-impl PacketKey for Telling {
-    fn encrypt(&self, packet: u64, buf: &mut [u8], header_len: usize) {
-        self.key.encrypt(packet, buf, header_len);
-    }
-
-    fn decrypt(
-        &self,
-        packet: u64,
-        header: &[u8],
-        payload: &mut BytesMut,
-    ) -> Result<(), CryptoError> {
-        self.key.decrypt(packet, header, payload)?;
-        self.has_opened.store(true, Ordering::Relaxed);
-        Ok(())
-    }
-
-    fn tag_len(&self) -> usize {
-        self.key.tag_len()
-    }
-
-    fn confidentiality_limit(&self) -> u64 {
-        self.key.confidentiality_limit()
-    }
-
-    fn integrity_limit(&self) -> u64 {
-        self.key.integrity_limit()
+impl PacketObserver for HasOpened {
+    fn opened(&self, _number: u64, _header: &[u8], _payload: &mut BytesMut, _length: usize) {
+        self.0.store(true, Ordering::Relaxed);
     }
 }
 
@@ -108,7 +60,7 @@ pub(super) fn packet_keys(keys: rustls::quic::Keys, tap: Option<&PacketTap>) -> 
         header: KeyPair { local: header_local, remote: header_remote },
         packet: KeyPair {
             local: tapped(packet_local, tap),
-            remote: Box::new(Unpadded(tapped(packet_remote, tap))),
+            remote: observed(tapped(packet_remote, tap), PaddingCut),
         },
     }
 }
@@ -120,7 +72,7 @@ pub(super) fn handshake_keys(
     tap: Option<&PacketTap>,
 ) -> Keys {
     let mut keys = packet_keys(keys, tap);
-    keys.packet.remote = Box::new(Telling { key: keys.packet.remote, has_opened });
+    keys.packet.remote = observed(keys.packet.remote, HasOpened(has_opened));
     keys
 }
 
@@ -129,7 +81,7 @@ pub(super) fn updated_keys(
     tap: Option<&PacketTap>,
 ) -> KeyPair<Box<dyn PacketKey>> {
     let remote = tapped(Box::new(keys.remote), tap);
-    KeyPair { local: tapped(Box::new(keys.local), tap), remote: Box::new(Unpadded(remote)) }
+    KeyPair { local: tapped(Box::new(keys.local), tap), remote: observed(remote, PaddingCut) }
 }
 
 /// One direction's keys. For a client's early data, too: it only seals with them. A server opens early data with them.
@@ -138,7 +90,7 @@ pub(super) fn early_keys(
     tap: Option<&PacketTap>,
 ) -> (Box<dyn HeaderKey>, Box<dyn PacketKey>) {
     let (header, packet) = split(keys);
-    (header, Box::new(Unpadded(tapped(packet, tap))))
+    (header, observed(tapped(packet, tap), PaddingCut))
 }
 
 fn split(keys: DirectionalKeys) -> (Box<dyn HeaderKey>, Box<dyn PacketKey>) {

@@ -2,8 +2,9 @@
 //! time, takes the notes after each call. Without a tap the keys are those of rustls, and nothing is noted.
 
 use super::frames::{integer, read_frames};
+use super::observed_key::{PacketObserver, observed};
 use bytes::BytesMut;
-use quinn_proto::crypto::{CryptoError, PacketKey};
+use quinn_proto::crypto::PacketKey;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trace::{QuicConnectionId, QuicInitiator, QuicPacket, QuicPacketType, QuicParameter};
@@ -53,50 +54,22 @@ pub(super) fn read_parameters(mut bytes: &[u8]) -> Vec<QuicParameter> {
 /// The same key, seen by the tap where there is one.
 pub(super) fn tapped(key: Box<dyn PacketKey>, tap: Option<&PacketTap>) -> Box<dyn PacketKey> {
     match tap {
-        Some(tap) => Box::new(TappedKey { key, tap: tap.clone() }),
+        Some(tap) => observed(key, tap.clone()),
         None => key,
     }
 }
 
-struct TappedKey {
-    key: Box<dyn PacketKey>,
-    tap: PacketTap,
-}
-
-impl PacketKey for TappedKey {
-    fn encrypt(&self, packet: u64, buf: &mut [u8], header_len: usize) {
-        let (header, rest) = buf.split_at(header_len);
-        let payload = &rest[..rest.len().saturating_sub(self.key.tag_len())];
-        if let Some(packet) = read_packet(packet, header, payload, buf.len()) {
-            self.tap.note(Observed::Sent(packet));
+impl PacketObserver for PacketTap {
+    fn sealing(&self, number: u64, header: &[u8], payload: &[u8], length: usize) {
+        if let Some(packet) = read_packet(number, header, payload, length) {
+            self.note(Observed::Sent(packet));
         }
-        self.key.encrypt(packet, buf, header_len);
     }
 
-    fn decrypt(
-        &self,
-        packet: u64,
-        header: &[u8],
-        payload: &mut BytesMut,
-    ) -> Result<(), CryptoError> {
-        let length = header.len() + payload.len();
-        self.key.decrypt(packet, header, payload)?;
-        if let Some(packet) = read_packet(packet, header, payload, length) {
-            self.tap.note(Observed::Received(packet));
+    fn opened(&self, number: u64, header: &[u8], payload: &mut BytesMut, length: usize) {
+        if let Some(packet) = read_packet(number, header, payload, length) {
+            self.note(Observed::Received(packet));
         }
-        Ok(())
-    }
-
-    fn tag_len(&self) -> usize {
-        self.key.tag_len()
-    }
-
-    fn confidentiality_limit(&self) -> u64 {
-        self.key.confidentiality_limit()
-    }
-
-    fn integrity_limit(&self) -> u64 {
-        self.key.integrity_limit()
     }
 }
 

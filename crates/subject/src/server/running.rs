@@ -243,13 +243,13 @@ mod tests {
 
     #[test]
     fn only_the_last_whole_lines_are_quoted() {
-        let file = std::env::temp_dir().join(format!("wirelap-words-{}", std::process::id()));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("words");
         let line = "x".repeat(99);
         fs::write(&file, format!("{line}\n").repeat(50)).unwrap();
         let quote = end(&file).unwrap();
         assert!(quote.len() as u64 <= LONGEST_QUOTE && quote.starts_with(&line), "{quote}");
         fs::write(&file, "short\n").unwrap();
         assert_eq!(end(&file).unwrap(), "short\n");
-        fs::remove_file(file).unwrap();
     }
 }

@@ -71,12 +71,6 @@ impl RememberedServer {
     }
 }
 
-/// What arrived of a stream.
-pub(super) struct Received {
-    pub(super) chunks: Vec<Bytes>,
-    pub(super) end: StreamEnd,
-}
-
 /// What follows the bytes of a stream.
 pub(super) enum StreamEnd {
     /// More, later.
@@ -90,8 +84,8 @@ pub(super) enum StreamEnd {
 /// How far a stream took bytes.
 pub(super) enum Taken {
     All,
-    /// Flow control allows no more; this is left.
-    Blocked(Vec<Bytes>),
+    /// Flow control allows no more.
+    Blocked,
     /// The stream is no more.
     Never,
 }
@@ -299,14 +293,14 @@ impl Link {
     }
 
     /// Hands over bytes of a stream, by reference.
-    pub(super) fn write(&mut self, stream: u64, mut chunks: Vec<Bytes>) -> Taken {
+    pub(super) fn write(&mut self, stream: u64, chunks: &mut Vec<Bytes>) -> Taken {
         while !chunks.is_empty() {
-            match self.quic.send_stream(id(stream)).write_chunks(&mut chunks) {
+            match self.quic.send_stream(id(stream)).write_chunks(chunks) {
                 Ok(written) => {
                     self.waiting += written.bytes as u64;
                     chunks.drain(..written.chunks);
                 }
-                Err(WriteError::Blocked) => return Taken::Blocked(chunks),
+                Err(WriteError::Blocked) => return Taken::Blocked,
                 Err(WriteError::Stopped(_) | WriteError::ClosedStream) => return Taken::Never,
             }
         }
@@ -336,11 +330,10 @@ impl Link {
         self.waiting = 0;
     }
 
-    /// Takes what arrived of a stream.
-    pub(super) fn read(&mut self, stream: u64) -> Option<Received> {
+    /// Adds what arrived of a stream to `chunks`. None where the stream is no more.
+    pub(super) fn read(&mut self, stream: u64, chunks: &mut Vec<Bytes>) -> Option<StreamEnd> {
         let mut stream = self.quic.recv_stream(id(stream));
         let mut incoming = stream.read(true).ok()?;
-        let mut chunks = Vec::new();
         let end = loop {
             if chunks.len() == CHUNKS_A_TURN {
                 break StreamEnd::Unread;
@@ -353,7 +346,7 @@ impl Link {
             }
         };
         let _polled_anyway = incoming.finalize();
-        Some(Received { chunks, end })
+        Some(end)
     }
 
     /// The next stream that the peer opened.

@@ -1,7 +1,7 @@
 //! Moves the bytes of streams between a QUIC connection and the machine above it. The one rule: the machine chooses, and
 //! is asked only when congestion window and pacer let bytes out.
 
-use super::link::{Link, Received, StreamEnd, Taken};
+use super::link::{Link, StreamEnd, Taken};
 use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::{Event, Fin, MultiplexedConnection, StreamAction, StreamId, StreamKind};
@@ -18,6 +18,8 @@ pub(super) struct Streams {
     unidirectional: Ahead,
     /// What a machine gives goes through it, one stream's bytes at a time.
     out: SendBuf,
+    /// The pieces of one stream on their way; empty between calls.
+    pieces: Vec<Bytes>,
 }
 
 /// The rest of a transmit.
@@ -130,16 +132,19 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
     /// Reads a stream as far as the machine wants it.
     fn read(&mut self, stream: u64, sink: &mut impl FnMut(&mut M, Event<'_>)) {
         while self.machine.wants_read(StreamId(stream)) {
-            let Some(Received { chunks, end }) = self.link.read(stream) else { return };
-            let last = chunks.len().saturating_sub(1);
+            let mut pieces = std::mem::take(&mut self.streams.pieces);
+            let Some(end) = self.link.read(stream, &mut pieces) else { return };
+            let mut left = pieces.len();
             let is_finished = matches!(end, StreamEnd::Finished);
-            for (index, chunk) in chunks.iter().enumerate() {
-                let fin = if is_finished && index == last { Fin::Last } else { Fin::More };
-                self.hand_in(StreamId(stream), chunk, fin, sink);
-            }
-            if is_finished && chunks.is_empty() {
+            if is_finished && left == 0 {
                 self.hand_in(StreamId(stream), &[], Fin::Last, sink);
             }
+            for piece in pieces.drain(..) {
+                left -= 1;
+                let fin = if is_finished && left == 0 { Fin::Last } else { Fin::More };
+                self.hand_in(StreamId(stream), &piece, fin, sink);
+            }
+            self.streams.pieces = pieces;
             match end {
                 StreamEnd::Unread => {}
                 StreamEnd::Open | StreamEnd::Finished => return,
@@ -173,18 +178,21 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
                 return;
             };
             left = left.saturating_sub(out.len().max(1));
-            let chunks = std::iter::from_fn(|| out.take_piece()).collect();
-            self.write(transmit.stream.0, Blocked { chunks, fin: transmit.fin });
+            let mut pieces = std::mem::take(&mut self.streams.pieces);
+            pieces.extend(std::iter::from_fn(|| out.take_piece()));
+            self.write(transmit.stream.0, &mut pieces, transmit.fin);
+            pieces.clear();
+            self.streams.pieces = pieces;
         }
     }
 
-    fn write(&mut self, stream: u64, bytes: Blocked) {
-        let fin = bytes.fin;
-        match self.link.write(stream, bytes.chunks) {
+    fn write(&mut self, stream: u64, pieces: &mut Vec<Bytes>, fin: Fin) {
+        match self.link.write(stream, pieces) {
             Taken::All if fin == Fin::Last => self.link.finish(stream),
             // The machine hears of the stream's end by an event.
             Taken::All | Taken::Never => {}
-            Taken::Blocked(chunks) => {
+            Taken::Blocked => {
+                let chunks = std::mem::take(pieces);
                 self.streams.blocked.insert(stream, Blocked { chunks, fin });
                 self.machine.handle_stream_blocked(StreamId(stream));
             }
@@ -192,8 +200,8 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
     }
 
     fn unblock(&mut self, stream: u64) {
-        if let Some(bytes) = self.streams.blocked.remove(&stream) {
-            self.write(stream, bytes);
+        if let Some(Blocked { mut chunks, fin }) = self.streams.blocked.remove(&stream) {
+            self.write(stream, &mut chunks, fin);
         }
         if !self.streams.blocked.contains_key(&stream) {
             self.machine.handle_stream_writable(StreamId(stream));

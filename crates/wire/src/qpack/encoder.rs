@@ -9,7 +9,7 @@ use super::{Error, Fault, Partial, integer};
 use crate::fields::Field;
 use crate::hpack::dynamic_table::DynamicTable;
 use crate::hpack::plain_size;
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 const BUCKETS: usize = 256;
 
@@ -35,8 +35,8 @@ pub struct Encoder {
     names: Box<[u64; BUCKETS]>,
     /// Insertions that the decoder is known to have (RFC 9204 §2.1.4).
     known: u64,
-    /// Sections with references that wait for their acknowledgement, by stream.
-    waiting: HashMap<u64, VecDeque<Waiting>>,
+    /// Sections with references that wait for their acknowledgement, in their order. Most are acknowledged in it.
+    waiting: VecDeque<Waiting>,
     /// How many of them refer to this entry as their oldest.
     oldest: BTreeMap<u64, usize>,
     /// Instructions for the encoder stream.
@@ -58,9 +58,13 @@ pub struct References {
 /// A section that refers to the dynamic table.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
+    stream: u64,
     required: u64,
     oldest: u64,
 }
+
+/// Sections that wait for their acknowledgement at most, 24 bytes each. A busy nghttp3 is a thousand behind.
+const MOST_WAITING: usize = 4096;
 
 /// The section that is being written.
 #[derive(Debug, Default)]
@@ -71,6 +75,8 @@ struct Section {
     /// The oldest entry that it refers to.
     oldest: Option<u64>,
     may_block: bool,
+    /// Whether it may refer to the dynamic table at all.
+    may_refer: bool,
     /// Whether no field of it is a literal that an entry could stand for later.
     is_settled: bool,
     lines: Vec<u8>,
@@ -87,7 +93,7 @@ impl Encoder {
             whole: Box::new([0; BUCKETS]),
             names: Box::new([0; BUCKETS]),
             known: 0,
-            waiting: HashMap::new(),
+            waiting: VecDeque::new(),
             oldest: BTreeMap::new(),
             out: Vec::new(),
             partial: Partial::default(),
@@ -114,8 +120,10 @@ impl Encoder {
         lines.clear();
         let base = self.table.inserted();
         let may_block = self.may_block(stream);
+        let may_refer = self.may_refer();
+        let is_settled = may_refer;
         self.section =
-            Section { stream, base, may_block, is_settled: true, lines, ..Section::default() };
+            Section { stream, base, may_block, may_refer, is_settled, lines, ..Section::default() };
     }
 
     /// Adds a field. Its name must be in lower case.
@@ -127,7 +135,8 @@ impl Encoder {
             return integer::put(index as u64, 6, 0xc0, &mut self.section.lines);
         }
         let name_hash = hash(name, 0);
-        if !sensitive && self.is_worth_indexing(name, value) {
+        let may_refer = self.section.may_refer;
+        if !sensitive && may_refer && self.is_worth_indexing(name, value) {
             let whole_hash = hash(value, name_hash);
             let known = self.whole[bucket(whole_hash)];
             let entry = self.usable(known, |(n, v)| n == name && v == value);
@@ -142,8 +151,10 @@ impl Encoder {
             self.section.is_settled = false;
         }
         let name_entry = match found {
-            Found::Nothing => self.usable(self.names[bucket(name_hash)], |(n, _)| n == name),
-            Found::Whole(_) | Found::Name(_) => Ok(None),
+            Found::Nothing if may_refer => {
+                self.usable(self.names[bucket(name_hash)], |(n, _)| n == name)
+            }
+            _ => Ok(None),
         };
         self.put_literal(field, found, name_entry.ok().flatten());
     }
@@ -166,7 +177,7 @@ impl Encoder {
         let References { generation, required, oldest } = *references;
         generation == self.generation
             && required <= self.known
-            && oldest.is_none_or(|oldest| oldest >= first)
+            && oldest.is_none_or(|oldest| oldest >= first && self.may_refer())
     }
 
     /// Notes that a section goes out on `stream` again. Only where [`Encoder::can_repeat`] says so.
@@ -177,7 +188,7 @@ impl Encoder {
     /// Notes a section whose acknowledgement will come (RFC 9204 §4.4.1).
     fn wait(&mut self, stream: u64, references: References) {
         if let References { required, oldest: Some(oldest), .. } = references {
-            self.waiting.entry(stream).or_default().push_back(Waiting { required, oldest });
+            self.waiting.push_back(Waiting { stream, required, oldest });
             *self.oldest.entry(oldest).or_default() += 1;
         }
     }
@@ -210,14 +221,13 @@ impl Encoder {
         if self.known == self.table.inserted() {
             return 0;
         }
-        let blocked =
-            |sections: &&VecDeque<Waiting>| sections.iter().any(|s| s.required > self.known);
-        self.waiting.values().filter(blocked).count()
+        let blocked = self.waiting.iter().filter(|section| section.required > self.known);
+        blocked.map(|section| section.stream).collect::<BTreeSet<_>>().len()
     }
 
     /// Sections that wait for their acknowledgement.
     pub fn unacknowledged(&self) -> usize {
-        self.waiting.values().map(VecDeque::len).sum()
+        self.waiting.len()
     }
 
     fn instruction(&mut self, rest: &mut &[u8]) -> Result<(), Fault> {
@@ -226,20 +236,21 @@ impl Encoder {
             // Section acknowledgment.
             0x80.. => {
                 let stream = integer::take(rest, 7)?;
-                let sections = self.waiting.get_mut(&stream).ok_or(Fault::Acknowledgement)?;
-                let section = sections.pop_front().ok_or(Fault::Acknowledgement)?;
-                if sections.is_empty() {
-                    self.waiting.remove(&stream);
-                }
-                self.release(section);
+                let first = self.waiting.iter().position(|section| section.stream == stream);
+                let section = first.and_then(|first| self.waiting.remove(first));
+                let section = section.ok_or(Fault::Acknowledgement)?;
+                self.release(section.oldest);
                 self.known = self.known.max(section.required);
             }
             // Stream cancellation.
             0x40..0x80 => {
                 let stream = integer::take(rest, 6)?;
-                for section in self.waiting.remove(&stream).unwrap_or_default() {
-                    self.release(section);
+                let is_of = |section: &&Waiting| section.stream == stream;
+                let oldest = self.waiting.iter().filter(is_of).map(|section| section.oldest);
+                for oldest in oldest.collect::<Vec<_>>() {
+                    self.release(oldest);
                 }
+                self.waiting.retain(|section| section.stream != stream);
             }
             // Insert count increment.
             0x00..0x40 => {
@@ -254,22 +265,27 @@ impl Encoder {
         Ok(())
     }
 
-    fn release(&mut self, section: Waiting) {
-        if let Some(count) = self.oldest.get_mut(&section.oldest) {
+    fn release(&mut self, oldest: u64) {
+        if let Some(count) = self.oldest.get_mut(&oldest) {
             *count -= 1;
             if *count == 0 {
-                self.oldest.remove(&section.oldest);
+                self.oldest.remove(&oldest);
             }
         }
+    }
+
+    /// Whether a section may refer to the dynamic table: not where the peer acknowledges nothing.
+    fn may_refer(&self) -> bool {
+        self.waiting.len() < MOST_WAITING
     }
 
     /// Whether the stream may refer to entries that have not been acknowledged (RFC 9204 §2.1.2).
     fn may_block(&self, stream: u64) -> bool {
         let is_blocked =
-            |sections: &VecDeque<Waiting>| sections.iter().any(|s| s.required > self.known);
+            |section: &Waiting| section.stream == stream && section.required > self.known;
         self.limits.blocked_streams > 0
             && (self.blocked_streams() < self.limits.blocked_streams
-                || self.waiting.get(&stream).is_some_and(is_blocked))
+                || self.waiting.iter().any(is_blocked))
     }
 
     /// The entry after whose insertion the count was `count`, where it is alive and `fits`. `Err` where it is the one

@@ -313,6 +313,35 @@ fn a_repeated_field_costs_one_byte_once_it_is_acknowledged() {
 }
 
 #[test]
+fn what_waits_for_a_peer_that_acknowledges_nothing_is_bounded() {
+    let mut encoder = Encoder::new(4096);
+    let mut decoder = decoder(100);
+    encoder.set_limits(EncoderLimits { max_capacity: 100, blocked_streams: 10 });
+    let write = |encoder: &mut Encoder, decoder: &mut Decoder, stream| {
+        encoder.begin(stream);
+        encoder.field(Field { name: b"user-agent", value: b"wirelap wirelap", sensitive: false });
+        let mut section = Vec::new();
+        let references = encoder.end(&mut section);
+        decoder.handle_instructions(&encoder.take_instructions()).unwrap();
+        let fields = read(decoder, stream, &section).unwrap().unwrap();
+        assert_eq!(pairs(&fields), [("user-agent".to_owned(), "wirelap wirelap".to_owned())]);
+        (references, section.len())
+    };
+    write(&mut encoder, &mut decoder, 0);
+    // From here on the decoder has the entry, and says nothing more.
+    encoder.handle_instructions(&decoder.take_instructions()).unwrap();
+    let mut sections = (1..5000).map(|request| write(&mut encoder, &mut decoder, 4 * request));
+    let (indexed, length) = sections.next().unwrap();
+    let (literal, longer) = sections.last().unwrap();
+    assert_eq!(encoder.unacknowledged(), 4096);
+    assert!(literal.is_none() && longer > length, "{longer} {length}");
+    assert!(!encoder.can_repeat(&indexed.expect("it is an index")));
+    encoder.handle_instructions(&decoder.take_instructions()).unwrap();
+    assert_eq!(encoder.unacknowledged(), 0);
+    assert_eq!(write(&mut encoder, &mut decoder, 20_000), (indexed, length));
+}
+
+#[test]
 fn a_section_is_repeated_only_while_its_entries_are_there_and_nothing_shorter_may_come() {
     let mut encoder = Encoder::new(4096);
     let mut decoder = decoder(100);

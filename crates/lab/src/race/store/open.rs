@@ -2,6 +2,7 @@
 //! are demanded where views could compute without end (<https://www.sqlite.org/security.html>), and reading has a limit
 //! of time and of rows.
 
+use super::is_damage;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
@@ -72,7 +73,11 @@ pub(super) fn check_tables(connection: &Connection) -> rusqlite::Result<Result<(
             return Ok(Err(format!("`{table}` is no ordinary table, and is not read")));
         }
         let query = format!("SELECT count(*) FROM (SELECT 1 FROM {table} LIMIT ?1)");
-        let rows: u32 = connection.query_row(&query, [MOST_ROWS + 1], |row| row.get(0))?;
+        let rows: u32 = match connection.query_row(&query, [MOST_ROWS + 1], |row| row.get(0)) {
+            // Rows before and behind a damaged place can be read.
+            Err(error) if is_damage(&error) => continue,
+            counted => counted?,
+        };
         if rows > MOST_ROWS {
             return Ok(Err(format!("`{table}` has more than {MOST_ROWS} rows, and is not read")));
         }

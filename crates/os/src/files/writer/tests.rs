@@ -1,29 +1,26 @@
 use super::*;
 use std::fs;
 use std::path::Path;
+use tempfile::TempDir;
 
 /// A folder that goes away at the end.
-struct Folder(PathBuf);
+struct Folder(TempDir);
 
 impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("writer-{}-{name}", std::process::id()));
-        fs::create_dir(&path).unwrap();
-        Self(path)
+    fn new() -> Self {
+        Self(TempDir::with_prefix("wirelap-test-").unwrap())
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
     }
 
     fn names(&self) -> Vec<String> {
-        let names = fs::read_dir(&self.0).unwrap();
+        let names = fs::read_dir(self.path()).unwrap();
         let mut names: Vec<_> =
             names.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
         names.sort();
         names
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
     }
 }
 
@@ -54,7 +51,7 @@ fn spec(target: &Path, content: &[u8]) -> PartSpec {
 
 #[test]
 fn a_file_is_whole_whatever_the_pieces_that_it_came_in() {
-    let folder = Folder::new("pieces");
+    let folder = Folder::new();
     for (cache, length, piece) in [
         (Cache::Buffered, 0, 1),
         (Cache::Buffered, 80_000, 1_460),
@@ -64,7 +61,7 @@ fn a_file_is_whole_whatever_the_pieces_that_it_came_in() {
         (Cache::Direct, 4_095, 4_095),
     ] {
         let content = bytes(length);
-        let target = folder.0.join("file");
+        let target = folder.path().join("file");
         let mut writer = Writer::start(settings(cache)).unwrap();
         let part = writer.open(spec(&target, &content));
         for (index, piece_of) in content.chunks(piece).enumerate() {
@@ -82,9 +79,9 @@ fn a_file_is_whole_whatever_the_pieces_that_it_came_in() {
 
 #[test]
 fn ranges_that_arrive_side_by_side_make_one_file() {
-    let folder = Folder::new("ranges");
+    let folder = Folder::new();
     let content = bytes(500_001);
-    let target = folder.0.join("file");
+    let target = folder.path().join("file");
     let mut writer = Writer::start(settings(Cache::Direct)).unwrap();
     let part = writer.open(spec(&target, &content));
     let mut at = [0, 131_072, 262_144];
@@ -103,9 +100,9 @@ fn ranges_that_arrive_side_by_side_make_one_file() {
 
 #[test]
 fn a_part_that_is_left_is_gone_on_from() {
-    let folder = Folder::new("resume");
+    let folder = Folder::new();
     let content = bytes(300_000);
-    let target = folder.0.join("file");
+    let target = folder.path().join("file");
     for cut in [70_001, 200_000] {
         let left = inspect(&target);
         let kept = left.map_or_else(|_| Ranges::new(), |left| left.ranges);
@@ -133,8 +130,8 @@ fn a_part_that_is_left_is_gone_on_from() {
 
 #[test]
 fn a_part_that_is_not_to_stay_is_removed() {
-    let folder = Folder::new("remove");
-    let target = folder.0.join("file");
+    let folder = Folder::new();
+    let target = folder.path().join("file");
     let leave = WriterSettings { unfinished: UnfinishedPart::Remove, ..settings(Cache::Buffered) };
     let mut writer = Writer::start(leave).unwrap();
     let part = writer.open(PartSpec::new(target, None));
@@ -146,8 +143,8 @@ fn a_part_that_is_not_to_stay_is_removed() {
 
 #[test]
 fn a_wrong_digest_removes_the_part_and_leaves_the_old_file_alone() {
-    let folder = Folder::new("digest");
-    let target = folder.0.join("file");
+    let folder = Folder::new();
+    let target = folder.path().join("file");
     fs::write(&target, "old").unwrap();
     let mut writer = Writer::start(settings(Cache::Buffered)).unwrap();
     let part = writer.open(spec(&target, b"right"));
@@ -161,8 +158,8 @@ fn a_wrong_digest_removes_the_part_and_leaves_the_old_file_alone() {
 
 #[test]
 fn beginning_anew_keeps_nothing_of_before() {
-    let folder = Folder::new("anew");
-    let target = folder.0.join("file");
+    let folder = Folder::new();
+    let target = folder.path().join("file");
     let mut writer = Writer::start(settings(Cache::Buffered)).unwrap();
     let part = writer.open(PartSpec::new(target.clone(), Some(200_000)));
     writer.write(part, 0, &bytes(150_000)).unwrap();
@@ -176,8 +173,8 @@ fn beginning_anew_keeps_nothing_of_before() {
 
 #[test]
 fn two_writers_of_one_file_do_not_mix() {
-    let folder = Folder::new("lock");
-    let target = folder.0.join("file");
+    let folder = Folder::new();
+    let target = folder.path().join("file");
     let mut first = Writer::start(settings(Cache::Buffered)).unwrap();
     let part = first.open(PartSpec::new(target.clone(), None));
     first.write(part, 0, &bytes(65_536)).unwrap();

@@ -136,7 +136,7 @@ fn first_rounds(packets: &[trace::PacketRecord]) -> Vec<u32> {
     // The handshake's full datagrams come before the request, which arrives after 150 ms.
     let mut from = BEGIN + Duration::from_millis(150);
     let round = |_| {
-        let first = full().find(|packet| packet.at >= from).and_then(|first| came(first)).unwrap();
+        let first = full().find(|packet| packet.at >= from).and_then(came).unwrap();
         let tells = of(Direction::Up).find(|packet| packet.at >= first).unwrap();
         let begun = std::mem::replace(&mut from, came(tells).unwrap());
         full().filter(|packet| (begun..from).contains(&packet.at)).count() as u32

@@ -23,11 +23,21 @@ fn joined<W: Work + 'static>(
     settings: QuicSettings,
     work: W,
 ) -> (World, Host<Client<W>>, Host<Origin>) {
+    joined_by(1, link, settings, work)
+}
+
+/// The same with the losses of this seed.
+fn joined_by<W: Work + 'static>(
+    seed: u64,
+    link: &str,
+    settings: QuicSettings,
+    work: W,
+) -> (World, Host<Client<W>>, Host<Origin>) {
     let trusted = Trusted::new(&["h2"]);
     let wall_clock = WallClock { at: START, unix: Duration::from_secs(1_800_000_000) };
     let kind = ListenerKind::Quic(trusted.server.clone(), settings);
     let origin = Origin::new(OriginConfig::new(vec![kind], wall_clock), Parts::default());
-    let mut world = World::new(1);
+    let mut world = World::new(seed);
     let near = world.host("10.0.0.1", Client::new(trusted.config(Transport::H3), work));
     let far = world.host("10.0.0.2", origin);
     world.listen_datagrams(far, "10.0.0.2:443");
@@ -74,6 +84,26 @@ fn a_hundred_requests_at_once_and_a_large_body_arrive_whole_over_a_lossy_link() 
     }
     assert_eq!(list.answer(FetchId(100)).unwrap().body.len(), 2_000_000);
     assert_eq!(list.records.connections.len(), 1);
+}
+
+/// What a lost packet with entries of QPACK's table holds up goes on when they come, to its end, also where all else of the
+/// answer came before them.
+#[test]
+fn answers_whose_heads_wait_for_entries_of_the_table_go_on_to_their_end() {
+    for seed in 1..80 {
+        let paths: Vec<String> = (0..3).map(|n| format!("/image/{n}?bytes=2990")).collect();
+        let url = |path: &String| format!("https://a.test{path}").parse().unwrap();
+        let list = FetchList::new(paths.iter().map(|path| FetchSpec::get(url(path))), Bodies::Keep);
+        let link = "rtt=170ms,down=9mbit,up=9mbit,loss=12%";
+        let (mut world, near, _) = joined_by(seed, link, QuicSettings::default(), list);
+        assert_eq!(world.run_until_finished(near), Ended::Finished);
+        let took = world.now().since(START);
+        assert!(took < Duration::from_secs(20), "seed {seed}: {took:?}");
+        let list = world.take(near).into_work();
+        for id in 0..3 {
+            assert_eq!(list.answer(FetchId(id)).unwrap().body.len(), 2_990, "seed {seed}, {id}");
+        }
+    }
 }
 
 #[test]

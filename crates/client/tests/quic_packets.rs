@@ -114,7 +114,14 @@ fn check_way(sent: &Told, received: &Told, packets: &[PacketRecord], way: Direct
     let lost: BTreeSet<_> = sent.lost.iter().copied().collect();
     assert_eq!(lost.len(), sent.lost.len());
     assert!(lost.iter().all(|number| all.contains_key(number) && !came.contains_key(number)));
-    let last = came.keys().filter(|(space, _)| *space == QuicSpace::Application).max().copied();
+    // RFC 9002 §6.1.1: a packet is lost once one that was sent three later is acknowledged.
+    let acked =
+        sent.received.iter().filter(|(_, packet)| packet.kind.space() == QuicSpace::Application);
+    let acked = acked.flat_map(|(_, packet)| &packet.frames).filter_map(|frame| match frame {
+        QuicFrame::Ack(ack) => ack.ranges.last().map(|(_, last)| *last),
+        _ => None,
+    });
+    let last = acked.max().unwrap_or(0);
     let missing = all.iter().filter(|(number, packet)| {
         let elicits_ack = packet.frames.iter().any(|frame| {
             !matches!(
@@ -123,7 +130,7 @@ fn check_way(sent: &Told, received: &Told, packets: &[PacketRecord], way: Direct
             )
         });
         number.0 == QuicSpace::Application
-            && Some(**number) < last
+            && number.1 + 3 <= last
             && !came.contains_key(number)
             && elicits_ack
     });

@@ -48,6 +48,7 @@ mod rows;
 mod scale;
 mod terminal;
 mod timing;
+mod waits;
 mod words;
 
 pub use calibration::{calibration, conclusion};

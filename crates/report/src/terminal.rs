@@ -6,7 +6,7 @@ use crate::cost::Cost;
 use crate::hue::Hue;
 use crate::number::{self, Percent};
 use crate::overview::{Group, load, median_of};
-use crate::{Report, answer, command, gates, metrics, words};
+use crate::{Report, answer, command, gates, metrics, waits, words};
 use study::comparison::Verdict;
 use study::experiment::WorkloadKind;
 use study::published::Published;
@@ -220,6 +220,9 @@ fn block(out: &mut Lines, report: &Report<'_>, group: &Group<'_>, widths: &Width
     }
     if let Some(round_trips) = words::round_trips(group) {
         out.wrapped(&format!("  why: {round_trips}"), 4);
+    }
+    if let Some(waits) = waits::waits(report, group) {
+        out.wrapped(&format!("  waits: {waits}"), 4);
     }
 }
 

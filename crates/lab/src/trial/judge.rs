@@ -10,7 +10,6 @@ use super::{Trial, earlier_visit, tcp_settings};
 use os::net::LinkCounters;
 use std::collections::BTreeMap;
 use study::audit::{Audit, Trial as AuditedTrial};
-use study::experiment::Transport;
 use study::metric;
 use study::outcome::Outcome;
 use study::reconcile::{
@@ -166,7 +165,7 @@ impl Trial<'_> {
     fn link_facts(&self) -> LinkFacts {
         let link = &self.network.forward.link;
         // Of TCP the log has what near says to the proxy: to near that is the far side.
-        let is_split = self.order.plan.cell.contender.transport != Transport::H3;
+        let is_split = !self.order.plan.cell.contender.transport.is_over_quic();
         let near_half = link.halves().filter(|_| is_split).map(|[near, _]| near);
         LinkFacts {
             rtt: near_half.as_ref().unwrap_or(link).rtt(),

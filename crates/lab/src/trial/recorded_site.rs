@@ -11,8 +11,6 @@ use unit::Seed;
 /// The answers of a recorded page, as a declared server gives them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct RecordedSite {
-    /// Every answer: what is no file is asked of the upstream, with its query.
-    pub(crate) table: Table,
     hosts: BTreeMap<String, HostFiles>,
 }
 
@@ -26,8 +24,8 @@ pub(crate) struct HostFiles {
 }
 
 impl RecordedSite {
-    /// That of `table`, and its files.
-    pub(crate) fn of(table: Table) -> (Self, StaticFiles) {
+    /// That of a page with these answers, and its files. What is no file is asked of the upstream, with its query.
+    pub(crate) fn of(table: &Table) -> (Self, StaticFiles) {
         let mut by_path: BTreeMap<&str, BTreeMap<&str, Vec<&Answer>>> = BTreeMap::new();
         for (host, target, answer) in table.iter() {
             let path = target.split('?').next().unwrap_or_default();
@@ -55,7 +53,13 @@ impl RecordedSite {
             }
             hosts.insert((*host).to_owned(), own);
         }
-        (Self { table, hosts }, contents)
+        (Self { hosts }, contents)
+    }
+
+    /// The same for a proxy, which has no files.
+    pub(crate) fn without_files(mut self) -> Self {
+        self.hosts.values_mut().for_each(|host| host.files.clear());
+        self
     }
 
     /// The files of a host.
@@ -111,7 +115,7 @@ mod tests {
         };
         let resources: Vec<_> = urls.iter().map(resource).collect();
         let resources = serde_json::from_value(serde_json::Value::Array(resources)).unwrap();
-        RecordedSite::of(Page::new(ResourceId(0), resources).unwrap().table())
+        RecordedSite::of(&Page::new(ResourceId(0), resources).unwrap().table())
     }
 
     fn paths<'s>(site: &'s RecordedSite, host: &str) -> Vec<&'s str> {
@@ -132,7 +136,7 @@ mod tests {
         let sizes: Vec<_> =
             files.iter().map(|(path, file)| (path.as_str(), file.bytes())).collect();
         assert_eq!(sizes, [("0/0", 3_000), ("0/1", 70), ("1/0", 4_000)]);
-        assert_eq!(site.table.hosts().collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(site.hosts.keys().collect::<Vec<_>>(), ["a", "b"]);
     }
 
     #[test]

@@ -5,7 +5,6 @@ use super::audit::MachineWatch;
 use super::job::{FarJob, FarReady, IdentityPem, NearJob, NearReport, ServerTrust};
 use super::observed::{ClientReport, Ends, Observed, ServerCpu, end_use};
 use super::outcome::{broken_instrument, failed, unsaved_capture, unsupported};
-use super::recorded_site::RecordedSite;
 use super::server_process::{ServedHost, ServerProcess, ServerReport, ServerSpec, Upstream};
 use super::service::{self, ServiceBridge};
 use super::setup::{DeclaredServer, address};
@@ -19,6 +18,7 @@ use os::net::{Frame, Frames, Placement, Side, Stop, Topology};
 use os::process::{Child, CpuSet};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
+use std::path::PathBuf;
 use std::process::{ChildStdout, Command, Stdio};
 use std::time::Duration;
 use study::experiment::{Contender, RunningService, Settings, Tls, Transport};
@@ -240,7 +240,7 @@ impl BothEnds<'_> {
             };
             Ok(ServedHost { name, address, identity })
         };
-        let upstream = server.recorded.as_ref().map(|site| self.start_upstream(site, path));
+        let upstream = server.asks_upstream().then(|| self.start_upstream(path));
         let spec = ServerSpec {
             declaration: &server.declaration,
             contender,
@@ -254,12 +254,8 @@ impl BothEnds<'_> {
         ServerProcess::start(spec, self.topology)
     }
 
-    /// Starts our origin behind a server that is not ours, which asks it for what is no file.
-    fn start_upstream(
-        &self,
-        site: &RecordedSite,
-        path: &mut NetworkPath<'_>,
-    ) -> Result<Upstream, Outcome> {
+    /// Starts our origin behind a server that is not ours, which asks it for what it has not itself.
+    fn start_upstream(&self, path: &mut NetworkPath<'_>) -> Result<Upstream, Outcome> {
         let address = self.trial.setup.upstream();
         let mut child = self.start("far", Side::Far)?;
         let asked = &self.trial.order.plan.cell.contender;
@@ -268,8 +264,8 @@ impl BothEnds<'_> {
             listen_tls: Vec::new(),
             listen_quic: Vec::new(),
             identities: Vec::new(),
-            table: Some(site.table.clone()),
-            root: None,
+            table: self.trial.setup.task.table(),
+            root: self.served_folder(),
             key_log: None,
             qlog: None,
             contender: Contender {
@@ -331,10 +327,7 @@ impl BothEnds<'_> {
             Tls::V1_2 | Tls::V1_3 => setup.hosts.iter().map(identity).collect::<Result<_, _>>()?,
         };
         let table = setup.task.table();
-        let root = match setup.task {
-            Task::Download { .. } => Some(order.served.clone()),
-            Task::Page { .. } | Task::Calls { .. } | Task::Echo(_) | Task::Stream(_) => None,
-        };
+        let root = self.served_folder();
         Ok(FarJob {
             listen,
             listen_tls,
@@ -346,6 +339,14 @@ impl BothEnds<'_> {
             qlog: order.qlog_of("server"),
             contender: contender.clone(),
         })
+    }
+
+    /// The folder whose files our origin serves.
+    fn served_folder(&self) -> Option<PathBuf> {
+        match self.trial.setup.task {
+            Task::Download { .. } => Some(self.trial.order.served.clone()),
+            Task::Page { .. } | Task::Calls { .. } | Task::Echo(_) | Task::Stream(_) => None,
+        }
     }
 
     fn near_job(&self) -> Result<NearJob, Outcome> {

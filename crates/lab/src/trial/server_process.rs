@@ -296,7 +296,13 @@ fn lay_out(spec: &ServerSpec<'_>, topology: &Topology) -> Result<ServerSite, Out
         return Err(failed("the workload names no host"));
     }
     let upstream = spec.upstream.as_ref().map(|upstream| upstream.address);
-    let site = ServerSite { host: hosts.remove(0), other_hosts: hosts, upstream, folder };
+    let site = ServerSite {
+        host: hosts.remove(0),
+        other_hosts: hosts,
+        upstream,
+        is_recorded: spec.recorded.is_some(),
+        folder,
+    };
     let total: u64 = spec.files.values().map(StaticFile::bytes).sum();
     let kept = (ByteSize(total) > MOST_IN_MEMORY).then(|| kept(spec.inputs));
     let folder = kept.as_ref().unwrap_or(&root);

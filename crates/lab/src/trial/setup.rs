@@ -94,7 +94,7 @@ impl DeclaredServer {
         declaration.supports(contender).map_err(server_failed)?;
         let programs = environment::program_folders();
         declaration.is_built_for(contender.transport, &programs).map_err(server_failed)?;
-        let recorded = task.recorded_page().map(|page| RecordedSite::of(page.table()).0);
+        let recorded = task.recorded_page().map(|page| RecordedSite::of(&page.table()).0);
         if recorded.is_some() && !declaration.serves_recordings() {
             return Err(Outcome::Unsupported {
                 reason: format!(
@@ -105,12 +105,21 @@ impl DeclaredServer {
                 ),
             });
         }
+        let version = declaration.version(&programs).unwrap_or_else(|| "unknown".to_owned());
+        if declaration.is_proxy() {
+            let recorded = recorded.map(RecordedSite::without_files);
+            return Ok(Some(Self { declaration, files: StaticFiles::new(), recorded, version }));
+        }
         let files = static_files::of(task).map_err(|reason| Outcome::Unsupported {
             reason: format!("{name} cannot serve this: {reason}"),
             remedy: format!("set the contender's server to \"{ORIGIN}\" for this workload"),
         })?;
-        let version = declaration.version(&programs).unwrap_or_else(|| "unknown".to_owned());
         Ok(Some(Self { declaration, files, recorded, version }))
+    }
+
+    /// Whether our origin answers behind it.
+    pub(crate) fn asks_upstream(&self) -> bool {
+        self.recorded.is_some() || self.declaration.is_proxy()
     }
 
     /// Who it is, for the row.

@@ -66,7 +66,7 @@ impl StaticFile {
 pub(crate) fn of(task: &Task) -> Result<StaticFiles, String> {
     match task {
         // What of it is no file is an upstream's: see `recorded_site`.
-        Task::Page { page, recorded: true } => Ok(RecordedSite::of(page.table()).1),
+        Task::Page { page, recorded: true } => Ok(RecordedSite::of(&page.table()).1),
         Task::Page { page, recorded: false } => {
             let targets = page.resources().iter().map(|resource| resource.url.path.as_str());
             targets.map(of_page).collect()

@@ -63,8 +63,16 @@ settings = { terms = "as-shipped" }
 name = "http"
 transport = "http/1.1"
 [[contenders]]
+name = "https"
+transport = "http/1.1"
+tls = "1.3"
+[[contenders]]
 name = "h2"
 transport = "h2"
+[[contenders]]
+name = "h3"
+transport = "h3"
+settings = { terms = "as-shipped" }
 [[contenders]]
 name = "spdy"
 transport = "spdy/3.1"
@@ -135,7 +143,9 @@ fn round_trips(trials: &Trials) {
         ("wss", 4.0, "ws"),
         ("ws-h2", 3.0, "ws-h2"),
         ("ws-h3", 2.0, "ws-h3"),
+        ("https", 2.0, "http/1.1"),
         ("h2", 2.0, "h2"),
+        ("h3", 1.0, "h3"),
         ("spdy", 3.0, "spdy/3.1"),
     ] {
         assert_eq!(serial(contender, "round_trips"), opening + rounds, "{contender}");

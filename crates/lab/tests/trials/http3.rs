@@ -19,7 +19,7 @@ const OWN_RACE: &str = "name = \"own\"\ntitle = \"t\"\nquestion = \"q\"\nbaselin
     [[contenders]]\nname = \"h2\"\ntransport = \"h2\"\n";
 
 /// The search path with the current releases of curl and Caddy first; None where they are not installed.
-fn path_of_current_releases() -> Option<OsString> {
+pub(crate) fn path_of_current_releases() -> Option<OsString> {
     let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers");
     let output = Command::new(peers).arg("current").output().unwrap();
     let current = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
@@ -154,4 +154,30 @@ fn a_connection_that_a_nat_rebinds_is_seen_as_one() {
         let load = record["metrics"]["load_ms"].as_f64().unwrap();
         assert!((sum as f64 / 1e6 - load).abs() < 0.001, "{parts:?} {load}");
     }
+}
+
+#[test]
+fn over_3g_the_report_says_that_h2_waited_for_a_handshake_more_than_h3_did() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write(
+        "own.toml",
+        "name = \"own\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"h2\"\ntrials = 7\nwarmup = 0\n\
+         [[links]]\nname = \"3g\"\n[[workloads]]\nkind = \"page\"\nimages = 6\nbytes = \"1kB\"\n\
+         [[contenders]]\nname = \"h2\"\ntransport = \"h2\"\n[[contenders]]\nname = \"h3\"\ntransport = \"h3\"\n",
+    );
+    let result = bench.race_whole("own.toml", "out", &[]);
+    // The verdict comes first: on a busy machine there may be none.
+    let told = bench.run(&["report", "out"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    if result["verdicts"][0]["pairs"][0]["verdict"] != "slower" {
+        return testing::skip(format!("the machine was too busy for a verdict: {told}"));
+    }
+    let (_, waits) = told.split_once("waits: h2 takes ").unwrap();
+    let (total, parts) = waits.split_once(" longer than h3: ").unwrap();
+    let (handshakes, rest) = parts.split_once(" in handshakes (2 round trips against 1)").unwrap();
+    let millis = |text: &str| text.strip_suffix(" ms").unwrap().parse::<f64>().unwrap();
+    // TLS's own round trip of 300 ms, of which QUIC has none beside its own.
+    assert!((200.0..600.0).contains(&millis(handshakes)), "{total}; {handshakes}; {rest}");
 }

@@ -26,7 +26,7 @@ const PAGE: &[Asked] = &[
 ];
 
 /// The file of [`PAGE`], as Playwright writes it: -1 for what it does not know.
-fn har() -> String {
+pub(crate) fn har() -> String {
     let mut entries = String::new();
     for Asked(url, method, status, mime, bytes, wait, start) in PAGE {
         let length = match *method {
@@ -51,7 +51,7 @@ fn har() -> String {
     )
 }
 
-fn contender(name: &str, server: &str, transport: &str, tls: &str) -> String {
+pub(crate) fn contender(name: &str, server: &str, transport: &str, tls: &str) -> String {
     format!(
         "[[contenders]]\nname = \"{name}\"\nserver = \"{server}\"\ntransport = \"{transport}\"\ntls = \"{tls}\"\n"
     )
@@ -66,7 +66,7 @@ fn record(bench: &Bench, contender: &str) -> Value {
 }
 
 /// What was fetched: URL without scheme, status and bytes.
-fn fetched(record: &Value) -> Vec<(String, u64, u64)> {
+pub(crate) fn fetched(record: &Value) -> Vec<(String, u64, u64)> {
     let one = |fetch: &Value| {
         let url = fetch["url"].as_str().unwrap().split_once("://").unwrap().1.to_owned();
         (url, fetch["status"].as_u64().unwrap(), fetch["body_bytes"].as_u64().unwrap())
@@ -90,7 +90,7 @@ fn race(contenders: &[(String, &str, &str, &str)]) -> Bench {
 }
 
 /// Whether the page was fetched as it should be. What its times are worth on a busy machine is not asked here.
-fn is_whole(outcome: &str) -> bool {
+pub(crate) fn is_whole(outcome: &str) -> bool {
     matches!(outcome, "measured" | "invalid")
 }
 

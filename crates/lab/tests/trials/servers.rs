@@ -367,7 +367,7 @@ fn list_and_doctor_show_the_servers() {
         .iter()
         .map(|one| one["name"].as_str().unwrap())
         .collect();
-    assert_eq!(names, ["nginx", "h2o", "caddy", "apache", "node-spdy"]);
+    assert_eq!(names, ["nginx", "h2o", "caddy", "apache", "haproxy", "node-spdy"]);
     assert!(bench.run(&["list"]).out.contains("\nServers (server = \"NAME\""));
     assert!(bench.run(&["doctor"]).out.contains("servers to race"));
 }

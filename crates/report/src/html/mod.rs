@@ -28,7 +28,7 @@ pub use published_page::published_html;
 
 use crate::markup::Markup;
 use crate::overview::Group;
-use crate::{Report, words};
+use crate::{Report, waits, words};
 
 /// The whole page.
 pub fn html(report: &Report<'_>) -> String {
@@ -111,7 +111,11 @@ fn link_section(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>], numbe
         m.element("p", &[("class", &"sub")], |m| {
             let figures =
                 Some(report.link_figures(group.link).to_owned()).filter(|f| !f.is_empty());
-            let said: Vec<String> = figures.into_iter().chain(words::round_trips(group)).collect();
+            let said: Vec<String> = figures
+                .into_iter()
+                .chain(words::round_trips(group))
+                .chain(waits::waits(report, group))
+                .collect();
             m.text(said.join(". "));
         });
         if let Some(of) = &group.workload.check_of {

@@ -13,6 +13,7 @@ mod published_page;
 mod simulated;
 mod style_sheet;
 mod terminal;
+mod waits;
 
 use report::LinkText;
 use simulated::{Run, quick};

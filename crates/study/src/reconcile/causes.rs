@@ -11,8 +11,9 @@
 //! - It came soon after a full segment: a paced sender spreads its window over the round trip.
 //! - Otherwise: the server's own time.
 //!
-//! QUIC shows neither sequence numbers nor acknowledgements. Any packet from the client may be an acknowledgement, and
-//! what is sent within a round trip of a drop counts as its recovery.
+//! QUIC shows neither sequence numbers nor acknowledgements. Any packet from the client may be an acknowledgement. What is
+//! sent within two round trips of a drop counts as its recovery. So does what a sender sends next whose last packet was
+//! dropped and that heard nothing new since: its probe time-out (RFC 9002 §6.2) can be longer.
 
 #[cfg(test)]
 mod tests;
@@ -160,7 +161,9 @@ impl Sender {
             packet.tcp.is_some_and(|tcp| self.end.is_some_and(|end| is_before(tcp.sequence, end)));
         let recovers = self.dropped.is_some_and(|dropped| {
             // A client's retransmission comes after its own time-out, however long that is.
-            packet.tcp.is_some() || packet.at.since(dropped) <= rtt * 2
+            packet.tcp.is_some()
+                || packet.at.since(dropped) <= rtt * 2
+                || self.is_silent(dropped, rtt)
         });
         if is_repeated || !self.missing.is_empty() || recovers {
             return (Cause::Loss, Some(packet.at));
@@ -176,6 +179,13 @@ impl Sender {
             Some((sent, true)) if sent <= at && is_bare => (Cause::Window, Some(at)),
             _ => (Cause::Server, None),
         }
+    }
+
+    /// Whether the packet that was dropped then is the last one that was sent, and what the client has sent since cannot
+    /// be more than acknowledgements of those before it.
+    fn is_silent(&self, dropped: Instant, rtt: Duration) -> bool {
+        let is_last = self.sent.is_some_and(|(sent, _)| sent <= dropped);
+        is_last && self.window_opened.is_none_or(|(heard, _)| heard <= dropped + rtt * 3 / 2)
     }
 
     fn sends(&mut self, packet: &PacketRecord, full: u32) {
@@ -203,12 +213,12 @@ impl Sender {
 }
 
 /// Payload bytes: those of a TCP segment, or the whole of any other packet.
-fn payload(packet: &PacketRecord) -> u32 {
+pub(super) fn payload(packet: &PacketRecord) -> u32 {
     packet.tcp.map_or(packet.length, |tcp| tcp.payload)
 }
 
 /// RFC 9293 §3.4: sequence numbers wrap; two of one flow are less than 2^31 apart.
-fn is_before(one: u32, other: u32) -> bool {
+pub(super) fn is_before(one: u32, other: u32) -> bool {
     one.wrapping_sub(other).cast_signed() < 0
 }
 

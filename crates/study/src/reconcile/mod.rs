@@ -14,11 +14,13 @@ mod packets;
 mod parts;
 mod path;
 mod rebinding;
+mod rounds;
 mod spoken;
 mod stream;
 mod subject;
 #[cfg(test)]
 mod tests;
+mod waits;
 
 pub use asked::departure;
 pub use assets::{Asset, asset_metrics};
@@ -33,8 +35,10 @@ use packets::payload_until;
 pub use packets::{PacketSummary, WaySummary, summarise};
 pub use parts::Parts;
 pub use rebinding::follow_rebindings;
+pub use rounds::FIRST_ROUNDS;
 pub use stream::{stream_metrics, token_objection};
 pub use subject::reconcile_subject;
+pub use waits::Wait;
 
 use crate::metric;
 use crate::outcome::Outcome;
@@ -87,7 +91,11 @@ pub struct Finding {
 pub fn reconcile(logs: &TrialLogs<'_>) -> Finding {
     let fetches = logs.fetches;
     let path = critical_path(fetches, logs.connections);
-    let packets = logs.packets.map(summarise).unwrap_or_default();
+    let packets = logs.packets.map(|log| PacketSummary {
+        first_rounds: rounds::first_rounds(log, fetches),
+        ..summarise(log)
+    });
+    let packets = packets.unwrap_or_default();
     let outcome = failure(fetches).or_else(|| objection(logs, &packets, &path));
     Finding {
         metrics: metrics(logs, fetches, &path),

@@ -3,6 +3,7 @@
 use super::causes::{Arrival, Cause, arrivals, reversed};
 use super::held::holds;
 use super::path::Stretch;
+use super::rounds::FIRST_ROUNDS;
 use super::{CLOCK_TOLERANCE, LinkFacts};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap, HashSet};
@@ -22,6 +23,9 @@ pub struct PacketSummary {
     /// The QUIC connections among them.
     #[serde(default, skip_serializing_if = "is_none")]
     pub quic_connections: u64,
+    /// Full packets of each of the far side's first rounds, on the flow with most of them; zeros where there were none.
+    #[serde(default, skip_serializing_if = "are_none")]
+    pub first_rounds: [u64; FIRST_ROUNDS],
 }
 
 /// The sums of one direction.
@@ -48,7 +52,7 @@ pub struct WaySummary {
     pub refused: u64,
 }
 
-/// Sums up `packets`.
+/// Sums up `packets`. Rounds are not among the sums: they begin with a request, which packets do not show.
 pub fn summarise(packets: &[PacketRecord]) -> PacketSummary {
     let begun: BTreeSet<_> = packets
         .iter()
@@ -64,6 +68,7 @@ pub fn summarise(packets: &[PacketRecord]) -> PacketSummary {
         down: way(packets, Direction::Down),
         connections: begun.len() as u64 + quic,
         quic_connections: quic,
+        first_rounds: [0; FIRST_ROUNDS],
     }
 }
 
@@ -76,6 +81,10 @@ fn quic_begun(packets: &[PacketRecord]) -> u64 {
 
 fn is_none(count: &u64) -> bool {
     *count == 0
+}
+
+fn are_none(rounds: &[u64; FIRST_ROUNDS]) -> bool {
+    *rounds == [0; FIRST_ROUNDS]
 }
 
 /// Payload bytes that were delivered towards the client no later than `end`. TCP's are counted once each.

@@ -9,6 +9,7 @@ const DECLARATIONS: &[&str] = &[
     include_str!("../../../../subjects/h2o.toml"),
     include_str!("../../../../subjects/caddy.toml"),
     include_str!("../../../../subjects/apache.toml"),
+    include_str!("../../../../subjects/haproxy.toml"),
     include_str!("../../../../subjects/node-spdy.toml"),
 ];
 
@@ -41,7 +42,7 @@ mod tests {
             ServerDeclaration::read(text, Path::new("")).unwrap();
         }
         let names: Vec<&str> = servers.iter().map(ServerDeclaration::name).collect();
-        assert_eq!(names, ["nginx", "h2o", "caddy", "apache", "node-spdy"]);
+        assert_eq!(names, ["nginx", "h2o", "caddy", "apache", "haproxy", "node-spdy"]);
         for server in &servers {
             assert!(!server.remedy().is_empty(), "{} has no remedy", server.name());
             let missing = server.companions().find(|path| companion(Path::new(path)).is_none());

@@ -39,6 +39,9 @@ pub struct ServerDeclaration {
     /// The TLS versions that it can be restricted to.
     #[serde(default = "both_versions")]
     tls: Vec<Tls>,
+    /// Who makes the answers.
+    #[serde(default)]
+    answers: AnswersFile,
     #[serde(default)]
     user: UserFile,
     #[serde(default)]
@@ -73,6 +76,16 @@ pub struct ServerDeclaration {
 enum Role {
     #[serde(rename = "server")]
     Server,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum AnswersFile {
+    /// It serves files. Of a recorded page it asks the upstream for what is no file.
+    #[default]
+    Files,
+    /// It is a proxy and asks the upstream for everything.
+    Upstream,
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
@@ -181,7 +194,7 @@ pub(super) struct Way {
     pub(super) transport: Transport,
     pub(super) tls: Tls,
     pub(super) resumption: bool,
-    /// Whether a recorded page is served: several hosts, and an upstream behind them.
+    /// Whether a recorded page is served, which may have several hosts.
     pub(super) recorded: bool,
 }
 
@@ -264,6 +277,11 @@ impl ServerDeclaration {
             reason: format!("{} does not speak {transport} {below}", self.name()),
             remedy: format!("it speaks {}", self.ways()),
         })
+    }
+
+    /// Whether it asks wirelap's origin for every answer.
+    pub fn is_proxy(&self) -> bool {
+        self.answers == AnswersFile::Upstream
     }
 
     /// Whether it says how the hosts of a recorded page are served.

@@ -39,7 +39,7 @@ pub struct ServerLog {
 const LABELS: [&str; 6] = ["connection", "protocol", "tls", "resumed", "status", "bytes"];
 
 impl ServerLog {
-    /// Reads a log. `fields` gives the path of each fact in a JSON object.
+    /// Reads a log. `fields` gives the path of each fact in a JSON object, or several, joined by `+`.
     pub(super) fn read(text: &str, format: LogFormat, fields: &BTreeMap<String, String>) -> Self {
         let mut sum = Sum::default();
         for line in text.lines().filter(|line| !line.trim().is_empty()) {
@@ -62,17 +62,16 @@ fn ltsv(line: &str) -> Facts {
 
 fn json(line: &str, fields: &BTreeMap<String, String>) -> Facts {
     let Ok(object) = serde_json::from_str::<Value>(line) else { return Facts::new() };
-    let fact = |label: &str| {
-        let path = fields.get(label)?;
-        let mut at = &object;
-        for name in path.split('.') {
-            at = at.get(name)?;
-        }
-        let text = match at {
+    let at = |path: &str| {
+        let value = path.split('.').try_fold(&object, |at, name| at.get(name))?;
+        Some(match value {
             Value::String(text) => text.clone(),
             other => other.to_string(),
-        };
-        Some((label.to_owned(), text))
+        })
+    };
+    let fact = |label: &str| {
+        let texts: Option<Vec<String>> = fields.get(label)?.split('+').map(at).collect();
+        Some((label.to_owned(), texts?.join("+")))
     };
     LABELS.into_iter().filter_map(fact).collect()
 }
@@ -168,7 +167,7 @@ mod tests {
     #[test]
     fn json_is_read_by_the_paths_that_are_given() {
         let fields = [
-            ("connection", "request.remote_port"),
+            ("connection", "request.remote_port+request.host"),
             ("protocol", "request.proto"),
             ("tls", "request.tls.version"),
             ("resumed", "request.tls.resumed"),
@@ -176,14 +175,15 @@ mod tests {
             ("bytes", "size"),
         ];
         let fields = fields.map(|(label, path)| (label.to_owned(), path.to_owned())).into();
-        let text = r#"{"request":{"remote_port":"4","proto":"HTTP/2.0","tls":{"version":772,"resumed":true}},"size":7,"status":200}
-            {"request":{"remote_port":"5","proto":"HTTP/3.0","tls":{"version":0,"resumed":false}},"size":1,"status":200}
+        let text = r#"{"request":{"remote_port":"4","host":"a.test","proto":"HTTP/2.0","tls":{"version":772,"resumed":true}},"size":7,"status":200}
+            {"request":{"remote_port":"5","host":"a.test","proto":"HTTP/3.0","tls":{"version":0,"resumed":false}},"size":1,"status":200}
+            {"request":{"remote_port":"5","host":"b.test","proto":"HTTP/3.0","tls":{"version":0,"resumed":false}},"size":1,"status":200}
             not json"#;
         let log = ServerLog::read(text, LogFormat::Json, &fields);
-        assert_eq!((log.requests, log.bytes, log.resumed, log.unread), (2, 8, 1, 1));
+        assert_eq!((log.requests, log.bytes, log.resumed, log.unread), (3, 9, 1, 1));
         assert_eq!(
             log.connections,
-            [(Protocol::Http2.into(), 1), (Protocol::Http3.into(), 1)].into()
+            [(Protocol::Http2.into(), 1), (Protocol::Http3.into(), 2)].into()
         );
         assert_eq!(log.tls, [("1.3".to_owned(), 1)].into());
     }

@@ -16,6 +16,8 @@ pub struct ServerSite {
     pub other_hosts: Vec<HostSite>,
     /// Who answers what files cannot, by HTTP/1.1 without TLS; None where files are enough.
     pub upstream: Option<SocketAddr>,
+    /// Whether it serves a recorded page.
+    pub is_recorded: bool,
     /// A folder of its own, for configuration, logs and what else it keeps.
     pub folder: PathBuf,
 }
@@ -88,7 +90,8 @@ impl ServerSite {
         Self {
             host,
             other_hosts: Vec::new(),
-            upstream: recorded.then(|| SocketAddr::from(([127, 0, 0, 1], 8080))),
+            upstream: Some(SocketAddr::from(([127, 0, 0, 1], 8080))),
+            is_recorded: recorded,
             folder: "/folder".into(),
         }
     }
@@ -97,7 +100,7 @@ impl ServerSite {
 impl ServerDeclaration {
     /// Its templates, expanded for a contender at a site.
     pub fn launch(&self, contender: &Contender, site: &ServerSite) -> Result<Launch, String> {
-        expand_all(self, Way::of(contender, site.upstream.is_some()), site)
+        expand_all(self, Way::of(contender, site.is_recorded), site)
     }
 }
 

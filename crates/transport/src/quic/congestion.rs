@@ -118,7 +118,7 @@ impl LossBased {
         Self {
             initial_packets,
             mtu,
-            window: (initial_packets * mtu + CONTROL_BYTES) as f64,
+            window: (initial_packets * mtu) as f64,
             threshold: f64::INFINITY,
             in_flight: 0,
             usage: Usage { peak: 0, last_peak: 0, round_start: now },
@@ -131,7 +131,7 @@ impl LossBased {
 
     /// The bytes that may be sent now, but for the pacer.
     pub(super) fn allowance(&self) -> u64 {
-        (self.window as u64).saturating_sub(self.in_flight)
+        (self.window as u64 + CONTROL_BYTES).saturating_sub(self.in_flight)
     }
 
     /// The window, in bytes.
@@ -165,8 +165,11 @@ impl LossBased {
         }
     }
 
-    fn handle_slow_start(&mut self, now: Instant, bytes: f64) {
-        self.window += self.hystart.growth(bytes);
+    /// Grows by what was acknowledged. A datagram that is not half full does not count: those of the handshake's end would make
+    /// each round a packet longer than TCP's.
+    fn handle_slow_start(&mut self, now: Instant, bytes: u64) {
+        let counted = if 2 * bytes < self.mtu { 0 } else { bytes };
+        self.window += self.hystart.growth(counted as f64);
         if self.hystart.is_over() {
             self.threshold = self.window;
             self.growth.handle_congestion(self.window);
@@ -209,7 +212,7 @@ impl Controller for LossBased {
             return;
         }
         if self.window < self.threshold {
-            return self.handle_slow_start(now, bytes as f64);
+            return self.handle_slow_start(now, bytes);
         }
         if let Some(since) = self.paused.take() {
             self.growth.handle_pause(now.duration_since(since));
@@ -258,10 +261,13 @@ impl Controller for LossBased {
         self.window = self.window.max(self.minimum());
     }
 
-    /// One byte above the window: quinn-proto sends while bytes in flight and the next datagram are *below* this, where
-    /// RFC 9002 §7 allows as much as the window.
+    /// What quinn-proto's pacer counts by, which lets out 1.25 of it a round trip: in slow start more than the window, so that
+    /// each round's last datagrams go within the round, as TCP's do. [`allowance`](Self::allowance) keeps to the window itself: no
+    /// more of a stream is handed over. Each has CONTROL_BYTES on top. One byte above, because quinn-proto sends while bytes in flight and the next datagram are
+    /// *below* this, where RFC 9002 §7 allows as much as the window.
     fn window(&self) -> u64 {
-        self.window as u64 + 1
+        let share = if self.threshold.is_infinite() { SLOW_START_PACING } else { 1.0 };
+        (self.window * share) as u64 + CONTROL_BYTES + 1
     }
 
     fn metrics(&self) -> ControllerMetrics {
@@ -284,9 +290,12 @@ impl Controller for LossBased {
     }
 }
 
-/// HANDSHAKE_DONE, NEW_TOKEN and NEW_CONNECTION_ID go with a server's first answer, in a packet of their own. The first
-/// round has as many full datagrams beside it as over TCP, where there is nothing like them.
+/// HANDSHAKE_DONE, NEW_TOKEN and NEW_CONNECTION_ID go with a server's first answer, in a packet of their own. They go beside the
+/// window, so that the first round has as many full datagrams as over TCP, where there is nothing like them.
 const CONTROL_BYTES: u64 = 520;
+
+/// With quinn-proto's 1.25, 2 windows a round trip, as Linux has it in slow start (`tcp_pacing_ss_ratio`).
+const SLOW_START_PACING: f64 = 1.6;
 
 /// A full window may lack what a batch of whole datagrams does not fill.
 const UNUSED_DATAGRAMS: u64 = 3;

@@ -114,6 +114,8 @@ impl QuicSettings {
             .stream_receive_window(VarInt::from_u32(self.stream_window))
             .receive_window(VarInt::from_u32(self.connection_window))
             .send_window(SEND_WINDOW)
+            // The machine's scheduler decides; what it hands over goes in that order.
+            .send_fairness(false)
             .max_concurrent_bidi_streams(VarInt::from_u32(self.max_streams))
             .max_concurrent_uni_streams(VarInt::from_u32(UNIDIRECTIONAL_STREAMS))
             .max_idle_timeout(idle)

@@ -131,6 +131,8 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
                 self.act(action, sink);
             } else if let Some(backlog) = self.machine.take_backlog() {
                 self.hand_in(backlog.stream, &backlog.bytes, backlog.fin, sink);
+                // What came behind it was not read while the stream had to wait.
+                self.read(backlog.stream.0, sink);
             } else {
                 return has_acted;
             }

@@ -1,8 +1,8 @@
-use super::super::{Parts, TrialLogs, reconcile};
+use super::super::{Finding, Parts, TrialLogs, reconcile};
 use super::*;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use trace::{ConnectionRecord, FetchOutcome, FetchRecord, Phases, SpokenProtocol};
+use trace::{ConnectionRecord, FetchOutcome, FetchRecord, Phases, SpokenProtocol, UdpMark};
 
 const MSS: u32 = 1448;
 /// Of the server's bytes: they wrap within each log, and lie far from a SYN's empty acknowledgement.
@@ -110,6 +110,18 @@ impl Log {
     /// The parts of a fetch on a connection ready at 100 ms: its first byte and its last. Those from its sending on are
     /// told: request, window growth, serialisation, loss recovery, server, client, in milliseconds.
     fn parts(self, protocol: &str, first: f64, last: f64, server: Option<u64>) -> [f64; 6] {
+        let finding = self.finding(protocol, first, last, server);
+        let parts: Parts = finding.parts.unwrap();
+        assert_eq!(parts.total_ns(), (last * 1e6).round() as u64);
+        assert_eq!((parts.connect_ns, parts.held_ns), (100_000_000, 0));
+        let Parts {
+            request_ns, window_ns, serialisation_ns, loss_ns, server_ns, client_ns, ..
+        } = parts;
+        [request_ns, window_ns, serialisation_ns, loss_ns, server_ns, client_ns]
+            .map(|nanos| (nanos as f64 / 1e4).round() / 100.0)
+    }
+
+    fn finding(self, protocol: &str, first: f64, last: f64, server: Option<u64>) -> Finding {
         let fetch = FetchRecord {
             id: 0,
             url: String::new(),
@@ -139,21 +151,37 @@ impl Log {
             ..ConnectionRecord::begun(0, "far:443".to_owned(), FAR.to_owned(), at(0.0))
         };
         let server = server.map(|ms| (0, Duration::from_millis(ms)));
-        let finding = reconcile(&TrialLogs {
+        reconcile(&TrialLogs {
             fetches: &[fetch],
             connections: &[connection],
             packets: Some(&self.packets),
             link: link(),
             server_time: &server.into_iter().collect::<BTreeMap<_, _>>(),
-        });
-        let parts: Parts = finding.parts.unwrap();
-        assert_eq!(parts.total_ns(), (last * 1e6).round() as u64);
-        assert_eq!((parts.connect_ns, parts.held_ns), (100_000_000, 0));
-        let Parts {
-            request_ns, window_ns, serialisation_ns, loss_ns, server_ns, client_ns, ..
-        } = parts;
-        [request_ns, window_ns, serialisation_ns, loss_ns, server_ns, client_ns]
-            .map(|nanos| (nanos as f64 / 1e4).round() / 100.0)
+        })
+    }
+
+    /// The same over UDP, which shows neither numbers nor acknowledgements.
+    fn over_quic(mut self) -> Self {
+        for packet in &mut self.packets {
+            let payload = packet.tcp.take().map_or(0, |tcp| tcp.payload.max(30));
+            packet.udp = Some(UdpMark { payload, quic: None, receiver: None });
+            packet.flow = packet.flow.map(|flow| Flow { protocol: 17, ..flow });
+        }
+        self
+    }
+
+    /// Rounds of so many full segments from 150 ms on, each as soon as the first of the one before is acknowledged. When
+    /// the last byte came.
+    fn rounds(&mut self, rounds: &[usize]) -> f64 {
+        let (mut from, mut last) = (150.0, 0.0);
+        for segments in rounds {
+            let acknowledged = self.sequence.wrapping_add(MSS);
+            let first = self.down(from, MSS);
+            last = (1..*segments).fold(first, |_, _| self.down(from + 1.0, MSS));
+            from = first + 50.1;
+            self.up(from, 0, acknowledged);
+        }
+        last
     }
 }
 
@@ -300,4 +328,47 @@ fn another_connections_packets_say_nothing_of_this_ones_wait() {
     let [_, window, serialisation, _, server, _] = log.parts("h2", came, came, None);
     assert_eq!(window, 0.0);
     assert!(server + serialisation > 299.0, "{server} {serialisation}");
+}
+
+#[test]
+fn the_first_rounds_are_counted_alike_over_tcp_and_over_quic() {
+    let counted = [10, 20, 39, 80, 30];
+    for is_quic in [false, true] {
+        let mut log = Log::begun(150.0);
+        // A ticket with the answer, and an answer's last bytes, are no full packets.
+        log.down(150.0, 200);
+        let came = log.rounds(&counted);
+        log.down(came, 100);
+        let log = if is_quic { log.over_quic() } else { log };
+        let finding = log.finding(if is_quic { "h3" } else { "h2" }, 201.0, came, None);
+        assert_eq!(finding.packets.first_rounds, counted.map(|packets| packets as u64));
+    }
+    let mut log = Log::begun(150.0);
+    let came = log.rounds(&[10, 3]);
+    let finding = log.finding("h2", 201.0, came, None);
+    assert_eq!(finding.packets.first_rounds, [10, 3, 0, 0, 0]);
+}
+
+#[test]
+fn a_load_over_quic_splits_into_handshake_request_window_growth_and_serialisation() {
+    let mut log = Log::begun(150.0);
+    let came = log.rounds(&[10, 20]);
+    // The handshake takes 100 ms, the request 100 ms, the bottleneck 1 ms for each packet; in between the window is full.
+    let [request, window, serialisation, loss, server, client] =
+        log.over_quic().parts("h3", 201.0, came, None);
+    assert_eq!((request, loss, server, client), (100.0, 0.0, 0.0, 0.0));
+    assert!((29.0..30.5).contains(&serialisation) && window > 85.0, "{serialisation} {window}");
+}
+
+#[test]
+fn the_probe_after_a_lost_tail_over_quic_is_loss_recovery_however_late_it_comes() {
+    let mut log = Log::begun(150.0);
+    log.flight(3);
+    log.dropped(150.0, 700);
+    log.up(253.0, 0, log.sequence);
+    // RFC 9002 §6.2.1: a smoothed round trip, four variations, and the client's delay.
+    let came = log.down(480.0, 700);
+    let [request, window, _, loss, server, client] = log.over_quic().parts("h3", 201.0, came, None);
+    assert_eq!((request, window, server, client), (100.0, 0.0, 0.0, 0.0));
+    assert!(loss > 320.0, "{loss}");
 }

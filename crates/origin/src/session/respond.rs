@@ -291,6 +291,7 @@ impl Session {
             self.given += 1;
         } else {
             self.exchanges[index].state = State::Sending(body);
+            context.machine.keep_turn(self.exchanges[index].stream);
             if self.is_made_late(index) {
                 self.asked.push(self.exchanges[index].stream);
             } else {

@@ -71,7 +71,7 @@ fn a_policy_reaches_the_origin_and_stands_in_rows_result_and_report() {
     let rows = rusqlite::Connection::open(folder.join("rows.sqlite")).unwrap();
     let query =
         "SELECT count(*) FROM deliveries WHERE first_byte_ms > 0 AND ended_ms >= first_byte_ms";
-    let laid_out: u64 = rows.query_row(query, [], |row| row.get(0)).unwrap();
+    let laid_out: i64 = rows.query_row(query, [], |row| row.get(0)).unwrap();
     assert!(laid_out >= 28, "{laid_out}");
     let report = std::fs::read_to_string(folder.join("report.html")).unwrap();
     assert!(report.contains("later.toml"), "among the settings");

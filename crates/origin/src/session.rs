@@ -339,7 +339,7 @@ impl Session {
     /// until there are none, whoever would take them.
     fn is_made_late(&self, index: usize) -> bool {
         let takes_memory = match &self.exchanges[index].state {
-            State::Sending(body) => body.is_made(),
+            State::Sending(body) => respond::counts(body),
             State::Streaming(_) => true,
             _ => false,
         };

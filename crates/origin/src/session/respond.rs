@@ -184,8 +184,7 @@ impl Session {
     /// Sends a piece of a body.
     fn send_body(&mut self, context: &mut Context<'_>, index: usize) -> Sent {
         let stream = self.exchanges[index].stream;
-        let is_made = matches!(&self.exchanges[index].state, State::Sending(body)
-            if body.left() > UNCOUNTED && body.is_made());
+        let is_made = matches!(&self.exchanges[index].state, State::Sending(body) if counts(body));
         let mut limit = self.piece();
         if is_made {
             self.hold(context, index, context.machine.unsent(stream));
@@ -291,6 +290,7 @@ impl Session {
             self.given += 1;
         } else {
             self.exchanges[index].state = State::Sending(body);
+            context.machine.keep_turn(self.exchanges[index].stream);
             if self.is_made_late(index) {
                 self.asked.push(self.exchanges[index].stream);
             } else {
@@ -320,6 +320,11 @@ impl Session {
         self.end(context, index, ExchangeEnd::CutOff);
         false
     }
+}
+
+/// Whether what is made of a body takes memory that is worth counting.
+pub(super) fn counts(body: &Body) -> bool {
+    body.left() > UNCOUNTED && body.is_made()
 }
 
 /// Whether the client waits for 100 (Continue) before it sends the body.

@@ -43,6 +43,8 @@ pub(crate) struct Session<F: Framing> {
     /// Bytes of bodies sent.
     sent: u64,
     order: SendOrder,
+    /// Whether the last DATA frame was the end of what is queued of a body that keeps its turn.
+    has_run_out: bool,
     outbox: Outbox,
     events: Events,
     draining: Draining<F::ConnectionCode>,
@@ -105,6 +107,7 @@ impl<F: Framing> Session<F> {
             stall: Stall::default(),
             sent: 0,
             order: SendOrder::new(scheduler),
+            has_run_out: false,
             outbox: Outbox::default(),
             events: Events::default(),
             draining: Draining::new(),

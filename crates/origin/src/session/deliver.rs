@@ -192,10 +192,15 @@ impl Session {
     ) -> ControlFlow<()> {
         const NEXT: ControlFlow<()> = ControlFlow::Continue(());
         let Some(index) = self.find(parent.stream) else { return ControlFlow::Break(()) };
-        let Some(request) = promised_request(&self.exchanges[index].ledger.request, target) else {
+        let asked = &self.exchanges[index].ledger.request;
+        let Some(request) = promised_request(asked, target) else {
             skip(context, target, NotPushed::OtherOrigin);
             return NEXT;
         };
+        if request.path == asked.path {
+            // It is on its way: a rule for many paths may name one of them.
+            return NEXT;
+        }
         let state = self.delivery.get_or_insert_default();
         let name = format!("{}{}", request.authority, request.path);
         if state.pushed.contains(&name) {

@@ -2,7 +2,7 @@
 
 use super::visit::{Visit, origin, taking};
 use super::{pushing, with_casper};
-use origin::Tracking;
+use origin::{ByLink, DeliveryPolicy, PushSettings, Rule, Tracking};
 use proto::schedule::Policy;
 use wire::casper::{Capacity, Fingerprint};
 use wire::golomb::BadSet;
@@ -23,6 +23,24 @@ fn what_a_client_has_cancelled_is_not_pushed_again_on_its_connection() {
     drop(records);
     let style = visit.view("/style.css", None);
     assert!(style.is_whole, "it can still be asked for");
+}
+
+#[test]
+fn links_and_lists_of_every_response_push_in_no_loop() {
+    let links = ["</style.css>; rel=preload", "</>; rel=preload", "</app.js>; rel=preload"];
+    let list = Rule { push: vec!["/style.css".to_owned(), "/".to_owned()], ..Rule::default() };
+    let links = links.iter().map(|link| link.parse().unwrap()).collect();
+    let everywhere = Rule { links, ..Rule::default() };
+    for (rule, pushed) in [(everywhere, &["/style.css", "/app.js"][..]), (list, &["/style.css"])] {
+        let push = PushSettings { by_link: ByLink::Pushed, ..PushSettings::default() };
+        let policy = DeliveryPolicy { rules: vec![rule], push, ..DeliveryPolicy::default() };
+        let (mut origin, _) = origin(Policy::Auto, policy);
+        let mut visit = Visit::new(&mut origin, taking());
+        for _ in 0..3 {
+            assert!(visit.view("/", None).is_whole);
+            assert_eq!(visit.pushed(), pushed, "each once, and never the page itself");
+        }
+    }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! The workload `page`: fetches what the page model asks for, and gives it the responses.
 
 use crate::{ExpectedStatus, FetchId, FetchSpec, Records, Work};
-use page::{FetchStart, Kind, Load, Milestones, ResourceId, Url};
+use page::{FetchStart, Kind, Load, Milestones, Priority, ResourceId, Url};
 use proto::{Method, ResponseHead};
 use std::collections::HashMap;
 use trace::{ConnectionRecord, FetchOutcome, FetchRecord};
@@ -103,6 +103,13 @@ impl Work for PageLoad {
         let start = self.begun(now)?.poll_fetch(now)?;
         self.resources.insert(id, start.id);
         Some(self.spec(start))
+    }
+
+    fn poll_priority(&mut self) -> Option<(FetchId, Priority)> {
+        let Source::Begun(load) = &mut self.source else { return None };
+        let (raised, priority) = load.poll_priority()?;
+        let (id, _) = self.resources.iter().find(|(_, resource)| **resource == raised)?;
+        Some((*id, priority))
     }
 
     fn handle_head(&mut self, now: Instant, id: FetchId, _head: &ResponseHead) {

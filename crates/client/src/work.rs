@@ -2,6 +2,7 @@
 //! nothing else.
 
 use crate::{FetchId, FetchSpec, Hope};
+use page::Priority;
 use proto::ResponseHead;
 use trace::{ConnectionRecord, FetchRecord};
 use unit::Instant;
@@ -13,6 +14,11 @@ pub trait Work {
 
     /// A fetch that is not wanted any more. It ends at once and counts as failed.
     fn poll_cancel(&mut self) -> Option<FetchId> {
+        None
+    }
+
+    /// A fetch that is more or less urgent from now on than it was when it began.
+    fn poll_priority(&mut self) -> Option<(FetchId, Priority)> {
         None
     }
 

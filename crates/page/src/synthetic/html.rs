@@ -97,17 +97,17 @@ impl SyntheticHtml {
             head.push_str("</head>\n<body>\n");
             return head;
         }
-        let _ = write!(head, "<style>{LAYOUT}</style>\n");
+        let _ = writeln!(head, "<style>{LAYOUT}</style>");
         if parts.css == 0 {
             for target in self.all(parts.fonts, |index| SyntheticPart::font(&self.page, index)) {
-                let _ = write!(
+                let _ = writeln!(
                     head,
-                    "<link rel=\"preload\" as=\"font\" type=\"font/woff2\" crossorigin href=\"{target}\">\n"
+                    "<link rel=\"preload\" as=\"font\" type=\"font/woff2\" crossorigin href=\"{target}\">"
                 );
             }
         }
         for target in self.all(parts.css, |index| SyntheticPart::sheet(&self.page, index)) {
-            let _ = write!(head, "<link rel=\"stylesheet\" href=\"{target}\">\n");
+            let _ = writeln!(head, "<link rel=\"stylesheet\" href=\"{target}\">");
         }
         let mut first = 0;
         let kinds = [
@@ -119,7 +119,7 @@ impl SyntheticHtml {
         for (attribute, count) in kinds {
             let script = |index| SyntheticPart::script(&self.page, first + index);
             for target in self.all(count, script) {
-                let _ = write!(head, "<script {attribute}src=\"{target}\"></script>\n");
+                let _ = writeln!(head, "<script {attribute}src=\"{target}\"></script>");
             }
             first += count;
         }
@@ -140,13 +140,13 @@ impl SyntheticHtml {
             end.push_str("</div>\n<div id=\"below\">\n");
             let below = |index| SyntheticPart::picture(&self.page, Index::Below(index));
             for target in self.all(parts.below_fold, below) {
-                let _ = write!(end, "<img src=\"{target}\" {LARGE} alt=\"\">\n");
+                let _ = writeln!(end, "<img src=\"{target}\" {LARGE} alt=\"\">");
             }
             end.push_str("</div>\n");
             if parts.hero > 0 {
                 let target = SyntheticPart::picture(&self.page, Index::Hero).target();
                 let target = escaped(&target);
-                let _ = write!(end, "<img id=\"hero\" src=\"{target}\" {LARGE} alt=\"\">\n");
+                let _ = writeln!(end, "<img id=\"hero\" src=\"{target}\" {LARGE} alt=\"\">");
             }
         }
         end.push_str("</body>\n</html>\n");

@@ -220,7 +220,7 @@ impl SyntheticPart {
         let mut number = 0;
         for (kind, target) in self.references() {
             let _ = match kind {
-                Kind::Stylesheet => write!(rules, "@import url(\"{target}\");\n"),
+                Kind::Stylesheet => writeln!(rules, "@import url(\"{target}\");"),
                 _ => write!(
                     rules,
                     "@font-face{{font-family:f{number};font-display:swap;src:url(\"{target}\")format(\"woff2\")}}\n\

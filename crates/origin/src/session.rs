@@ -228,6 +228,7 @@ impl Session {
                     buffered: 0,
                     held: 0,
                 };
+                context.shared.buffers.lend(&mut self.exchanges);
                 let index = self.exchanges.partition_point(|other| other.stream < stream);
                 self.exchanges.insert(index, exchange);
                 self.begin(context, index, fin);

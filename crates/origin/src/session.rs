@@ -229,6 +229,9 @@ impl Session {
                     held: 0,
                 };
                 context.shared.buffers.lend(&mut self.exchanges);
+                if let Some(log) = &context.shared.log {
+                    log.began(self.connection, stream.0);
+                }
                 let index = self.exchanges.partition_point(|other| other.stream < stream);
                 self.exchanges.insert(index, exchange);
                 self.begin(context, index, fin);
@@ -252,7 +255,10 @@ impl Session {
                     self.end(context, index, ExchangeEnd::CutOff);
                 }
             }
-            Event::Closed { .. } => {
+            Event::Closed { error } => {
+                if let (Some(log), Some(error)) = (&context.shared.log, &error) {
+                    log.ended_by_error(self.connection, error);
+                }
                 // A response that was given whole may still be in the socket's queue: it was not cut off.
                 for index in (0..self.exchanges.len()).rev() {
                     let end = match self.exchanges[index].state {

@@ -310,6 +310,9 @@ impl Session {
         let exchange = &mut self.exchanges[index];
         exchange.ledger.answered = Some((context.now, head.status.code()));
         let stream = exchange.stream;
+        if let Some(log) = &context.shared.log {
+            log.answered(self.connection, stream.0, head);
+        }
         if context.machine.respond(stream, head, fin).is_ok() {
             return true;
         }

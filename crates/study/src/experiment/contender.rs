@@ -2,6 +2,7 @@
 //! says all that ran.
 
 use super::first_visit::FirstVisit;
+use super::policy::PolicyChoice;
 use super::quantity::size;
 use super::service::{PortKind, RunningService, Server};
 use super::side::Side;
@@ -317,6 +318,9 @@ pub struct Settings {
     /// Who sends next where responses share a connection: wirelap's own origin over HTTP/2 and SPDY.
     #[serde(default, skip_serializing_if = "Priorities::is_default")]
     pub priorities: Priorities,
+    /// What wirelap's own origin pushes, hints and sends first; absent: what is asked for, and no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyChoice>,
     /// How tokens of a stream come.
     #[serde(default, skip_serializing_if = "Delivery::is_default")]
     pub delivery: Delivery,
@@ -355,6 +359,7 @@ impl Settings {
             slow_start_after_idle: true,
             fast_open: false,
             priorities: Priorities::Auto,
+            policy: None,
             delivery: match transport.is_web_socket() {
                 true => Delivery::WebSocket,
                 false => Delivery::Sse,

@@ -5,6 +5,7 @@ use super::download::Processes;
 use super::fast::Fast;
 use super::first_visit::FirstVisit;
 use super::one_or_table::{RequestsField, RequestsSchema, ServerField};
+use super::policy::PolicyChoice;
 use super::quantity::{SizeField, SpanField};
 use super::service::Server;
 use super::stopping::Stopping;
@@ -178,6 +179,10 @@ pub(super) struct SettingsFile {
     /// h2 and SPDY: how the origin picks the response that sends next (default "auto"); wirelap's own origin alone.
     #[schemars(with = "Option<Priorities>")]
     pub(super) priorities: Option<Spanned<Priorities>>,
+    /// What the origin pushes, hints and sends first (docs/delivery.md): a built-in policy's name, a file that ends in
+    /// .toml, or the keys of such a file; wirelap's own origin alone.
+    #[schemars(with = "Option<PolicyChoice>")]
+    pub(super) policy: Option<Spanned<PolicyChoice>>,
     /// stream: how tokens come, "sse" (default), "chunked" or "long-polling"; over ws "web-socket".
     #[schemars(with = "Option<Delivery>")]
     pub(super) delivery: Option<Spanned<Delivery>>,

@@ -1,6 +1,6 @@
 //! The last part of a trial: from what was observed to its row. Nothing here starts, reads or waits.
 
-use super::assets::assets;
+use super::assets::{assets, paint_metrics};
 use super::audit;
 use super::contender::terms;
 use super::observed::{Ends, Observed};
@@ -59,6 +59,7 @@ impl Trial<'_> {
                 let assets = assets(page);
                 let asset = |fetch: &FetchRecord| assets.get(&fetch.url).copied();
                 finding.metrics.extend(asset_metrics(&told.fetches, asset));
+                finding.metrics.extend(told.paint.map(paint_metrics).unwrap_or_default());
             }
             Task::Stream(_) => {
                 let one_way = self.network.forward.link.down.delay;

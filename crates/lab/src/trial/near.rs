@@ -198,6 +198,7 @@ fn page_report(page: &Page, load: &PageLoad, said: Said) -> NearReport {
         page.resource(id)
     };
     let mut report = report(&load.records, said);
+    report.paint = load.load().map(Load::paint_times);
     for fetch in &report.fetches {
         let Some(resource) = resource(fetch.id) else { continue };
         if !resource.server_time.is_zero() {
@@ -234,6 +235,7 @@ fn report(records: &Records, said: Said) -> NearReport {
         schedule_lag: None,
         before: Vec::new(),
         began,
+        paint: None,
         next: None,
     }
 }

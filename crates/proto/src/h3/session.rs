@@ -241,10 +241,10 @@ impl Session {
         }
     }
 
-    /// The next event that waits. Where there is none, their list keeps no memory.
+    /// The next event that waits. Without a stream their list keeps no memory.
     pub(super) fn next_event(&mut self) -> Option<Event<'static>> {
         let event = self.events.pop_front();
-        if event.is_none() && self.events.capacity() > 0 {
+        if event.is_none() && self.streams.is_empty() && self.events.capacity() > 0 {
             self.events = VecDeque::new();
         }
         event

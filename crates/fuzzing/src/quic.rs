@@ -1,6 +1,8 @@
 //! Connections over QUIC that break any rule: a client made of quinn-proto, whose cryptography changes what it sends, and the targets
 //! that stand on it. `origin`'s tests use the client, too.
 
+#[cfg(test)]
+mod idle;
 mod origin;
 mod pair;
 mod peer;

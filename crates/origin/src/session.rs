@@ -228,6 +228,7 @@ impl Session {
                     buffered: 0,
                     held: 0,
                 };
+                context.shared.buffers.lend(&mut self.exchanges);
                 if let Some(log) = &context.shared.log {
                     log.began(self.connection, stream.0);
                 }

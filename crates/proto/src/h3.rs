@@ -24,6 +24,7 @@
 
 mod command;
 mod control;
+mod frame_queue;
 mod lifecycle;
 mod message;
 mod receive;

@@ -113,6 +113,10 @@ impl<V, T> RecentBlocks<V, T> {
             return;
         }
         if self.entries.len() < KEPT {
+            if self.entries.len() == self.entries.capacity() {
+                // From one entry on: many connections repeat a single head.
+                self.entries.reserve_exact(self.entries.len().max(1));
+            }
             self.entries.push(Entry { version, block: bytes.to_vec(), plain, value: value() });
             return;
         }

@@ -23,6 +23,7 @@
 
 mod decoder;
 mod encoder;
+mod entry_index;
 mod integer;
 mod section;
 mod static_table;

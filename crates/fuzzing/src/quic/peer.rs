@@ -29,8 +29,12 @@ fn server() -> SocketAddr {
 #[expect(clippy::disallowed_methods, reason = "any value will do: it stands for our epoch")]
 static EPOCH: LazyLock<StdInstant> = LazyLock::new(StdInstant::now);
 
-fn to_std(at: Instant) -> StdInstant {
+pub(super) fn to_std(at: Instant) -> StdInstant {
     *EPOCH + Duration::from_nanos(at.nanos())
+}
+
+pub(super) fn from_std(at: StdInstant) -> Instant {
+    Instant::ZERO + at.saturating_duration_since(*EPOCH)
 }
 
 /// What became of a connection.
@@ -370,8 +374,7 @@ impl EndPoint for Peer {
     fn handle_stop(&mut self, _now: Instant) {}
 
     fn poll_timeout(&mut self) -> Option<Instant> {
-        let at = self.connection.poll_timeout()?;
-        Some(Instant::ZERO + at.saturating_duration_since(*EPOCH))
+        self.connection.poll_timeout().map(from_std)
     }
 
     fn poll_action(&mut self) -> Option<Action> {

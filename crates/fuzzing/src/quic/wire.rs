@@ -84,6 +84,12 @@ impl<N: EndPoint, F: EndPoint> Wire<N, F> {
         }
     }
 
+    /// Forgets the near end and what is on its way.
+    #[cfg(test)]
+    pub(super) fn into_far(self) -> Checked<F> {
+        self.far.end
+    }
+
     /// Hands a datagram to the far end, as if from the near one.
     pub(super) fn inject(&mut self, datagram: Vec<u8>) {
         if let Some(&socket) = self.far.sockets.first() {

@@ -12,7 +12,7 @@ pub(crate) use gates::GateArgs;
 pub(crate) use get::GetArgs;
 pub(crate) use link::{Expose, FarPort, Forward, Host, LinkArgs, Service};
 pub(crate) use load::{Inconclusive, LoadArgs, TargetUrl, parse_target};
-use serve::PatienceArgs;
+use serve::{PatienceArgs, QuicCongestion};
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use os::reactor::Backend;
@@ -265,6 +265,9 @@ pub(crate) struct ServeArgs {
     /// Have clients over QUIC prove their address by a Retry first: a round trip more, and no state for addresses that are not theirs
     #[arg(long, requires = "listen_quic")]
     pub(crate) quic_retry: bool,
+    /// Congestion control of connections over QUIC
+    #[arg(long, requires = "listen_quic", value_enum, value_name = "NAME", default_value_t)]
+    pub(crate) quic_congestion: QuicCongestion,
     /// Take requests within TLS's and QUIC's handshakes (0-RTT) from clients that were here before. Tickets are then kept in
     /// memory, so that none serves twice
     #[arg(long, requires = "listen_tls")]
@@ -306,7 +309,7 @@ pub(crate) struct ServeArgs {
     /// How the kernel is asked for bytes [default: io-uring where the kernel has it, else epoll]
     #[arg(long, value_enum, value_name = "NAME")]
     pub(crate) reactor: Option<ReactorName>,
-    /// Congestion control of all connections, by the kernel's name [default: the host's, and reno on addresses of loopback]
+    /// Congestion control of all connections over TCP, by the kernel's name [default: the host's, and reno on addresses of loopback]
     #[arg(long, value_name = "NAME")]
     pub(crate) congestion: Option<String>,
     /// Print a line for each request

@@ -1,9 +1,10 @@
-//! How long `wirelap serve` bears with a peer, and how much it holds for peers, as flags.
+//! Flags of `wirelap serve`: how long it bears with a peer, how much it holds for peers, and QUIC's congestion control.
 
 use super::get::parse_time;
-use clap::Args;
+use clap::{Args, ValueEnum};
 use origin::Limits;
 use std::time::Duration;
+use transport::CongestionController;
 use unit::ByteSize;
 
 /// The origin's limits, which a test holds against its own defaults.
@@ -42,6 +43,28 @@ impl PatienceArgs {
             idle: self.idle_timeout,
             stall: self.stall_timeout,
             ..Limits::default()
+        }
+    }
+}
+
+/// A congestion controller of QUIC, by name.
+#[derive(Debug, Clone, Copy, Default, ValueEnum)]
+pub(crate) enum QuicCongestion {
+    /// CUBIC with HyStart++
+    #[default]
+    Cubic,
+    /// NewReno with HyStart++
+    Reno,
+    /// BBR, version 1, of the library quinn-proto
+    Bbr,
+}
+
+impl From<QuicCongestion> for CongestionController {
+    fn from(name: QuicCongestion) -> Self {
+        match name {
+            QuicCongestion::Cubic => Self::Cubic,
+            QuicCongestion::Reno => Self::NewReno,
+            QuicCongestion::Bbr => Self::Bbr,
         }
     }
 }

@@ -309,7 +309,8 @@ fn quic_settings(args: &ServeArgs) -> QuicSettings {
         true => AddressValidation::ByRetry,
         false => AddressValidation::ByHandshake,
     };
-    QuicSettings { address_validation, ..QuicSettings::default() }
+    let congestion_controller = args.quic_congestion.into();
+    QuicSettings { address_validation, congestion_controller, ..QuicSettings::default() }
 }
 
 /// What is spoken, best first.

@@ -67,7 +67,7 @@ pub(crate) fn client_config(
     config.spdy.stream_window = settings.stream_window.0 as u32;
     config.spdy.session_window = settings.connection_window.0 as u32;
     if contender.transport.is_over_quic() {
-        config.quic = quic_settings(contender)?;
+        config.quic = quic_settings(contender);
     }
     config.h2 = h2::Settings {
         stream_window: settings.stream_window.0 as u32,
@@ -165,5 +165,17 @@ mod tests {
         assert_eq!((quic.initial_window, quic.initial_mtu), (20, 1_372));
         assert_eq!(quic.congestion_controller, CongestionController::NewReno);
         assert_eq!((quic.mtu_discovery, quic.stream_window), (MtuDiscovery::Off, 100_000));
+    }
+
+    #[test]
+    fn each_congestion_control_is_there_over_quic() {
+        let controller = |name: &str| {
+            let setting = format!("congestion_control = {name:?}");
+            let contender = format!("transport = \"h3\"\n[contenders.settings]\n{setting}");
+            config(&contender).unwrap().quic.congestion_controller
+        };
+        assert_eq!(controller("cubic"), CongestionController::Cubic);
+        assert_eq!(controller("reno"), CongestionController::NewReno);
+        assert_eq!(controller("bbr"), CongestionController::Bbr);
     }
 }

@@ -13,7 +13,7 @@ pub(crate) fn protocol_of(transport: Transport) -> Result<Protocol, CliError> {
 
 /// QUIC of either side. What TCP and QUIC both have is equal: packets that fill the contender's MTU and keep their
 /// size, the packets of the first round, and the congestion controller.
-pub(crate) fn quic_settings(contender: &Contender) -> Result<QuicSettings, CliError> {
+pub(crate) fn quic_settings(contender: &Contender) -> QuicSettings {
     let settings = &contender.settings;
     let full = settings.mtu.saturating_sub(IPV4_AND_UDP_HEADERS);
     let initial_mtu = match settings.terms {
@@ -23,11 +23,9 @@ pub(crate) fn quic_settings(contender: &Contender) -> Result<QuicSettings, CliEr
     let congestion_controller = match settings.congestion_control {
         CongestionControl::Cubic => CongestionController::Cubic,
         CongestionControl::Reno => CongestionController::NewReno,
-        CongestionControl::Bbr => {
-            return Err(CliError::failed("wirelap's own QUIC has cubic and reno, not bbr"));
-        }
+        CongestionControl::Bbr => CongestionController::Bbr,
     };
-    Ok(QuicSettings {
+    QuicSettings {
         congestion_controller,
         initial_window: settings.initial_window,
         initial_mtu,
@@ -37,7 +35,7 @@ pub(crate) fn quic_settings(contender: &Contender) -> Result<QuicSettings, CliEr
         stream_window: settings.stream_window.0 as u32,
         connection_window: settings.connection_window.0 as u32,
         ..QuicSettings::default()
-    })
+    }
 }
 
 /// What a side's connection over QUIC began to send by, for the row.
@@ -69,6 +67,9 @@ pub(crate) fn terms(contender: &Contender) -> Option<String> {
     }
     if settings.ack_threshold.is_some() {
         unequal.push("acknowledgements are fewer");
+    }
+    if settings.congestion_control == CongestionControl::Bbr && is_quic && own_server {
+        unequal.push("BBR is quinn-proto's, which is not paced by its rate");
     }
     match (is_quic, own_server) {
         (_, true) => {}

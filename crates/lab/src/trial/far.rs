@@ -63,7 +63,7 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
     for (address, tls) in job.listen_quic.iter().zip(tls.iter().cycle()) {
         let socket = DatagramSocket::bind(*address, Sharing::Found, &DatagramSettings::default())?;
         reactor.listen_datagrams(socket);
-        kinds.push(ListenerKind::Quic(tls.clone(), quic_settings(&job.contender)?));
+        kinds.push(ListenerKind::Quic(tls.clone(), quic_settings(&job.contender)));
     }
     let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
     let alt_svc = first_visit::alt_svc(&job);

@@ -1,6 +1,5 @@
 //! The first part of a trial: everything that can be settled before a process starts.
 
-use super::contender::quic_settings;
 use super::job::ServerTrust;
 use super::outcome::failed;
 use super::service;
@@ -14,7 +13,7 @@ use crate::trial::job::TrialOrder;
 use os::net::{Core, ForwardSpec, ProxySpec, Segmentation, TopologySpec};
 use os::process::CpuSet;
 use secure::{Authority, AuthoritySpec};
-use study::experiment::{Contender, RunningService, Tls};
+use study::experiment::{RunningService, Tls};
 use study::outcome::Outcome;
 use unit::Seed;
 
@@ -23,7 +22,6 @@ impl<'o> Trial<'o> {
     pub(super) fn prepare(order: &'o TrialOrder) -> Result<Self, Outcome> {
         let setup = Setup::of(order)?;
         let network = Network::of(order, &setup)?;
-        has_own_quic_settings(&order.plan.cell.contender, &setup.task)?;
         let authority = Authority::new(AuthoritySpec::default()).map_err(failed)?;
         let root = match order.plan.cell.contender.service() {
             Some(service) => subject_trusts(order, service, &setup.task)?,
@@ -92,16 +90,4 @@ impl Network {
         let forward = ForwardSpec { link, seed, segmentation, core };
         Ok(Self { topology, forward, cpus, limits })
     }
-}
-
-/// Refuses settings of a contender that wirelap's own client or server lacks over QUIC.
-fn has_own_quic_settings(contender: &Contender, task: &Task) -> Result<(), Outcome> {
-    let has_own_client = SubjectClient::of_contender(contender, task).is_none();
-    if !contender.transport.is_over_quic() || !(has_own_client || contender.server.is_origin()) {
-        return Ok(());
-    }
-    quic_settings(contender).map(drop).map_err(|error| Outcome::Unsupported {
-        reason: error.to_string(),
-        remedy: "leave this setting of the contender away".to_owned(),
-    })
 }

@@ -40,7 +40,11 @@ pub(super) fn placement(found: &Found) -> (Option<u32>, Fold) {
 /// The document of a synthetic page, made piece by piece: a page of 100,000 images has 8 MB.
 #[derive(Debug, Clone)]
 pub struct SyntheticHtml {
-    page: Synthetic,
+    images: u32,
+    /// Bytes of each.
+    bytes: u64,
+    /// The page, where it has more than images.
+    page: Option<Box<Synthetic>>,
     values: Seed,
     /// What stands before an image's number, what stands between that and its value, and what follows.
     line: [Box<str>; 3],
@@ -78,8 +82,15 @@ impl SyntheticHtml {
             ],
         };
         let values = Seed(page.seed).child("image");
-        let mut html =
-            Self { page: *page, values, line: line.map(Into::into), next: Piece::Head, left: 0 };
+        let mut html = Self {
+            images: page.images,
+            bytes: page.bytes,
+            page: (!is_plain).then(|| Box::new(*page)),
+            values,
+            line: line.map(Into::into),
+            next: Piece::Head,
+            left: 0,
+        };
         let images = u64::from(page.images);
         let line = html.line.iter().map(|part| part.len()).sum::<usize>() + VALUE;
         let ends = html.head().len() + html.end().len();
@@ -88,25 +99,25 @@ impl SyntheticHtml {
     }
 
     fn head(&self) -> String {
-        let Synthetic { images, bytes, parts, .. } = &self.page;
-        let title = format!("{images} images of {}", ByteSize(*bytes));
+        let title = format!("{} images of {}", self.images, ByteSize(self.bytes));
         let mut head = format!(
             "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<title>{title}</title>\n"
         );
-        if parts.is_none() {
+        let Some(page) = self.page.as_deref() else {
             head.push_str("</head>\n<body>\n");
             return head;
-        }
+        };
+        let parts = &page.parts;
         let _ = writeln!(head, "<style>{LAYOUT}</style>");
         if parts.css == 0 {
-            for target in self.all(parts.fonts, |index| SyntheticPart::font(&self.page, index)) {
+            for target in all(parts.fonts, |index| SyntheticPart::font(page, index)) {
                 let _ = writeln!(
                     head,
                     "<link rel=\"preload\" as=\"font\" type=\"font/woff2\" crossorigin href=\"{target}\">"
                 );
             }
         }
-        for target in self.all(parts.css, |index| SyntheticPart::sheet(&self.page, index)) {
+        for target in all(parts.css, |index| SyntheticPart::sheet(page, index)) {
             let _ = writeln!(head, "<link rel=\"stylesheet\" href=\"{target}\">");
         }
         let mut first = 0;
@@ -117,8 +128,8 @@ impl SyntheticHtml {
             ("type=\"module\" ", parts.modules),
         ];
         for (attribute, count) in kinds {
-            let script = |index| SyntheticPart::script(&self.page, first + index);
-            for target in self.all(count, script) {
+            let script = |index| SyntheticPart::script(page, first + index);
+            for target in all(count, script) {
                 let _ = writeln!(head, "<script {attribute}src=\"{target}\"></script>");
             }
             first += count;
@@ -134,28 +145,23 @@ impl SyntheticHtml {
     }
 
     fn end(&self) -> String {
-        let parts = &self.page.parts;
         let mut end = String::new();
-        if !parts.is_none() {
+        if let Some(page) = self.page.as_deref() {
+            let parts = &page.parts;
             end.push_str("</div>\n<div id=\"below\">\n");
-            let below = |index| SyntheticPart::picture(&self.page, Index::Below(index));
-            for target in self.all(parts.below_fold, below) {
+            let below = |index| SyntheticPart::picture(page, Index::Below(index));
+            for target in all(parts.below_fold, below) {
                 let _ = writeln!(end, "<img src=\"{target}\" {LARGE} alt=\"\">");
             }
             end.push_str("</div>\n");
             if parts.hero > 0 {
-                let target = SyntheticPart::picture(&self.page, Index::Hero).target();
+                let target = SyntheticPart::picture(page, Index::Hero).target();
                 let target = escaped(&target);
                 let _ = writeln!(end, "<img id=\"hero\" src=\"{target}\" {LARGE} alt=\"\">");
             }
         }
         end.push_str("</body>\n</html>\n");
         end
-    }
-
-    /// The targets of so many parts, as they are written in an attribute.
-    fn all(&self, count: u32, part: impl Fn(u32) -> SyntheticPart) -> impl Iterator<Item = String> {
-        (0..count).map(move |index| escaped(&part(index).target()))
     }
 
     /// Bytes that [`next`](Self::next) has not given yet.
@@ -173,7 +179,7 @@ impl SyntheticHtml {
                     html.push_str(&self.head());
                     Piece::Image(0)
                 }
-                Piece::Image(index) if index < self.page.images => {
+                Piece::Image(index) if index < self.images => {
                     let value = self.values.draw(u64::from(index));
                     let [start, number, end] = &self.line;
                     let _ = write!(html, "{start}{index}{number}{value:016x}{end}");
@@ -193,6 +199,11 @@ impl SyntheticHtml {
         }
         html
     }
+}
+
+/// The targets of so many parts, as they are written in an attribute.
+fn all(count: u32, part: impl Fn(u32) -> SyntheticPart) -> impl Iterator<Item = String> {
+    (0..count).map(move |index| escaped(&part(index).target()))
 }
 
 /// The only character of a part's target that HTML escapes is the ampersand.

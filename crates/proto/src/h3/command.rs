@@ -44,7 +44,7 @@ impl Session {
         }
         let id = self.next_request;
         self.next_request += 4;
-        let mut stream = Stream::new();
+        let mut stream = Box::new(Stream::new());
         stream.head_sent = true;
         stream.asked_for_head = head.method == Method::Head;
         stream.is_tunnel = head.method == Method::Connect;
@@ -171,7 +171,7 @@ impl Session {
         let (frame, length) = (kind.name(), payload.len() as u64);
         self.tracer.emit(self.now, || trace::Event::FrameCreated { stream: id, frame, length });
         let Some(stream) = self.streams.get_mut(&id) else { return };
-        stream.head.put(FrameHeader { kind, length }, payload);
+        stream.head.put_frame(FrameHeader { kind, length }, payload);
         self.update(id);
     }
 

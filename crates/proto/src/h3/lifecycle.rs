@@ -39,7 +39,7 @@ impl Session {
 
     /// After input of a request stream: the rest of a head that has begun may take `head_timeout`.
     pub(super) fn watch_head(&mut self, id: u64) {
-        if let Some(since) = self.streams.get(&id).and_then(Stream::head_since)
+        if let Some(since) = self.streams.get(&id).and_then(|stream| stream.head_since())
             && !self.timers.is_set(Timer::HeaderBlock)
         {
             self.timers.set(Timer::HeaderBlock, since + self.settings.head_timeout);
@@ -56,7 +56,7 @@ impl Session {
         for id in self.late(|stream| stream.head_since().is_some_and(|at| at + patience <= now)) {
             self.time_out(id, code, HEAD);
         }
-        if let Some(first) = self.streams.values().filter_map(Stream::head_since).min() {
+        if let Some(first) = self.streams.values().filter_map(|stream| stream.head_since()).min() {
             self.timers.set(Timer::HeaderBlock, first + patience);
         }
     }

@@ -145,7 +145,7 @@ impl Session {
             return Ok(false);
         }
         let head_began = Some(self.now);
-        self.streams.insert(id, Stream { head_began, ..Stream::new() });
+        self.streams.insert(id, Box::new(Stream { head_began, ..Stream::new() }));
         Ok(true)
     }
 
@@ -244,7 +244,8 @@ impl Session {
                 }
             }
         }
-        let is_last = is_last && self.streams.get(&id).is_some_and(Stream::is_between_frames);
+        let is_last =
+            is_last && self.streams.get(&id).is_some_and(|stream| stream.is_between_frames());
         let fin = if is_last { Fin::Last } else { Fin::More };
         if is_last {
             self.finish_message(id)?;

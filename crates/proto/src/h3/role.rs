@@ -203,7 +203,7 @@ macro_rules! impl_role {
 
             fn poll_event(&mut self, now: Instant) -> Option<Event<'static>> {
                 self.session.now = now;
-                self.session.events.pop_front()
+                self.session.next_event()
             }
 
             fn poll_stream_action(&mut self) -> Option<StreamAction> {

@@ -4,6 +4,7 @@
 //! section means, `command.rs` is what the application does, `transmit.rs` is what goes out, `lifecycle.rs` is what time
 //! brings about.
 
+use super::frame_queue::FrameQueue;
 use super::message::ReceivedHead;
 use super::settings::{PeerSettings, Settings};
 use super::stream::{Message, Stream};
@@ -21,7 +22,6 @@ use crate::recent_blocks::{ReceivedHeads, SentHeads};
 use crate::schedule::{Priority, Scheduler};
 use crate::stream_id::StreamId;
 use bytes::Bytes;
-use endpoint::SendBuf;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use trace::{HeaderBytes, Tracer};
 use unit::Instant;
@@ -57,7 +57,7 @@ pub(super) struct Session {
     pub(super) inputs: IdMap<u64, super::control::Input>,
     /// The peer's control, encoder and decoder stream.
     pub(super) critical: [Option<u64>; 3],
-    pub(super) streams: IdMap<u64, Stream>,
+    pub(super) streams: IdMap<u64, Box<Stream>>,
     /// Streams whose next field section waits for the dynamic table.
     pub(super) blocked: BTreeSet<u64>,
     /// The next request stream: ours at a client, the peer's at a server.
@@ -96,7 +96,7 @@ pub(super) struct Session {
 #[derive(Debug)]
 pub(super) struct Output {
     pub(super) id: u64,
-    pub(super) bytes: SendBuf,
+    pub(super) bytes: FrameQueue,
     pub(super) is_stuck: bool,
 }
 
@@ -189,7 +189,7 @@ impl Session {
         let grease = self.settings.grease.map(|number| StreamType(reserved(number)));
         for (index, kind) in types.into_iter().chain(grease).enumerate() {
             let id = first + 4 * index as u64;
-            let mut bytes = SendBuf::new();
+            let mut bytes = FrameQueue::default();
             bytes.put_with(|out| put_varint(kind.0, out));
             self.outputs.push(Output { id, bytes, is_stuck: false });
             let (stream, kind) = (StreamId(id), StreamKind::Unidirectional);
@@ -209,7 +209,7 @@ impl Session {
         if let Some(number) = self.settings.grease {
             let kind = FrameKind(reserved(number));
             self.queue_control(&Frame::Unknown { kind, payload: b"" });
-            self.outputs[GREASE].bytes.put(b"grease");
+            self.outputs[GREASE].bytes.put_with(|out| out.extend_from_slice(b"grease"));
         }
         if let Some(remembered) = self.settings.remembered {
             self.encoder.set_limits(remembered.encoder_limits());
@@ -233,18 +233,34 @@ impl Session {
     pub(super) fn move_instructions(&mut self) {
         if self.encoder.has_instructions() {
             let bytes = self.encoder.take_instructions();
-            self.outputs[ENCODER].bytes.put(&bytes);
+            self.outputs[ENCODER].bytes.put_with(|out| out.extend_from_slice(&bytes));
         }
         let bytes = self.decoder.take_instructions();
         if !bytes.is_empty() {
-            self.outputs[DECODER].bytes.put(&bytes);
+            self.outputs[DECODER].bytes.put_with(|out| out.extend_from_slice(&bytes));
         }
     }
 
-    /// Takes a head that is done with, for its buffers.
+    /// The next event that waits. Without a stream their list keeps no memory.
+    pub(super) fn next_event(&mut self) -> Option<Event<'static>> {
+        let event = self.events.pop_front();
+        if event.is_none() && self.streams.is_empty() && self.events.capacity() > 0 {
+            self.events = VecDeque::new();
+        }
+        event
+    }
+
+    /// Takes a head that is done with, for its buffers. Without a stream one is kept.
     pub(super) fn recycle(&mut self, head: RequestHead) {
         if self.spare.len() < SPARE_HEADS && head.capacity() <= SPARE_CAPACITY {
+            if self.spare.capacity() == 0 {
+                self.spare.reserve_exact(1);
+            }
             self.spare.push(head);
+        }
+        if self.streams.is_empty() {
+            self.spare.truncate(1);
+            self.spare.shrink_to(1);
         }
     }
 
@@ -336,7 +352,7 @@ impl Session {
 
     /// Forgets a stream whose two sides are over.
     pub(super) fn forget_if_over(&mut self, id: u64) {
-        if self.streams.get(&id).is_some_and(Stream::is_over) {
+        if self.streams.get(&id).is_some_and(|stream| stream.is_over()) {
             self.forget(id);
             self.close_if_drained();
         }

@@ -1,10 +1,10 @@
 //! One request stream: how far its message has come in, and what is still to go out.
 
+use super::frame_queue::FrameQueue;
 use crate::multiplex::outgoing::Outgoing;
 use crate::multiplex::stall::Stall;
-use endpoint::SendBuf;
 use unit::Instant;
-use wire::h3::{FrameHeader, FrameReader};
+use wire::h3::FrameReader;
 
 #[derive(Debug)]
 pub(super) struct Stream {
@@ -24,7 +24,7 @@ pub(super) struct Stream {
     pub(super) head_began: Option<Instant>,
     pub(super) head_sent: bool,
     /// Frames but DATA, which go before the body.
-    pub(super) head: HeadFrames,
+    pub(super) head: FrameQueue,
     pub(super) outgoing: Outgoing,
     /// The stream ends with what is in `head`.
     pub(super) ends_with_head: bool,
@@ -38,47 +38,6 @@ pub(super) struct Stream {
     /// The state last given to the scheduler.
     pub(super) is_ready: bool,
 }
-
-/// Frames that wait to be sent, in one buffer.
-#[derive(Debug, Default)]
-pub(super) struct HeadFrames {
-    bytes: Vec<u8>,
-    /// How many of its bytes are sent.
-    sent: usize,
-}
-
-impl HeadFrames {
-    pub(super) fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
-    }
-
-    /// Drops what is not sent.
-    pub(super) fn clear(&mut self) {
-        self.bytes.clear();
-        self.sent = 0;
-    }
-
-    /// Appends a frame.
-    pub(super) fn put(&mut self, header: FrameHeader, payload: &[u8]) {
-        self.bytes.reserve(FRAME_HEADER + payload.len());
-        header.encode(&mut self.bytes);
-        self.bytes.extend_from_slice(payload);
-    }
-
-    /// Moves the first `limit` bytes to `out`.
-    pub(super) fn move_to(&mut self, out: &mut SendBuf, limit: usize) {
-        let waiting = &self.bytes[self.sent..];
-        let taken = waiting.len().min(limit);
-        out.put(&waiting[..taken]);
-        self.sent += taken;
-        if self.sent == self.bytes.len() {
-            self.clear();
-        }
-    }
-}
-
-/// Bytes of a frame's kind and length at most (RFC 9114 §7.1).
-const FRAME_HEADER: usize = 16;
 
 /// How far the message being received has come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,7 +82,7 @@ impl Stream {
             blocked: None,
             head_began: None,
             head_sent: false,
-            head: HeadFrames::default(),
+            head: FrameQueue::default(),
             // QUIC keeps the stream's credit.
             outgoing: Outgoing::new(WINDOW),
             ends_with_head: false,

@@ -25,28 +25,28 @@ use super::{Priority, PriorityField, Scheduler};
 use crate::StreamId;
 
 /// Chooses among the other policies. An operation costs what it costs in the policy chosen; a stream
-/// with signals of both kinds is opened and closed twice.
+/// with signals of both kinds is opened and closed twice. A policy that is not used takes no memory.
 #[derive(Debug, Default)]
 pub struct Auto {
     decides: Decides,
     dependencies: Dependencies,
-    /// Whether `urgencies` holds the open streams: where it decides, and beside another policy once there
-    /// was an urgency.
-    holds_urgencies: bool,
-    turns: RoundRobin,
-    tree: DependencyTree,
-    urgencies: Rfc9218,
-    levels: SpdyLevels,
+    /// The open streams: where urgencies decide, and beside another policy once there was an urgency.
+    urgencies: Option<Box<Rfc9218>>,
 }
 
 /// Which policy decides. It alone knows which streams are ready.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug)]
 enum Decides {
-    #[default]
-    Turns,
-    Tree,
+    Turns(RoundRobin),
+    Tree(Box<DependencyTree>),
     Urgencies,
-    Levels,
+    Levels(SpdyLevels),
+}
+
+impl Default for Decides {
+    fn default() -> Self {
+        Self::Turns(RoundRobin::default())
+    }
 }
 
 /// Whether the peer sends dependencies.
@@ -60,60 +60,61 @@ enum Dependencies {
 
 impl Auto {
     fn active(&mut self) -> &mut dyn Scheduler {
-        match self.decides {
-            Decides::Turns => &mut self.turns,
-            Decides::Tree => &mut self.tree,
-            Decides::Urgencies => &mut self.urgencies,
-            Decides::Levels => &mut self.levels,
+        match &mut self.decides {
+            Decides::Turns(turns) => turns,
+            Decides::Tree(tree) => &mut **tree,
+            Decides::Urgencies => &mut **self.urgencies.get_or_insert_default(),
+            Decides::Levels(levels) => levels,
         }
     }
 
     /// The urgencies that are kept though they do not decide.
     fn kept(&mut self) -> Option<&mut Rfc9218> {
-        let kept = self.holds_urgencies && self.decides != Decides::Urgencies;
-        kept.then_some(&mut self.urgencies)
+        match self.decides {
+            Decides::Urgencies => None,
+            _ => self.urgencies.as_deref_mut(),
+        }
     }
 
     /// Switches where this is the first signal of its kind.
     fn hear(&mut self, priority: Priority) {
-        match (priority, self.decides) {
-            (Priority::Dependency { .. }, Decides::Turns | Decides::Urgencies) => {
+        match (priority, &self.decides) {
+            (Priority::Dependency { .. }, Decides::Turns(_) | Decides::Urgencies) => {
                 if self.dependencies == Dependencies::NoneYet {
                     self.dependencies = Dependencies::Seen;
-                    self.decide_by(Decides::Tree);
+                    self.decide_by(Decides::Tree(Box::default()));
                 }
             }
-            (Priority::Urgency { .. }, Decides::Turns) => self.decide_by(Decides::Urgencies),
-            (Priority::Urgency { .. }, Decides::Tree) => self.hold_urgencies(),
-            (Priority::Level(_), Decides::Turns) => self.decide_by(Decides::Levels),
+            (Priority::Urgency { .. }, Decides::Turns(_)) => self.decide_by(Decides::Urgencies),
+            (Priority::Urgency { .. }, Decides::Tree(_)) => {
+                self.hold_urgencies();
+            }
+            (Priority::Level(_), Decides::Turns(_)) => {
+                self.decide_by(Decides::Levels(SpdyLevels::default()));
+            }
             (Priority::Unset | Priority::Dependency { .. } | Priority::Decided { .. }, _)
-            | (Priority::Urgency { .. }, Decides::Urgencies | Decides::Levels)
-            | (Priority::Level(_), Decides::Tree | Decides::Urgencies | Decides::Levels) => {}
+            | (Priority::Urgency { .. }, Decides::Urgencies | Decides::Levels(_))
+            | (Priority::Level(_), Decides::Tree(_) | Decides::Urgencies | Decides::Levels(_)) => {}
         }
     }
 
     /// From now on `urgencies` holds the open streams.
-    fn hold_urgencies(&mut self) {
-        if !std::mem::replace(&mut self.holds_urgencies, true) {
-            for (stream, _) in self.streams() {
-                self.urgencies.insert(stream, Priority::Unset);
-            }
+    fn hold_urgencies(&mut self) -> &mut Rfc9218 {
+        let open = if self.urgencies.is_none() { self.streams() } else { Vec::new() };
+        let urgencies = self.urgencies.get_or_insert_default();
+        for (stream, _) in open {
+            urgencies.insert(stream, Priority::Unset);
         }
+        urgencies
     }
 
     /// Moves the open streams to another policy.
     fn decide_by(&mut self, policy: Decides) {
         let streams = self.streams();
-        match self.decides {
-            Decides::Turns => self.turns = RoundRobin::default(),
-            Decides::Tree => self.tree = DependencyTree::new(),
-            Decides::Urgencies => {
-                streams.iter().for_each(|&(stream, _)| self.urgencies.blocked(stream));
-            }
-            Decides::Levels => {}
+        if let (Decides::Urgencies, Some(urgencies)) = (&self.decides, &mut self.urgencies) {
+            streams.iter().for_each(|&(stream, _)| urgencies.blocked(stream));
         }
         self.decides = policy;
-        self.holds_urgencies |= policy == Decides::Urgencies;
         let active = self.active();
         for (stream, ready) in streams {
             active.insert(stream, Priority::Unset);
@@ -125,11 +126,13 @@ impl Auto {
 
     /// The open streams, and whether each is ready, in order. SPDY's are never asked for.
     fn streams(&self) -> Vec<(StreamId, bool)> {
-        match self.decides {
-            Decides::Turns => self.turns.streams(),
-            Decides::Tree => self.tree.streams(),
-            Decides::Urgencies => self.urgencies.streams(),
-            Decides::Levels => Vec::new(),
+        match &self.decides {
+            Decides::Turns(turns) => turns.streams(),
+            Decides::Tree(tree) => tree.streams(),
+            Decides::Urgencies => {
+                self.urgencies.as_ref().map_or_else(Vec::new, |all| all.streams())
+            }
+            Decides::Levels(_) => Vec::new(),
         }
     }
 }
@@ -160,15 +163,14 @@ impl Scheduler for Auto {
     }
 
     fn merge_response(&mut self, stream: StreamId, field: PriorityField) {
-        if self.decides != Decides::Levels {
-            self.hold_urgencies();
-            self.urgencies.merge_response(stream, field);
+        if !matches!(self.decides, Decides::Levels(_)) {
+            self.hold_urgencies().merge_response(stream, field);
         }
     }
 
     fn peer_sends_no_dependencies(&mut self) {
         self.dependencies = Dependencies::RuledOut;
-        if matches!(self.decides, Decides::Turns | Decides::Tree) {
+        if matches!(self.decides, Decides::Turns(_) | Decides::Tree(_)) {
             self.decide_by(Decides::Urgencies);
         }
     }

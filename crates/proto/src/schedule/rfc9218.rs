@@ -23,7 +23,8 @@ use std::collections::BTreeSet;
 #[derive(Debug, Default)]
 pub struct Rfc9218 {
     streams: Slots<Stream>,
-    urgencies: [Urgency; 8],
+    /// None for one that no ready stream has had. Most connections use one or two.
+    urgencies: [Option<Box<Urgency>>; 8],
     /// Bit n is set while urgency n has a ready stream.
     occupied: u8,
     members: Members,
@@ -106,7 +107,7 @@ impl Scheduler for Rfc9218 {
     }
 
     fn next(&mut self) -> Option<StreamId> {
-        let urgency = self.urgencies.get(self.occupied.trailing_zeros() as usize)?;
+        let urgency = self.urgencies.get(self.occupied.trailing_zeros() as usize)?.as_ref()?;
         let whole = urgency.whole.first().copied();
         if whole.is_some() && (urgency.ahead <= 0 || urgency.parts.is_empty()) {
             return whole;
@@ -119,7 +120,7 @@ impl Scheduler for Rfc9218 {
             return;
         };
         let (urgency, incremental) = self.streams[slot].rank;
-        let urgency = &mut self.urgencies[urgency as usize];
+        let Some(urgency) = &mut self.urgencies[urgency as usize] else { return };
         let mixed = !urgency.whole.is_empty() && !urgency.parts.is_empty();
         let bytes_ahead = if mixed { bytes as i64 } else { 0 };
         match incremental {
@@ -155,7 +156,7 @@ impl Rfc9218 {
     fn join(&mut self, slot: Slot) {
         let stream = &self.streams[slot];
         let (level, incremental) = stream.rank;
-        let urgency = &mut self.urgencies[level as usize];
+        let urgency = self.urgencies[level as usize].get_or_insert_default();
         match incremental {
             Incremental::Whole => {
                 urgency.whole.insert(stream.name);
@@ -168,7 +169,7 @@ impl Rfc9218 {
     fn leave(&mut self, slot: Slot) {
         let stream = &self.streams[slot];
         let (level, incremental) = stream.rank;
-        let urgency = &mut self.urgencies[level as usize];
+        let Some(urgency) = &mut self.urgencies[level as usize] else { return };
         match incremental {
             Incremental::Whole => {
                 urgency.whole.remove(&stream.name);

@@ -7,8 +7,8 @@ use crate::tls::Negotiated;
 use quinn_proto::crypto::{self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey};
 use quinn_proto::transport_parameters::TransportParameters;
 use quinn_proto::{ConnectionId, Side, TransportError, TransportErrorCode};
-use rustls::HandshakeKind;
 use rustls::quic::{Connection, KeyChange, Secrets, Suite};
+use rustls::{AlertDescription, HandshakeKind};
 use std::any::Any;
 use std::io::Cursor;
 use std::sync::Arc;
@@ -40,7 +40,7 @@ impl QuicHandshake {
 }
 
 pub(super) struct Session {
-    connection: Connection,
+    handshake: Handshake,
     initial: Suite,
     server: String,
     /// Whether quinn-proto was notified that ALPN is known.
@@ -56,6 +56,23 @@ pub(super) struct Session {
     tap: Option<PacketTap>,
 }
 
+enum Handshake {
+    /// rustls's state: about 3 kB.
+    Running(Box<Connection>),
+    /// Server: the handshake is over and all tickets are sent, so that TLS has nothing to say or hear any more.
+    Over(Agreed),
+}
+
+/// What a handshake has agreed on so far.
+#[derive(Clone)]
+struct Agreed {
+    /// None while it is not known.
+    suite: Option<&'static str>,
+    alpn: Option<Vec<u8>>,
+    resumed: bool,
+    early_data: EarlyData,
+}
+
 impl Session {
     /// A handshake that begins. `server` is what errors call the peer.
     pub(super) fn new(
@@ -65,7 +82,7 @@ impl Session {
         tap: Option<PacketTap>,
     ) -> Self {
         Self {
-            connection,
+            handshake: Handshake::Running(Box::new(connection)),
             initial,
             server: server.to_owned(),
             is_known: false,
@@ -78,17 +95,53 @@ impl Session {
         }
     }
 
+    /// rustls's state, as long as it is kept.
+    fn connection(&self) -> Option<&Connection> {
+        match &self.handshake {
+            Handshake::Running(connection) => Some(connection),
+            Handshake::Over(_) => None,
+        }
+    }
+
+    fn agreed(&self) -> Agreed {
+        match &self.handshake {
+            Handshake::Running(connection) => self.agreed_by(connection),
+            Handshake::Over(agreed) => agreed.clone(),
+        }
+    }
+
+    fn agreed_by(&self, connection: &Connection) -> Agreed {
+        // A client with early data already knows the suite of its session; the server has agreed to nothing yet.
+        let is_known = matches!(connection, Connection::Server(_)) || !connection.is_handshaking();
+        let suite = connection.negotiated_cipher_suite().filter(|_| is_known);
+        Agreed {
+            suite: suite.map(|suite| suite.suite().as_str().unwrap_or("unknown")),
+            alpn: connection.alpn_protocol().map(<[u8]>::to_vec),
+            resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
+            early_data: self.early_data(connection),
+        }
+    }
+
     /// What became of early data. A server whose TLS has rejected it has no keys for it.
-    fn early_data(&self) -> EarlyData {
-        match &self.connection {
+    fn early_data(&self, connection: &Connection) -> EarlyData {
+        match connection {
             _ if !self.had_early_keys.load(Ordering::Relaxed) => EarlyData::None,
             Connection::Client(client) if !client.is_early_data_accepted() => EarlyData::Rejected,
             Connection::Client(_) | Connection::Server(_) => EarlyData::Accepted,
         }
     }
 
-    fn fail(&mut self, error: rustls::Error) -> TransportError {
-        let code = match self.connection.alert() {
+    /// Drops a server's TLS state once its last message is written.
+    fn drop_when_over(&mut self) {
+        if let Some(connection @ Connection::Server(_)) = self.connection()
+            && !connection.is_handshaking()
+        {
+            self.handshake = Handshake::Over(self.agreed_by(connection));
+        }
+    }
+
+    fn fail(&mut self, error: rustls::Error, alert: Option<AlertDescription>) -> TransportError {
+        let code = match alert {
             Some(alert) => TransportErrorCode::crypto(alert.into()),
             None => TransportErrorCode::PROTOCOL_VIOLATION,
         };
@@ -104,14 +157,12 @@ impl crypto::Session for Session {
     }
 
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
-        // A client with early data already knows the suite of its session; the server has agreed to nothing yet.
-        let is_known = matches!(self.connection, Connection::Server(_)) || !self.is_handshaking();
-        let suite = self.connection.negotiated_cipher_suite().filter(|_| is_known);
+        let Agreed { suite, alpn, resumed, early_data } = self.agreed();
         Some(Box::new(QuicHandshake {
-            suite: suite.map(|suite| suite.suite().as_str().unwrap_or("unknown")),
-            alpn: self.connection.alpn_protocol().map(<[u8]>::to_vec),
-            resumed: self.connection.handshake_kind() == Some(HandshakeKind::Resumed),
-            early_data: self.early_data(),
+            suite,
+            alpn,
+            resumed,
+            early_data,
             proves_address: self.handshake_opened.load(Ordering::Relaxed),
             failure: self.failure.clone(),
             tap: self.tap.clone(),
@@ -123,38 +174,46 @@ impl crypto::Session for Session {
     }
 
     fn early_crypto(&self) -> Option<(Box<dyn HeaderKey>, Box<dyn PacketKey>)> {
-        let keys = self.connection.zero_rtt_keys();
+        let keys = self.connection().and_then(Connection::zero_rtt_keys);
         self.had_early_keys.store(keys.is_some(), Ordering::Relaxed);
         keys.map(|keys| early_keys(keys, self.tap.as_ref()))
     }
 
     fn early_data_accepted(&self) -> Option<bool> {
-        match &self.connection {
+        match self.connection()? {
             Connection::Client(client) => Some(client.is_early_data_accepted()),
             Connection::Server(_) => None,
         }
     }
 
     fn is_handshaking(&self) -> bool {
-        self.connection.is_handshaking()
+        self.connection().is_some_and(|connection| connection.is_handshaking())
     }
 
     fn read_handshake(&mut self, bytes: &[u8]) -> Result<bool, TransportError> {
-        if let Err(error) = self.connection.read_hs(bytes) {
-            return Err(self.fail(error));
+        let Handshake::Running(connection) = &mut self.handshake else {
+            // RFC 8446 §4.6: after the handshake a client sends no message that a server has not asked for, and over QUIC
+            // no KeyUpdate (RFC 9001 §6).
+            let error = rustls::Error::General("a TLS message after the handshake".to_owned());
+            return Err(self.fail(error, Some(AlertDescription::UnexpectedMessage)));
+        };
+        if let Err(error) = connection.read_hs(bytes) {
+            let alert = connection.alert();
+            return Err(self.fail(error, alert));
         }
-        let is_known = self.connection.alpn_protocol().is_some() || !self.is_handshaking();
+        let is_known = connection.alpn_protocol().is_some() || !connection.is_handshaking();
         let tell = is_known && !self.is_known;
         self.is_known |= is_known;
         Ok(tell)
     }
 
     fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
-        let side = match &self.connection {
+        let Some(connection) = self.connection() else { return Ok(None) };
+        let side = match connection {
             Connection::Client(_) => Side::Client,
             Connection::Server(_) => Side::Server,
         };
-        let Some(bytes) = self.connection.quic_transport_parameters() else { return Ok(None) };
+        let Some(bytes) = connection.quic_transport_parameters() else { return Ok(None) };
         if let Some(tap) = &self.tap
             && !self.has_told_parameters.swap(true, Ordering::Relaxed)
         {
@@ -164,7 +223,12 @@ impl crypto::Session for Session {
     }
 
     fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<Keys> {
-        let keys = match self.connection.write_hs(out)? {
+        let Handshake::Running(connection) = &mut self.handshake else { return None };
+        let change = connection.write_hs(out);
+        if change.is_none() && out.is_empty() {
+            self.drop_when_over();
+        }
+        let keys = match change? {
             KeyChange::Handshake { keys } => {
                 let has_opened = Arc::clone(&self.handshake_opened);
                 return Some(handshake_keys(keys, has_opened, self.tap.as_ref()));
@@ -193,7 +257,8 @@ impl crypto::Session for Session {
         label: &[u8],
         context: &[u8],
     ) -> Result<(), ExportKeyingMaterialError> {
-        let exported = self.connection.export_keying_material(output, label, Some(context));
+        let connection = self.connection().ok_or(ExportKeyingMaterialError)?;
+        let exported = connection.export_keying_material(output, label, Some(context));
         exported.map(drop).map_err(|_| ExportKeyingMaterialError)
     }
 }

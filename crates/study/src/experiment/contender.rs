@@ -498,7 +498,7 @@ pub enum CongestionControl {
     Cubic,
     /// NewReno (RFC 6582).
     Reno,
-    /// BBR, in the version that the kernel has.
+    /// BBR: over TCP in the version that the kernel has, over QUIC of wirelap's own ends version 1 as quinn-proto has it.
     Bbr,
 }
 

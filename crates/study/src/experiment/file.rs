@@ -149,7 +149,7 @@ pub(super) struct SettingsFile {
     /// The client's HTTP/2 or SPDY receive window for the connection (default Chromium's, "15MiB").
     #[schemars(with = "Option<SizeSchema>")]
     pub(super) connection_window: Option<Spanned<SizeField>>,
-    /// TCP congestion control of both sides (default "cubic").
+    /// Congestion control of both sides, over TCP and QUIC (default "cubic").
     pub(super) congestion_control: Option<CongestionControl>,
     /// TCP initial congestion window of both sides, in segments (default 10).
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]

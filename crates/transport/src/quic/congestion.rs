@@ -1,12 +1,14 @@
 //! Congestion controllers for quinn-proto by its public trait: CUBIC (RFC 9438) and NewReno (RFC 9002), both with
-//! HyStart++ (RFC 9406), which quinn's own lack.
+//! HyStart++ (RFC 9406), which quinn's own lack, and quinn's own BBR.
 //!
-//! This file is what they share: slow start, recovery, persistent congestion. A [`Growth`] is the rest.
+//! This file is what the first two share: slow start, recovery, persistent congestion. A [`Growth`] is the rest.
 
+mod bbr;
 mod cubic;
 mod hystart;
 mod new_reno;
 
+use bbr::RateBased;
 use cubic::Cubic;
 use hystart::HyStart;
 use new_reno::NewReno;
@@ -24,6 +26,8 @@ pub enum CongestionController {
     Cubic,
     /// NewReno (RFC 9002 §7).
     NewReno,
+    /// BBR, version 1, as quinn-proto has it: experimental, and not paced by its own rate.
+    Bbr,
 }
 
 /// Makes the controllers of connections.
@@ -36,11 +40,39 @@ pub(super) struct Factory {
 
 impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
+        let packets = u64::from(self.initial_packets);
         let growth: Box<dyn Growth> = match self.controller {
             CongestionController::Cubic => Box::new(Cubic::default()),
             CongestionController::NewReno => Box::new(NewReno),
+            CongestionController::Bbr => return Box::new(RateBased::new(now, packets, mtu)),
         };
-        Box::new(LossBased::new(now, u64::from(self.initial_packets), mtu, growth))
+        Box::new(LossBased::new(now, packets, mtu, growth))
+    }
+}
+
+/// Where a connection's controller stands.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ControllerState {
+    /// Its name, as Linux calls the like of it.
+    pub(super) name: &'static str,
+    /// The window, in bytes.
+    pub(super) window: u64,
+    /// Bytes sent and neither acknowledged nor lost.
+    pub(super) in_flight: u64,
+}
+
+impl ControllerState {
+    /// Of a controller that [`Factory`] has made.
+    pub(super) fn of(controller: &dyn Controller) -> Option<Self> {
+        match controller.clone_box().into_any().downcast::<LossBased>() {
+            Ok(own) => Some(own.state()),
+            Err(other) => other.downcast::<RateBased>().ok().map(|own| own.state()),
+        }
+    }
+
+    /// The bytes that may be sent now, but for the pacer.
+    pub(super) fn allowance(&self) -> u64 {
+        (self.window + CONTROL_BYTES).saturating_sub(self.in_flight)
     }
 }
 
@@ -129,24 +161,9 @@ impl LossBased {
         }
     }
 
-    /// The bytes that may be sent now, but for the pacer.
-    pub(super) fn allowance(&self) -> u64 {
-        (self.window as u64 + CONTROL_BYTES).saturating_sub(self.in_flight)
-    }
-
-    /// The window, in bytes.
-    pub(super) fn window_bytes(&self) -> u64 {
-        self.window as u64
-    }
-
-    /// Bytes sent and neither acknowledged nor lost.
-    pub(super) fn in_flight(&self) -> u64 {
-        self.in_flight
-    }
-
-    /// Its name, as Linux calls the like of it.
-    pub(super) fn name(&self) -> &'static str {
-        self.growth.name()
+    fn state(&self) -> ControllerState {
+        let (name, window) = (self.growth.name(), self.window as u64);
+        ControllerState { name, window, in_flight: self.in_flight }
     }
 
     /// RFC 9002 §7.2: two datagrams.
@@ -262,8 +279,8 @@ impl Controller for LossBased {
     }
 
     /// What quinn-proto's pacer counts by, which lets out 1.25 of it a round trip: in slow start more than the window, so that
-    /// each round's last datagrams go within the round, as TCP's do. [`allowance`](Self::allowance) keeps to the window itself:
-    /// no more of a stream is handed over. Each has CONTROL_BYTES on top.
+    /// each round's last datagrams go within the round, as TCP's do. [`allowance`](ControllerState::allowance) keeps to the window
+    /// itself: no more of a stream is handed over. Each has CONTROL_BYTES on top.
     ///
     /// One byte above, because quinn-proto sends while bytes in flight and the next datagram are *below* this, where
     /// RFC 9002 §7 allows as much as the window.

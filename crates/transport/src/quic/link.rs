@@ -2,7 +2,7 @@
 //! nothing here knows what the streams' bytes mean.
 
 use super::clock::{from_std, to_std};
-use super::congestion::LossBased;
+use super::congestion::ControllerState;
 use super::memory::ServerMemory;
 use super::observer::Observer;
 use super::socket::{QuicHandle, QuicInput, datagram_transmit};
@@ -34,7 +34,7 @@ pub struct Link {
     /// Server: where the client is, if its address has changed within the handshake. It is not proven then.
     moved_to: Option<SocketAddr>,
     /// A datagram that waits until the client's address is proven or has sent more.
-    kept_back: Option<(DatagramTransmit, Vec<u8>)>,
+    kept_back: Option<(DatagramTransmit, Box<[u8]>)>,
     /// At least so many bytes of streams were handed over but are in no datagram yet.
     waiting: u64,
     /// When the pacer lets out a batch again. None where it does not keep anything back.
@@ -122,8 +122,8 @@ impl Link {
     pub fn facts(&self) -> QuicFacts {
         let controller = self.controller();
         QuicFacts {
-            congestion_control: controller.as_ref().map_or("unknown", |own| own.name()),
-            congestion_window: controller.map_or(0, |own| own.window_bytes()),
+            congestion_control: controller.map_or("unknown", |own| own.name),
+            congestion_window: controller.map_or(0, |own| own.window),
             datagram_size: self.quic.current_mtu(),
         }
     }
@@ -246,22 +246,39 @@ impl Link {
         if self.unproven.is_none() {
             return Some(transmit);
         }
-        self.kept_back = Some((transmit, std::mem::take(out)));
-        self.send_kept_back(out)
+        if !self.allow_unproven(out.len()) {
+            // Only its own bytes: the driver's buffer is as large as a batch.
+            self.kept_back = Some((transmit, out.as_slice().into()));
+            out.clear();
+            return None;
+        }
+        Some(self.redirected(transmit))
     }
 
     /// The datagram that was made, once the client's address allows its bytes.
     fn send_kept_back(&mut self, out: &mut Vec<u8>) -> Option<DatagramTransmit> {
         let size = self.kept_back.as_ref()?.1.len();
-        if let Some(unproven) = &mut self.unproven {
-            if unproven.credit() < size as u64 {
-                return None;
-            }
-            unproven.handle_sent(size);
+        if !self.allow_unproven(size) {
+            return None;
         }
         let (transmit, bytes) = self.kept_back.take()?;
-        *out = bytes;
-        Some(DatagramTransmit { remote: self.moved_to.unwrap_or(transmit.remote), ..transmit })
+        out.extend_from_slice(&bytes);
+        Some(self.redirected(transmit))
+    }
+
+    /// Whether so many bytes may go to the client's address. They are counted then.
+    fn allow_unproven(&mut self, bytes: usize) -> bool {
+        let Some(unproven) = &mut self.unproven else { return true };
+        let is_allowed = bytes as u64 <= unproven.credit();
+        if is_allowed {
+            unproven.handle_sent(bytes);
+        }
+        is_allowed
+    }
+
+    /// The same datagram, to where the client is.
+    fn redirected(&self, transmit: DatagramTransmit) -> DatagramTransmit {
+        DatagramTransmit { remote: self.moved_to.unwrap_or(transmit.remote), ..transmit }
     }
 
     /// Whether the pacer has not gathered a batch yet.
@@ -296,17 +313,17 @@ impl Link {
     pub(super) fn demand(&self, max_datagrams: usize) -> usize {
         let Some(controller) = self.controller() else { return 0 };
         // Something waits for an acknowledgement or for the pacer.
-        if self.waiting > 0 && controller.in_flight() > 0 {
+        if self.waiting > 0 && controller.in_flight > 0 {
             return 0;
         }
         let mtu = usize::from(self.quic.current_mtu());
-        let burst = self.pacer_burst(controller.window_bytes());
+        let burst = self.pacer_burst(controller.window);
         let allowed = controller.allowance().min(burst) as usize / mtu;
         allowed.min(self.batch(max_datagrams)) * (mtu - OVERHEAD)
     }
 
-    fn controller(&self) -> Option<Box<LossBased>> {
-        self.quic.congestion_state().clone_box().into_any().downcast().ok()
+    fn controller(&self) -> Option<ControllerState> {
+        ControllerState::of(self.quic.congestion_state())
     }
 
     /// The bytes that quinn-proto's pacer lets out at once: those of 2 ms, between 10 and 256 datagrams.

@@ -1,7 +1,7 @@
 //! What a traced connection tells of its packets. The one rule: the time is that of the call in which something happened, and
 //! a connection whose tracer is off has no observer.
 
-use super::congestion::LossBased;
+use super::congestion::ControllerState;
 use quinn_proto::{Connection, ConnectionError};
 use secure::{Observed, PacketTap};
 use std::collections::BTreeMap;
@@ -156,12 +156,12 @@ impl Observer {
 fn metrics(quic: &Connection) -> QuicMetrics {
     let stats = quic.stats().path;
     let controller = quic.congestion_state();
-    let own: Option<Box<LossBased>> = controller.clone_box().into_any().downcast().ok();
+    let own = ControllerState::of(controller);
     QuicMetrics {
         smoothed_rtt: stats.rtt,
         min_rtt: stats.min_rtt,
         congestion_window: controller.metrics().congestion_window,
-        bytes_in_flight: own.map_or(0, |own| own.in_flight()),
+        bytes_in_flight: own.map_or(0, |own| own.in_flight),
         slow_start_threshold: controller.metrics().ssthresh,
     }
 }

@@ -139,8 +139,9 @@ impl QuicSettings {
 /// Unacknowledged bytes that a connection keeps for retransmission. The congestion window bounds them before.
 const SEND_WINDOW: u64 = 64 * 1024 * 1024;
 
-/// HTTP/3 needs three, and grease may open more (RFC 9114 §6.2).
-const UNIDIRECTIONAL_STREAMS: u32 = 16;
+/// HTTP/3 needs three, and grease may open more (RFC 9114 §6.2). quinn-proto makes an entry of each stream that the peer may
+/// open as soon as the connection begins: with 100 bidirectional ones these still fit into a table of 128.
+const UNIDIRECTIONAL_STREAMS: u32 = 8;
 
 fn bytes(seed: Seed) -> [u8; 32] {
     let mut bytes = [0; 32];

@@ -106,12 +106,15 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
         if dir == Dir::Bi && self.link.is_server() {
             return;
         }
-        let (ahead, kind) = match dir {
-            Dir::Bi => (&mut self.streams.bidirectional, StreamKind::Bidirectional),
-            Dir::Uni => (&mut self.streams.unidirectional, StreamKind::Unidirectional),
+        let (ahead, kind, most) = match dir {
+            Dir::Bi => (&mut self.streams.bidirectional, StreamKind::Bidirectional, MAX_AHEAD),
+            Dir::Uni => {
+                let streams = &mut self.streams.unidirectional;
+                (streams, StreamKind::Unidirectional, MAX_UNIDIRECTIONAL_AHEAD)
+            }
         };
         let before = ahead.opened;
-        while ahead.opened < ahead.taken + MAX_AHEAD && self.link.open(dir).is_some() {
+        while ahead.opened < ahead.taken + most && self.link.open(dir).is_some() {
             ahead.opened += 1;
         }
         if ahead.opened > before {
@@ -258,5 +261,8 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
 /// round trip of 300 ms (RFC 9002 §6.2).
 const LONGEST_CLOSING: Duration = Duration::from_secs(3);
 
-/// Streams that are opened ahead of the machine.
+/// Bidirectional streams that are opened ahead of the machine.
 const MAX_AHEAD: u64 = 128;
+
+/// Unidirectional ones: as many as HTTP/3 opens when it begins (RFC 9114 §6.2). Each takes its place in quinn-proto's tables.
+const MAX_UNIDIRECTIONAL_AHEAD: u64 = 4;

@@ -1,4 +1,5 @@
-//! A client whose NAT forgets it within the handshake: from then on the server sees another port (`rebind` of a link).
+//! A client whose NAT forgets it, within the handshake and after it: from then on the server sees another port (`rebind` of a
+//! link).
 
 use crate::{BEGIN, Pair, pair, settings};
 use endpoint::{EndPoint, ReceivedDatagrams, SocketId};
@@ -38,6 +39,34 @@ fn a_rebinding_at_any_time_of_the_handshake_ends_no_connection() {
     for rebind in times() {
         let (_, took) = answered(rebind, 20_000);
         assert!(took <= plain + FIRST_TIMEOUT + 3 * RTT, "{rebind:?}: {took:?}, not {plain:?}");
+    }
+}
+
+/// When a full datagram of the answer came to the client.
+fn arrivals(pair: &Pair) -> Vec<Instant> {
+    let down = pair.world.packets().iter().filter(|packet| packet.direction == Direction::Down);
+    let came = down.filter(|packet| packet.length > 1_000).filter_map(|packet| match packet.fate {
+        Fate::Delivered { at } => Some(at),
+        _ => None,
+    });
+    came.collect()
+}
+
+#[test]
+fn a_rebinding_in_the_middle_of_an_answer_loses_nothing_and_is_silent_for_three_round_trips_at_most()
+ {
+    for rebind in (4..16).map(|step| Duration::from_millis(100 * step + 7 * step)) {
+        let link =
+            format!("rtt=100ms,down=20mbit,up=20mbit,queue=250kB,rebind={}us", rebind.as_micros());
+        let mut pair = pair(&link, &settings(), &[3_000_000]);
+        pair.run(1);
+        let seen = &pair.world.end_point(pair.near).seen;
+        assert_eq!(seen.answers[&0].bytes, 3_000_000, "{rebind:?}");
+        let came = arrivals(&pair);
+        let after = came.iter().filter(|at| **at >= BEGIN + rebind).count();
+        assert!(after > 100, "{rebind:?}: the answer goes on after it");
+        let silence = came.windows(2).map(|two| two[1].since(two[0])).max().unwrap();
+        assert!(silence <= 3 * RTT, "{rebind:?}: {silence:?}");
     }
 }
 

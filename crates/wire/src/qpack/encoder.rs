@@ -3,6 +3,7 @@
 //!
 //! A lookup is a hash and one comparison, as in [`crate::hpack`].
 
+use super::entry_index::{EntryIndex, Hashes, hash};
 use super::section::{OVERHEAD, Prefix};
 use super::static_table::{self, Found};
 use super::{Error, Fault, Partial, integer};
@@ -10,8 +11,6 @@ use crate::fields::Field;
 use crate::hpack::dynamic_table::DynamicTable;
 use crate::hpack::plain_size;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-
-const BUCKETS: usize = 256;
 
 /// What the peer's decoder allows: the two settings of RFC 9204 §5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,10 +28,7 @@ pub struct Encoder {
     most: usize,
     limits: EncoderLimits,
     table: DynamicTable,
-    /// Insertion count after the newest entry with this hash of name and value; 0 for none.
-    whole: Box<[u64; BUCKETS]>,
-    /// The same for the name alone.
-    names: Box<[u64; BUCKETS]>,
+    index: EntryIndex,
     /// Insertions that the decoder is known to have (RFC 9204 §2.1.4).
     known: u64,
     /// Sections with references that wait for their acknowledgement, in their order. Most are acknowledged in it.
@@ -90,8 +86,7 @@ impl Encoder {
             most,
             limits: EncoderLimits::default(),
             table: DynamicTable::new(0),
-            whole: Box::new([0; BUCKETS]),
-            names: Box::new([0; BUCKETS]),
+            index: EntryIndex::default(),
             known: 0,
             waiting: VecDeque::new(),
             oldest: BTreeMap::new(),
@@ -137,13 +132,13 @@ impl Encoder {
         let name_hash = hash(name, 0);
         let may_refer = self.section.may_refer;
         if !sensitive && may_refer && self.is_worth_indexing(name, value) {
-            let whole_hash = hash(value, name_hash);
-            let known = self.whole[bucket(whole_hash)];
+            let hashes = Hashes { name: name_hash, whole: hash(value, name_hash) };
+            let known = self.index.whole(hashes.whole, self.table.inserted());
             let entry = self.usable(known, |(n, v)| n == name && v == value);
             let entry = match entry {
                 Err(InUse) => None,
                 Ok(Some(entry)) => Some(entry),
-                Ok(None) => self.insert(field, found, (name_hash, whole_hash)),
+                Ok(None) => self.insert(field, found, hashes),
             };
             if let Some(entry) = entry {
                 return self.put_indexed(entry);
@@ -152,7 +147,8 @@ impl Encoder {
         }
         let name_entry = match found {
             Found::Nothing if may_refer => {
-                self.usable(self.names[bucket(name_hash)], |(n, _)| n == name)
+                let known = self.index.name(name_hash, self.table.inserted());
+                self.usable(known, |(n, _)| n == name)
             }
             _ => Ok(None),
         };
@@ -324,12 +320,12 @@ impl Encoder {
     }
 
     /// Inserts an entry where older ones can make space for it; gives it where this section may refer to it.
-    fn insert(&mut self, field: Field<'_>, found: Found, hashes: (u64, u64)) -> Option<u64> {
+    fn insert(&mut self, field: Field<'_>, found: Found, hashes: Hashes) -> Option<u64> {
         let Field { name, value, .. } = field;
         if !self.can_insert(name.len() + value.len() + OVERHEAD) {
             return None;
         }
-        let name_count = self.names[bucket(hashes.0)];
+        let name_count = self.index.name(hashes.name, self.table.inserted());
         match found {
             Found::Whole(index) | Found::Name(index) => {
                 integer::put(index as u64, 6, 0xc0, &mut self.out);
@@ -342,8 +338,7 @@ impl Encoder {
         integer::put_string(value, 7, 0, &mut self.out);
         self.table.insert(name, value);
         let count = self.table.inserted();
-        self.whole[bucket(hashes.1)] = count;
-        self.names[bucket(hashes.0)] = count;
+        self.index.insert(hashes, count);
         self.section.may_block.then_some(count - 1)
     }
 
@@ -414,14 +409,3 @@ impl Encoder {
 /// The entry is there, and this section must not refer to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct InUse;
-
-/// FNV-1a, from `seed` on.
-fn hash(text: &[u8], seed: u64) -> u64 {
-    text.iter().fold(seed ^ 0xcbf2_9ce4_8422_2325, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    })
-}
-
-fn bucket(hash: u64) -> usize {
-    (hash >> 24) as usize % BUCKETS
-}

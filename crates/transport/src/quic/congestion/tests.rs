@@ -22,7 +22,7 @@ fn datagrams(controller: &LossBased) -> f64 {
 /// What the window is after so many round trips in which all of it was used.
 fn grow(controller: &mut LossBased, mut now: Instant, rounds: u32) -> f64 {
     for _ in 0..rounds {
-        let window = controller.window_bytes();
+        let window = controller.window as u64;
         controller.on_end_acks(now, 0, false, None);
         controller.on_sent(now, window, 0);
         let sent = now;

@@ -3,6 +3,7 @@
 use crate::failure::Destination;
 use crate::fetch::Acted;
 use crate::pool::OriginId;
+use crate::push::HeldPushes;
 use crate::{FetchId, FetchSpec};
 use bytes::Bytes;
 use endpoint::{ConnectionId, SocketId};
@@ -49,6 +50,8 @@ pub(crate) struct Exchanges {
     pub(crate) heard: Instant,
     /// Requests and their responses, by stream.
     pub(crate) streams: BTreeMap<StreamId, Exchange>,
+    /// Pushed responses that no fetch has taken.
+    pub(crate) pushes: HeldPushes,
     /// The response that is complete but waits until all input is drained. It counts while its exchange is there.
     pub(crate) awaiting: Option<StreamId>,
 }
@@ -114,9 +117,13 @@ impl PooledConnection {
     pub(crate) fn record(&mut self, now: Instant) -> ConnectionRecord {
         let mut record = self.exchanges.record.clone();
         self.transport.complete(&mut record);
+        record.pushes = self.exchanges.pushes.tally();
         // Without an agreed protocol there were no heads.
-        let headers = self.transport.ready_machine().map(proto::Connection::header_bytes);
-        record.headers = Some(headers.unwrap_or_default());
+        if let Some(machine) = self.transport.ready_machine() {
+            record.headers = Some(machine.header_bytes());
+            record.pushes.wasted_bytes += machine.discarded_bytes();
+        }
+        record.headers.get_or_insert_default();
         record.closed = Some(now);
         record
     }
@@ -142,6 +149,7 @@ impl Exchanges {
             protocol: None,
             heard: now,
             streams: BTreeMap::new(),
+            pushes: HeldPushes::default(),
             awaiting: None,
         }
     }
@@ -156,6 +164,14 @@ impl Exchanges {
         let (upload, urgency) = (spec.body.clone(), spec.priority.urgency);
         let exchange =
             Exchange { fetch: Some(fetch), upload, turn, urgency, is_early: self.is_early };
+        self.streams.insert(stream, exchange);
+    }
+
+    /// A pushed response answers `fetch`.
+    pub(crate) fn adopt(&mut self, stream: StreamId, fetch: FetchId, urgency: u8) {
+        let turn = Turn::Later;
+        let exchange =
+            Exchange { fetch: Some(fetch), upload: Bytes::new(), turn, urgency, is_early: false };
         self.streams.insert(stream, exchange);
     }
 

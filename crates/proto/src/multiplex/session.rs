@@ -42,6 +42,8 @@ pub(crate) struct Session<F: Framing> {
     stall: Stall,
     /// Bytes of bodies sent.
     sent: u64,
+    /// Bytes of DATA that came for streams which we had reset.
+    discarded: u64,
     order: SendOrder,
     outbox: Outbox,
     events: Events,
@@ -104,6 +106,7 @@ impl<F: Framing> Session<F> {
             stream_window: settings.stream_window,
             stall: Stall::default(),
             sent: 0,
+            discarded: 0,
             order: SendOrder::new(scheduler),
             outbox: Outbox::default(),
             events: Events::default(),
@@ -119,6 +122,10 @@ impl<F: Framing> Session<F> {
             session.timers.set(Timer::KeepAlive, now + keep_alive.interval);
         }
         session
+    }
+
+    pub(crate) fn discarded_bytes(&self) -> u64 {
+        self.discarded
     }
 
     /// Takes bytes, gives an event.

@@ -10,6 +10,8 @@ from . import drivers, servers
 
 # Bytes that one may cost.
 TLS, QUIC = 20_000, 30_000
+# The share of QUIC connections that must have been answered.
+LEAST = 0.99
 REQUEST = b"GET /13B HTTP/1.1\r\nHost: localhost\r\n\r\n"
 
 
@@ -34,7 +36,7 @@ def hold(server, port, count):
 
 
 def hold_quic(server, port, count):
-    """The same over QUIC: h2load asks once on each connection, and again when it is over."""
+    """The same over QUIC: h2load asks once on each connection. They all begin at once, so that its socket's buffer may lose some."""
     program = os.path.join(servers.SID, "usr/local/bin/h2load-h3")
     if not os.path.exists(program):
         raise servers.Missing("h2load with HTTP/3 could not be built in the Debian sid root (bench/programs/h2load-h3.sh)")
@@ -46,6 +48,6 @@ def hold_quic(server, port, count):
         held = server.resident() - before
         said = process.communicate()[0]
     answered = drivers.number(r"(\d+) 2xx", said, "h2load")
-    if answered < count:
+    if answered < LEAST * count:
         raise drivers.Failed(f"{server.name} answered {answered} of {count} connections: {said.strip()[-300:]}")
-    return held / count
+    return held / answered

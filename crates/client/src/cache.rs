@@ -109,7 +109,7 @@ impl Cache {
             validators: validators(&head.fields),
             body,
         };
-        if let Some(before) = self.entries.insert(key(url), entry) {
+        if let Some(before) = self.entries.insert(without_scheme(url), entry) {
             self.bytes -= before.body.len();
         }
     }
@@ -121,7 +121,9 @@ impl Cache {
 
     /// What may answer a GET of `url`.
     pub(crate) fn find(&self, now: Instant, url: &Url) -> Found {
-        let Some(entry) = self.entries.get(&key(url)).filter(|_| self.mode == Mode::Serving) else {
+        let Some(entry) =
+            self.entries.get(&without_scheme(url)).filter(|_| self.mode == Mode::Serving)
+        else {
             return Found::Nothing;
         };
         let Freshness { lifetime, age } = entry.freshness;
@@ -133,8 +135,8 @@ impl Cache {
     }
 }
 
-/// The same resource has one key, whether a contender fetches it in the clear or not.
-fn key(url: &Url) -> Url {
+/// The URL that names a resource whether or not a contender fetches it over TLS: the scheme is always `http`.
+pub(crate) fn without_scheme(url: &Url) -> Url {
     Url { scheme: Scheme::Http, ..url.clone() }
 }
 

@@ -1,8 +1,9 @@
-//! The workload `page`: fetches what the page model asks for, and gives it the responses. What `Link` fields ask for
-//! begins before the model knows of it; the model takes such a fetch when it finds its URL. What an earlier view has left
-//! in the cache is not fetched, or asked for by its validators.
+//! The workload `page`: fetches what the page model asks for, and gives it the responses.
+//!
+//! Fetches that `Link` fields ask for begin before the model has found their URLs. It takes each one over once it finds its
+//! URL. A response that is fresh in the cache is not fetched. For a stale one the request is conditional.
 
-use crate::cache::Found;
+use crate::cache::{Found, without_scheme};
 use crate::preload::{LinkSource, Preload, Preloads};
 use crate::{Cache, ExpectedStatus, FetchId, FetchSpec, Records, Work};
 use bytes::Bytes;
@@ -24,13 +25,13 @@ pub struct PageLoad {
     /// Its fetch, where it is not in the cache.
     navigation: Option<FetchId>,
     preloads: Preloads,
-    /// Every URL that was asked for.
+    /// Every URL that was asked for or found in the cache, without its scheme.
     asked: HashSet<Url>,
     /// What an earlier view has left, or what this one fills for the next.
     cache: Option<Cache>,
     /// Responses that the cache will store.
     arriving: HashMap<FetchId, Arriving>,
-    /// The stored bodies of fetches that ask whether these are current.
+    /// The stored bodies that a 304 would confirm, by the conditional fetch.
     conditional: HashMap<FetchId, Bytes>,
     cached: CacheTally,
     /// The records of the fetches that the page needed, and of their connections.
@@ -147,7 +148,7 @@ impl PageLoad {
             self.document = Some(start.url.clone());
             self.navigation = Some(id);
         }
-        self.asked.insert(place(&start.url));
+        self.asked.insert(without_scheme(&start.url));
         let spec = FetchSpec {
             kind: start.kind,
             method: method(start.method),
@@ -192,7 +193,7 @@ impl PageLoad {
         }
         self.cached.fresh += 1;
         self.cached.bytes += body.len() as u64;
-        self.asked.insert(place(&start.url));
+        self.asked.insert(without_scheme(&start.url));
         if let Source::Begun(load) = &mut self.source {
             load.handle_head(start.id, now);
             load.handle_body(start.id, &body, now);
@@ -205,7 +206,7 @@ impl PageLoad {
     fn bind(&mut self, now: Instant, start: &FetchStart, (id, preload): (FetchId, Preload)) {
         let Preload { head, body, record, .. } = preload;
         self.resources.insert(id, start.id);
-        self.asked.insert(place(&start.url));
+        self.asked.insert(without_scheme(&start.url));
         self.expected.extend(start.expected.map(|expected| (id, expected)));
         if let Some((load, resource)) = self.of(id) {
             if head.is_some() {
@@ -264,7 +265,7 @@ impl PageLoad {
         let Links { source, base, head } = links;
         let (asked, cache) = (&self.asked, &self.cache);
         let is_there = |url: &Url| {
-            asked.contains(&place(url))
+            asked.contains(&without_scheme(url))
                 || cache.as_ref().is_some_and(|cache| cache.is_fresh(now, url))
         };
         self.preloads.follow(source, base, &head.fields, is_there);
@@ -277,11 +278,6 @@ impl PageLoad {
         (got != (Some(status), body.0))
             .then(|| format!("status {status} and {} bytes were expected, not {got:?}", body.0))
     }
-}
-
-/// A URL without its scheme, which the contender's security decides about.
-fn place(url: &Url) -> Url {
-    Url { scheme: page::Scheme::Http, ..url.clone() }
 }
 
 fn method(method: page::Method) -> Method {
@@ -308,7 +304,7 @@ impl Work for PageLoad {
             self.bind(now, &start, preload);
         }
         let spec = self.preloads.poll_fetch(id, self.document.as_ref())?;
-        self.asked.insert(place(&spec.url));
+        self.asked.insert(without_scheme(&spec.url));
         Some(self.ask_if_current(now, id, spec))
     }
 
@@ -323,7 +319,7 @@ impl Work for PageLoad {
 
     fn wants_push(&self, now: Instant, url: &Url) -> bool {
         let is_cached = self.cache.as_ref().is_some_and(|cache| cache.is_fresh(now, url));
-        !is_cached && !self.asked.contains(&place(url))
+        !is_cached && !self.asked.contains(&without_scheme(url))
     }
 
     fn handle_hints(&mut self, now: Instant, id: FetchId, url: &Url, hints: &ResponseHead) {

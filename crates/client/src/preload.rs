@@ -1,7 +1,8 @@
-//! Fetches that begin for a `Link` field, before the page knows of what they are for: early hints (103) and the head of
-//! the document itself. The page takes such a fetch when it finds its URL. The one rule: what the page has not taken is
-//! bounded, in number and in bytes.
+//! Fetches that begin for a `Link` field, in early hints (103) or in the head of the document, before the page has found
+//! their URLs. The page takes such a fetch over once it finds its URL. The one rule: what the page has not taken is bounded,
+//! in number and in bytes.
 
+use crate::cache::without_scheme;
 use crate::link_field::{Link, links};
 use crate::{FetchId, FetchSpec};
 use page::{Browser, Kind, Priority, Url};
@@ -14,6 +15,7 @@ use trace::{FetchOutcome, FetchRecord, HintTally};
 pub(crate) struct Preloads {
     /// Whether early hints have come. A browser follows the first only.
     is_hinted: bool,
+    /// Every URL that a link asked for, without its scheme.
     known: HashSet<Url>,
     pending: VecDeque<Wanted>,
     origins: VecDeque<Url>,
@@ -75,7 +77,7 @@ impl Preloads {
                 Link::Preload { target, kind, hint } => {
                     let Ok(url) = base.join(&target) else { continue };
                     let is_new = self.known.len() < MOST_PRELOADS && !is_there(&url);
-                    if is_new && self.known.insert(url.clone()) {
+                    if is_new && self.known.insert(without_scheme(&url)) {
                         let priority = Browser::Chromium.priority(kind, hint);
                         self.pending.push_back(Wanted { url, kind, priority });
                     }
@@ -148,10 +150,12 @@ impl Preloads {
     /// The page needs `url`: takes the fetch that has begun for it. One that has not begun is forgotten, one that has
     /// failed is of no use.
     pub(crate) fn take(&mut self, url: &Url) -> Option<(FetchId, Preload)> {
-        self.pending.retain(|wanted| wanted.url != *url);
+        let url = without_scheme(url);
+        self.pending.retain(|wanted| without_scheme(&wanted.url) != url);
         let is_it = |preload: &Preload| {
             let ended = preload.record.as_ref();
-            preload.url == *url && ended.is_none_or(|record| record.outcome == FetchOutcome::Done)
+            without_scheme(&preload.url) == url
+                && ended.is_none_or(|record| record.outcome == FetchOutcome::Done)
         };
         let id = *self.begun.iter().find(|(_, preload)| is_it(preload))?.0;
         let preload = self.begun.remove(&id)?;

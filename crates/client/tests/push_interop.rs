@@ -115,10 +115,11 @@ fn view(settings: ClientConfig, url: String, cache: Cache) -> (PageLoad, Option<
     (page, cookies)
 }
 
-/// The paths that came by push.
+/// The paths that came by push, in the order in which the page asked for them.
 fn pushed(page: &PageLoad) -> Vec<&str> {
-    let pushed = page.records.fetches.iter().filter(|fetch| fetch.pushed);
-    pushed.map(|fetch| &fetch.url[fetch.url.rfind('/').unwrap()..]).collect()
+    let mut pushed: Vec<_> = page.records.fetches.iter().filter(|fetch| fetch.pushed).collect();
+    pushed.sort_by_key(|fetch| fetch.id);
+    pushed.into_iter().map(|fetch| &fetch.url[fetch.url.rfind('/').unwrap()..]).collect()
 }
 
 fn is_root() -> bool {

@@ -227,6 +227,7 @@ fn the_casper_cookie_comes_back_and_only_the_rest_is_pushed() {
         ],
         push: PushSettings { by_link: ByLink::Pushed, ..PushSettings::default() },
         casper,
+        ..DeliveryPolicy::default()
     };
     for (casper, expected) in [(Some(CasperSettings::default()), (1, 1, 0)), (None, (2, 1, 1))] {
         let settings = ClientConfig {

@@ -10,7 +10,7 @@
 
 use crate::heap;
 use crate::script::{READ, Step, steps};
-use crate::tls::{TlsClients, TlsPeer};
+use crate::tls_peer::{TlsClients, TlsPeer};
 use endpoint::{Accepted, Action, Checked, EndPoint, SendBuf, SocketError, SocketId};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -69,12 +69,12 @@ const TIMELY: u32 = 200;
 /// What the first run leaves behind: tables that are made once and kept.
 const LEFT_OVER: isize = 4 * 1024 * 1024;
 
-struct Driver<E> {
+pub(crate) struct Driver<E> {
     end_point: Checked<E>,
     /// For a server that speaks TLS.
     tls: Option<TlsClients>,
-    now: Instant,
-    peers: BTreeMap<SocketId, Peer>,
+    pub(crate) now: Instant,
+    pub(crate) peers: BTreeMap<SocketId, Peer>,
     connecting: VecDeque<SocketId>,
     current: SocketId,
     /// The size of the pieces in which bytes arrive.
@@ -90,7 +90,7 @@ struct Driver<E> {
 
 /// The other side of a socket.
 #[derive(Debug, Default)]
-struct Peer {
+pub(crate) struct Peer {
     is_connected: bool,
     wants_transmit: bool,
     is_paused: bool,
@@ -98,7 +98,7 @@ struct Peer {
     /// Between the script and the bytes in flight; None where the script's bytes go as they are.
     tls: Option<Box<TlsPeer>>,
     /// Bytes in flight to the end point.
-    pending: VecDeque<u8>,
+    pub(crate) pending: VecDeque<u8>,
     end: End,
 }
 
@@ -143,7 +143,12 @@ impl Peer {
 }
 
 impl<E: EndPoint> Driver<E> {
-    fn new(end_point: E, tls: Option<TlsClients>, heap_before: isize, bound: Bound) -> Self {
+    pub(crate) fn new(
+        end_point: E,
+        tls: Option<TlsClients>,
+        heap_before: isize,
+        bound: Bound,
+    ) -> Self {
         let mut driver = Self {
             end_point: Checked::new(end_point),
             tls,
@@ -164,7 +169,7 @@ impl<E: EndPoint> Driver<E> {
         driver
     }
 
-    fn step(&mut self, step: Step<'_>) {
+    pub(crate) fn step(&mut self, step: Step<'_>) {
         let current = self.current;
         match step {
             Step::Send(bytes) => self.with_peer(|peer| peer.say(bytes)),
@@ -204,7 +209,7 @@ impl<E: EndPoint> Driver<E> {
     }
 
     /// What the script does to the current connection's peer.
-    fn with_peer(&mut self, act: impl FnOnce(&mut Peer)) {
+    pub(crate) fn with_peer(&mut self, act: impl FnOnce(&mut Peer)) {
         if let Some(peer) = self.peers.get_mut(&self.current) {
             act(peer);
         }
@@ -416,7 +421,5 @@ const PIECE: usize = 64 * 1024;
 const ADDRESS: SocketAddr =
     SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::new(10, 0, 0, 1)), 80);
 
-#[cfg(test)]
-mod held;
 #[cfg(test)]
 mod tests;

@@ -19,11 +19,14 @@ mod codecs;
 mod download;
 mod driver;
 mod heap;
+#[cfg(test)]
+mod held;
 mod http_client;
 pub mod quic;
 pub mod script;
 mod server;
 mod tls;
+mod tls_peer;
 mod web_socket;
 
 use arbitrary::{Arbitrary, Unstructured};

@@ -3,7 +3,8 @@
 use crate::driver::{self, Bound};
 use bytes::Bytes;
 use origin::{
-    ByLink, CasperSettings, DeliveryPolicy, Link, PushPlace, PushSettings, Rule, Tracking,
+    Assets, ByLink, CasperSettings, DeliveryPolicy, LearnedSettings, Link, PushPlace, PushSettings,
+    Rule, Tracking,
 };
 use origin::{File, FileFacts, Files, FilesError, Found, ListenerKind};
 use origin::{Limits, Origin, OriginConfig, Parts, WallClock};
@@ -66,7 +67,7 @@ pub(crate) fn origin_within(
     Origin::new(config, Parts { files: Some(Box::new(Folder)), ..Parts::default() })
 }
 
-/// Pushes of all kinds, with a loop and with what cannot be pushed, hints, and cookies of what the peer has.
+/// Pushes of all kinds, of what documents load too, with a loop and with what cannot be pushed, hints, and cookies of what the peer has.
 fn delivery() -> DeliveryPolicy {
     let link = |text: &str| text.parse::<Link>().ok();
     let rule = Rule {
@@ -80,7 +81,9 @@ fn delivery() -> DeliveryPolicy {
     let (by_link, place) = (ByLink::Pushed, PushPlace::Interleaved);
     let push = PushSettings { by_link, place, ..PushSettings::default() };
     let casper = CasperSettings { tracking: Tracking::All, ..CasperSettings::default() };
-    DeliveryPolicy { rules: vec![rule], push, casper: Some(casper) }
+    let all = Assets::All;
+    let learned = LearnedSettings { push: all, hints: all, links: all };
+    DeliveryPolicy { rules: vec![rule], push, casper: Some(casper), learned }
 }
 
 /// What the origin may hold.

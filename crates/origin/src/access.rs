@@ -1,5 +1,7 @@
 //! Records of exchanges and connections, for an access log. Nothing here writes.
 
+use crate::policy::Urgency;
+use proto::{Error, ResponseHead};
 use std::fmt;
 use transport::{Protocol, QuicFacts};
 use unit::Instant;
@@ -11,6 +13,15 @@ pub trait AccessLog {
 
     /// A connection's protocol is known.
     fn opened(&self, _opened: &OpenedRecord) {}
+
+    /// A request is there, or a push was promised.
+    fn began(&self, _connection: u64, _stream: u64) {}
+
+    /// The head of a response is given to the connection.
+    fn answered(&self, _connection: u64, _stream: u64, _head: &ResponseHead) {}
+
+    /// A connection ended by an error: its peer broke a rule, or asked for too much work without use.
+    fn ended_by_error(&self, _connection: u64, _error: &Error) {}
 
     /// The delivery policy names a push that is not made. Each is told once.
     fn not_pushed(&self, _skipped: &SkippedPush<'_>) {}
@@ -99,6 +110,8 @@ pub struct AccessRecord<'a> {
     pub end: ExchangeEnd,
     /// Where this is a push: the stream whose response it belongs to.
     pub pushed_with: Option<u64>,
+    /// The place that the server gave it, whatever the client asked for.
+    pub decided: Option<Urgency>,
 }
 
 /// How an exchange ended.

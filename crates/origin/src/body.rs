@@ -71,6 +71,22 @@ impl Body {
         Some(FilePart::new(file.handle()?, left.start, length))
     }
 
+    /// The first bytes of what is left, at most so many. They are not taken. Empty where there are none to be read.
+    pub(crate) fn first(&self, most: usize) -> Bytes {
+        let of_range =
+            |left: &Range<u64>| most.min(usize::try_from(left.end - left.start).unwrap_or(most));
+        match self {
+            Self::Bytes(bytes) => bytes.slice(..bytes.len().min(most)),
+            Self::Page(html) => html.as_ref().clone().next(most).into(),
+            Self::File { file, left } => file.read(left.start, of_range(left)).unwrap_or_default(),
+            // Noise says nothing.
+            Self::Noise { .. } => Bytes::new(),
+            Self::Sequence(bodies) => {
+                bodies.front().map_or_else(Bytes::new, |body| body.first(most))
+            }
+        }
+    }
+
     /// The next piece, of about `limit` bytes at most where it has to be made. Empty only at the end.
     pub(crate) fn next(&mut self, limit: usize) -> Result<Bytes, Broken> {
         match self {

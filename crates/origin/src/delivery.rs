@@ -4,6 +4,7 @@ use crate::access::{AccessLog, NotPushed, SkippedPush};
 use crate::answer::Plan;
 use crate::config::OriginConfig;
 use crate::files::Files;
+use crate::learned::PageAssets;
 use crate::policy::{DeliveryPolicy, Tracking};
 use crate::site::Site;
 use page::Url;
@@ -39,6 +40,8 @@ pub(crate) struct Delivery {
     policy: Arc<DeliveryPolicy>,
     /// Whether the assets that block rendering go first.
     pub(crate) blocking_assets: BlockingAssets,
+    /// What documents load.
+    pub(crate) pages: PageAssets,
     /// The skipped pushes that were told.
     told: HashSet<(Box<str>, NotPushed)>,
 }
@@ -64,7 +67,12 @@ impl Delivery {
             (None, BlockingAssets::First) => Arc::default(),
             (Some(policy), _) => Arc::clone(policy),
         };
-        Some(Box::new(Self { policy, blocking_assets, told: HashSet::new() }))
+        Some(Box::new(Self {
+            policy,
+            blocking_assets,
+            pages: PageAssets::default(),
+            told: HashSet::new(),
+        }))
     }
 
     pub(crate) fn policy(&self) -> Arc<DeliveryPolicy> {
@@ -121,6 +129,25 @@ pub(crate) fn promised_request(parent: &RequestHead, target: &str) -> Option<Req
         }
     }
     Some(request)
+}
+
+/// The media type of a planned response; empty where it is not known yet, and where there is none.
+pub(crate) fn media_type_of(plan: &Plan) -> &str {
+    let fields = match plan {
+        Plan::Answer(answer) => &answer.fields,
+        Plan::Cached(cached) => cached.fields(),
+        _ => return "",
+    };
+    fields.find_str("content-type").unwrap_or_default()
+}
+
+/// Bytes of a planned response's body, where it is plain.
+pub(crate) fn size_of(plan: &Plan) -> u64 {
+    match plan {
+        Plan::Answer(answer) => answer.body.left(),
+        Plan::Cached(cached) => cached.body().left(),
+        _ => 0,
+    }
 }
 
 /// The media type of a response that can be pushed.

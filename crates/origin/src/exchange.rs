@@ -3,6 +3,7 @@
 use crate::access::{AccessRecord, ExchangeEnd};
 use crate::answer::Answer;
 use crate::body::Body;
+use crate::policy::Urgency;
 use crate::token_stream::TokenStream;
 use crate::web_socket::WebSocket;
 use proto::{RequestHead, StreamId};
@@ -71,6 +72,8 @@ pub(crate) struct Ledger {
     pub(crate) sent_bytes: u64,
     /// The stream whose response it belongs to, where this is a push.
     pub(crate) pushed_with: Option<StreamId>,
+    /// The place that the server gave it.
+    pub(crate) decided: Option<Urgency>,
 }
 
 impl Ledger {
@@ -82,6 +85,7 @@ impl Ledger {
             answered: None,
             sent_bytes: 0,
             pushed_with: None,
+            decided: None,
         }
     }
 }
@@ -111,6 +115,7 @@ impl Exchange {
             finished: now,
             end,
             pushed_with: ledger.pushed_with.map(|stream| stream.0),
+            decided: ledger.decided,
         }
     }
 }

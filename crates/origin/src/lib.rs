@@ -32,8 +32,10 @@ mod conditional;
 mod config;
 mod connection;
 mod delivery;
+mod delivery_log;
 mod exchange;
 mod files;
+mod learned;
 mod media_type;
 mod origin;
 mod policy;
@@ -52,11 +54,12 @@ mod web_socket;
 pub use access::{AccessLog, AccessRecord, ExchangeEnd, NotPushed, OpenedRecord, SkippedPush};
 pub use config::{Limits, ListenerKind, OriginConfig, WebSocketSettings};
 pub use delivery::PushCheck;
+pub use delivery_log::DeliveryLog;
 pub use files::{File, FileFacts, Files, FilesError, Found};
 pub use origin::Origin;
 pub use policy::{
-    BadGlob, BadLink, ByLink, CasperSettings, DeliveryPolicy, Glob, Link, PushPlace, PushSettings,
-    Rule, Tracking, Urgency,
+    Assets, BadGlob, BadLink, ByLink, CasperSettings, DeliveryPolicy, Glob, LearnedSettings, Link,
+    PushPlace, PushSettings, Rule, Tracking, Urgency,
 };
 pub use shared::Parts;
 pub use wall_clock::WallClock;

@@ -19,6 +19,8 @@ pub struct DeliveryPolicy {
     pub push: PushSettings,
     /// Pushes only what the browser's cookie does not name; None pushes blindly.
     pub casper: Option<CasperSettings>,
+    /// What is done with the assets that a document is known to load.
+    pub learned: LearnedSettings,
 }
 
 /// What is wanted for the requests whose host and path match.
@@ -28,6 +30,8 @@ pub struct Rule {
     pub host: Option<Glob>,
     /// The path asked for, without its query unless the pattern has one; None for any.
     pub path: Option<Glob>,
+    /// The media type of the response, without its parameters; None for any.
+    pub media_type: Option<Glob>,
     /// Paths of the same host, with their queries, that are pushed as soon as the request is there.
     pub push: Vec<String>,
     /// `Link` fields of a 103 response (RFC 8297), sent as soon as the request is there.
@@ -55,13 +59,16 @@ pub struct PushSettings {
     pub by_link: ByLink,
     /// Where pushed bytes stand beside those of the response that they belong to.
     pub place: PushPlace,
-    /// The most pushes for one request.
+    /// The most pushes that a list makes for one request.
     pub most: usize,
+    /// The most bytes of these responses together. The first that goes beyond it ends the list: what comes later is
+    /// needed later. None for no limit.
+    pub most_bytes: Option<u64>,
 }
 
 impl Default for PushSettings {
     fn default() -> Self {
-        Self { by_link: ByLink::Ignored, place: PushPlace::Before, most: 64 }
+        Self { by_link: ByLink::Ignored, place: PushPlace::Before, most: 64, most_bytes: None }
     }
 }
 
@@ -87,6 +94,29 @@ pub enum PushPlace {
     After,
 }
 
+/// What is done with the assets that a document is known to load, in the document's order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct LearnedSettings {
+    /// These are pushed.
+    pub push: Assets,
+    /// These are in `Link: rel=preload` fields of a 103 response.
+    pub hints: Assets,
+    /// These are in `Link: rel=preload` fields of the final response. They push nothing.
+    pub links: Assets,
+}
+
+/// Some of the assets that a document loads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Assets {
+    /// None of them.
+    #[default]
+    Unused,
+    /// CSS, fonts, and JavaScript that is neither `async`, `defer` nor a module.
+    Blocking,
+    /// All of them.
+    All,
+}
+
 /// Cache-aware push by H2O's cookie ([`wire::casper`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CasperSettings {
@@ -110,24 +140,56 @@ impl DeliveryPolicy {
     /// Whether it decides the order of any response.
     pub(crate) fn decides(&self) -> bool {
         let pushes = self.push.by_link == ByLink::Pushed
+            || self.learned.push != Assets::Unused
             || self.rules.iter().any(|rule| !rule.push.is_empty());
         self.rules.iter().any(|rule| rule.urgency.is_some())
             || (pushes && self.push.place != PushPlace::After)
     }
 
-    /// The rules for a request, of a host without its port.
+    /// The rules for a request and its response.
     pub(crate) fn matching<'p, 'r>(
         &'p self,
-        host: &'r str,
-        target: &'r str,
+        subject: Subject<'r>,
     ) -> impl Iterator<Item = &'p Rule> + use<'p, 'r> {
-        self.rules.iter().filter(move |rule| rule.matches(host, target))
+        self.rules.iter().filter(move |rule| rule.matches(subject))
     }
 }
 
+/// What rules are compared with.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Subject<'a> {
+    /// The host asked for, without its port.
+    pub(crate) host: &'a str,
+    /// The path and query asked for.
+    pub(crate) target: &'a str,
+    /// The media type of the response; empty where it has none.
+    pub(crate) media_type: &'a str,
+}
+
+impl Assets {
+    /// Whether an asset that blocks rendering, or does not, is among them.
+    pub(crate) fn has(self, asset: Blocks) -> bool {
+        match self {
+            Self::Unused => false,
+            Self::Blocking => asset == Blocks::Rendering,
+            Self::All => true,
+        }
+    }
+}
+
+/// What waits for an asset.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Blocks {
+    /// Nothing is painted without it.
+    Rendering,
+    /// Nothing waits for it.
+    Nothing,
+}
+
 impl Rule {
-    fn matches(&self, host: &str, target: &str) -> bool {
+    fn matches(&self, Subject { host, target, media_type }: Subject<'_>) -> bool {
         self.host.as_ref().is_none_or(|glob| glob.matches_host(host))
             && self.path.as_ref().is_none_or(|glob| glob.matches_path(target))
+            && self.media_type.as_ref().is_none_or(|glob| glob.matches_media_type(media_type))
     }
 }

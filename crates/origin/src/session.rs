@@ -228,6 +228,9 @@ impl Session {
                     buffered: 0,
                     held: 0,
                 };
+                if let Some(log) = &context.shared.log {
+                    log.began(self.connection, stream.0);
+                }
                 let index = self.exchanges.partition_point(|other| other.stream < stream);
                 self.exchanges.insert(index, exchange);
                 self.begin(context, index, fin);
@@ -251,7 +254,10 @@ impl Session {
                     self.end(context, index, ExchangeEnd::CutOff);
                 }
             }
-            Event::Closed { .. } => {
+            Event::Closed { error } => {
+                if let (Some(log), Some(error)) = (&context.shared.log, &error) {
+                    log.ended_by_error(self.connection, error);
+                }
                 // A response that was given whole may still be in the socket's queue: it was not cut off.
                 for index in (0..self.exchanges.len()).rev() {
                     let end = match self.exchanges[index].state {
@@ -333,7 +339,7 @@ impl Session {
     /// until there are none, whoever would take them.
     fn is_made_late(&self, index: usize) -> bool {
         let takes_memory = match &self.exchanges[index].state {
-            State::Sending(body) => body.is_made(),
+            State::Sending(body) => respond::counts(body),
             State::Streaming(_) => true,
             _ => false,
         };

@@ -164,7 +164,7 @@ impl Site {
             .with("etag", &validators.etag);
         let delay = answer.delay;
         let answer = match conditional::evaluate(&request.method, &request.fields, &validators) {
-            Verdict::NotModified => Answer::new(answer::NOT_MODIFIED, Fields::new(), Body::empty()),
+            Verdict::NotModified => Answer::new(Status::NOT_MODIFIED, Fields::new(), Body::empty()),
             Verdict::Proceed | Verdict::Failed => answer,
         };
         let mut fields = answer.fields;

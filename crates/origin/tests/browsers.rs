@@ -255,8 +255,10 @@ fn firefox_opens_a_page_of_a_hundred_images_over_http_3() {
         ),
         ("network.dns.localDomains", format!("\"{FAR}\"")),
         ("network.http.http3.disable_when_third_party_roots_found", "false".to_owned()),
-        // It would begin over TCP, too, where QUIC takes longer than 100 ms.
+        ("network.http.http3.force-use-alt-svc-mapping-for-testing", "true".to_owned()),
+        // It would begin over TCP, too, where QUIC takes longer than 100 ms, or race the two from the start.
         ("network.http.http3.backup_timer_delay", "60000".to_owned()),
+        ("network.http.happy_eyeballs_enabled", "false".to_owned()),
     ];
     let lines = preferences.map(|(name, value)| format!("user_pref(\"{name}\", {value});\n"));
     firefox_profile(&profile, &lines.concat());

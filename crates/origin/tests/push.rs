@@ -40,7 +40,7 @@ fn by_link(tracking: Option<Tracking>) -> DeliveryPolicy {
     let casper =
         tracking.map(|tracking| CasperSettings { capacity: Capacity::default(), tracking });
     let push = PushSettings { by_link: ByLink::Pushed, ..PushSettings::default() };
-    DeliveryPolicy { rules: vec![rule], push, casper }
+    DeliveryPolicy { rules: vec![rule], push, casper, ..DeliveryPolicy::default() }
 }
 
 /// The script is pushed, the style hinted.

@@ -44,6 +44,7 @@ pub use rfc9218::Rfc9218;
 pub use round_robin::RoundRobin;
 pub use server_driven::ServerDriven;
 pub use spdy_levels::SpdyLevels;
+use trace::AskedPriority;
 
 /// How a stream ranks, in the terms of the protocol that said so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -88,6 +89,24 @@ impl Priority {
             Self::Urgency { urgency, .. } => Some(urgency.min(7)),
             Self::Dependency { weight, .. } => Some(7 - ((weight.clamp(1, 256) - 1) / 32) as u8),
         }
+    }
+}
+
+impl Priority {
+    /// It as a record of what a client asked for. None where nobody asked for anything.
+    pub(crate) fn asked(self) -> Option<AskedPriority> {
+        Some(match self {
+            Self::Unset | Self::Decided { .. } => return None,
+            Self::Dependency { parent, weight, exclusive } => AskedPriority::Dependency {
+                parent: parent.0,
+                weight,
+                exclusive: exclusive == Exclusive::Sole,
+            },
+            Self::Urgency { urgency, incremental } => {
+                AskedPriority::Urgency { urgency, incremental: incremental == Incremental::Parts }
+            }
+            Self::Level(level) => AskedPriority::Level { level },
+        })
     }
 }
 

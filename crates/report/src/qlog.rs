@@ -108,6 +108,7 @@ impl QlogConnection {
             }
             Event::ConnectionReady { .. }
             | Event::HeaderBlock { .. }
+            | Event::PriorityReceived { .. }
             | Event::StreamReset { .. }
             | Event::ConnectionClosed { .. } => return None,
         };

@@ -11,7 +11,7 @@ use crate::timeline::Timeline;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use trace::{ConnectionRecord, FetchRecord};
+use trace::{ConnectionRecord, DeliveryRecord, FetchRecord};
 
 /// The schema that [`RunHeader`] and [`TrialRecord`] follow.
 pub const ROWS_SCHEMA: &str = "wirelap.rows/1";
@@ -74,6 +74,9 @@ pub struct TrialRecord {
     pub fetches: Vec<FetchRecord>,
     /// The client's connections.
     pub connections: Vec<ConnectionRecord>,
+    /// What each stream of a page asked wirelap's own origin for and what it got, in the order in which they ended.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deliveries: Vec<DeliveryRecord>,
     /// The link's counters.
     pub link: LinkCounters,
     /// The sums of the link's packet log.
@@ -232,6 +235,7 @@ pub fn without_figures(plan: TrialPlan, outcome: Outcome, started_unix_ms: u64) 
         parts: None,
         fetches: Vec::new(),
         connections: Vec::new(),
+        deliveries: Vec::new(),
         link: LinkCounters::default(),
         packets: PacketSummary::default(),
         timeline: None,

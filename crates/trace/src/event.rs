@@ -1,6 +1,7 @@
 //! Fine-grained events and the handle through which machines emit them. The one rule: an event without
 //! a sink costs one branch.
 
+use crate::delivery::{AskedPriority, PrioritySource};
 use crate::quic::{
     QuicEnd, QuicInitiator, QuicLossTrigger, QuicMetrics, QuicPacket, QuicPacketType, QuicParameter,
 };
@@ -57,6 +58,15 @@ pub enum Event<'a> {
         plain: u64,
         /// Bytes on the wire.
         coded: u64,
+    },
+    /// The peer has said how a stream ranks. It may do so of a stream that is not open.
+    PriorityReceived {
+        /// The stream.
+        stream: u64,
+        /// What said it.
+        by: PrioritySource,
+        /// What it said.
+        asked: AskedPriority,
     },
     /// A stream was reset.
     StreamReset {
@@ -170,6 +180,15 @@ impl Tracer {
         Self { sink: Some(sink), connection: 0 }
     }
 
+    /// The same, with events going to `other`, too.
+    pub fn and(&self, other: Rc<dyn Sink>) -> Self {
+        let sink = match &self.sink {
+            Some(sink) => Rc::new(Both(Rc::clone(sink), other)),
+            None => other,
+        };
+        Self { sink: Some(sink), connection: self.connection }
+    }
+
     /// Whether events go anywhere.
     pub fn is_on(&self) -> bool {
         self.sink.is_some()
@@ -186,6 +205,16 @@ impl Tracer {
         if let Some(sink) = &self.sink {
             sink.record(at, self.connection, &event());
         }
+    }
+}
+
+/// Two sinks that take the same events.
+struct Both(Rc<dyn Sink>, Rc<dyn Sink>);
+
+impl Sink for Both {
+    fn record(&self, at: Instant, connection: u64, event: &Event<'_>) {
+        self.0.record(at, connection, event);
+        self.1.record(at, connection, event);
     }
 }
 

@@ -23,6 +23,7 @@
 //! assert_eq!(*count.0.borrow(), 1);
 //! ```
 
+mod delivery;
 mod event;
 mod fetch;
 mod header;
@@ -32,6 +33,9 @@ mod protocol;
 mod quic;
 mod token;
 
+pub use delivery::{
+    AskedPriority, DeliveryEnd, DeliveryRecord, PrioritySignal, PrioritySource, PushFate,
+};
 pub use event::{ControlFrame, Event, PrioritizedElement, Sink, Tracer};
 pub use fetch::{
     CacheTally, ConnectionRecord, EarlyData, FetchOutcome, FetchRecord, HintTally, Phases,

@@ -158,7 +158,7 @@ impl<W: Work> Client<W> {
         stream: StreamId,
         data: &[u8],
     ) -> Result<(), TooLong> {
-        if self.is_pushed(on, stream) {
+        if on.exchanges.record.pushed > 0 && self.is_pushed(on, stream) {
             on.exchanges.pushes.note_received(data.len());
         }
         self.deliver(on, stream, data)

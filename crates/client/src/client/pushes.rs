@@ -100,6 +100,9 @@ impl<W: Work> Client<W> {
         connection: &mut PooledConnection,
         id: FetchId,
     ) -> bool {
+        if connection.exchanges.pushes.is_empty() {
+            return false;
+        }
         let can_take = self.fetches.get(&id).is_some_and(|fetch| {
             fetch.may_be_pushed() && connection.exchanges.pushes.has(&fetch.spec.url.path)
         });

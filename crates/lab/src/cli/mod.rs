@@ -293,10 +293,13 @@ pub(crate) struct ServeArgs {
     /// [default: the policy file's, else auto]
     #[arg(long, value_name = "NAME")]
     pub(crate) priorities: Option<Policy>,
-    /// A TOML file of what is pushed, hinted (103) and linked, and in which order (docs/delivery.md). --priorities goes
-    /// before its key of that name
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// What is pushed, hinted (103) and linked, and in which order: a policy by its name (`wirelap list`) or a TOML file
+    /// (docs/delivery.md). --priorities goes before its key of that name
+    #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath)]
     pub(crate) policy: Option<PathBuf>,
+    /// Write what each response asked for and what it got, a line of JSON each (docs/delivery.md)
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) delivery_log: Option<PathBuf>,
     /// Threads, each pinned to a core of its own [default: one a core]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,

@@ -5,6 +5,7 @@ use crate::console;
 use crate::environment;
 use crate::error::CliError;
 use crate::inputs::links;
+use crate::inputs::policy::BUILTIN_POLICIES;
 use crate::inputs::servers::Servers;
 use crate::inputs::subjects;
 use serde::Serialize;
@@ -178,11 +179,18 @@ impl Listed {
             Transport::ALL.iter().map(|transport| transport.name()).collect();
         let contenders: Vec<Contender> =
             KNOWN_CONTENDERS.iter().map(KnownContender::contender).collect();
+        let policies: Vec<Value> = BUILTIN_POLICIES
+            .iter()
+            .map(
+                |policy| json!({"name": policy.name, "title": policy.title(), "toml": policy.toml}),
+            )
+            .collect();
         let listed = json!({
             "experiments": self.experiments,
             "links": links,
             "contenders": contenders,
             "transports": transports,
+            "policies": policies,
             "clients": clients,
             "servers": self.servers,
             "machine": {"trials": self.lacking.is_none(), "lacking": self.lacking, "peers": peers},
@@ -191,7 +199,7 @@ impl Listed {
     }
 }
 
-/// Links, contenders and transports, which are the same on every machine.
+/// Links, contenders, policies and transports, which are the same on every machine.
 fn write_names(text: &mut String) {
     text.push_str(
         "\nLinks (--links NAME,NAME or rtt=60ms,down=10mbit,up=2mbit,loss=0.5%,queue=64kB)\n",
@@ -204,6 +212,12 @@ fn write_names(text: &mut String) {
     text.push_str("\nContenders (--contenders NAME,NAME; an experiment's own come first)\n");
     for known in KNOWN_CONTENDERS {
         let _ = writeln!(text, "  {:<14}{}", known.name, spoken(known));
+    }
+    text.push_str(
+        "\nPolicies (policy = \"NAME\" of a contender, serve --policy NAME; docs/delivery.md)\n",
+    );
+    for policy in BUILTIN_POLICIES {
+        let _ = writeln!(text, "  {:<14} {}", policy.name, policy.title());
     }
     text.push_str("\nTransports\n");
     for transport in Transport::ALL {

@@ -14,4 +14,5 @@ pub(crate) mod race;
 pub(crate) mod relay;
 pub(crate) mod report;
 pub(crate) mod serve;
+mod serve_log;
 pub(crate) mod subject;

@@ -1,20 +1,18 @@
 //! `wirelap serve`: the origin on this machine's own addresses.
 
+use super::serve_log::{DeliveryFile, Log, Printed};
 use crate::cli::ServeArgs;
 use crate::console;
 use crate::environment;
 use crate::error::{self, CliError};
 use crate::files_adapter::FilesAdapter;
-use crate::inputs::policy::PolicyFile;
+use crate::inputs::policy::{PolicyFile, PolicyText};
 use crate::key_log;
 use crate::machine;
 use crate::named_file;
 use crate::qlog::{self, QlogSpec};
 use endpoint::{CongestionControl, DatagramSettings, SocketSettings};
-use origin::{
-    AccessLog, AccessRecord, ExchangeEnd, ListenerKind, Origin, OriginConfig, Parts, SkippedPush,
-    WallClock,
-};
+use origin::{AccessLog, DeliveryLog, ListenerKind, Origin, OriginConfig, Parts, WallClock};
 use os::error::Os;
 use os::files::{CacheSettings, Root};
 use os::process::{Cpu, CpuSet};
@@ -67,6 +65,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     config.limits = args.patience.limits(threads);
     let folder = args.qlog.clone().or_else(environment::qlog_folder);
     let folder = folder.filter(|_| args.listen_quic.is_some());
+    let delivery_log = args.delivery_log.as_deref().map(DeliveryFile::create).transpose()?;
     let qlog = qlog::into_folder(folder.as_deref(), QlogVantage::Server)?;
     let (stop, cpus) = (Stop::new()?, CpuSet::allowed());
     let workers: Vec<_> = shares
@@ -81,6 +80,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
                 backend,
                 share,
                 verbose: args.verbose,
+                delivery_log: delivery_log.clone(),
                 qlog: qlog.as_ref().map(|spec| spec.of_thread(index)),
             };
             thread::spawn(move || worker.run())
@@ -133,11 +133,11 @@ fn congestion_control(args: &ServeArgs) -> Result<CongestionControl, CliError> {
 /// The congestion control that neither paces nor estimates; every Linux has it.
 const LEAST: &str = "reno";
 
-/// The policy file, where there is one. What it pushes must be there.
+/// The policy, where there is one. What it pushes must be there.
 fn policy(args: &ServeArgs) -> Result<PolicyFile, CliError> {
-    let Some(path) = &args.policy else { return Ok(PolicyFile::default()) };
+    let Some(named) = &args.policy else { return Ok(PolicyFile::default()) };
     let root = Root::open(&args.dir, CacheSettings::default()).map_err(misuse)?;
-    PolicyFile::read(path, Box::new(FilesAdapter(root)))
+    PolicyText::find(named)?.read_beside(Box::new(FilesAdapter(root)))
 }
 
 /// Bytes that the origin is asked for at a time, at first. It is asked when half as many wait unsent in the kernel, so
@@ -164,6 +164,7 @@ struct Worker {
     backend: Backend,
     share: Share,
     verbose: bool,
+    delivery_log: Option<DeliveryFile>,
     qlog: Option<QlogSpec>,
 }
 
@@ -181,50 +182,23 @@ impl Worker {
         for socket in self.share.datagrams {
             reactor.listen_datagrams(socket);
         }
-        let log: Option<Rc<dyn AccessLog>> = match (self.verbose, &self.config.delivery) {
-            (true, _) => Some(Rc::new(PrintedLog)),
-            (false, Some(_)) => Some(Rc::new(SkippedPushes)),
-            (false, None) => None,
+        let delivery = self.delivery_log.map(|file| {
+            let add = move |record| file.add(&record);
+            Rc::new(DeliveryLog::new(self.config.priorities, Box::new(add)))
+        });
+        let printed = if self.verbose { Printed::Exchanges } else { Printed::SkippedPushes };
+        let is_silent = !self.verbose && self.config.delivery.is_none() && delivery.is_none();
+        let mut tracer = qlog::tracer(self.qlog);
+        if let Some(delivery) = &delivery {
+            tracer = tracer.and(delivery.clone());
+        }
+        let log: Option<Rc<dyn AccessLog>> = match is_silent {
+            true => None,
+            false => Some(Rc::new(Log { printed, delivery })),
         };
-        let (files, tracer) = (Box::new(FilesAdapter(root)), qlog::tracer(self.qlog));
+        let files = Box::new(FilesAdapter(root));
         let parts = Parts { files: Some(files), log, tracer };
         reactor.run(&mut Origin::new(self.config, parts))
-    }
-}
-
-/// A line an exchange, on standard output.
-struct PrintedLog;
-
-impl AccessLog for PrintedLog {
-    fn record(&self, record: &AccessRecord<'_>) {
-        let status = record.status.map_or("-".to_owned(), |status| status.to_string());
-        let took = unit::format_duration(record.finished.since(record.received));
-        let (protocol, method, authority) = (record.protocol, record.method, record.authority);
-        let pushed = match (record.pushed_with, record.end) {
-            (None, _) => String::new(),
-            (Some(stream), ExchangeEnd::Done) => format!(" pushed with stream {stream}"),
-            (Some(stream), _) => format!(" pushed with stream {stream}, cancelled"),
-        };
-        let line = format!(
-            "{protocol} {method} {authority}{} {status} {} bytes {took}{pushed}\n",
-            record.path, record.sent_bytes
-        );
-        let _ = console::print(&line);
-    }
-
-    fn not_pushed(&self, skipped: &SkippedPush<'_>) {
-        SkippedPushes.not_pushed(skipped);
-    }
-}
-
-/// A line for each push of a policy that is not made, on standard error.
-struct SkippedPushes;
-
-impl AccessLog for SkippedPushes {
-    fn record(&self, _record: &AccessRecord<'_>) {}
-
-    fn not_pushed(&self, SkippedPush { target, why }: &SkippedPush<'_>) {
-        console::note(&format!("{target} is not pushed: {why}"));
     }
 }
 

@@ -1,7 +1,8 @@
 //! The files that an experiment reads: which they are, and what they are called in a run's folder, which is
-//! whole by itself. Recorded pages and links' trace files.
+//! whole by itself. Recorded pages, links' trace files, delivery policies.
 
 use crate::error::CliError;
+use crate::inputs::policy::PolicyText;
 use crate::inputs::requests;
 use std::path::{Path, PathBuf};
 use study::experiment::{Experiment, WorkloadKind};
@@ -15,6 +16,9 @@ pub(crate) fn rebase(experiment: &mut Experiment, folder: &Path) {
         }
     }
     requests::rebase(experiment, folder);
+    for file in policy_files(experiment) {
+        *file = beside(file);
+    }
     for link in &mut experiment.links {
         if traces(link.text()).next().is_some() {
             link.figures = Some(with_traces(link.text(), beside));
@@ -35,6 +39,10 @@ pub(crate) fn gather(experiment: &mut Experiment) -> Result<Vec<(PathBuf, String
         har.file = call(&mut files, &har.file)?;
     }
     requests::gather(experiment, |file| call(&mut files, file))?;
+    for file in policy_files(experiment) {
+        PolicyText::of_file(Path::new(file))?.read()?;
+        *file = call(&mut files, file)?;
+    }
     for link in &mut experiment.links {
         let named: Vec<String> = traces(link.text()).map(str::to_owned).collect();
         for file in &named {
@@ -45,6 +53,12 @@ pub(crate) fn gather(experiment: &mut Experiment) -> Result<Vec<(PathBuf, String
         }
     }
     Ok(files)
+}
+
+/// The policy files that contenders name.
+fn policy_files(experiment: &mut Experiment) -> impl Iterator<Item = &mut String> {
+    let choices = experiment.contenders.iter_mut().map(|one| &mut one.settings.policy);
+    choices.filter_map(|choice| choice.as_mut()?.file_mut())
 }
 
 /// Notes a file, once, and gives its name in the run's folder.

@@ -1,6 +1,5 @@
-//! The files that an experiment names: recorded pages, traces of links, declarations of clients and servers. They are
-//! read beside the experiment's file first. A run's folder keeps copies, and its trials read only those. The policy file of
-//! `serve` is read here too.
+//! The files that an experiment names: recorded pages, traces of links, declarations of clients and servers, delivery
+//! policies. They are read beside the experiment's file first. A run's folder keeps copies, and its trials read only those.
 
 pub(crate) mod files;
 pub(crate) mod har;

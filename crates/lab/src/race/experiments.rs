@@ -6,6 +6,7 @@ use crate::error::{self, CliError};
 use crate::foreign;
 use crate::inputs::files;
 use crate::inputs::links::link_spec;
+use crate::inputs::policy;
 use crate::inputs::regular::{self, LONGEST_TEXT};
 use crate::inputs::servers::{Servers, Source};
 use crate::inputs::subjects;
@@ -131,12 +132,22 @@ const RECORDED_TIMEOUT: std::time::Duration = std::time::Duration::from_secs(180
 const RECORDED_TRIALS: u32 = 9;
 
 fn parse(name: &str, toml: &str) -> Result<Experiment, CliError> {
-    toml.parse().map_err(|error: ExperimentError| {
-        let line = toml.lines().nth(error.line - 1).unwrap_or_default();
-        let pointer = " ".repeat(error.column - 1);
-        let error = CliError::misuse(format!("{name}, {error}"));
-        if line.is_empty() { error } else { error.remedy(format!("{line}\n{pointer}^")) }
-    })
+    let experiment: Experiment = toml.parse().map_err(|error: ExperimentError| {
+        pointing_at((error.line, error.column), toml, format!("{name}, {error}"))
+    })?;
+    policy::check_choices(toml).map_err(|fault| {
+        let (line, column) = fault.place(toml);
+        pointing_at((line, column), toml, format!("{name}, line {line}, column {column}: {fault}"))
+    })?;
+    Ok(experiment)
+}
+
+/// A misuse at a line and a column of a text, which are shown.
+fn pointing_at((line, column): (usize, usize), toml: &str, words: String) -> CliError {
+    let line = toml.lines().nth(line - 1).unwrap_or_default();
+    let pointer = " ".repeat(column - 1);
+    let error = CliError::misuse(words);
+    if line.is_empty() { error } else { error.remedy(format!("{line}\n{pointer}^")) }
 }
 
 fn overrides(args: &RaceArgs) -> Result<Overrides, CliError> {

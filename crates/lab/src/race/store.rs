@@ -1,5 +1,5 @@
 //! The rows of a run, in SQLite: one table of trials, each with its whole record as JSON, and views
-//! that lay its metrics, fetches and connections out for `sqlite3`. One fact, one home: the views
+//! that lay its metrics, fetches, connections and deliveries out for `sqlite3`. One fact, one home: the views
 //! read the record. One writer; what is committed survives whatever happens next.
 
 mod open;
@@ -308,6 +308,21 @@ CREATE VIEW connections AS
     c.value ->> '$.rounds' AS rounds, c.value ->> '$.bytes_sent' AS bytes_sent,
     c.value ->> '$.bytes_received' AS bytes_received
   FROM trials t, json_each(t.record, '$.connections') c;
+CREATE VIEW deliveries AS
+  WITH origin AS (
+    SELECT t.key AS trial, min(f.value ->> '$.phases.queued') AS zero
+    FROM trials t, json_each(t.record, '$.fetches') f GROUP BY t.key)
+  SELECT t.key, t.link, t.contender, d.value ->> '$.connection' AS connection,
+    d.value ->> '$.stream' AS stream, d.value ->> '$.path' AS path,
+    d.value ->> '$.media_type' AS media_type, d.value ->> '$.status' AS status,
+    d.value -> '$.asked' AS asked, d.value ->> '$.policy' AS policy,
+    d.value -> '$.decided' AS decided, d.value ->> '$.pushed_with' AS pushed_with,
+    d.value ->> '$.push' AS push, d.value ->> '$.bytes' AS bytes, d.value ->> '$.end' AS ended_how,
+    (d.value ->> '$.requested' - zero) / 1e6 AS requested_ms,
+    (d.value ->> '$.answered' - zero) / 1e6 AS answered_ms,
+    (d.value ->> '$.first_byte' - zero) / 1e6 AS first_byte_ms,
+    (d.value ->> '$.ended' - zero) / 1e6 AS ended_ms
+  FROM trials t JOIN origin ON origin.trial = t.key, json_each(t.record, '$.deliveries') d;
 ";
 
 fn json<T: serde::Serialize>(value: &T) -> Result<String, CliError> {

@@ -4,6 +4,7 @@
 use crate::console;
 use crate::error::CliError;
 use crate::files_adapter::FilesAdapter;
+use crate::inputs::policy::PolicyText;
 use crate::key_log;
 use crate::qlog;
 use crate::trial::contender::{quic_settings, read_back, socket_settings};
@@ -13,13 +14,15 @@ use crate::trial::near::timed;
 use crate::trial::origin_config::{OriginSpec, origin_config, server_tls};
 use endpoint::DatagramSettings;
 use origin::{
-    AccessLog, AccessRecord, Files, ListenerKind, OpenedRecord, Origin, Parts, WallClock,
+    AccessLog, AccessRecord, DeliveryLog, Files, ListenerKind, OpenedRecord, Origin, Parts,
+    SkippedPush, WallClock,
 };
 use os::files::{CacheSettings, Root};
 use os::reactor::{Reactor, Stop};
 use os::signal::Interrupts;
 use os::tcp::{Listener, Sharing, TcpFacts};
 use os::udp::DatagramSocket;
+use proto::ResponseHead;
 use report::QlogVantage;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -65,20 +68,35 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
     let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
     let alt_svc = first_visit::alt_svc(&job);
     let table = job.table.map(Arc::new);
-    let spec = OriginSpec { listeners: kinds, table, alt_svc, wall_clock };
+    let policy = job.policy.as_ref().map(PolicyText::read).transpose()?.unwrap_or_default();
+    let choice = job.contender.settings.policy.as_ref();
+    settings.insert("policy".to_owned(), choice.map_or("none".to_owned(), ToString::to_string));
+    let spec = OriginSpec { listeners: kinds, table, alt_svc, wall_clock, policy };
     let config = origin_config(&job.contender, spec)?;
+    let deliveries = Rc::new(RefCell::new(Vec::new()));
+    let delivery_log = job.tells_delivery.then(|| {
+        let kept = Rc::clone(&deliveries);
+        let keep = move |record| kept.borrow_mut().push(record);
+        Rc::new(DeliveryLog::new(config.priorities, Box::new(keep)))
+    });
     let files = job.root.map(|root| Root::open(&root, CacheSettings::default())).transpose();
     let files = files?.map(|root| Box::new(FilesAdapter(root)) as Box<dyn Files>);
-    let log = Rc::new(ConnectionLog::default());
+    let log = Rc::new(ConnectionLog { delivery: delivery_log.clone(), ..ConnectionLog::default() });
     let tracer = qlog::tracer(job.qlog.map(|files| files.spec(QlogVantage::Server)));
+    let tracer = match delivery_log {
+        Some(delivery_log) => tracer.and(delivery_log),
+        None => tracer,
+    };
     let parts = Parts { files, log: Some(log.clone()), tracer };
     let mut origin = Origin::new(config, parts);
     console::print_job(&FarReady { settings })?;
     reactor.run(&mut origin)?;
     // With it go the qlog files: whoever reads the report finds them whole.
     drop(origin);
-    let (times, settings) = (reactor.loop_times(), log.settings.take());
-    console::print_job(&FarReport { log: log.report(), times, settings })?;
+    let (times, mut settings) = (reactor.loop_times(), log.settings.take());
+    settings.extend(log.not_pushed());
+    let deliveries = deliveries.take();
+    console::print_job(&FarReport { log: log.report(), times, settings, deliveries })?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -98,11 +116,20 @@ struct ConnectionLog {
     connections: RefCell<BTreeMap<u64, ServerConnection>>,
     /// What the last connection over QUIC sends by.
     settings: RefCell<BTreeMap<String, String>>,
+    /// What its policy names and does not push.
+    not_pushed: RefCell<Vec<String>>,
+    delivery: Option<Rc<DeliveryLog>>,
 }
 
 impl ConnectionLog {
     fn report(&self) -> ServerLog {
         ServerLog { connections: self.connections.borrow().values().cloned().collect() }
+    }
+
+    /// The setting that says what was not pushed, where there is something.
+    fn not_pushed(&self) -> Option<(String, String)> {
+        let not_pushed = self.not_pushed.borrow();
+        (!not_pushed.is_empty()).then(|| ("policy, not pushed".to_owned(), not_pushed.join("; ")))
     }
 }
 
@@ -111,6 +138,28 @@ impl AccessLog for ConnectionLog {
         if let Some(connection) = self.connections.borrow_mut().get_mut(&record.connection) {
             connection.requests += 1;
             connection.body_bytes += record.sent_bytes;
+        }
+        if let Some(delivery) = &self.delivery {
+            delivery.record(record);
+        }
+    }
+
+    fn began(&self, connection: u64, stream: u64) {
+        if let Some(delivery) = &self.delivery {
+            delivery.began(connection, stream);
+        }
+    }
+
+    fn answered(&self, connection: u64, stream: u64, head: &ResponseHead) {
+        if let Some(delivery) = &self.delivery {
+            delivery.answered(connection, stream, head);
+        }
+    }
+
+    fn not_pushed(&self, SkippedPush { target, why }: &SkippedPush<'_>) {
+        let mut not_pushed = self.not_pushed.borrow_mut();
+        if not_pushed.len() < MOST_NOT_PUSHED {
+            not_pushed.push(format!("{target}: {why}"));
         }
     }
 
@@ -127,3 +176,6 @@ impl AccessLog for ConnectionLog {
         }
     }
 }
+
+/// What a row tells of pushes that were not made.
+const MOST_NOT_PUSHED: usize = 8;

@@ -1,5 +1,6 @@
 //! What the runner, the worker and its two sides say to each other: one JSON value each way.
 
+use crate::inputs::policy::PolicyText;
 use crate::qlog::QlogSpec;
 use crate::trial::task::Task;
 use os::reactor::LoopTimes;
@@ -13,7 +14,7 @@ use std::time::Duration;
 use study::experiment::Contender;
 use study::plan::TrialPlan;
 use study::reconcile::ServerLog;
-use trace::{CacheTally, ConnectionRecord, FetchRecord, HintTally, TokenRecord};
+use trace::{CacheTally, ConnectionRecord, DeliveryRecord, FetchRecord, HintTally, TokenRecord};
 use unit::Instant;
 
 /// Runner to worker: run this trial.
@@ -71,6 +72,12 @@ pub(crate) struct FarJob {
     /// What its qlog files are called.
     #[serde(default)]
     pub(crate) qlog: Option<TrialQlog>,
+    /// What it pushes, hints and sends first.
+    #[serde(default)]
+    pub(crate) policy: Option<PolicyText>,
+    /// Whether it tells what each stream asked for and what it got.
+    #[serde(default)]
+    pub(crate) tells_delivery: bool,
     /// Whose ways the origin takes on.
     pub(crate) contender: Contender,
 }
@@ -100,6 +107,9 @@ pub(crate) struct FarReport {
     pub(crate) times: Option<LoopTimes>,
     /// Settings read back from its connections.
     pub(crate) settings: BTreeMap<String, String>,
+    /// What each stream asked for and what it got, where that was to be told.
+    #[serde(default)]
+    pub(crate) deliveries: Vec<DeliveryRecord>,
 }
 
 /// Worker to near: do this.

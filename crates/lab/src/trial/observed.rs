@@ -17,7 +17,7 @@ use study::reconcile::{
     reconcile_subject,
 };
 use study::record::{Counter, CpuUse, EndUse, GroupMemory, Resources};
-use trace::PacketRecord;
+use trace::{DeliveryRecord, PacketRecord};
 
 /// What the run of a trial gives to be judged.
 pub(super) struct Observed {
@@ -48,6 +48,8 @@ pub(crate) struct Ends {
     /// The times of the event loop of the link's TCP proxy, where there is one.
     pub(crate) proxy_times: Option<LoopTimes>,
     pub(crate) far_settings: BTreeMap<String, String>,
+    /// What each stream asked our origin for and what it got.
+    pub(crate) deliveries: Vec<DeliveryRecord>,
     pub(crate) cpu: CpuUse,
     pub(crate) resources: Resources,
     pub(crate) server_cpu: ServerCpu,
@@ -74,6 +76,17 @@ impl Ends {
             ClientReport::Own(near) => near,
             ClientReport::Subject(report) => &report.near,
         }
+    }
+
+    /// The streams of the view that is judged.
+    pub(crate) fn deliveries(&self) -> Vec<DeliveryRecord> {
+        let near = self.near();
+        let from = near.began.unwrap_or_default();
+        let is_judged = |delivery: &&DeliveryRecord| {
+            delivery.requested >= from
+                && near.next.is_none_or(|next| delivery.requested < next.began)
+        };
+        self.deliveries.iter().filter(is_judged).cloned().collect()
     }
 
     /// Weighs its word against the witnesses.

@@ -5,6 +5,7 @@ use super::echo;
 use super::first_visit;
 use super::job::IdentityPem;
 use crate::error::CliError;
+use crate::inputs::policy::PolicyFile;
 use origin::{ListenerKind, OriginConfig, WallClock, WebSocketSettings};
 use page::Table;
 use proto::schedule::Policy;
@@ -23,6 +24,8 @@ pub(super) struct OriginSpec {
     pub(super) alt_svc: Option<u16>,
     /// The time, for the Date field.
     pub(super) wall_clock: WallClock,
+    /// What it pushes, hints and sends first.
+    pub(super) policy: PolicyFile,
 }
 
 /// The configuration of our origin for a contender. An error says which of its settings our origin does not have.
@@ -34,7 +37,11 @@ pub(super) fn origin_config(
     let mut config = OriginConfig::new(trial.listeners, trial.wall_clock);
     config.protocols = vec![first_visit::over_tls(contender)?];
     config.alt_svc = trial.alt_svc;
-    config.priorities = policy(contender.settings.priorities);
+    config.priorities = match contender.settings.priorities {
+        Priorities::Auto => trial.policy.priorities.unwrap_or_default(),
+        named => policy(named),
+    };
+    config.delivery = trial.policy.delivery.map(Arc::new);
     config.table = trial.table;
     config.max_age = contender.settings.next_view.map(|view| view.max_age);
     // The setting that offers it is too much for some clients.
@@ -88,6 +95,7 @@ fn identity(pem: &IdentityPem) -> Result<Identity, CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::inputs::policy::PolicyText;
     use crate::trial::job::tests::order;
     use unit::Instant;
 
@@ -99,6 +107,7 @@ mod tests {
             table: None,
             alt_svc: None,
             wall_clock,
+            policy: PolicyFile::default(),
         };
         origin_config(&order.plan.cell.contender, spec)
     }
@@ -126,6 +135,32 @@ mod tests {
     #[test]
     fn nobody_is_waited_for_when_a_trial_has_ended() {
         assert_eq!(config("transport = \"http/1.1\"").unwrap().limits.drain, Duration::ZERO);
+    }
+
+    #[test]
+    fn a_contenders_own_priorities_go_before_its_policys() {
+        let priorities = |settings: &str| {
+            let order = order(
+                "kind = \"page\"\nimages = 1\nbytes = 1",
+                &format!("transport = \"h2\"\nsettings = {{ {settings} }}"),
+            );
+            let contender = &order.plan.cell.contender;
+            let choice = contender.settings.policy.as_ref().unwrap();
+            let wall_clock = WallClock { at: Instant::ZERO, unix: Duration::ZERO };
+            let policy = PolicyText::of_choice(choice, &order.inputs).unwrap().read().unwrap();
+            let spec = OriginSpec {
+                listeners: vec![ListenerKind::Clear],
+                table: None,
+                alt_svc: None,
+                wall_clock,
+                policy,
+            };
+            origin_config(contender, spec).unwrap().priorities
+        };
+        assert_eq!(priorities("policy = \"server-driven\""), Policy::ServerDriven);
+        assert_eq!(priorities("policy = \"server-driven\", priorities = \"fifo\""), Policy::Fifo);
+        assert_eq!(priorities("policy = { priorities = \"rfc7540\" }"), Policy::Rfc7540);
+        assert_eq!(priorities("policy = \"push\""), Policy::Auto);
     }
 
     #[test]

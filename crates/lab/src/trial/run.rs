@@ -13,6 +13,7 @@ use super::subject_client::{ProcessRun, SubjectClient};
 use super::task::Task;
 use super::{Trial, capture, first_visit};
 use crate::inputs::links;
+use crate::inputs::policy::PolicyText;
 use crate::link::path::{NetworkPath, PathObservers, PathSpec};
 use os::net::{Frame, Frames, Placement, Side, Stop, Topology};
 use os::process::{Child, CpuSet};
@@ -155,8 +156,8 @@ impl BothEnds<'_> {
         if let Some(end) = server.died() {
             return Err(failed(end));
         }
-        let ServerReport { usage, settings: mut far_settings, log: server, times: far_times } =
-            server.end(path)?;
+        let report = server.end(path)?;
+        let ServerReport { usage, settings: mut far_settings, log: server, .. } = report;
         let proxy_times = proxy.map(|proxy| proxy.end(path)).transpose()?.flatten();
         far_settings.extend(self.trial.setup.server.iter().flat_map(DeclaredServer::facts));
         far_settings.extend(self.trial.service().into_iter().flat_map(service::facts));
@@ -176,9 +177,10 @@ impl BothEnds<'_> {
         Ok(Ends {
             client,
             server,
-            far_times,
+            far_times: report.times,
             proxy_times,
             far_settings,
+            deliveries: report.deliveries,
             cpu,
             resources,
             server_cpu,
@@ -268,6 +270,8 @@ impl BothEnds<'_> {
             root: self.served_folder(),
             key_log: None,
             qlog: None,
+            policy: None,
+            tells_delivery: false,
             contender: Contender {
                 transport: Transport::Http1,
                 tls: Tls::None,
@@ -328,6 +332,8 @@ impl BothEnds<'_> {
         };
         let table = setup.task.table();
         let root = self.served_folder();
+        let choice = contender.settings.policy.as_ref();
+        let policy = choice.map(|choice| PolicyText::of_choice(choice, &order.inputs));
         Ok(FarJob {
             listen,
             listen_tls,
@@ -337,6 +343,9 @@ impl BothEnds<'_> {
             root,
             key_log: order.capture.as_ref().map(|_| capture::far_keys(order)),
             qlog: order.qlog_of("server"),
+            policy: policy.transpose().map_err(failed)?,
+            // Where responses share a connection and belong together, their order is worth knowing.
+            tells_delivery: matches!(setup.task, Task::Page { .. }),
             contender: contender.clone(),
         })
     }

@@ -23,7 +23,7 @@ use study::reconcile::{self, ServerConnection};
 use subject::server::{
     HostSite, RunningServer, ServerDeclaration, ServerEnvironment, ServerLog, ServerSite,
 };
-use trace::{TlsRecord, TlsVersion};
+use trace::{DeliveryRecord, TlsRecord, TlsVersion};
 use unit::ByteSize;
 
 /// How long our own origin may take to end when asked to.
@@ -80,6 +80,8 @@ pub(crate) struct ServerReport {
     pub(crate) log: Option<reconcile::ServerLog>,
     /// The times of its event loop, where it is our own origin.
     pub(crate) times: Option<LoopTimes>,
+    /// What each stream asked for and what it got, where our own origin tells.
+    pub(crate) deliveries: Vec<DeliveryRecord>,
 }
 
 /// What a server that is not ours is started with.
@@ -156,8 +158,10 @@ impl<'d> ServerProcess<'d> {
                 settings.extend(report.iter().flat_map(|report| report.settings.clone()));
                 let exit = child.end(ORIGIN_END).map_err(failed)?;
                 let times = report.as_ref().and_then(|report| report.times);
-                let log = report.map(|report| report.log);
-                Ok(ServerReport { usage: exit.usage, settings, log, times })
+                let (log, deliveries) =
+                    report.map(|report| (report.log, report.deliveries)).unzip();
+                let deliveries = deliveries.unwrap_or_default();
+                Ok(ServerReport { usage: exit.usage, settings, log, times, deliveries })
             }
             Self::Service(bridge) => {
                 bridge.end().map_err(failed)?;
@@ -173,7 +177,7 @@ impl<'d> ServerProcess<'d> {
                 let peak = ByteSize(stopped.peak_resident).to_string();
                 settings.insert("server peak memory".to_owned(), peak);
                 let log = stopped.log.as_ref().map(witnessed);
-                Ok(ServerReport { usage: stopped.usage, settings, log, times: None })
+                Ok(ServerReport { usage: stopped.usage, settings, log, ..ServerReport::default() })
             }
         }
     }

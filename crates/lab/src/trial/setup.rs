@@ -91,6 +91,17 @@ impl DeclaredServer {
         let Some(declaration) = servers.named(name).cloned() else {
             return Err(failed(format!("no server is called `{name}`")));
         };
+        if contender.settings.policy.is_some() {
+            return Err(Outcome::Unsupported {
+                reason: format!(
+                    "{name} cannot be given a `policy`: what it pushes and hints is in its own configuration"
+                ),
+                remedy: format!(
+                    "set the contender's server to \"{ORIGIN}\", or declare a server with that configuration \
+                     (docs/servers.md)"
+                ),
+            });
+        }
         declaration.supports(contender).map_err(server_failed)?;
         let programs = environment::program_folders();
         declaration.is_built_for(contender.transport, &programs).map_err(server_failed)?;

@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -55,13 +55,19 @@ pub(crate) const HAR: &str = r#"{"log":{"version":"1.2","pages":[{"id":"p","star
 pub(crate) struct Bench {
     pub(crate) folder: PathBuf,
     _removed: TempDir,
-    _company: Company,
+    company: Mutex<Company>,
 }
 
 /// Whether the tests of this program may run beside this one.
 enum Company {
-    Any { _shared: RwLockReadGuard<'static, ()> },
-    None { _exclusive: RwLockWriteGuard<'static, ()> },
+    Any {
+        _shared: RwLockReadGuard<'static, ()>,
+    },
+    None {
+        _exclusive: RwLockWriteGuard<'static, ()>,
+    },
+    /// Between the two: others may run, and this test does nothing but wait.
+    Waiting,
 }
 
 /// What a command came to.
@@ -92,10 +98,21 @@ impl Bench {
         Self::in_company(Company::None { _exclusive: exclusive })
     }
 
+    /// From now on this test is the only one, as with `alone`.
+    fn leave_company(&self) {
+        let mut company = self.company.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Company::Any { .. } = *company {
+            // Two tests that kept their shares would wait for each other.
+            *company = Company::Waiting;
+            let exclusive = TESTS.write().unwrap_or_else(PoisonError::into_inner);
+            *company = Company::None { _exclusive: exclusive };
+        }
+    }
+
     fn in_company(company: Company) -> Self {
         let made = TempDir::with_prefix("wirelap-test-").unwrap();
         fs::set_permissions(&made, fs::Permissions::from_mode(0o777)).unwrap();
-        Self { folder: made.path().to_owned(), _removed: made, _company: company }
+        Self { folder: made.path().to_owned(), _removed: made, company: Mutex::new(company) }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -132,8 +149,8 @@ impl Bench {
         self.start(self.wirelap(args)).end()
     }
 
-    /// Races `what` into the folder `out`, again where others on the machine spoilt a trial, and gives the result. No
-    /// trial of it is missing or ran a second time for the machine's sake.
+    /// Races `what` into the folder `out` and gives the result. Where others on the machine spoilt a trial it races again,
+    /// with no other test beside it. No trial of the result is missing or ran a second time for the machine's sake.
     pub(crate) fn race_undisturbed(&self, what: &str, out: &str, more: &[&str]) -> Value {
         self.race_until(what, out, more, |_| {
             let attempts = all_outcomes(&self.path(out));
@@ -164,6 +181,7 @@ impl Bench {
                 return result;
             }
             fs::remove_dir_all(self.path(out)).unwrap();
+            self.leave_company();
             await_idle_cores();
         }
         panic!("{PATIENCE} times in a row others on the machine spoilt a trial of {what}");

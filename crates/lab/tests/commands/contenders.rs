@@ -114,11 +114,15 @@ fn a_recorded_page_is_raced_over_spdy_by_name() {
     }
     let told = bench.run(&["report", "run"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        told.contains("protocols spdy 2 connections, SPDY/3.1, headers compressed to "),
+        told.contains(
+            "protocols spdy 2 connections, SPDY/3.1, one for each request, headers compressed to "
+        ),
         "{told}"
     );
     assert!(
-        told.contains("; spdy-clear 2 connections, SPDY/3.1, headers compressed to "),
+        told.contains(
+            "; spdy-clear 2 connections, SPDY/3.1, one for each request, headers compressed to "
+        ),
         "{told}"
     );
     let page = std::fs::read_to_string(bench.path("run/report.html")).unwrap();

@@ -117,4 +117,5 @@ fn a_wrong_policy_is_told_with_its_place_before_anything_listens() {
     bench.write("policy.toml", "[[rules]]\npath = \"/***\"\n");
     serve("--policy policy.toml").said(2, &["policy.toml:2:8", "star"]);
     serve("--policy missing.toml").said(2, &["missing.toml", "check the path"]);
+    serve("--policy pusj").said(2, &["no policy is called `pusj`", "did you mean `push`?", "none"]);
 }

@@ -59,7 +59,7 @@ fn calls_take_the_round_trips_that_their_connections_cost() {
     }
     let bench = Bench::new();
     bench.write("calls.toml", EXPERIMENT);
-    let result = bench.race_undisturbed("calls.toml", "run", &[]);
+    let result = bench.race_whole("calls.toml", "run", &[]);
     assert_eq!(result["failures"], serde_json::json!([]), "{result:#}");
     let median = |workload: &str, contender: &str, metric: &str| {
         let cells = result["cells"].as_array().unwrap();

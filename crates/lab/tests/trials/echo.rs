@@ -81,12 +81,13 @@ tls = "1.2"
 name = "rtt=20ms,down=10mbit,up=10mbit"
 "#;
 
-/// All trials and the result.
+/// The last measured trial of each contender, and the result.
 fn run(bench: &Bench) -> (Trials, Value) {
     bench.write("echo.toml", EXPERIMENT);
-    let result = bench.race_undisturbed("echo.toml", "run", &[]);
+    let result = bench.race_whole("echo.toml", "run", &[]);
     let store = rusqlite::Connection::open(bench.path("run/rows.sqlite")).unwrap();
-    let mut query = store.prepare("SELECT record FROM trials").unwrap();
+    let mut query =
+        store.prepare("SELECT record FROM trials WHERE outcome = 'measured' ORDER BY key").unwrap();
     let record = |row: &rusqlite::Row<'_>| row.get::<_, String>(0);
     let records = query.query_map([], record).unwrap().map(|text| {
         let record: Value = serde_json::from_str(&text.unwrap()).unwrap();

@@ -14,6 +14,7 @@ mod h3_servers;
 mod http3;
 mod near_side;
 mod next_view;
+mod policies;
 mod recorded;
 mod servers;
 mod services;

@@ -32,7 +32,7 @@ fn two_connections_in_a_row_are_never_faster_than_the_model_and_quic_goes_past_t
     let h3 = "[[contenders]]\nname = \"h3\"\ntransport = \"h3\"\n";
     let links = "[[links]]\nname = \"rtt=600ms\"\n[[links]]\nname = \"rtt=600ms,split_tcp=4MB\"\n";
     bench.write("split.toml", format!("{EXPERIMENT}{h3}{links}"));
-    bench.race_undisturbed("split.toml", "run", &[]);
+    bench.race_whole("split.toml", "run", &[]);
     let rows = records(&bench.path("run"));
     let trial = |contender: &str, is_split: bool| {
         let is_it = |row: &&Value| {
@@ -109,7 +109,7 @@ fn a_lossy_last_mile_hurts_tcp_less_where_a_proxy_stands_behind_it() {
     let links = "[[links]]\nname = \"rtt=200ms,loss_down=3%\"\n[[links]]\nname = \"rtt=200ms,loss_down=3%,split_tcp=256kB/5%\"\n";
     let experiment = EXPERIMENT.replace("trials = 1", "trials = 3");
     bench.write("lossy.toml", format!("{experiment}{links}"));
-    let result = bench.race_undisturbed("lossy.toml", "run", &[]);
+    let result = bench.race_whole("lossy.toml", "run", &[]);
     let load = |is_split: bool| {
         let cells = result["cells"].as_array().unwrap();
         let is_it =

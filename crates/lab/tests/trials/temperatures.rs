@@ -27,7 +27,7 @@ fn each_temperature_is_what_really_happened() {
         }
     }
     bench.write("temperatures.toml", &experiment);
-    let result = bench.race_undisturbed("temperatures.toml", "run", &[]);
+    let result = bench.race_whole("temperatures.toml", "run", &[]);
     assert_eq!(result["failures"], serde_json::json!([]), "{result:#}");
     let median = |contender: &str, metric: &str| median(&result, contender, metric);
     for name in ["h1", "h2", "spdy", "h3"] {
@@ -38,10 +38,13 @@ fn each_temperature_is_what_really_happened() {
             let resumed = median(&contender, "resumed_connections");
             let early = median(&contender, "early_accepted_connections");
             let open = median(&contender, "open_connections");
+            // HTTP/1.1 may begin a connection for an image that another then takes: its handshake never ends.
+            let ended =
+                if name == "h1" && resumed == connections - 1.0 { resumed } else { connections };
             let found = match temperature {
                 "cold" => early == 0.0 && open == 0.0 && resumed < connections,
-                "resumed" => (resumed, early, open) == (connections, 0.0, 0.0),
-                "early" => (resumed, early, open) == (connections, connections, 0.0),
+                "resumed" => (resumed, early, open) == (ended, 0.0, 0.0),
+                "early" => (resumed, early, open) == (ended, ended, 0.0),
                 _ => open == connections && resumed < connections,
             };
             assert!(found, "{contender}: {connections} {resumed} {early} {open}");

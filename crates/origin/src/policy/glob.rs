@@ -43,6 +43,12 @@ impl Glob {
         self.matches(path.as_bytes(), |one, other| one == other)
     }
 
+    /// Whether a media type, without its parameters, matches. Case makes no difference.
+    pub fn matches_media_type(&self, media_type: &str) -> bool {
+        let essence = media_type.split(';').next().unwrap_or_default().trim();
+        self.matches(essence.as_bytes(), |one, other| one.eq_ignore_ascii_case(&other))
+    }
+
     /// Follows all ways to match at once: the time is bounded by both lengths multiplied.
     fn matches(&self, text: &[u8], is_same: impl Fn(u8, u8) -> bool) -> bool {
         if text.len() > LONGEST_TEXT {
@@ -153,6 +159,8 @@ mod tests {
         }
         assert!(glob("*.EXAMPLE").matches_host("www.example"));
         assert!(!glob("*.example").matches_host("example"));
+        assert!(glob("image/*").matches_media_type("Image/AVIF; x=y"));
+        assert!(!glob("image/*").matches_media_type("text/css"));
     }
 
     #[test]

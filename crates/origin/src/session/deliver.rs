@@ -3,16 +3,25 @@
 
 use super::{Context, Session};
 use crate::access::NotPushed;
-use crate::answer::{EARLY_HINTS, Plan};
+use crate::answer::Plan;
 use crate::body::Body;
-use crate::delivery::{BlockingAssets, blocks_rendering, is_tracked, promised_request, pushable};
+use crate::delivery::{
+    BlockingAssets, blocks_rendering, is_tracked, media_type_of, promised_request, pushable,
+    size_of,
+};
 use crate::exchange::{Exchange, Ledger, State};
-use crate::policy::{ByLink, CasperSettings, DeliveryPolicy, Link, PushPlace, Urgency};
+use crate::learned::{Asset, is_html};
+use crate::policy::{
+    Assets, ByLink, CasperSettings, DeliveryPolicy, LearnedSettings, Link, PushPlace, Subject,
+    Urgency,
+};
+use crate::shared::Shared;
 use crate::site::host_of;
 use proto::schedule::{Incremental, Priority};
-use proto::{Fields, Fin, Method, Refused, RequestHead, ResponseHead, StreamId};
+use proto::{Fields, Fin, Method, Refused, RequestHead, ResponseHead, Status, StreamId};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
+use std::rc::Rc;
 use transport::Protocol;
 use wire::casper::Fingerprint;
 
@@ -33,6 +42,14 @@ pub(super) struct ConnectionDelivery {
 struct Parent<'a> {
     stream: StreamId,
     policy: &'a DeliveryPolicy,
+    /// Bytes that its list may still push.
+    bytes_left: u64,
+}
+
+impl<'a> Parent<'a> {
+    fn new(stream: StreamId, policy: &'a DeliveryPolicy) -> Self {
+        Self { stream, policy, bytes_left: policy.push.most_bytes.unwrap_or(u64::MAX) }
+    }
 }
 
 /// A push that the client was promised.
@@ -48,25 +65,30 @@ impl Session {
         let Some(delivery) = &context.shared.delivery else { return };
         let policy = delivery.policy();
         let Exchange { stream, ledger, .. } = &self.exchanges[index];
-        let stream = *stream;
-        if ledger.request.method == Method::Get {
+        let (stream, request) = (*stream, &ledger.request);
+        let plan = context.shared.site.plan(context.now, request);
+        if request.method == Method::Get {
             let (mut hints, mut push) = (Fields::new(), Vec::new());
-            let request = &ledger.request;
-            for rule in policy.matching(host_of(&request.authority), &request.path) {
+            let page = assets_of(context, &policy, request, &plan);
+            for rule in policy.matching(subject(request, media_type_of(&plan))) {
                 push_links(&mut hints, &rule.hints);
                 push.extend(rule.push.iter().map(String::as_str));
             }
+            for asset in page.iter() {
+                if asset.is_among(policy.learned.hints) {
+                    push_links(&mut hints, std::slice::from_ref(&asset.link));
+                }
+                push.extend(asset.path.as_deref().filter(|_| asset.is_among(policy.learned.push)));
+            }
             if !hints.is_empty() {
-                let head = ResponseHead { status: EARLY_HINTS, fields: hints };
+                let head = ResponseHead { status: Status::EARLY_HINTS, fields: hints };
                 // Refused where the protocol has no informational responses (HTTP/1.0, SPDY).
                 let _unsaid = context.machine.inform(stream, &head);
             }
             self.read_cookies(index, policy.casper);
-            self.push_all(context, &Parent { stream, policy: &policy }, &push);
+            self.push_all(context, &mut Parent::new(stream, &policy), &push);
         }
         let Some(index) = self.find(stream) else { return };
-        let request = &self.exchanges[index].ledger.request;
-        let plan = context.shared.site.plan(context.now, request);
         self.carry_out(context, index, plan, fin);
     }
 
@@ -84,24 +106,32 @@ impl Session {
         let (stream, request) = (*stream, &ledger.request);
         let mut head = head.clone();
         let mut urgency = None;
-        for rule in policy.matching(host_of(&request.authority), &request.path) {
+        let media_type = head.fields.find_str("content-type").unwrap_or_default().to_owned();
+        for rule in policy.matching(subject(request, &media_type)) {
             push_links(&mut head.fields, &rule.links);
             urgency = rule.urgency.or(urgency);
         }
-        let media_type = head.fields.find_str("content-type").unwrap_or_default().to_owned();
+        if policy.learned.links != Assets::Unused && is_html(&media_type) {
+            let page = delivery.pages.known(request).unwrap_or_default();
+            for asset in page.iter().filter(|asset| asset.is_among(policy.learned.links)) {
+                push_links(&mut head.fields, std::slice::from_ref(&asset.link));
+            }
+        }
         // A push has the place that pushes have.
         let is_placed = ledger.pushed_with.is_some() && policy.push.place != PushPlace::After;
         if blocking_assets == BlockingAssets::First && blocks_rendering(&media_type) && !is_placed {
             urgency = urgency.or(Some(FIRST));
         }
+        let by_link = policy.push.by_link == ByLink::Pushed
+            && request.method == Method::Get
+            && ledger.pushed_with.is_none();
         if let Some(urgency) = urgency {
-            context.machine.prioritise(stream, urgency.priority());
+            self.decide(context, stream, urgency);
         }
-        let by_link = policy.push.by_link == ByLink::Pushed && request.method == Method::Get;
-        if by_link && ledger.pushed_with.is_none() {
+        if by_link {
             let links = preloads(&head.fields);
             let links: Vec<&str> = links.iter().map(Link::target).collect();
-            self.push_all(context, &Parent { stream, policy: &policy }, &links);
+            self.push_all(context, &mut Parent::new(stream, &policy), &links);
         }
         let Some(index) = self.find(stream) else { return };
         if let Some(casper) = policy.casper {
@@ -114,7 +144,7 @@ impl Session {
     }
 
     /// Promises and answers what a request names.
-    fn push_all(&mut self, context: &mut Context<'_>, parent: &Parent<'_>, targets: &[&str]) {
+    fn push_all(&mut self, context: &mut Context<'_>, parent: &mut Parent<'_>, targets: &[&str]) {
         let takes_pushes =
             matches!(self.protocol, Protocol::Http2 | Protocol::Spdy31 | Protocol::Spdy3);
         if targets.is_empty() || !takes_pushes {
@@ -140,7 +170,7 @@ impl Session {
     fn push(
         &mut self,
         context: &mut Context<'_>,
-        parent: &Parent<'_>,
+        parent: &mut Parent<'_>,
         target: &str,
     ) -> ControlFlow<()> {
         const NEXT: ControlFlow<()> = ControlFlow::Continue(());
@@ -174,9 +204,15 @@ impl Session {
         {
             return NEXT;
         }
+        let size = size_of(&plan);
+        if size > parent.bytes_left {
+            // What comes later in the list is needed later.
+            return ControlFlow::Break(());
+        }
         match context.machine.promise(parent.stream, &request) {
             Ok(stream) => {
                 state.pushed.insert(name);
+                parent.bytes_left -= size;
                 self.answer_push(context, parent, Promised { stream, request, plan });
                 NEXT
             }
@@ -195,27 +231,37 @@ impl Session {
     /// Opens the exchange of a promise.
     fn answer_push(&mut self, context: &mut Context<'_>, parent: &Parent<'_>, promised: Promised) {
         let Promised { stream, request, plan } = promised;
-        let mut rules = parent.policy.matching(host_of(&request.authority), &request.path);
+        let mut rules = parent.policy.matching(subject(&request, media_type_of(&plan)));
         let is_nested = rules.any(|rule| !rule.push.is_empty());
         drop(rules);
         if is_nested {
             skip(context, &request.path, NotPushed::Nested);
         }
-        match parent.policy.push.place {
-            PushPlace::Before => context.machine.prioritise(stream, FIRST.priority()),
-            PushPlace::Interleaved => {
-                let shared = Urgency { incremental: Incremental::Parts, ..FIRST };
-                context.machine.prioritise(stream, shared.priority());
-                context.machine.prioritise(parent.stream, shared.priority());
-            }
-            PushPlace::After => {}
+        if let Some(log) = &context.shared.log {
+            log.began(self.connection, stream.0);
         }
         let pushed_with = Some(parent.stream);
         let ledger = Ledger { pushed_with, ..Ledger::new(context.now, request) };
         let exchange = Exchange { stream, state: State::Counting, ledger, buffered: 0, held: 0 };
         let index = self.exchanges.partition_point(|other| other.stream < stream);
         self.exchanges.insert(index, exchange);
+        match parent.policy.push.place {
+            PushPlace::Before => self.decide(context, stream, FIRST),
+            PushPlace::Interleaved => {
+                let shared = Urgency { incremental: Incremental::Parts, ..FIRST };
+                self.decide(context, stream, shared);
+                self.decide(context, parent.stream, shared);
+            }
+            PushPlace::After => {}
+        }
         self.carry_out(context, index, plan, Fin::Last);
+    }
+
+    /// Gives a stream its place, whatever the client asks for.
+    fn decide(&mut self, context: &mut Context<'_>, stream: StreamId, urgency: Urgency) {
+        let Some(index) = self.find(stream) else { return };
+        self.exchanges[index].ledger.decided = Some(urgency);
+        context.machine.prioritise(stream, urgency.priority());
     }
 
     /// What the client has, by the cookies of a request.
@@ -258,6 +304,26 @@ impl Urgency {
     fn priority(self) -> Priority {
         Priority::Decided { urgency: self.urgency, incremental: self.incremental }
     }
+}
+
+/// What rules are compared with.
+fn subject<'a>(request: &'a RequestHead, media_type: &'a str) -> Subject<'a> {
+    Subject { host: host_of(&request.authority), target: &request.path, media_type }
+}
+
+/// What the document that was asked for loads, where the policy makes use of that.
+fn assets_of(
+    context: &mut Context<'_>,
+    policy: &DeliveryPolicy,
+    request: &RequestHead,
+    plan: &Plan,
+) -> Rc<[Asset]> {
+    if policy.learned == LearnedSettings::default() {
+        return Rc::default();
+    }
+    let Shared { delivery, config, .. } = &mut *context.shared;
+    let Some(delivery) = delivery else { return Rc::default() };
+    delivery.pages.of(request, plan, config.table.as_deref())
 }
 
 /// The links of a response that ask for pushes.

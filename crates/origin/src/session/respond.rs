@@ -184,8 +184,7 @@ impl Session {
     /// Sends a piece of a body.
     fn send_body(&mut self, context: &mut Context<'_>, index: usize) -> Sent {
         let stream = self.exchanges[index].stream;
-        let is_made = matches!(&self.exchanges[index].state, State::Sending(body)
-            if body.left() > UNCOUNTED && body.is_made());
+        let is_made = matches!(&self.exchanges[index].state, State::Sending(body) if counts(body));
         let mut limit = self.piece();
         if is_made {
             self.hold(context, index, context.machine.unsent(stream));
@@ -291,6 +290,7 @@ impl Session {
             self.given += 1;
         } else {
             self.exchanges[index].state = State::Sending(body);
+            context.machine.keep_turn(self.exchanges[index].stream);
             if self.is_made_late(index) {
                 self.asked.push(self.exchanges[index].stream);
             } else {
@@ -310,6 +310,9 @@ impl Session {
         let exchange = &mut self.exchanges[index];
         exchange.ledger.answered = Some((context.now, head.status.code()));
         let stream = exchange.stream;
+        if let Some(log) = &context.shared.log {
+            log.answered(self.connection, stream.0, head);
+        }
         if context.machine.respond(stream, head, fin).is_ok() {
             return true;
         }
@@ -317,6 +320,11 @@ impl Session {
         self.end(context, index, ExchangeEnd::CutOff);
         false
     }
+}
+
+/// Whether what is made of a body takes memory that is worth counting.
+pub(super) fn counts(body: &Body) -> bool {
+    body.left() > UNCOUNTED && body.is_made()
 }
 
 /// Whether the client waits for 100 (Continue) before it sends the body.

@@ -1,6 +1,9 @@
 //! Delivery policies as a client sees them: pushes, CASPER, early hints, links and the server's order, without sockets.
 #![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
 
+mod hostile;
+mod learned;
+mod log;
 mod visit;
 
 use origin::{

@@ -3,19 +3,21 @@
 use bytes::Bytes;
 use endpoint::{Accepted, EndPoint, SendBuf, SocketId};
 use origin::{
-    AccessLog, AccessRecord, DeliveryPolicy, ExchangeEnd, File, FileFacts, Files, FilesError,
-    Found, ListenerKind, NotPushed, Origin, OriginConfig, Parts, SkippedPush, WallClock,
+    AccessLog, AccessRecord, DeliveryLog, DeliveryPolicy, ExchangeEnd, File, FileFacts, Files,
+    FilesError, Found, ListenerKind, NotPushed, Origin, OriginConfig, Parts, SkippedPush,
+    WallClock,
 };
 use proto::schedule::{Policy, RoundRobin};
 use proto::{
-    ByteStreamConnection, ClientConnection, Event, Fin, RequestHead, Scheme, StreamId, h2, spdy,
+    ByteStreamConnection, ClientConnection, Error, Event, Fin, RequestHead, ResponseHead, Scheme,
+    StreamId, h2, spdy,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
-use trace::Tracer;
+use trace::{DeliveryRecord, Tracer};
 use transport::Protocol;
 use unit::Instant;
 
@@ -29,9 +31,32 @@ struct Memory;
 
 struct Held(usize);
 
+/// A document that names what it loads.
+struct Html;
+
+impl Html {
+    const TEXT: &str = "<!doctype html><link rel=stylesheet href=style.css>\
+        <script src=/app.js></script><script async src=/late.js></script>\
+        <link rel=preload as=font crossorigin href=font.woff2><link rel=stylesheet href=//b.test/far.css>\
+        <link rel=stylesheet href=/missing.css><img src=a.png><img src=b.png>";
+}
+
+impl File for Html {
+    fn facts(&self) -> FileFacts {
+        FileFacts { length: Self::TEXT.len() as u64, modified: 0, modified_nanos: 0, identity: 2 }
+    }
+
+    fn read(&self, offset: u64, length: usize) -> Option<Bytes> {
+        let text = Bytes::from_static(Self::TEXT.as_bytes());
+        let start = (offset as usize).min(text.len());
+        Some(text.slice(start..(start + length).min(text.len())))
+    }
+}
+
 impl Files for Memory {
     fn find(&self, _: Instant, path: &str) -> Result<Found, FilesError> {
         match path {
+            "page.html" => Ok(Found::File(Rc::new(Html))),
             "index.html" => Ok(Found::File(Rc::new(Held(2 * SIZE)))),
             "style.css" | "app.js" | "font.woff2" | "a.png" | "b.png" | "sub/style.css" => {
                 Ok(Found::File(Rc::new(Held(SIZE))))
@@ -66,6 +91,8 @@ pub(crate) struct Record {
 pub(crate) struct Log {
     pub(crate) records: RefCell<Vec<Record>>,
     pub(crate) skipped: RefCell<Vec<(String, NotPushed)>>,
+    /// Connections that ended by an error, and which.
+    pub(crate) errors: RefCell<Vec<(u64, String)>>,
 }
 
 impl AccessLog for Log {
@@ -76,6 +103,10 @@ impl AccessLog for Log {
             end: record.end,
             pushed_with: record.pushed_with,
         });
+    }
+
+    fn ended_by_error(&self, connection: u64, error: &Error) {
+        self.errors.borrow_mut().push((connection, error.to_string()));
     }
 
     fn not_pushed(&self, skipped: &SkippedPush<'_>) {
@@ -125,6 +156,44 @@ pub(crate) fn origin(priorities: Policy, delivery: DeliveryPolicy) -> (Origin, R
     (Origin::new(config, parts), log)
 }
 
+/// The same with a delivery log, whose records come at the end of the visit.
+pub(crate) fn logging_origin(
+    priorities: Policy,
+    delivery: DeliveryPolicy,
+) -> (Origin, Rc<RefCell<Vec<DeliveryRecord>>>) {
+    let records = Rc::new(RefCell::new(Vec::new()));
+    let kept = Rc::clone(&records);
+    let keep = move |record| kept.borrow_mut().push(record);
+    let log = Rc::new(Deliveries(Rc::new(DeliveryLog::new(priorities, Box::new(keep)))));
+    let wall_clock = WallClock { at: START, unix: Duration::from_secs(784_111_777) };
+    let config = OriginConfig {
+        priorities,
+        delivery: Some(Arc::new(delivery)),
+        protocols: vec![Protocol::Http2, Protocol::Spdy31, Protocol::Http1],
+        ..OriginConfig::new(vec![ListenerKind::Clear], wall_clock)
+    };
+    let tracer = Tracer::to(log.0.clone());
+    let parts = Parts { files: Some(Box::new(Memory)), log: Some(log), tracer };
+    (Origin::new(config, parts), records)
+}
+
+/// Tells the delivery log all that it has to be told.
+struct Deliveries(Rc<DeliveryLog>);
+
+impl AccessLog for Deliveries {
+    fn began(&self, connection: u64, stream: u64) {
+        self.0.began(connection, stream);
+    }
+
+    fn answered(&self, connection: u64, stream: u64, head: &ResponseHead) {
+        self.0.answered(connection, stream, head);
+    }
+
+    fn record(&self, record: &AccessRecord<'_>) {
+        self.0.record(record);
+    }
+}
+
 /// An HTTP/2 client that takes pushes.
 pub(crate) fn taking() -> h2::Client {
     let settings = h2::Settings { enable_push: true, ..h2::Settings::client() };
@@ -155,14 +224,25 @@ impl<'o, C: ClientConnection + ByteStreamConnection> Visit<'o, C> {
 
     /// Requests a path, with a cookie where there is one.
     pub(crate) fn ask(&mut self, path: &str, cookie: Option<&str>) -> StreamId {
+        let fields = cookie.map(|cookie| ("cookie", cookie));
+        self.ask_with(path, fields.as_slice())
+    }
+
+    /// Requests a path with these fields.
+    pub(crate) fn ask_with(&mut self, path: &str, fields: &[(&str, &str)]) -> StreamId {
         let mut head = RequestHead::get(Scheme::Http, "a.test", path);
-        if let Some(cookie) = cookie {
-            head.fields.push(b"cookie", cookie.as_bytes());
+        for (name, value) in fields {
+            head.fields.push(name.as_bytes(), value.as_bytes());
         }
         let stream = self.client.request(self.now, &head, Fin::Last).unwrap();
         let response = Response { path: path.to_owned(), ..Response::default() };
         self.responses.insert(stream, response);
         stream
+    }
+
+    /// Hands the origin bytes that no client of ours would send.
+    pub(crate) fn say(&mut self, bytes: &[u8]) {
+        self.origin.handle_bytes(self.now, self.socket, bytes);
     }
 
     /// Carries bytes both ways, a frame at a time, until none are left.

@@ -8,6 +8,7 @@ use crate::Fin;
 use crate::multiplex::{
     DataFrame, Next, Opener, Over, Role, Rule, Session, StreamStatus, Timer, rule,
 };
+use trace::PrioritySource;
 use wire::h2::{
     Dependency, ErrorCode, FLAG_ACK, FLAG_END_STREAM, FLAG_PADDED, Frame, FrameError, FrameHeader,
     FrameKind, Reach, SettingsList,
@@ -138,7 +139,8 @@ impl Session<Http2> {
             return self.on_frame_error(stream, error);
         }
         // Idle and closed streams too: they group others (RFC 7540 §5.3.4).
-        self.change_priority(stream, priority::from_dependency(dependency));
+        let asked = priority::from_dependency(dependency);
+        self.change_priority(stream, PrioritySource::Priority, asked);
         Ok(())
     }
 
@@ -149,7 +151,9 @@ impl Session<Http2> {
         }
         let priority = priority::from_field(value);
         match (self.status(stream), self.opener(stream)) {
-            (StreamStatus::Live(_), _) => self.change_priority(stream, priority),
+            (StreamStatus::Live(_), _) => {
+                self.change_priority(stream, PrioritySource::PriorityUpdate, priority);
+            }
             (StreamStatus::Idle, Opener::We) => {
                 return Err(
                     self.fail(protocol("RFC 9218 §7.1: a push stream that was never promised"))

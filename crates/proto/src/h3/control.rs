@@ -12,6 +12,7 @@ use crate::multiplex::timers::Timer;
 use crate::multiplexed_connection::{EarlyData, StreamAction};
 use crate::schedule::Priority;
 use crate::stream_id::StreamId;
+use trace::PrioritySource;
 use wire::h3::{
     ErrorCode, Frame, FrameHeader, FrameKind, FrameReader, Read, StreamType, VarintReader,
 };
@@ -282,6 +283,7 @@ impl Session {
         }
         if self.streams.contains_key(&id) {
             self.scheduler.reprioritise(StreamId(id), priority);
+            self.note_priority(id, PrioritySource::PriorityUpdate, priority);
         } else if id >= self.next_request || self.unseen.contains(&id) {
             self.early.retain(|&(other, _)| other != id);
             if self.early.len() >= MOST_EARLY {

@@ -12,6 +12,7 @@ use crate::multiplexed_connection::{Backlog, StreamAction};
 use crate::recent_blocks::EncodedBlock;
 use crate::schedule::{Priority, PriorityField};
 use crate::stream_id::StreamId;
+use trace::PrioritySource;
 use wire::Fields;
 use wire::h3::ErrorCode;
 use wire::hpack::plain_size;
@@ -235,8 +236,22 @@ impl Session {
         self.scheduler.insert(stream, Priority::Unset);
         let early = self.early.iter().position(|&(other, _)| other == id);
         let early = early.and_then(|at| self.early.remove(at)).map(|(_, priority)| priority);
-        if let Some(priority) = early.or(field.map(PriorityField::priority)) {
+        let field = field.map(PriorityField::priority);
+        if let Some(priority) = early.or(field) {
             self.scheduler.reprioritise(stream, priority);
+        }
+        for (by, said) in [(PrioritySource::Field, field), (PrioritySource::PriorityUpdate, early)]
+        {
+            if let Some(said) = said {
+                self.note_priority(id, by, said);
+            }
+        }
+    }
+
+    /// The peer has said how a stream ranks.
+    pub(super) fn note_priority(&self, stream: u64, by: PrioritySource, said: Priority) {
+        if let (true, Some(asked)) = (self.tracer.is_on(), said.asked()) {
+            self.tracer.emit(self.now, || trace::Event::PriorityReceived { stream, by, asked });
         }
     }
 

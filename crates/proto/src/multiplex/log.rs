@@ -1,6 +1,7 @@
 //! What a connection traces and counts of its header blocks, and the time of the latest call.
 
-use trace::{Event, HeaderBytes, Tracer};
+use crate::schedule::Priority;
+use trace::{Event, HeaderBytes, PrioritySource, Tracer};
 use unit::Instant;
 
 #[derive(Debug)]
@@ -63,6 +64,14 @@ impl Log {
             frame,
             length: u64::from(length),
         });
+    }
+
+    /// The peer has said how a stream ranks.
+    pub(crate) fn priority_received(&self, stream: u32, by: PrioritySource, said: Priority) {
+        if let (true, Some(asked)) = (self.tracer.is_on(), said.asked()) {
+            let stream = u64::from(stream);
+            self.tracer.emit(self.now, || Event::PriorityReceived { stream, by, asked });
+        }
     }
 
     /// Either side has reset a stream.

@@ -33,6 +33,8 @@ pub(crate) struct Outgoing {
     sent: u64,
     /// Whether the application waits for `Writable`.
     owes_writable: bool,
+    /// Whether the application has more as soon as it is asked.
+    keeps_turn: bool,
 }
 
 /// What the next DATA frame carries.
@@ -61,6 +63,7 @@ impl Outgoing {
             bytes: 0,
             sent: 0,
             owes_writable: false,
+            keeps_turn: false,
         }
     }
 
@@ -92,6 +95,16 @@ impl Outgoing {
             Fin::Last => self.ending = Ending::Last,
             Fin::More => self.owes_writable = true,
         }
+    }
+
+    /// The application has more as soon as it is asked.
+    pub(crate) fn keep_turn(&mut self) {
+        self.keeps_turn = true;
+    }
+
+    /// Whether nothing is queued of a body that has more.
+    pub(crate) fn has_run_out(&self) -> bool {
+        self.keeps_turn && self.bytes == 0 && self.is_open()
     }
 
     /// Sets how the stream ends.

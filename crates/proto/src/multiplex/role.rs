@@ -133,6 +133,10 @@ macro_rules! impl_role {
                 self.session.send_credit(stream)
             }
 
+            fn keep_turn(&mut self, stream: StreamId) {
+                self.session.keep_turn(stream);
+            }
+
             fn reset(&mut self, now: Instant, stream: StreamId) {
                 self.session.reset(now, stream);
             }

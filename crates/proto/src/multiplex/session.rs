@@ -45,6 +45,8 @@ pub(crate) struct Session<F: Framing> {
     /// Bytes of DATA that came for streams which we had reset.
     discarded: u64,
     order: SendOrder,
+    /// Whether the last DATA frame was the end of what is queued of a body that keeps its turn.
+    has_run_out: bool,
     outbox: Outbox,
     events: Events,
     draining: Draining<F::ConnectionCode>,
@@ -108,6 +110,7 @@ impl<F: Framing> Session<F> {
             sent: 0,
             discarded: 0,
             order: SendOrder::new(scheduler),
+            has_run_out: false,
             outbox: Outbox::default(),
             events: Events::default(),
             draining: Draining::new(),

@@ -371,6 +371,7 @@ impl Load<'_> {
             outcome: finding.outcome,
             fetches: self.fetches,
             connections,
+            deliveries: Vec::new(),
             link: LinkCounters {
                 down: DirectionCounters {
                     packets: received / 1448,

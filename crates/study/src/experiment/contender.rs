@@ -3,6 +3,7 @@
 
 use super::first_visit::FirstVisit;
 use super::next_view::NextView;
+use super::policy::PolicyChoice;
 use super::quantity::size;
 use super::service::{PortKind, RunningService, Server};
 use super::side::Side;
@@ -327,6 +328,9 @@ pub struct Settings {
     /// The view of a page that is measured is the one after a first, with its cache and its cookies; absent: a first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_view: Option<NextView>,
+    /// What wirelap's own origin pushes, hints and sends first; absent: what is asked for, and no more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<PolicyChoice>,
     /// How tokens of a stream come.
     #[serde(default, skip_serializing_if = "Delivery::is_default")]
     pub delivery: Delivery,
@@ -368,6 +372,7 @@ impl Settings {
             push: false,
             early_hints: true,
             next_view: None,
+            policy: None,
             delivery: match transport.is_web_socket() {
                 true => Delivery::WebSocket,
                 false => Delivery::Sse,

@@ -6,6 +6,7 @@ use super::fast::Fast;
 use super::first_visit::FirstVisit;
 use super::next_view::NextView;
 use super::one_or_table::{RequestsField, RequestsSchema, ServerField};
+use super::policy::PolicyChoice;
 use super::quantity::{SizeField, SpanField};
 use super::service::Server;
 use super::stopping::Stopping;
@@ -189,6 +190,10 @@ pub(super) struct SettingsFile {
     /// { evicted = 20, away = "2h" } (default: a first view); wirelap's own client alone.
     #[schemars(with = "Option<NextView>")]
     pub(super) next_view: Option<Spanned<NextView>>,
+    /// What the origin pushes, hints and sends first (docs/delivery.md): a built-in policy's name, a file that ends in
+    /// .toml, or the keys of such a file; wirelap's own origin alone.
+    #[schemars(with = "Option<PolicyChoice>")]
+    pub(super) policy: Option<Spanned<PolicyChoice>>,
     /// stream: how tokens come, "sse" (default), "chunked" or "long-polling"; over ws "web-socket".
     #[schemars(with = "Option<Delivery>")]
     pub(super) delivery: Option<Spanned<Delivery>>,

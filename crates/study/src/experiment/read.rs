@@ -16,6 +16,7 @@ use super::file::{
     ContenderFile, ExperimentFile, KindFile, LinkFile, SettingsFile, TlsFile, WorkloadFile,
 };
 use super::one_or_table::ServerField;
+use super::policy::PolicyChoice;
 use super::quantity::{SizeField, SpanField};
 use super::{Experiment, ExperimentError, LinkChoice, MOST_TRIALS, Workload};
 use crate::family::{FamilySizes, blocks_for_all};
@@ -192,6 +193,7 @@ impl Reader<'_> {
             push,
             early_hints,
             next_view,
+            policy: self.policy(transport, given.policy)?,
             delivery: self.delivery(transport, &given.delivery)?,
             client,
             server,
@@ -301,6 +303,20 @@ impl Reader<'_> {
             return Err(self.fault(field.span(), words));
         }
         Ok(*field.get_ref())
+    }
+
+    /// A server that cannot be given one is known by its trials: they are unsupported.
+    fn policy(
+        &self,
+        transport: Transport,
+        field: Option<Spanned<PolicyChoice>>,
+    ) -> Result<Option<PolicyChoice>, ExperimentError> {
+        let Some(field) = field else { return Ok(None) };
+        if transport.is_web_socket() {
+            let words = format!("`policy` is for responses of HTTP, and `{transport}` has none");
+            return Err(self.fault(field.span(), words));
+        }
+        Ok(Some(field.into_inner()))
     }
 
     fn client(

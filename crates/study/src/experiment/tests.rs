@@ -370,6 +370,34 @@ fn priorities_are_of_the_origin_and_of_transports_that_multiplex() {
 }
 
 #[test]
+fn a_policy_is_a_name_a_file_or_the_keys_of_one() {
+    let with = |transport: &str, rest: &str| {
+        SMALL.replace("\"http/1.1\"", &format!("\"{transport}\"\n{rest}"))
+    };
+    let read = |text: String| -> Result<PolicyChoice, String> {
+        let experiment: Result<Experiment, _> = text.parse();
+        let policy = experiment.map(|experiment| experiment.contenders[0].settings.policy.clone());
+        policy.map(Option::unwrap).map_err(|error| error.to_string())
+    };
+    let named = read(with("http/1.1", "settings = { policy = \"push\" }")).unwrap();
+    assert_eq!((named.to_string().as_str(), named.file()), ("push", None));
+    let file = read(with("h2", "settings = { policy = \"mine.toml\" }")).unwrap();
+    assert_eq!(file.file(), Some("mine.toml"));
+    let keys = "settings = { policy = { priorities = \"fifo\", push = { most = 3 } } }";
+    let keys = read(with("spdy/3.1", keys)).unwrap();
+    assert_eq!(keys.to_string(), r#"{"priorities":"fifo","push":{"most":3}}"#);
+    let json = serde_json::to_value(&keys).unwrap();
+    assert_eq!(serde_json::from_value::<PolicyChoice>(json).unwrap(), keys);
+    // One that a server cannot be given is told by the trial.
+    assert!(read(with("h2", "server = \"nginx\"\nsettings = { policy = \"push\" }")).is_ok());
+    let running = "server = { at = \"127.0.0.1:80\" }\nsettings = { policy = \"push\" }";
+    let refused = read(with("h2", running)).unwrap_err();
+    assert!(refused.contains("`policy` is of a server that wirelap starts"), "{refused}");
+    let refused = read(with("h2", "settings = { policy = 3 }")).unwrap_err();
+    assert!(refused.contains("a policy's name, a file"), "{refused}");
+}
+
+#[test]
 fn a_temperature_is_read_where_a_contender_can_have_it() {
     let read = |contender: &str| -> Result<Temperature, String> {
         let toml = format!(

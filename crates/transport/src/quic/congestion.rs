@@ -262,9 +262,11 @@ impl Controller for LossBased {
     }
 
     /// What quinn-proto's pacer counts by, which lets out 1.25 of it a round trip: in slow start more than the window, so that
-    /// each round's last datagrams go within the round, as TCP's do. [`allowance`](Self::allowance) keeps to the window itself: no
-    /// more of a stream is handed over. Each has CONTROL_BYTES on top. One byte above, because quinn-proto sends while bytes in flight and the next datagram are
-    /// *below* this, where RFC 9002 §7 allows as much as the window.
+    /// each round's last datagrams go within the round, as TCP's do. [`allowance`](Self::allowance) keeps to the window itself:
+    /// no more of a stream is handed over. Each has CONTROL_BYTES on top.
+    ///
+    /// One byte above, because quinn-proto sends while bytes in flight and the next datagram are *below* this, where
+    /// RFC 9002 §7 allows as much as the window.
     fn window(&self) -> u64 {
         let share = if self.threshold.is_infinite() { SLOW_START_PACING } else { 1.0 };
         (self.window * share) as u64 + CONTROL_BYTES + 1

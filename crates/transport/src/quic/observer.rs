@@ -19,7 +19,7 @@ pub(super) struct Observer {
     outstanding: BTreeMap<(QuicSpace, u64), QuicPacketType>,
     /// The highest number that was acknowledged in each space.
     acknowledged: BTreeMap<QuicSpace, u64>,
-    /// How many packets quinn-proto has taken for lost, of those that were told.
+    /// How many packets quinn-proto has taken for lost, of those that were told. It counts probes of the path's MTU by themselves.
     lost: u64,
     metrics: QuicMetrics,
     is_closed: bool,
@@ -51,7 +51,8 @@ impl Observer {
                 }
             }
         }
-        self.find_lost(now, quic.stats().path.lost_packets);
+        let path = quic.stats().path;
+        self.find_lost(now, path.lost_packets + path.lost_plpmtud_probes);
         let metrics = metrics(quic);
         if metrics != self.metrics {
             self.metrics = metrics;

@@ -154,3 +154,50 @@ fn a_late_image_overtakes_by_a_priority_frame_alone_as_chromium_raises_it() {
     let data: Vec<u32> = frames.iter().filter(|f| f.0 == "DATA").map(|f| f.1).collect();
     assert_eq!(data, [1, 3], "{frames:?}");
 }
+
+/// The streams of the DATA frames in one call, before and after the application has had its events.
+fn data_of_two_bodies(keeps_turn: bool) -> [Vec<u32>; 2] {
+    let mut hand = ByHand::greeted(Settings::server());
+    hand.server.session.replace_scheduler(Policy::Fifo.scheduler());
+    for (stream, fin) in [(1, Fin::More), (3, Fin::Last)] {
+        hand.request(stream, true, &[]);
+        let stream = StreamId(u64::from(stream));
+        hand.server.respond(stream, &ResponseHead::new(Status::OK), Fin::More).unwrap();
+        hand.server.send(stream, vec![0; 1_000].into(), fin).unwrap();
+        if keeps_turn {
+            hand.server.keep_turn(stream);
+        }
+    }
+    let data = |hand: &mut ByHand| {
+        let frames = hand.take().into_iter().filter(|(kind, ..)| *kind == "DATA");
+        frames.map(|(_, stream, _)| stream).collect()
+    };
+    let first = data(&mut hand);
+    assert_eq!(hand.give(&[]), [Owned::Other("Writable { stream: StreamId(1) }".to_owned())]);
+    hand.server.send(StreamId(1), vec![0; 1_000].into(), Fin::Last).unwrap();
+    [first, data(&mut hand)]
+}
+
+#[test]
+fn a_body_that_is_queued_by_pieces_is_overtaken_unless_it_keeps_its_turn() {
+    assert_eq!(data_of_two_bodies(false), [vec![1, 3], vec![1]]);
+    assert_eq!(data_of_two_bodies(true), [vec![1], vec![1, 3]]);
+}
+
+#[test]
+fn a_body_that_keeps_its_turn_and_has_nothing_more_lets_the_others_go() {
+    let mut hand = ByHand::greeted(Settings::server());
+    for stream in [1, 3] {
+        hand.request(stream, true, &[]);
+        let stream = StreamId(u64::from(stream));
+        hand.server.respond(stream, &ResponseHead::new(Status::OK), Fin::More).unwrap();
+        hand.server.send(stream, vec![0; 1_000].into(), Fin::More).unwrap();
+        hand.server.keep_turn(stream);
+    }
+    for stream in [1, 3] {
+        let frames = hand.take();
+        assert!(frames.iter().any(|(kind, of, _)| (*kind, *of) == ("DATA", stream)), "{frames:?}");
+        assert!(!hand.server.wants_transmit());
+        assert_eq!(hand.give(&[]).len(), 1);
+    }
+}

@@ -204,6 +204,12 @@ impl<F: Framing> Session<F> {
         SendCredit { stream: of_stream, connection: self.windows.available() }
     }
 
+    pub(crate) fn keep_turn(&mut self, stream: StreamId) {
+        if let Some(stream) = number(stream).and_then(|id| self.streams.find_mut(id)) {
+            stream.outgoing_mut().keep_turn();
+        }
+    }
+
     pub(crate) fn reset(&mut self, now: Instant, stream: StreamId) {
         self.log.set_now(now);
         let Some((id, stream)) = number(stream).and_then(|id| Some((id, self.streams.find(id)?)))

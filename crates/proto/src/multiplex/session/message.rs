@@ -4,7 +4,9 @@
 use super::receive::Ended;
 use super::{Over, Session};
 use crate::multiplex::{BodyLength, Framing, Gone, Opener, OpeningPriority, Step, Stream};
+use crate::schedule::Priority;
 use crate::{Event, Fields, Fin, RequestHead, ResponseHead, Status, StreamId};
+use trace::PrioritySource;
 
 /// A head, and the length that it announces for its body.
 #[derive(Debug, Clone)]
@@ -47,7 +49,18 @@ impl<F: Framing> Session<F> {
         let mut stream = Stream::opened(Opener::Peer, &[Step::ReceiveHeaders], fin, windows);
         stream.expect_body(length);
         self.streams.insert(id, stream);
-        self.order.open(id, priority);
+        let early = self.order.open(id, priority);
+        let by = match priority.frame {
+            Priority::Level(_) => PrioritySource::SynStream,
+            _ => PrioritySource::Headers,
+        };
+        self.log.priority_received(id, by, priority.frame);
+        if let Some(field) = priority.field {
+            self.log.priority_received(id, PrioritySource::Field, field.priority());
+        }
+        if let Some(early) = early {
+            self.log.priority_received(id, PrioritySource::PriorityUpdate, early);
+        }
         let stream = StreamId(u64::from(id));
         self.events.push(Event::Request { stream, head: read.head, fin });
         Ok(())

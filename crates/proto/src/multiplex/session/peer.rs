@@ -6,6 +6,7 @@ use crate::multiplex::framing::ErrorCode;
 use crate::multiplex::{Framing, Gone, Opener, StreamStatus};
 use crate::schedule::Priority;
 use crate::{Error, Event, StreamId};
+use trace::PrioritySource;
 
 impl<F: Framing> Session<F> {
     /// RST_STREAM.
@@ -97,7 +98,8 @@ impl<F: Framing> Session<F> {
     }
 
     /// A priority frame names a stream, whatever its status.
-    pub(crate) fn change_priority(&mut self, id: u32, priority: Priority) {
+    pub(crate) fn change_priority(&mut self, id: u32, by: PrioritySource, priority: Priority) {
+        self.log.priority_received(id, by, priority);
         self.order.change(StreamId(u64::from(id)), priority);
     }
 

@@ -35,7 +35,15 @@ impl<F: Framing> Session<F> {
     }
 
     fn can_send_data(&self) -> bool {
-        self.order.has_ready() && self.windows.available() > 0 && !self.draining.is_closed()
+        self.order.has_ready()
+            && self.windows.available() > 0
+            && !self.draining.is_closed()
+            && !self.awaits_application()
+    }
+
+    /// Whether a body ran out that keeps its turn, and the application has not yet had the event that asks for more.
+    fn awaits_application(&self) -> bool {
+        self.has_run_out && !self.events.is_empty()
     }
 
     /// Sends one DATA frame of the stream.
@@ -54,6 +62,7 @@ impl<F: Framing> Session<F> {
         let chunk = outgoing.chunk(most);
         out.put(F::data_header(id, chunk.size, chunk.fin).as_mut());
         let sent = outgoing.send(chunk, out, self.settings.send_low_water);
+        self.has_run_out = outgoing.has_run_out();
         let update = stream.update_readiness(now);
         self.windows.take(chunk.size);
         self.sent += chunk.size as u64;

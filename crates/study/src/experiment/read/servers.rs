@@ -74,6 +74,7 @@ impl Reader<'_> {
         let settings = [
             ("server_time", given.server_time.as_ref().map(Spanned::span)),
             ("priorities", given.priorities.as_ref().map(Spanned::span)),
+            ("policy", given.policy.as_ref().map(Spanned::span)),
             ("fast_open", given.fast_open.as_ref().map(Spanned::span)),
         ];
         for (name, span) in settings {

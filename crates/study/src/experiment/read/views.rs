@@ -1,6 +1,5 @@
-//! The settings of a contender that say what wirelap's own client makes of what a server sends by itself, and what it has of
-//! an earlier view. The one rule: what
-//! a contender cannot do is refused, or its rows would say that it had.
+//! The settings `push`, `early_hints` and `next_view` of a contender with wirelap's own client. The one rule: a setting that
+//! this contender cannot have is refused; otherwise its rows would say that it had it.
 
 use super::super::contender::{Temperature, Transport};
 use super::super::file::ContenderFile;
@@ -49,7 +48,7 @@ impl Reader<'_> {
         Err(self.fault(field.span(), fault))
     }
 
-    /// A cache is a page's.
+    /// Refuses `next_view` where a workload is not a page: nothing else has a cache.
     pub(super) fn views(
         &self,
         file: &ContenderFile,

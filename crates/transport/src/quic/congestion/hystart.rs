@@ -3,7 +3,9 @@
 //! Two things differ. The RFC compares the shortest round trip of a whole round, which the first packet has: it meets the
 //! queue empty. With a queue of one bandwidth-delay product the next round overflows it before that shows. Here the
 //! shortest of the last eight samples counts, so that a queue which grows within the round is seen. And conservative slow
-//! start, which is there to doubt the first sign, ends at a second one: round trips that have grown as much again.
+//! start, which is there to doubt the first sign, ends at a second one in a later round: round trips that have grown as
+//! much again. In the same round both may come from packets that were sent faster than the path delivers, by a window
+//! that it would hold: the next round begins with short ones then.
 
 use std::time::{Duration, Instant};
 
@@ -72,8 +74,9 @@ impl HyStart {
                     self.phase = Phase::Conservative { rounds: 0, baseline: recent };
                 }
             }
-            // The round in which it began started with shorter ones.
-            Phase::Conservative { rounds: 1.., baseline }
+            // The round in which it began tells nothing more: it started with shorter ones.
+            Phase::Conservative { rounds: 0, .. } => {}
+            Phase::Conservative { baseline, .. }
                 if self.this_round.is_some_and(|shortest| shortest < baseline) =>
             {
                 self.phase = Phase::SlowStart;

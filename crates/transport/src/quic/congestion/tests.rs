@@ -73,3 +73,27 @@ fn losses_of_one_round_count_once_and_persistent_congestion_begins_anew() {
     cubic.on_congestion_event(now + RTT, now + RTT / 2, true, MTU);
     assert_eq!(datagrams(&cubic), 2.0);
 }
+
+/// Acknowledges one packet each millisecond, in a round that begins now: with these round trips, in milliseconds.
+fn round(hystart: &mut HyStart, now: &mut Instant, round_trips: impl IntoIterator<Item = u64>) {
+    let began = *now;
+    for (number, round_trip) in (0_u64..).zip(round_trips) {
+        *now = began + Duration::from_millis(number + round_trip);
+        hystart.handle_ack(*now, began + Duration::from_millis(number));
+    }
+}
+
+/// Packets sent faster than the path delivers wait for each other at its end, though it would hold the window.
+#[test]
+fn a_queue_that_is_gone_by_the_next_round_does_not_end_slow_start_and_one_that_stays_does() {
+    let mut now = super::super::clock::to_std(unit::Instant::ZERO);
+    let mut hystart = HyStart::new(now);
+    round(&mut hystart, &mut now, [100; 20]);
+    round(&mut hystart, &mut now, 100..200);
+    assert_eq!((hystart.growth(1.0), hystart.is_over()), (0.25, false));
+    let mut stays = hystart;
+    round(&mut hystart, &mut now.clone(), [100; 20]);
+    assert_eq!((hystart.growth(1.0), hystart.is_over()), (1.0, false));
+    round(&mut stays, &mut now, [160; 20]);
+    assert!(stays.is_over());
+}

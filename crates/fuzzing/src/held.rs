@@ -1,10 +1,12 @@
 //! What one connection of an attack makes the origin hold on the heap, to the byte. What its driver and the kernel hold is not in it:
 //! `bench/hostile` measures a whole process.
 
-use super::*;
-use crate::server;
+use crate::driver::{Bound, Driver};
+use crate::script::Step;
+use crate::{heap, server};
 use origin::{ListenerKind, Origin};
 use std::fmt::Write as _;
+use std::time::Duration;
 
 /// Bytes for each of [`MEASURED`] connections like one that was there before them, so that what all share does not count.
 fn held_by(connect: impl Fn(&mut Driver<Origin>, usize)) -> usize {

@@ -1,0 +1,166 @@
+//! The delivery log: what each stream asked for and what it got, as one record a stream. It is put together from the trace
+//! events of the connection, which have the client's signals and the times of DATA frames, and from the access log. The one
+//! rule: times come in with events and records; nothing here reads a clock.
+
+use crate::access::{AccessRecord, ExchangeEnd};
+use crate::policy::Urgency;
+use proto::ResponseHead;
+use proto::schedule::{Incremental, Policy};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, VecDeque};
+use std::fmt;
+use trace::{AskedPriority, DeliveryEnd, DeliveryRecord, Event, PrioritySignal, PushFate, Sink};
+use transport::Protocol;
+use unit::Instant;
+
+/// Makes a [`DeliveryRecord`] of each stream of an origin's thread. It has to be both the sink of the origin's tracer, alone
+/// or with others, and told of what its access log is told.
+pub struct DeliveryLog {
+    policy: Policy,
+    give: Box<dyn Fn(DeliveryRecord)>,
+    /// By connection and stream: those that have not ended.
+    open: RefCell<BTreeMap<(u64, u64), OpenStream>>,
+    /// The latest signals for streams that are not open, with connection and stream. Most streams open at once; others
+    /// never do.
+    early: RefCell<VecDeque<((u64, u64), PrioritySignal)>>,
+}
+
+/// What is known so far of a stream.
+#[derive(Debug, Default)]
+struct OpenStream {
+    asked: Vec<PrioritySignal>,
+    /// Signals that were not kept.
+    more: u64,
+    media_type: String,
+    first_byte: Option<Instant>,
+}
+
+impl DeliveryLog {
+    /// Gives the record of each stream that ends to `give`. `policy` is the origin's.
+    pub fn new(policy: Policy, give: Box<dyn Fn(DeliveryRecord)>) -> Self {
+        Self { policy, give, open: RefCell::default(), early: RefCell::default() }
+    }
+
+    /// A request is there, or a push was promised.
+    pub fn began(&self, connection: u64, stream: u64) {
+        let (name, mut begun) = ((connection, stream), OpenStream::default());
+        self.early.borrow_mut().retain(|(of, signal)| {
+            if *of == name {
+                begun.note(*signal);
+            }
+            *of != name
+        });
+        self.open.borrow_mut().insert(name, begun);
+    }
+
+    /// The head of a response is given to the connection.
+    pub fn answered(&self, connection: u64, stream: u64, head: &ResponseHead) {
+        if let Some(open) = self.open.borrow_mut().get_mut(&(connection, stream)) {
+            let media_type = head.fields.find_str("content-type").unwrap_or_default();
+            media_type.clone_into(&mut open.media_type);
+        }
+    }
+
+    /// An exchange is over.
+    pub fn record(&self, record: &AccessRecord<'_>) {
+        let name = (record.connection, record.stream);
+        let known = self.open.borrow_mut().remove(&name).unwrap_or_default();
+        (self.give)(known.record(record, self.policy));
+    }
+
+    fn signal(&self, name: (u64, u64), signal: PrioritySignal) {
+        if let Some(open) = self.open.borrow_mut().get_mut(&name) {
+            return open.note(signal);
+        }
+        let mut early = self.early.borrow_mut();
+        if early.len() == MOST_EARLY {
+            early.pop_front();
+        }
+        early.push_back((name, signal));
+    }
+}
+
+impl Sink for DeliveryLog {
+    fn record(&self, at: Instant, connection: u64, event: &Event<'_>) {
+        match *event {
+            Event::PriorityReceived { stream, by, asked } => {
+                self.signal((connection, stream), PrioritySignal { at, by, asked });
+            }
+            Event::FrameCreated { stream, frame: "DATA", length: 1.. } => {
+                if let Some(open) = self.open.borrow_mut().get_mut(&(connection, stream)) {
+                    open.first_byte.get_or_insert(at);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl OpenStream {
+    fn note(&mut self, signal: PrioritySignal) {
+        match self.asked.len() < MOST_SIGNALS {
+            true => self.asked.push(signal),
+            false => self.more += 1,
+        }
+    }
+
+    fn record(self, access: &AccessRecord<'_>, policy: Policy) -> DeliveryRecord {
+        let first_byte = match access.protocol {
+            // A response has the connection for itself.
+            Protocol::Http1 => access.answered.filter(|_| access.sent_bytes > 0),
+            _ => self.first_byte,
+        };
+        let end = match access.end {
+            ExchangeEnd::Done => DeliveryEnd::Done,
+            ExchangeEnd::CutOff => DeliveryEnd::CutOff,
+            ExchangeEnd::Broken => DeliveryEnd::Broken,
+        };
+        let push = access.pushed_with.map(|_| match end {
+            DeliveryEnd::Done => PushFate::UseUnknown,
+            DeliveryEnd::CutOff | DeliveryEnd::Broken => PushFate::Cancelled,
+        });
+        DeliveryRecord {
+            connection: access.connection,
+            protocol: access.protocol.into(),
+            stream: access.stream,
+            authority: access.authority.to_owned(),
+            path: access.path.to_owned(),
+            status: access.status,
+            media_type: self.media_type,
+            asked: self.asked,
+            asked_more: self.more,
+            policy: policy.name().to_owned(),
+            decided: access.decided.map(Urgency::asked),
+            pushed_with: access.pushed_with,
+            push,
+            requested: access.received,
+            answered: access.answered,
+            first_byte,
+            ended: access.finished,
+            bytes: access.sent_bytes,
+            end,
+        }
+    }
+}
+
+impl Urgency {
+    /// It in the words of a record.
+    fn asked(self) -> AskedPriority {
+        let Self { urgency, incremental } = self;
+        AskedPriority::Urgency { urgency, incremental: incremental == Incremental::Parts }
+    }
+}
+
+impl fmt::Debug for DeliveryLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DeliveryLog")
+            .field("open", &self.open.borrow().len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Signals of a stream that are kept. A browser sends two or three.
+const MOST_SIGNALS: usize = 32;
+
+/// Signals that are kept for streams that are not open.
+const MOST_EARLY: usize = 256;

@@ -1,0 +1,195 @@
+//! What documents load: read from their own HTML, as a server knows a page that it has sent before. The one rule: only what
+//! this origin itself says is learned. A `Referer` is anybody's word, and one client's would decide what another is pushed.
+
+use crate::answer::Plan;
+use crate::delivery::blocks_rendering;
+use crate::policy::{Assets, Blocks, Link};
+use crate::site::host_of;
+use page::{Found, Hint, Kind, Scanner, Table, Url};
+use proto::{RequestHead, Status};
+use std::collections::HashMap;
+use std::rc::Rc;
+
+/// What the documents of an origin load.
+#[derive(Debug, Default)]
+pub(crate) struct PageAssets {
+    /// By host and path.
+    pages: HashMap<Box<str>, Known>,
+    /// Assets of all of them.
+    kept: usize,
+}
+
+/// A document that was read.
+#[derive(Debug)]
+struct Known {
+    /// Its validator: another one is another document.
+    etag: Box<[u8]>,
+    assets: Rc<[Asset]>,
+}
+
+/// Something that a document loads.
+#[derive(Debug)]
+pub(crate) struct Asset {
+    /// Its path and query; None on another origin.
+    pub(crate) path: Option<Box<str>>,
+    /// The preload link for it. It pushes nothing.
+    pub(crate) link: Link,
+    blocks: Blocks,
+}
+
+impl Asset {
+    /// Whether it is one of these.
+    pub(crate) fn is_among(&self, assets: Assets) -> bool {
+        assets.has(self.blocks)
+    }
+
+    fn new(document: &Url, url: &Url, kind: Kind, blocks: Blocks) -> Option<Self> {
+        let is_own =
+            (url.scheme, &url.host, url.port) == (document.scheme, &document.host, document.port);
+        let target = if is_own { url.path.clone() } else { url.to_string() };
+        if target.len() > LONGEST {
+            return None;
+        }
+        let what = match kind {
+            Kind::Stylesheet => "style",
+            Kind::Script => "script",
+            Kind::Font => "font; crossorigin",
+            Kind::Image => "image",
+            Kind::Document | Kind::Xhr | Kind::Media | Kind::Other => return None,
+        };
+        let link = format!("<{target}>; rel=preload; as={what}; nopush").parse().ok()?;
+        let path = is_own.then(|| target.into());
+        Some(Self { path, link, blocks })
+    }
+}
+
+impl PageAssets {
+    /// What the document of this request loads, in its order; nothing where the response is no HTML.
+    pub(crate) fn of(
+        &mut self,
+        request: &RequestHead,
+        plan: &Plan,
+        table: Option<&Table>,
+    ) -> Rc<[Asset]> {
+        let (status, fields) = match plan {
+            Plan::Answer(answer) => (answer.status, &answer.fields),
+            Plan::Cached(cached) => (cached.status(), cached.fields()),
+            _ => return Rc::default(),
+        };
+        let media_type = fields.find_str("content-type").unwrap_or_default();
+        if status != Status::OK || !is_html(media_type) {
+            return Rc::default();
+        }
+        let name = name(request);
+        let etag = fields.find(b"etag").unwrap_or_default();
+        if let Some(known) = self.pages.get(name.as_str())
+            && *known.etag == *etag
+        {
+            return Rc::clone(&known.assets);
+        }
+        let recorded = table.map(|table| recorded(request, table)).filter(|all| !all.is_empty());
+        let assets: Rc<[Asset]> = recorded.unwrap_or_else(|| scanned(request, plan)).into();
+        self.keep(name, Known { etag: etag.into(), assets: Rc::clone(&assets) });
+        assets
+    }
+
+    fn keep(&mut self, name: String, known: Known) {
+        if name.len() > LONGEST || known.etag.len() > LONGEST {
+            return;
+        }
+        // A full list is emptied: what is asked for often comes back with its next request.
+        if self.pages.len() >= MOST_PAGES || self.kept + known.assets.len() > MOST_KEPT {
+            *self = Self::default();
+        }
+        self.kept += known.assets.len();
+        if let Some(earlier) = self.pages.insert(name.into(), known) {
+            self.kept -= earlier.assets.len();
+        }
+    }
+
+    /// What a document loads that was asked about before.
+    pub(crate) fn known(&self, request: &RequestHead) -> Option<Rc<[Asset]>> {
+        self.pages.get(name(request).as_str()).map(|known| Rc::clone(&known.assets))
+    }
+}
+
+/// Whether a media type is that of a document.
+pub(crate) fn is_html(media_type: &str) -> bool {
+    let essence = media_type.split(';').next().unwrap_or_default().trim();
+    essence.eq_ignore_ascii_case("text/html")
+}
+
+fn name(request: &RequestHead) -> String {
+    format!("{}{}", request.authority, request.path)
+}
+
+/// What the HTML names.
+fn scanned(request: &RequestHead, plan: &Plan) -> Vec<Asset> {
+    let body = match plan {
+        Plan::Answer(answer) => answer.body.first(MOST_HTML),
+        Plan::Cached(cached) => cached.body().first(MOST_HTML),
+        _ => return Vec::new(),
+    };
+    let Some(document) = url_of(request) else { return Vec::new() };
+    let mut scanner = Scanner::new();
+    let found = scanner.feed(&body);
+    let base = scanner.base().and_then(|base| document.join(base).ok());
+    let base = base.as_ref().unwrap_or(&document);
+    let asset = |found: &Found| {
+        let url = base.join(&found.reference).ok()?;
+        Asset::new(&document, &url, found.kind, blocks(found))
+    };
+    found.iter().filter_map(asset).take(MOST_ASSETS).collect()
+}
+
+/// What a recording says that was loaded from the document's host. It has no HTML; its order is that of the paths.
+fn recorded(request: &RequestHead, table: &Table) -> Vec<Asset> {
+    let Some(document) = url_of(request) else { return Vec::new() };
+    let host = host_of(&request.authority).to_ascii_lowercase();
+    let own = table.iter().filter(|(name, path, answer)| {
+        *name == host && *path != request.path && answer.status == Status::OK.code()
+    });
+    let asset = |(_, path, answer): (&str, &str, &page::Answer)| {
+        let essence = answer.content_type.split(';').next().unwrap_or_default().trim();
+        let blocks = match blocks_rendering(essence) {
+            true => Blocks::Rendering,
+            false => Blocks::Nothing,
+        };
+        let kind = match (blocks, essence) {
+            (Blocks::Rendering, "text/css") => Kind::Stylesheet,
+            (Blocks::Rendering, font) if font.starts_with("font/") => Kind::Font,
+            (Blocks::Rendering, _) => Kind::Script,
+            (Blocks::Nothing, image) if image.starts_with("image/") => Kind::Image,
+            (Blocks::Nothing, _) => return None,
+        };
+        Asset::new(&document, &document.join(path).ok()?, kind, blocks)
+    };
+    own.filter_map(asset).take(MOST_ASSETS).collect()
+}
+
+fn url_of(request: &RequestHead) -> Option<Url> {
+    format!("{}://{}{}", request.scheme.as_str(), request.authority, request.path).parse().ok()
+}
+
+fn blocks(found: &Found) -> Blocks {
+    match found.kind {
+        Kind::Stylesheet | Kind::Font => Blocks::Rendering,
+        Kind::Script if found.hint != Hint::Lowered => Blocks::Rendering,
+        _ => Blocks::Nothing,
+    }
+}
+
+/// Documents that are remembered.
+const MOST_PAGES: usize = 256;
+
+/// Assets of one document that are remembered.
+const MOST_ASSETS: usize = 128;
+
+/// Assets of all documents that are remembered.
+const MOST_KEPT: usize = 4_096;
+
+/// Bytes of a document that are read.
+const MOST_HTML: usize = 128 * 1024;
+
+/// Bytes of the longest host and path, validator or URL that is remembered.
+const LONGEST: usize = 1024;

@@ -1,0 +1,118 @@
+//! What a document is known to load: pushed, hinted and linked without a list.
+
+use super::visit::{Visit, origin, spdy, taking};
+use super::{SIZE, with_casper};
+use origin::{
+    Assets, DeliveryPolicy, LearnedSettings, NotPushed, PushPlace, PushSettings, Tracking,
+};
+use proto::schedule::Policy;
+use std::time::Duration;
+
+const STYLE: &str = "</style.css>; rel=preload; as=style; nopush";
+const BLOCKING: [&str; 5] = [
+    STYLE,
+    "</app.js>; rel=preload; as=script; nopush",
+    "</font.woff2>; rel=preload; as=font; crossorigin; nopush",
+    "<http://b.test/far.css>; rel=preload; as=style; nopush",
+    "</missing.css>; rel=preload; as=style; nopush",
+];
+
+fn learned(learned: LearnedSettings) -> DeliveryPolicy {
+    DeliveryPolicy { learned, ..DeliveryPolicy::default() }
+}
+
+fn pushing(push: Assets) -> DeliveryPolicy {
+    learned(LearnedSettings { push, ..LearnedSettings::default() })
+}
+
+#[test]
+fn the_blocking_assets_of_a_page_are_pushed_in_its_order_over_http_2_and_spdy() {
+    let (mut origin, log) = origin(Policy::Auto, pushing(Assets::Blocking));
+    let mut visit = Visit::new(&mut origin, taking());
+    assert!(visit.view("/page.html", None).is_whole);
+    assert_eq!(visit.pushed(), ["/style.css", "/app.js", "/font.woff2"]);
+    let mut visit = Visit::new(&mut origin, spdy());
+    assert!(visit.view("/page.html", None).is_whole);
+    assert_eq!(visit.pushed(), ["/style.css", "/app.js", "/font.woff2"]);
+    let missing = [("/missing.css".to_owned(), NotPushed::Status(404))];
+    assert_eq!(*log.skipped.borrow(), missing, "said once; another host's is not tried");
+}
+
+#[test]
+fn all_assets_of_a_page_are_pushed_where_that_is_asked_for() {
+    let (mut origin, _) = origin(Policy::Auto, pushing(Assets::All));
+    let mut visit = Visit::new(&mut origin, taking());
+    visit.view("/page.html", None);
+    assert_eq!(visit.pushed(), ["/style.css", "/app.js", "/font.woff2", "/a.png", "/b.png"]);
+    // A synthetic page, known before it is sent.
+    let mut visit = Visit::new(&mut origin, taking());
+    visit.view("/page?images=3&bytes=100&seed=1", None);
+    let pushed = visit.pushed();
+    assert!(pushed.len() == 3 && pushed[0].starts_with("/image/"), "{pushed:?}");
+}
+
+#[test]
+fn what_a_browser_has_by_its_cookie_is_not_pushed_again() {
+    let policy = with_casper(pushing(Assets::Blocking), Tracking::BlockingAssets);
+    let (mut origin, _) = origin(Policy::Auto, policy);
+    let mut visit = Visit::new(&mut origin, taking());
+    visit.view("/page.html", None);
+    let cookie = visit.responses.values().find_map(|response| response.cookie.clone()).unwrap();
+    let mut visit = Visit::new(&mut origin, taking());
+    visit.view("/page.html", Some(cookie.split(';').next().unwrap()));
+    assert_eq!(visit.pushed(), ["/font.woff2"], "a font is not tracked");
+}
+
+#[test]
+fn a_list_ends_with_the_first_push_that_is_too_large_for_it() {
+    for (most_bytes, pushed) in [(2 * SIZE as u64, 2), (2 * SIZE as u64 - 1, 1), (1, 0)] {
+        let push = PushSettings {
+            most_bytes: Some(most_bytes),
+            place: PushPlace::After,
+            ..PushSettings::default()
+        };
+        let policy = DeliveryPolicy { push, ..pushing(Assets::Blocking) };
+        let (mut origin, _) = origin(Policy::Auto, policy);
+        let mut visit = Visit::new(&mut origin, taking());
+        assert!(visit.view("/page.html", None).is_whole);
+        assert_eq!(visit.pushed().len(), pushed, "{most_bytes}");
+    }
+}
+
+#[test]
+fn hints_come_while_the_origin_thinks_and_links_with_the_answer() {
+    let policy = learned(LearnedSettings {
+        hints: Assets::Blocking,
+        links: Assets::Blocking,
+        push: Assets::Unused,
+    });
+    let (mut origin, _) = origin(Policy::Auto, policy);
+    let mut visit = Visit::new(&mut origin, taking());
+    let page = visit.view("/page.html", None);
+    let hints: Vec<&str> = page.hints.iter().map(|(link, _)| link.as_str()).collect();
+    assert_eq!(hints, BLOCKING);
+    assert_eq!(page.links, BLOCKING);
+    assert_eq!(visit.pushed(), [""; 0]);
+    // Without markup of its own there is nothing to hint.
+    let style = visit.view("/style.css", None);
+    assert_eq!((style.hints.len(), style.links.len()), (0, 0));
+    let policy = learned(LearnedSettings { hints: Assets::All, ..LearnedSettings::default() });
+    let (mut origin, _) = super::origin(Policy::Auto, policy);
+    let mut visit = Visit::new(&mut origin, taking());
+    let page = visit.ask("/page?images=2&bytes=10&seed=1&delay_ms=50", None);
+    visit.settle();
+    let told = &visit.responses[&page];
+    assert_eq!((told.hints.len(), told.status), (2, 0), "before the answer");
+    visit.settle_after(Duration::from_millis(50));
+    assert_eq!((visit.responses[&page].hints.len(), visit.responses[&page].status), (2, 200));
+}
+
+#[test]
+fn a_thousand_pages_leave_the_latest_known() {
+    let (mut origin, _) = origin(Policy::Auto, pushing(Assets::All));
+    for seed in 0..1_000 {
+        let mut visit = Visit::new(&mut origin, taking());
+        visit.view(&format!("/page?images=20&bytes=1&seed={seed}"), None);
+        assert_eq!(visit.pushed().len(), 20);
+    }
+}

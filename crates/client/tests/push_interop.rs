@@ -1,4 +1,4 @@
-//! Pushes of other people's servers in a page load: H2O's with its CASPER cookie, and nghttpd's.
+//! Pushes and early hints of other people's servers in a page load: H2O's with its CASPER cookie, nghttpd's and Apache's.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test fail with it")]
 
@@ -8,13 +8,15 @@ use client::{
 use os::reactor::{Reactor, ReactorSettings, Stop};
 use page::{Browser, Load};
 use secure::{Authority, AuthoritySpec, ClientTls, ClientTlsOptions};
+use std::fs::Permissions;
 use std::io::ErrorKind;
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, UNIX_EPOCH};
 use tempfile::TempDir;
-use trace::FetchOutcome;
+use trace::{FetchOutcome, HintTally};
 use unit::Seed;
 
 /// Two pages that share a style sheet, a certificate, and the server that serves them; all gone with it.
@@ -195,4 +197,39 @@ fn nghttpds_pushes_are_taken() {
     let without = ClientConfig { push: Push::Refused, ..site.settings() };
     let (page, _) = view(without, site.url("one.html"), Cache::new());
     assert_eq!((page.records.connections[0].requests, page.records.connections[0].pushed), (3, 0));
+}
+
+#[test]
+fn apaches_early_hint_is_followed_and_its_push_is_taken() {
+    let mut site = Site::new();
+    let modules = ["mpm_event", "authz_core", "mime", "ssl", "http2"]
+        .map(|name| format!("LoadModule {name}_module /usr/lib/apache2/modules/mod_{name}.so\n"));
+    // Apache does not serve as root, so as root it becomes somebody else, who must be able to read the files.
+    let user = if is_root() { "User nobody\nGroup nogroup\n" } else { "" };
+    // The hint comes long before the page finds the style sheet.
+    let html = format!("<!--{}--><link rel=stylesheet href=/style.css>", "x".repeat(2_000_000));
+    std::fs::write(site.folder.path().join("www/long.html"), html).unwrap();
+    std::fs::set_permissions(site.folder.path(), Permissions::from_mode(0o755)).unwrap();
+    let configuration = format!(
+        "{user}ServerName localhost\nPidFile pid\nErrorLog errors\nMutex sem\nListen 127.0.0.1:{}\n{}\
+         TypesConfig /etc/mime.types\nSSLEngine on\nSSLCertificateFile chain.pem\nSSLCertificateKeyFile key.pem\n\
+         Protocols h2\nDocumentRoot www\nH2EarlyHints on\n<Location \"/long.html\">\n\
+         H2EarlyHint Link \"</style.css>; rel=preload; as=style\"\n</Location>\n",
+        site.port,
+        modules.concat(),
+    );
+    std::fs::write(site.path("apache.conf"), configuration).unwrap();
+    let mut command = Command::new("apache2");
+    command.args(["-d", &site.path(""), "-f", &site.path("apache.conf"), "-DFOREGROUND"]);
+    if !site.start(&mut command, "apt-get install apache2") {
+        return;
+    }
+    let refusing = ClientConfig { push: Push::Refused, ..site.settings() };
+    let (page, _) = view(refusing, site.url("long.html"), Cache::new());
+    assert_eq!(page.hints(), HintTally { fetches: 1, used: 1, ..HintTally::default() });
+    assert_eq!((page.records.connections[0].requests, page.records.connections[0].pushed), (2, 0));
+    // Apache pushes the same file to a client that takes it. The hint asks for it, and gets the push.
+    let (page, _) = view(site.settings(), site.url("long.html"), Cache::new());
+    assert_eq!(pushed(&page), ["/style.css"]);
+    assert_eq!((page.records.connections[0].requests, page.records.connections[0].pushed), (1, 1));
 }

@@ -108,7 +108,7 @@ fn answers_whose_heads_wait_for_entries_of_the_table_go_on_to_their_end() {
 
 #[test]
 fn a_page_arrives_whole() {
-    let page = Synthetic { images: 20, bytes: 20_000, seed: 3, delay_ms: 0, image_delay_ms: 0 };
+    let page = Synthetic { images: 20, bytes: 20_000, seed: 3, ..Synthetic::default() };
     let url = format!("https://a.test{}", page.target()).parse().unwrap();
     let load = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
     let three_g = "rtt=300ms,down=1.6mbit,up=750kbit";

@@ -36,7 +36,7 @@ fn three_g() -> Path {
 }
 
 fn page() -> Synthetic {
-    Synthetic { images: IMAGES, bytes: IMAGE_BYTES, seed: 3, delay_ms: 0, image_delay_ms: 0 }
+    Synthetic { images: IMAGES, bytes: IMAGE_BYTES, seed: 3, ..Synthetic::default() }
 }
 
 fn origin(kind: ListenerKind, priorities: Policy) -> Origin {

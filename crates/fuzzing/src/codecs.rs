@@ -1,5 +1,6 @@
 //! Targets over codecs and bare machines: one a file.
 
+pub(crate) mod cache_digest;
 pub(crate) mod casper;
 pub(crate) mod h1_chunked;
 pub(crate) mod h1_client;

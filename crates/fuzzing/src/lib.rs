@@ -45,6 +45,7 @@ pub type Target = fn(&[u8]);
 
 /// All targets, by name.
 pub const TARGETS: &[(&str, Target)] = &[
+    ("cache_digest", codecs::cache_digest::run),
     ("casper", codecs::casper::run),
     ("client_calls", http_client::calls),
     ("client_download", download::run),

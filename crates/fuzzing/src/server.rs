@@ -3,8 +3,8 @@
 use crate::driver::{self, Bound};
 use bytes::Bytes;
 use origin::{
-    Assets, ByLink, CasperSettings, DeliveryPolicy, LearnedSettings, Link, PushPlace, PushSettings,
-    Rule, Tracking,
+    Assets, ByLink, CasperSettings, DeliveryPolicy, Heed, LearnedSettings, Link, PushPlace,
+    PushSettings, Rule, Tracking,
 };
 use origin::{File, FileFacts, Files, FilesError, Found, ListenerKind};
 use origin::{Limits, Origin, OriginConfig, Parts, WallClock};
@@ -79,7 +79,8 @@ fn delivery() -> DeliveryPolicy {
         ..Rule::default()
     };
     let (by_link, place) = (ByLink::Pushed, PushPlace::Interleaved);
-    let push = PushSettings { by_link, place, ..PushSettings::default() };
+    let cache_digest = Heed::Heeded;
+    let push = PushSettings { by_link, place, cache_digest, ..PushSettings::default() };
     let casper = CasperSettings { tracking: Tracking::All, ..CasperSettings::default() };
     let all = Assets::All;
     let learned = LearnedSettings { push: all, hints: all, links: all };

@@ -5,6 +5,7 @@ use proto::{Error, ResponseHead};
 use std::fmt;
 use transport::{Protocol, QuicFacts};
 use unit::Instant;
+use wire::golomb::BadSet;
 
 /// Takes a record of each exchange that ends.
 pub trait AccessLog {
@@ -22,6 +23,9 @@ pub trait AccessLog {
 
     /// A connection ended by an error: its peer broke a rule, or asked for too much work without use.
     fn ended_by_error(&self, _connection: u64, _error: &Error) {}
+
+    /// A request's word about the client's cache, in the cookie or the field of this name, cannot be read. It is ignored.
+    fn unreadable(&self, _connection: u64, _name: &str, _why: BadSet) {}
 
     /// The delivery policy names a push that is not made. Each is told once.
     fn not_pushed(&self, _skipped: &SkippedPush<'_>) {}

@@ -3,7 +3,7 @@
 use crate::files::File;
 use bytes::Bytes;
 use endpoint::FilePart;
-use page::SyntheticHtml;
+use page::{Padding, PartPiece, SyntheticHtml, SyntheticPart};
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
@@ -16,6 +16,8 @@ pub(crate) enum Body {
     Bytes(Bytes),
     /// Pseudo-random bytes of a seed.
     Noise { seed: Seed, left: Range<u64> },
+    /// Bytes that fill a body up.
+    Padding { padding: Padding, left: Range<u64> },
     /// A synthetic page, made as it is sent.
     Page(Box<SyntheticHtml>),
     /// A piece of a file.
@@ -41,22 +43,33 @@ impl Body {
         Self::Bytes(Bytes::new())
     }
 
+    /// The body of a part of a synthetic page.
+    pub(crate) fn of_part(part: &SyntheticPart) -> Self {
+        let pieces = part.pieces().into_iter().map(|piece| match piece {
+            PartPiece::Bytes(bytes) => Self::Bytes(bytes.into()),
+            PartPiece::Padding(padding, bytes) => Self::Padding { padding, left: 0..bytes },
+        });
+        Self::Sequence(pieces.collect())
+    }
+
     /// Bytes that are still to be sent.
     pub(crate) fn left(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
             Self::Page(html) => html.left(),
-            Self::Noise { left, .. } | Self::File { left, .. } => left.end - left.start,
+            Self::Noise { left, .. } | Self::Padding { left, .. } | Self::File { left, .. } => {
+                left.end - left.start
+            }
             Self::Sequence(bodies) => bodies.iter().map(Self::left).sum(),
         }
     }
 
     /// Whether its pieces take memory of their own while they wait to be sent. Those of files that are kept in memory
-    /// and of noise are shared by all who send them.
+    /// and of noise and padding are shared by all who send them.
     pub(crate) fn is_made(&self) -> bool {
         match self {
             Self::Bytes(bytes) => bytes.len() > PAGE_PIECE,
-            Self::Noise { .. } => false,
+            Self::Noise { .. } | Self::Padding { .. } => false,
             Self::Page(_) => true,
             Self::File { file, .. } => !file.is_held(),
             Self::Sequence(bodies) => bodies.iter().any(Self::is_made),
@@ -79,8 +92,8 @@ impl Body {
             Self::Bytes(bytes) => bytes.slice(..bytes.len().min(most)),
             Self::Page(html) => html.as_ref().clone().next(most).into(),
             Self::File { file, left } => file.read(left.start, of_range(left)).unwrap_or_default(),
-            // Noise says nothing.
-            Self::Noise { .. } => Bytes::new(),
+            // Neither noise nor padding says anything.
+            Self::Noise { .. } | Self::Padding { .. } => Bytes::new(),
             Self::Sequence(bodies) => {
                 bodies.front().map_or_else(Bytes::new, |body| body.first(most))
             }
@@ -97,6 +110,12 @@ impl Body {
             Self::Noise { seed, left } => {
                 let limit = limit.min(usize::try_from(left.end - left.start).unwrap_or(limit));
                 let piece = page::noise(*seed, left.start, limit);
+                left.start += piece.len() as u64;
+                Ok(Bytes::from_static(piece))
+            }
+            Self::Padding { padding, left } => {
+                let limit = limit.min(usize::try_from(left.end - left.start).unwrap_or(limit));
+                let piece = padding.piece(left.start, limit);
                 left.start += piece.len() as u64;
                 Ok(Bytes::from_static(piece))
             }

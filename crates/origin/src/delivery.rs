@@ -5,11 +5,12 @@ use crate::answer::Plan;
 use crate::config::OriginConfig;
 use crate::files::Files;
 use crate::learned::PageAssets;
+use crate::media_type::essence;
 use crate::policy::{DeliveryPolicy, Tracking};
 use crate::site::Site;
 use page::Url;
 use proto::schedule::Policy;
-use proto::{RequestHead, Scheme, Status};
+use proto::{Fields, RequestHead, Scheme, Status};
 use std::collections::HashSet;
 use std::sync::Arc;
 use unit::Instant;
@@ -107,11 +108,6 @@ fn is_css_or_script(media_type: &str) -> bool {
     known.iter().any(|known| essence(media_type).eq_ignore_ascii_case(known))
 }
 
-/// A media type without its parameters.
-fn essence(media_type: &str) -> &str {
-    media_type.split(';').next().unwrap_or_default().trim()
-}
-
 /// The request that a promise makes up; None for another origin. It has the fields that may decide which
 /// representation is sent, as H2O copies them.
 pub(crate) fn promised_request(parent: &RequestHead, target: &str) -> Option<RequestHead> {
@@ -133,12 +129,21 @@ pub(crate) fn promised_request(parent: &RequestHead, target: &str) -> Option<Req
 
 /// The media type of a planned response; empty where it is not known yet, and where there is none.
 pub(crate) fn media_type_of(plan: &Plan) -> &str {
-    let fields = match plan {
-        Plan::Answer(answer) => &answer.fields,
-        Plan::Cached(cached) => cached.fields(),
-        _ => return "",
-    };
-    fields.find_str("content-type").unwrap_or_default()
+    fields_of(plan).and_then(|fields| fields.find_str("content-type")).unwrap_or_default()
+}
+
+/// The `ETag` of a planned response.
+pub(crate) fn etag_of(plan: &Plan) -> Option<&[u8]> {
+    fields_of(plan)?.find(b"etag")
+}
+
+/// The fields of a planned response, where they are known yet.
+fn fields_of(plan: &Plan) -> Option<&Fields> {
+    match plan {
+        Plan::Answer(answer) => Some(&answer.fields),
+        Plan::Cached(cached) => Some(cached.fields()),
+        _ => None,
+    }
 }
 
 /// Bytes of a planned response's body, where it is plain.

@@ -2,7 +2,7 @@
 //! events of the connection, which have the client's signals and the times of DATA frames, and from the access log. The one
 //! rule: times come in with events and records; nothing here reads a clock.
 
-use crate::access::{AccessRecord, ExchangeEnd};
+use crate::access::{AccessLog, AccessRecord, ExchangeEnd};
 use crate::policy::Urgency;
 use proto::ResponseHead;
 use proto::schedule::{Incremental, Policy};
@@ -13,8 +13,8 @@ use trace::{AskedPriority, DeliveryEnd, DeliveryRecord, Event, PrioritySignal, P
 use transport::Protocol;
 use unit::Instant;
 
-/// Makes a [`DeliveryRecord`] of each stream of an origin's thread. It has to be both the sink of the origin's tracer, alone
-/// or with others, and told of what its access log is told.
+/// Makes a [`DeliveryRecord`] of each stream of an origin's thread. It has to be both the sink of the origin's tracer and its
+/// access log, alone or with others.
 pub struct DeliveryLog {
     policy: Policy,
     give: Box<dyn Fn(DeliveryRecord)>,
@@ -41,8 +41,20 @@ impl DeliveryLog {
         Self { policy, give, open: RefCell::default(), early: RefCell::default() }
     }
 
-    /// A request is there, or a push was promised.
-    pub fn began(&self, connection: u64, stream: u64) {
+    fn signal(&self, name: (u64, u64), signal: PrioritySignal) {
+        if let Some(open) = self.open.borrow_mut().get_mut(&name) {
+            return open.note(signal);
+        }
+        let mut early = self.early.borrow_mut();
+        if early.len() == MOST_EARLY {
+            early.pop_front();
+        }
+        early.push_back((name, signal));
+    }
+}
+
+impl AccessLog for DeliveryLog {
+    fn began(&self, connection: u64, stream: u64) {
         let (name, mut begun) = ((connection, stream), OpenStream::default());
         self.early.borrow_mut().retain(|(of, signal)| {
             if *of == name {
@@ -53,30 +65,17 @@ impl DeliveryLog {
         self.open.borrow_mut().insert(name, begun);
     }
 
-    /// The head of a response is given to the connection.
-    pub fn answered(&self, connection: u64, stream: u64, head: &ResponseHead) {
+    fn answered(&self, connection: u64, stream: u64, head: &ResponseHead) {
         if let Some(open) = self.open.borrow_mut().get_mut(&(connection, stream)) {
             let media_type = head.fields.find_str("content-type").unwrap_or_default();
             media_type.clone_into(&mut open.media_type);
         }
     }
 
-    /// An exchange is over.
-    pub fn record(&self, record: &AccessRecord<'_>) {
+    fn record(&self, record: &AccessRecord<'_>) {
         let name = (record.connection, record.stream);
         let known = self.open.borrow_mut().remove(&name).unwrap_or_default();
         (self.give)(known.record(record, self.policy));
-    }
-
-    fn signal(&self, name: (u64, u64), signal: PrioritySignal) {
-        if let Some(open) = self.open.borrow_mut().get_mut(&name) {
-            return open.note(signal);
-        }
-        let mut early = self.early.borrow_mut();
-        if early.len() == MOST_EARLY {
-            early.pop_front();
-        }
-        early.push_back((name, signal));
     }
 }
 

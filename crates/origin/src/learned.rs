@@ -3,6 +3,7 @@
 
 use crate::answer::Plan;
 use crate::delivery::blocks_rendering;
+use crate::media_type::essence;
 use crate::policy::{Assets, Blocks, Link};
 use crate::site::host_of;
 use page::{Found, Hint, Kind, Scanner, Table, Url};
@@ -115,8 +116,7 @@ impl PageAssets {
 
 /// Whether a media type is that of a document.
 pub(crate) fn is_html(media_type: &str) -> bool {
-    let essence = media_type.split(';').next().unwrap_or_default().trim();
-    essence.eq_ignore_ascii_case("text/html")
+    essence(media_type).eq_ignore_ascii_case("text/html")
 }
 
 fn name(request: &RequestHead) -> String {
@@ -150,7 +150,7 @@ fn recorded(request: &RequestHead, table: &Table) -> Vec<Asset> {
         *name == host && *path != request.path && answer.status == Status::OK.code()
     });
     let asset = |(_, path, answer): (&str, &str, &page::Answer)| {
-        let essence = answer.content_type.split(';').next().unwrap_or_default().trim();
+        let essence = essence(&answer.content_type);
         let blocks = match blocks_rendering(essence) {
             true => Blocks::Rendering,
             false => Blocks::Nothing,

@@ -58,8 +58,8 @@ pub use delivery_log::DeliveryLog;
 pub use files::{File, FileFacts, Files, FilesError, Found};
 pub use origin::Origin;
 pub use policy::{
-    Assets, BadGlob, BadLink, ByLink, CasperSettings, DeliveryPolicy, Glob, LearnedSettings, Link,
-    PushPlace, PushSettings, Rule, Tracking, Urgency,
+    Assets, BadGlob, BadLink, ByLink, CasperSettings, DeliveryPolicy, Glob, Heed, LearnedSettings,
+    Link, PushPlace, PushSettings, Rule, Tracking, Urgency,
 };
 pub use shared::Parts;
 pub use wall_clock::WallClock;

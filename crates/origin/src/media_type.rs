@@ -10,6 +10,11 @@ pub(crate) fn of_path(path: &str) -> &'static str {
         .map_or(UNKNOWN, |index| TABLE[index].1)
 }
 
+/// A media type without its parameters.
+pub(crate) fn essence(media_type: &str) -> &str {
+    media_type.split(';').next().unwrap_or_default().trim()
+}
+
 const UNKNOWN: &str = "application/octet-stream";
 
 /// Sorted by extension.

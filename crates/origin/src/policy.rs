@@ -64,11 +64,19 @@ pub struct PushSettings {
     /// The most bytes of these responses together. The first that goes beyond it ends the list: what comes later is
     /// needed later. None for no limit.
     pub most_bytes: Option<u64>,
+    /// Whether a response that a `Cache-Digest` field of the request names is pushed ([`wire::cache_digest`]).
+    pub cache_digest: Heed,
 }
 
 impl Default for PushSettings {
     fn default() -> Self {
-        Self { by_link: ByLink::Ignored, place: PushPlace::Before, most: 64, most_bytes: None }
+        Self {
+            by_link: ByLink::Ignored,
+            place: PushPlace::Before,
+            most: 64,
+            most_bytes: None,
+            cache_digest: Heed::Ignored,
+        }
     }
 }
 
@@ -80,6 +88,16 @@ pub enum ByLink {
     Ignored,
     /// A link without `nopush` to the same origin is a push.
     Pushed,
+}
+
+/// Whether a request's word about the client's cache counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Heed {
+    /// It does not.
+    #[default]
+    Ignored,
+    /// What the client says that it has is not pushed.
+    Heeded,
 }
 
 /// Where pushed bytes stand beside those of the response that they belong to.

@@ -11,7 +11,7 @@ use crate::target::Target;
 use crate::token_stream::{self, TokenStream};
 use crate::web_socket::{self, Service};
 use bytes::Bytes;
-use page::{IMAGE_PATH, PAGE_PATH, Synthetic, SyntheticHtml, SyntheticImage, Table};
+use page::{IMAGE_PATH, PAGE_PATH, Synthetic, SyntheticHtml, SyntheticImage, SyntheticPart, Table};
 use proto::{Fields, Method, RequestHead, Status};
 use std::fmt;
 use std::sync::Arc;
@@ -120,12 +120,13 @@ impl Site {
             image if image.starts_with(IMAGE_PATH) && request.path.contains('?') => {
                 self.cacheable(request, synthetic_image(request))
             }
-            _ => match &self.files {
-                Some(files) => {
+            _ => match (synthetic_part(request), &self.files) {
+                (Some(answer), _) => answer,
+                (None, Some(files)) => {
                     let responses = &mut self.responses;
                     static_files::Ask { files: &**files, now, request, responses }.answer(&target)
                 }
-                None => Answer::text(answer::NOT_FOUND, "There is nothing here."),
+                (None, None) => Answer::text(answer::NOT_FOUND, "There is nothing here."),
             },
         };
         answer.delay = delay;
@@ -218,6 +219,20 @@ fn synthetic_image(request: &RequestHead) -> Answer {
         }
         Err(error) => Answer::text(answer::BAD_REQUEST, &error.to_string()),
     }
+}
+
+/// A style sheet, a script, a font or a painted image of a synthetic page. None where the target names none: files may
+/// have such paths.
+fn synthetic_part(request: &RequestHead) -> Option<Answer> {
+    let part = match request.path.contains("?bytes=") {
+        true => request.path.parse::<SyntheticPart>().ok()?,
+        false => return None,
+    };
+    if let Some(refusal) = unless_read(request) {
+        return Some(refusal);
+    }
+    let fields = Fields::new().with("content-type", part.media_type());
+    Some(Answer::new(Status::OK, fields, Body::of_part(&part)))
 }
 
 /// `/double?number=`: its double, as plain text.

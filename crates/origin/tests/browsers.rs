@@ -202,6 +202,45 @@ fn all_came_over_http3(serving: &Serving, site: &Folder) {
     }
 }
 
+/// A synthetic page with every part, in a frame. Once it is loaded the title tells what a browser made of it: the images by
+/// their pixels and the colour of the middle one, the scripts that ran, the import, and what is in the viewport.
+const FRAMED: &str = "<!doctype html><title>?</title>
+    <iframe id=frame width=800 height=600 src='/page?images=2&bytes=5000&css=2&imports=1&scripts=1&async=1&defer=1\
+&modules=1&fonts=1&below_fold=1&hero=140000'></iframe>
+    <script>
+      frame.onload = () => {
+        const page = frame.contentDocument, canvas = document.createElement('canvas').getContext('2d');
+        const images = [...page.images].map(image => {
+          canvas.clearRect(0, 0, 9, 9);
+          canvas.drawImage(image, 0, 0);
+          return image.naturalWidth + 'x' + image.naturalHeight + ' ' + canvas.getImageData(1, 1, 1, 1).data;
+        });
+        const place = image => image.getBoundingClientRect().bottom <= 600 ? 'in view' : 'below';
+        document.title = [
+          ...images, frame.contentWindow.parts + ' scripts',
+          page.styleSheets[1].cssRules[0].styleSheet.href.includes('/style/100.css') ? 'imported' : 'alone',
+          ...[...page.images].map(place),
+        ].join(', ');
+      };
+    </script>";
+
+#[test]
+fn chromium_paints_the_images_of_a_page_with_parts_and_runs_its_scripts() {
+    if !has("chromium", "--version", "apt-get install chromium") {
+        return;
+    }
+    let site = Folder::new();
+    std::fs::write(site.root().join("framed.html"), FRAMED).unwrap();
+    let serving = Serving::start(&site.root());
+    let profile = site.base().join("profile");
+    let said =
+        run(Command::new("chromium").args(dumping(&profile)).arg(serving.url("/framed.html")));
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let expected = "<title>120x90 0,0,0,255, 120x90 0,0,0,255, 600x400 0,0,0,255, 600x400 0,0,0,255, 4 scripts, \
+                    imported, in view, in view, below, in view</title>";
+    assert!(said.contains(expected), "{said}");
+}
+
 /// What Chromium knows a certificate by that it is to take: the digest of its public key.
 fn public_key_digest(secured: SocketAddr) -> String {
     let digest = format!(

@@ -3,7 +3,8 @@
 //! A `Page` that exists can be loaded: `Page::new` (and reading one from a file) refuses cycles
 //! and unknown initiators. The one rule: nothing here has state.
 
-use crate::resource::{Host, Resource, ResourceId};
+use crate::number;
+use crate::resource::{Host, Release, Resource, ResourceId};
 use crate::table::{Answer, Table};
 use crate::url::Scheme;
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,7 @@ pub struct Page {
     document: ResourceId,
     resources: Vec<Resource>,
     hosts: Vec<Host>,
+    body_at: ByteSize,
 }
 
 /// Why resources make no page.
@@ -51,7 +53,8 @@ impl Page {
     pub fn new(document: ResourceId, resources: Vec<Resource>) -> Result<Self, GraphError> {
         check_initiators(document, &resources)?;
         check_cycles(&resources)?;
-        let page = Self { document, hosts: hosts_of(&resources), resources };
+        let page =
+            Self { document, hosts: hosts_of(&resources), resources, body_at: ByteSize::ZERO };
         page.check_answers()?;
         Ok(page)
     }
@@ -62,6 +65,27 @@ impl Page {
             host.recorded_rtt = rtts.get(&host.name).copied();
         }
         self
+    }
+
+    /// Says at which byte of the document its body begins.
+    pub fn with_body_at(self, body_at: ByteSize) -> Self {
+        Self { body_at, ..self }
+    }
+
+    /// The bytes of the document up to the end of its `<body>` tag: what stands before is the head. 0 where nobody said.
+    pub fn body_at(&self) -> ByteSize {
+        self.body_at
+    }
+
+    /// Where the document names `resource`, in bytes from its beginning; None where something else does.
+    pub fn offset(&self, resource: &Resource) -> Option<u64> {
+        match resource.release {
+            Release::Parsed { by, offset } if by == self.document => Some(offset.0),
+            Release::Completed { by } if by == self.document => {
+                Some(self.resources[self.document.index()].received_body().0)
+            }
+            _ => None,
+        }
     }
 
     /// The same page with every URL on `scheme` and `port` (None: the scheme's own), as the far side serves it.
@@ -149,6 +173,8 @@ struct Parts {
     resources: Vec<Resource>,
     #[serde(default)]
     hosts: Vec<Host>,
+    #[serde(with = "number::bytes", default)]
+    body_at: ByteSize,
 }
 
 impl TryFrom<Parts> for Page {
@@ -160,13 +186,15 @@ impl TryFrom<Parts> for Page {
             .into_iter()
             .filter_map(|host| Some((host.name, host.recorded_rtt?)))
             .collect();
-        Ok(Self::new(parts.document, parts.resources)?.with_recorded_rtts(&rtts))
+        let page = Self::new(parts.document, parts.resources)?;
+        Ok(page.with_body_at(parts.body_at).with_recorded_rtts(&rtts))
     }
 }
 
 impl From<Page> for Parts {
     fn from(page: Page) -> Self {
-        Self { document: page.document, resources: page.resources, hosts: page.hosts }
+        let Page { document, resources, hosts, body_at } = page;
+        Self { document, resources, hosts, body_at }
     }
 }
 
@@ -222,7 +250,7 @@ fn hosts_of(resources: &[Resource]) -> Vec<Host> {
 mod tests {
     use super::*;
     use crate::priority::Hint;
-    use crate::resource::{Kind, Method, Release};
+    use crate::resource::{Blocks, Fold, Kind, Method, Release};
 
     fn resource(url: &str, release: Release) -> Resource {
         Resource {
@@ -236,6 +264,9 @@ mod tests {
             release,
             think: Duration::ZERO,
             hint: Hint::None,
+            blocks: Blocks::Nothing,
+            pixels: None,
+            fold: Fold::Unknown,
         }
     }
 

@@ -37,15 +37,16 @@ mod table;
 mod url;
 
 pub use graph::{GraphError, Page};
-pub use load::{ExpectedResponse, FetchStart, History, Load, Milestones};
-pub use noise::noise;
+pub use load::{ExpectedResponse, FetchStart, History, Load, Milestones, PaintTimes};
+pub use noise::{Padding, noise};
 pub use priority::{Browser, Hint, Priority, Rank};
-pub use resource::{Host, Kind, Method, Release, Resource, ResourceId};
+pub use resource::{Blocks, Fold, Host, Kind, Method, Release, Resource, ResourceId};
 pub use scan::{Found, Scanner};
 pub use source::PageSource;
 pub use stream::{LARGEST_TOKEN, LEAST_TOKEN, StreamError, SyntheticStream, Token};
 pub use synthetic::{
-    IMAGE_PATH, PAGE_PATH, QueryError, Synthetic, SyntheticError, SyntheticHtml, SyntheticImage,
+    IMAGE_PATH, PAGE_PATH, PartPiece, Parts, QueryError, Synthetic, SyntheticError, SyntheticHtml,
+    SyntheticImage, SyntheticPart,
 };
 pub use table::{Answer, Table};
 pub use url::{Scheme, Url, UrlError};

@@ -2,19 +2,21 @@
 //!
 //! The load is done when every resource is Done. If one of them ended otherwise it never is. The
 //! one rule: a load speaks of fetches only. `release` holds the states of a resource, `track` one resource, `progress`
-//! what a load has come to.
+//! what a load has come to, `paint` when the page could be parsed and painted.
 //!
 //! An event for a fetch that is not in flight is ignored: it may arrive after the client gave up on its fetch.
 
+mod paint;
 mod progress;
 mod release;
 mod track;
 
 use crate::graph::Page;
 use crate::priority::{Browser, Priority};
-use crate::resource::{Kind, Method, Release, ResourceId};
+use crate::resource::{Blocks, Kind, Method, Release, ResourceId};
 use crate::scan::{Found, Scanner};
 use crate::url::Url;
+pub use paint::PaintTimes;
 use progress::LoadState;
 pub use progress::Milestones;
 use std::cmp::Reverse;
@@ -36,6 +38,10 @@ pub struct Load {
     /// Resources that have not ended.
     open: usize,
     load: LoadState,
+    /// Bytes of the document up to its body; None until they are known.
+    body_at: Option<u64>,
+    /// When they had arrived.
+    body_reached: Option<Instant>,
     /// The URLs that a page read from the wire has requested already. A browser requests each once.
     browsed: Option<HashMap<Url, ResourceId>>,
 }
@@ -80,6 +86,10 @@ impl Load {
                     status: resource.status,
                     body: resource.received_body(),
                 }),
+                blocks: resource.blocks,
+                pixels: resource.pixels,
+                fold: resource.fold,
+                offset: page.offset(resource),
                 ..Track::new(resource.url.clone(), resource.kind)
             })
             .collect();
@@ -97,6 +107,7 @@ impl Load {
             track.completed.reverse();
         }
         let mut load = Self::empty(browser, page.document());
+        load.body_at = Some(page.body_at().0);
         load.open = tracks.len();
         load.resources = tracks;
         for id in roots.into_iter().rev() {
@@ -125,6 +136,8 @@ impl Load {
             thinking: BinaryHeap::new(),
             open: 0,
             load: LoadState::Running,
+            body_at: None,
+            body_reached: None,
             browsed: None,
         }
     }
@@ -172,8 +185,13 @@ impl Load {
     pub fn handle_body(&mut self, id: ResourceId, bytes: &[u8], now: Instant) {
         let Some(track) = self.in_flight(id) else { return };
         track.history.first_byte.get_or_insert(now);
+        track.history.first_body_byte.get_or_insert(now);
         track.received += bytes.len() as u64;
+        let received = track.received;
         let found = track.scanner.as_mut().map(|scanner| scanner.feed(bytes)).unwrap_or_default();
+        if id == self.document {
+            self.reach_body(received, now);
+        }
         self.release_parsed(id, now);
         for found in found {
             self.discover(id, found, now);
@@ -202,6 +220,18 @@ impl Load {
         self.settle(now);
     }
 
+    /// Notes when the document's body began to arrive.
+    fn reach_body(&mut self, received: u64, now: Instant) {
+        if self.body_reached.is_some() {
+            return;
+        }
+        let scanner = self.resources[self.document.index()].scanner.as_ref();
+        self.body_at = scanner.map_or(self.body_at, Scanner::body);
+        if self.body_at.is_some_and(|body_at| body_at <= received) {
+            self.body_reached = Some(now);
+        }
+    }
+
     fn in_flight(&mut self, id: ResourceId) -> Option<&mut Track> {
         self.resources.get_mut(id.index()).filter(|track| track.state == State::InFlight)
     }
@@ -228,10 +258,28 @@ impl Load {
         let base = track.scanner.as_ref().and_then(Scanner::base);
         let base = base.and_then(|base| track.url.join(base).ok());
         let Ok(url) = base.as_ref().unwrap_or(&track.url).join(&found.reference) else { return };
-        if self.browsed.as_ref().is_some_and(|known| known.contains_key(&url)) {
+        let known = self.browsed.as_ref().and_then(|known| known.get(&url).copied());
+        if let Some(known) = known {
+            self.name_again(known, &found);
             return;
         }
-        self.add(Track { hint: found.hint, ..Track::new(url, found.kind) }, Some(by), now);
+        let track = Track {
+            hint: found.hint,
+            blocks: found.blocks,
+            pixels: found.pixels,
+            offset: Some(found.offset),
+            ..Track::new(url, found.kind)
+        };
+        self.add(track, Some(by), now);
+    }
+
+    /// What was preloaded waits for nothing until the markup uses it.
+    fn name_again(&mut self, id: ResourceId, found: &Found) {
+        let track = &mut self.resources[id.index()];
+        if track.blocks == Blocks::Nothing && found.blocks != Blocks::Nothing {
+            track.blocks = found.blocks;
+            track.offset = Some(found.offset);
+        }
     }
 
     fn add(&mut self, track: Track, by: Option<ResourceId>, now: Instant) {

@@ -83,6 +83,35 @@ impl Release {
     }
 }
 
+/// What waits for a resource (HTML §4.2.4, §4.12.1): the steps of a document that cannot go on without it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Blocks {
+    /// Nothing: images, async scripts, preloads, frames.
+    #[default]
+    Nothing,
+    /// The first paint, and scripts that stand after it: a style sheet. One that stands in the body holds up scripts
+    /// alone.
+    Painting,
+    /// The parser, at the place where it stands: a classic script without `async` or `defer`.
+    Parsing,
+    /// DOMContentLoaded: a deferred script or a module script.
+    DomContentLoaded,
+}
+
+/// Where a resource is drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Fold {
+    /// Nobody laid the page out: a recording has no layout.
+    #[default]
+    Unknown,
+    /// In the viewport.
+    Above,
+    /// Below it: the user has to scroll.
+    Below,
+}
+
 /// One thing to fetch.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resource {
@@ -111,6 +140,15 @@ pub struct Resource {
     pub think: Duration,
     /// What was said about its importance.
     pub hint: Hint,
+    /// What waits for it.
+    #[serde(default)]
+    pub blocks: Blocks,
+    /// CSS pixels that it covers: of a document, its own text; of a font, the text in it. None where nothing says so.
+    #[serde(default)]
+    pub pixels: Option<u32>,
+    /// Where these are.
+    #[serde(default)]
+    pub fold: Fold,
 }
 
 impl Resource {

@@ -8,7 +8,7 @@ mod entity;
 mod tag;
 
 use crate::priority::Hint;
-use crate::resource::Kind;
+use crate::resource::{Blocks, Kind};
 use tag::Tag;
 
 /// The longest tag that is read, in bytes. A longer one is skipped to its end.
@@ -17,6 +17,10 @@ const LONGEST_TAG: usize = 64 * 1024;
 /// Elements whose content is text, whatever it looks like (HTML §13.2.6.2), with scripting on.
 const RAW_TEXT: [&str; 9] =
     ["script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes", "noscript"];
+
+/// What may stand before the body (HTML §13.2.6.4.2 to §13.2.6.4.4).
+const IN_HEAD: [&str; 10] =
+    ["html", "head", "base", "link", "meta", "noscript", "script", "style", "template", "title"];
 
 /// Something that the document needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,6 +31,10 @@ pub struct Found {
     pub kind: Kind,
     /// What the markup says about its importance.
     pub hint: Hint,
+    /// What waits for it.
+    pub blocks: Blocks,
+    /// The product of the attributes `width` and `height` of an image, in CSS pixels.
+    pub pixels: Option<u32>,
     /// The number of bytes of the document that had to arrive before it could be found.
     pub offset: u64,
 }
@@ -38,6 +46,7 @@ pub struct Scanner {
     tag: Vec<u8>,
     offset: u64,
     base: Option<String>,
+    body: Option<u64>,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -76,6 +85,12 @@ impl Scanner {
     /// The document's own base URL as written (`<base href>`), once it was found.
     pub fn base(&self) -> Option<&str> {
         self.base.as_deref()
+    }
+
+    /// The bytes of the document up to the end of its `<body>` tag, or of the first tag that cannot stand in the head and so
+    /// opens the body (HTML §13.2.6.4.4); once it was found.
+    pub fn body(&self) -> Option<u64> {
+        self.body
     }
 
     /// Takes the next bytes and returns the resources found in them.
@@ -160,9 +175,12 @@ impl Scanner {
         if tag.name == "base" && self.base.is_none() {
             self.base = tag.attribute("href");
         }
+        if self.body.is_none() && !IN_HEAD.contains(&tag.name.as_str()) {
+            self.body = Some(self.offset + 1);
+        }
         if let Some((kind, reference)) = tag.need().filter(|(_, url)| !url.trim().is_empty()) {
-            let hint = tag.hint();
-            found.push(Found { reference, kind, hint, offset: self.offset + 1 });
+            let (hint, blocks, pixels) = (tag.hint(), tag.blocks(), tag.pixels());
+            found.push(Found { reference, kind, hint, blocks, pixels, offset: self.offset + 1 });
         }
         let raw = RAW_TEXT.iter().position(|&element| element == tag.name);
         self.tag = text;

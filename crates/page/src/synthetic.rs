@@ -1,21 +1,31 @@
-//! Pages made to measure: an HTML document with so many images of so many bytes, from a seed.
+//! Pages made to measure: an HTML document with so many images of so many bytes, from a seed, and on request with what a
+//! page has besides: style sheets, scripts, fonts, a hero image, images below the fold.
 //!
 //! `/page?images=100&bytes=5000&seed=1` names one, and each of its images has a path and query of its own
 //! (`/image/7?bytes=5000&v=…`), so that no cache and no coalescing helps. The graph of such a page is not
 //! written down beside the HTML but scanned from it. The one rule: the target says all, so that any
 //! origin gives the same bytes for it.
 
+mod html;
+mod image;
+mod part;
+mod png;
+
 use crate::graph::{GraphError, Page};
 use crate::priority::Hint;
-use crate::resource::{Kind, Method, Release, Resource, ResourceId};
-use crate::scan::Scanner;
+use crate::resource::{Blocks, Fold, Kind, Method, Release, Resource, ResourceId};
+use crate::scan::{Found, Scanner};
 use crate::url::{Url, UrlError};
+pub use html::SyntheticHtml;
+pub use image::SyntheticImage;
+pub use part::{PartPiece, SyntheticPart};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
+use std::ops::RangeInclusive;
 use std::str::FromStr;
 use std::time::Duration;
 use thiserror::Error;
-use unit::{ByteSize, Seed};
+use unit::ByteSize;
 
 /// Path of every synthetic page.
 pub const PAGE_PATH: &str = "/page";
@@ -40,26 +50,127 @@ pub struct Synthetic {
     pub delay_ms: u64,
     /// The origin's think time for each image, in ms.
     pub image_delay_ms: u64,
+    /// What the page has besides.
+    #[serde(default)]
+    pub parts: Parts,
 }
 
-/// One image of a synthetic page, described by its path and query.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct SyntheticImage {
-    /// Bytes of its body.
-    pub body: ByteSize,
-    /// The seed of its bytes; see [`noise`](crate::noise()).
-    pub seed: Seed,
-    /// How long the origin thinks about it.
-    pub server_time: Duration,
+/// What a synthetic page has besides images. A page that has any of it is one that a browser paints: its images are PNGs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Parts {
+    /// Style sheets in the head.
+    pub css: u32,
+    /// Style sheets that the first of them imports, one the next.
+    pub imports: u32,
+    /// Bytes of each style sheet.
+    pub css_bytes: u64,
+    /// Classic scripts in the head, which stop the parser.
+    pub scripts: u32,
+    /// Async scripts in the head.
+    pub async_scripts: u32,
+    /// Deferred scripts in the head.
+    pub deferred_scripts: u32,
+    /// Module scripts in the head.
+    pub modules: u32,
+    /// Bytes of each script.
+    pub script_bytes: u64,
+    /// Fonts that the first style sheet names; without one, the head preloads them.
+    pub fonts: u32,
+    /// Bytes of each font.
+    pub font_bytes: u64,
+    /// Images below the fold, of as many bytes as the others.
+    pub below_fold: u32,
+    /// Bytes of the hero image, which stands last in the markup and first in the viewport; 0 for none.
+    pub hero: u64,
 }
 
-impl SyntheticImage {
-    /// The media type of an image. Its bytes are noise. With a type that Wireshark decodes, it would report packets as
-    /// malformed.
-    pub const MEDIA_TYPE: &'static str = "image/avif";
+impl Parts {
+    /// No parts; the sizes are those of parts that are asked for without a size.
+    pub const NONE: Self = Self {
+        css: 0,
+        imports: 0,
+        css_bytes: 20_000,
+        scripts: 0,
+        async_scripts: 0,
+        deferred_scripts: 0,
+        modules: 0,
+        script_bytes: 20_000,
+        fonts: 0,
+        font_bytes: 20_000,
+        below_fold: 0,
+        hero: 0,
+    };
+
+    /// Whether the page has no part.
+    pub fn is_none(&self) -> bool {
+        self.counts().iter().all(|(_, count, _)| *count == 0) && self.hero == 0
+    }
+
+    /// The parts that are counted, by their parameters' names, with the greatest number of each.
+    fn counts(&self) -> [(&'static str, u32, u32); 8] {
+        [
+            ("css", self.css, MOST_PARTS),
+            ("imports", self.imports, MOST_PARTS),
+            ("scripts", self.scripts, MOST_PARTS),
+            ("async", self.async_scripts, MOST_PARTS),
+            ("defer", self.deferred_scripts, MOST_PARTS),
+            ("modules", self.modules, MOST_PARTS),
+            ("fonts", self.fonts, MOST_PARTS),
+            ("below_fold", self.below_fold, MOST_BELOW_FOLD),
+        ]
+    }
+
+    /// The sizes that a part's target gives, by their parameters' names: of those parts alone that there are.
+    fn sizes(&self) -> [(&'static str, u64, bool); 4] {
+        let scripts = [self.scripts, self.async_scripts, self.deferred_scripts, self.modules];
+        [
+            ("css_bytes", self.css_bytes, self.css > 0),
+            ("script_bytes", self.script_bytes, scripts.iter().any(|&count| count > 0)),
+            ("font_bytes", self.font_bytes, self.fonts > 0),
+            ("hero", self.hero, self.hero > 0),
+        ]
+    }
+
+    /// Why a page cannot be made of these parts and images of `bytes` bytes, in words.
+    pub fn check(&self, bytes: u64) -> Result<(), String> {
+        for (name, count, most) in self.counts() {
+            if count > most {
+                return Err(format!("{name}={count}: at most {most} are possible"));
+            }
+        }
+        if self.imports > 0 && self.css == 0 {
+            return Err("imports: a style sheet imports others, and css=0".to_owned());
+        }
+        for (name, size, is_there) in self.sizes() {
+            let possible = part::sizes(name);
+            if is_there && !possible.contains(&size) {
+                let (least, most) = (possible.start(), possible.end());
+                return Err(format!("{name}={size}: {least} to {most} bytes are possible"));
+            }
+        }
+        let possible = part::sizes("hero");
+        if !self.is_none() && !possible.contains(&bytes) {
+            let (least, most) = (possible.start(), possible.end());
+            return Err(format!(
+                "bytes={bytes}: images that are painted have {least} to {most} bytes"
+            ));
+        }
+        Ok(())
+    }
 }
 
-/// Why a target is not a synthetic page or image.
+impl Default for Parts {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
+/// Most parts of a kind. The head of a document with all of them is made as a whole.
+const MOST_PARTS: u32 = 20;
+/// Most images below the fold.
+const MOST_BELOW_FOLD: u32 = 100;
+
+/// Why a target is not a synthetic page, image or part.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum QueryError {
     /// The path is another one.
@@ -73,22 +184,34 @@ pub enum QueryError {
         /// Those that there are.
         known: &'static str,
     },
-    /// A value that is not a number, or too large.
-    #[error("{name}={value}: a whole number from 0 to {most} is expected")]
+    /// A value that is not a number, or out of range.
+    #[error("{name}={value}: a whole number from {least} to {most} is expected")]
     Value {
         /// The parameter.
         name: &'static str,
         /// As written.
         value: String,
+        /// The smallest that is taken.
+        least: u64,
         /// The largest that is taken.
         most: u64,
     },
+    /// Values that do not go together, in words.
+    #[error("{0}")]
+    Parts(String),
 }
 
 impl Default for Synthetic {
     /// The page of the built-in experiment `quick`: 50 images of 5 kB.
     fn default() -> Self {
-        Self { images: 50, bytes: 5_000, seed: 1, delay_ms: 0, image_delay_ms: 0 }
+        Self {
+            images: 50,
+            bytes: 5_000,
+            seed: 1,
+            delay_ms: 0,
+            image_delay_ms: 0,
+            parts: Parts::NONE,
+        }
     }
 }
 
@@ -97,24 +220,41 @@ impl FromStr for Synthetic {
 
     /// Reads a request target such as `/page?images=100&bytes=5000`. Missing parameters have their default values.
     fn from_str(target: &str) -> Result<Self, QueryError> {
-        const KNOWN: &str = "images, bytes, seed, delay_ms, image_delay_ms";
+        const KNOWN: &str = "images, bytes, seed, delay_ms, image_delay_ms, css, imports, css_bytes, scripts, async, \
+                             defer, modules, script_bytes, fonts, font_bytes, below_fold, hero";
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         if path != PAGE_PATH {
             return Err(QueryError::Path(path.to_owned()));
         }
         let mut page = Self::default();
+        let parts = &mut page.parts;
         for (name, value) in parameters(query) {
+            let count = |name, most: u32| Ok(number(name, value, 0..=u64::from(most))? as u32);
+            let size = |name| number(name, value, part::sizes(name));
             match name {
-                "images" => page.images = number("images", value, MOST_IMAGES)? as u32,
-                "bytes" => page.bytes = number("bytes", value, MOST_BYTES)?,
-                "seed" => page.seed = number("seed", value, u64::MAX)?,
-                "delay_ms" => page.delay_ms = number("delay_ms", value, LONGEST_DELAY_MS)?,
+                "images" => page.images = number("images", value, 0..=MOST_IMAGES)? as u32,
+                "bytes" => page.bytes = number("bytes", value, 0..=MOST_BYTES)?,
+                "seed" => page.seed = number("seed", value, 0..=u64::MAX)?,
+                "delay_ms" => page.delay_ms = number("delay_ms", value, 0..=LONGEST_DELAY_MS)?,
                 "image_delay_ms" => {
-                    page.image_delay_ms = number("image_delay_ms", value, LONGEST_DELAY_MS)?;
+                    page.image_delay_ms = number("image_delay_ms", value, 0..=LONGEST_DELAY_MS)?;
                 }
+                "css" => parts.css = count("css", MOST_PARTS)?,
+                "imports" => parts.imports = count("imports", MOST_PARTS)?,
+                "css_bytes" => parts.css_bytes = size("css_bytes")?,
+                "scripts" => parts.scripts = count("scripts", MOST_PARTS)?,
+                "async" => parts.async_scripts = count("async", MOST_PARTS)?,
+                "defer" => parts.deferred_scripts = count("defer", MOST_PARTS)?,
+                "modules" => parts.modules = count("modules", MOST_PARTS)?,
+                "script_bytes" => parts.script_bytes = size("script_bytes")?,
+                "fonts" => parts.fonts = count("fonts", MOST_PARTS)?,
+                "font_bytes" => parts.font_bytes = size("font_bytes")?,
+                "below_fold" => parts.below_fold = count("below_fold", MOST_BELOW_FOLD)?,
+                "hero" => parts.hero = size("hero")?,
                 _ => return Err(QueryError::Unknown { name: name.to_owned(), known: KNOWN }),
             }
         }
+        page.parts.check(page.bytes).map_err(QueryError::Parts)?;
         Ok(page)
     }
 }
@@ -124,10 +264,14 @@ impl Synthetic {
     pub fn target(&self) -> String {
         let mut target =
             format!("{PAGE_PATH}?images={}&bytes={}&seed={}", self.images, self.bytes, self.seed);
-        for (name, delay) in [("delay_ms", self.delay_ms), ("image_delay_ms", self.image_delay_ms)]
-        {
-            if delay > 0 {
-                let _ = write!(target, "&{name}={delay}");
+        let delays = [("delay_ms", self.delay_ms), ("image_delay_ms", self.image_delay_ms)];
+        let counts = self.parts.counts().map(|(name, count, _)| (name, u64::from(count)));
+        let sizes = self.parts.sizes().into_iter().filter(|(.., is_there)| *is_there);
+        let sizes = sizes.map(|(name, size, _)| (name, size));
+        for (name, value) in delays.into_iter().chain(counts).chain(sizes) {
+            // A size of 0 is one that was asked for: fonts may be empty.
+            if value > 0 || name.ends_with("_bytes") {
+                let _ = write!(target, "&{name}={value}");
             }
         }
         target
@@ -152,127 +296,79 @@ impl Synthetic {
             release: Release::Navigation,
             think: Duration::ZERO,
             hint: Hint::None,
+            blocks: Blocks::Nothing,
+            pixels: (!self.parts.is_none()).then_some(html::TEXT_PIXELS),
+            fold: Fold::Above,
         };
         let mut resources = vec![document];
-        for found in Scanner::new().feed(html.as_bytes()) {
-            let image: SyntheticImage = found.reference.parse()?;
-            resources.push(Resource {
-                url: origin.join(&found.reference)?,
-                kind: found.kind,
-                content_type: SyntheticImage::MEDIA_TYPE.to_owned(),
-                body: image.body,
-                server_time: image.server_time,
-                release: Release::Parsed { by: ResourceId(0), offset: ByteSize(found.offset) },
-                hint: found.hint,
-                ..resources[0].clone()
-            });
+        let mut scanner = Scanner::new();
+        for found in scanner.feed(html.as_bytes()) {
+            let release = Release::Parsed { by: ResourceId(0), offset: ByteSize(found.offset) };
+            let resource = self.resource(&found, release, origin)?;
+            resources.push(resource);
+            self.add_named_by_sheet(&found, &mut resources, origin)?;
         }
-        Ok(Page::new(ResourceId(0), resources)?)
+        let body_at = ByteSize(scanner.body().unwrap_or(html.len() as u64));
+        Ok(Page::new(ResourceId(0), resources)?.with_body_at(body_at))
     }
-}
 
-/// The document of a synthetic page, made piece by piece: a page of 100,000 images has 8 MB.
-#[derive(Debug, Clone)]
-pub struct SyntheticHtml {
-    values: Seed,
-    /// What follows an image's number, then what follows its value.
-    line: Box<str>,
-    /// Where the second of these begins.
-    after_value: usize,
-    next: Part,
-    images: u32,
-    bytes: u64,
-    /// Bytes that were not given yet.
-    left: u64,
-}
-
-/// The part of a document that comes next.
-#[derive(Debug, Clone, Copy)]
-enum Part {
-    Head,
-    Image(u32),
-    Nothing,
-}
-
-impl SyntheticHtml {
-    /// The document of this page, from its beginning. Nothing is made yet.
-    pub fn new(page: &Synthetic) -> Self {
-        let delay = match page.image_delay_ms {
-            0 => String::new(),
-            delay => format!("&amp;delay_ms={delay}"),
+    fn resource(
+        &self,
+        found: &Found,
+        release: Release,
+        origin: &Url,
+    ) -> Result<Resource, SyntheticError> {
+        let answer = match found.reference.parse::<SyntheticImage>() {
+            Ok(image) => (SyntheticImage::MEDIA_TYPE, image.body, image.server_time),
+            Err(_) => {
+                let part: SyntheticPart = found.reference.parse()?;
+                (part.media_type(), part.body, part.server_time)
+            }
         };
-        let after_number = format!("?bytes={}&amp;v=", page.bytes);
-        let line = format!("{after_number}{delay}\" alt=\"\">\n");
-        let mut html = Self {
-            values: Seed(page.seed).child("image"),
-            line: line.into(),
-            after_value: after_number.len(),
-            next: Part::Head,
-            images: page.images,
-            bytes: page.bytes,
-            left: 0,
-        };
-        let (images, line) = (u64::from(page.images), IMAGE_START.len() + html.line.len() + VALUE);
-        let ends = html.head().len() + END.len();
-        html.left = ends as u64 + images * line as u64 + digits_below(images);
-        html
+        let (content_type, body, server_time) = answer;
+        let (pixels, fold) = html::placement(found);
+        Ok(Resource {
+            url: origin.join(&found.reference)?,
+            kind: found.kind,
+            method: Method::Get,
+            status: 200,
+            content_type: content_type.to_owned(),
+            body,
+            server_time,
+            release,
+            think: Duration::ZERO,
+            hint: found.hint,
+            blocks: found.blocks,
+            pixels,
+            fold,
+        })
     }
 
-    fn head(&self) -> String {
-        format!(
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <title>{} images of {}</title>\n</head>\n<body>\n",
-            self.images,
-            ByteSize(self.bytes)
-        )
-    }
-
-    /// Bytes that [`next`](Self::next) has not given yet.
-    pub fn left(&self) -> u64 {
-        self.left
-    }
-
-    /// The next piece, of `limit` bytes and the rest of a line at most. Empty at the end.
-    pub fn next(&mut self, limit: usize) -> String {
-        let mut html = String::with_capacity(limit.min(self.left as usize) + 128);
-        while html.len() < limit {
-            self.next = match self.next {
-                Part::Head => {
-                    html.push_str(&self.head());
-                    Part::Image(0)
-                }
-                Part::Image(index) if index < self.images => {
-                    let value = self.values.draw(u64::from(index));
-                    let (number, end) = self.line.split_at(self.after_value);
-                    let _ = write!(html, "{IMAGE_START}{index}{number}{value:016x}{end}");
-                    Part::Image(index + 1)
-                }
-                Part::Image(_) => {
-                    html.push_str(END);
-                    Part::Nothing
-                }
-                Part::Nothing => break,
-            };
+    /// Adds what the style sheet that was found last names in turn, and so on.
+    fn add_named_by_sheet(
+        &self,
+        found: &Found,
+        resources: &mut Vec<Resource>,
+        origin: &Url,
+    ) -> Result<(), SyntheticError> {
+        let mut sheets = vec![(ResourceId(resources.len() as u32 - 1), found.reference.clone())];
+        while let Some((by, target)) = sheets.pop() {
+            let Ok(part) = target.parse::<SyntheticPart>() else { return Ok(()) };
+            for (kind, reference) in part.references() {
+                let blocks = match kind {
+                    Kind::Stylesheet => Blocks::Painting,
+                    _ => Blocks::Nothing,
+                };
+                let found =
+                    Found { reference, kind, hint: Hint::None, blocks, pixels: None, offset: 0 };
+                let resource = self.resource(&found, Release::Completed { by }, origin)?;
+                let id = ResourceId(resources.len() as u32);
+                resources.push(resource);
+                sheets.push((id, found.reference));
+            }
         }
-        self.left -= html.len() as u64;
-        if html.capacity() - html.len() > html.len() / 4 {
-            // A piece may wait for as long as a peer does not read.
-            html.shrink_to_fit();
-        }
-        html
+        Ok(())
     }
-}
-
-const IMAGE_START: &str = "<img src=\"/image/";
-const END: &str = "</body>\n</html>\n";
-/// Digits of an image's value.
-const VALUE: usize = 16;
-
-/// Decimal digits of all numbers below `count` together.
-fn digits_below(count: u64) -> u64 {
-    let powers = std::iter::successors(Some(10_u64), |power| power.checked_mul(10));
-    // Every number has one digit, those from 10 on another one, and so on.
-    count + powers.take_while(|power| *power < count).map(|power| count - power).sum::<u64>()
 }
 
 /// Why a synthetic page has no graph.
@@ -289,35 +385,6 @@ pub enum SyntheticError {
     Graph(#[from] GraphError),
 }
 
-impl FromStr for SyntheticImage {
-    type Err = QueryError;
-
-    /// Reads a request target such as `/image/7?bytes=5000&v=1f`.
-    fn from_str(target: &str) -> Result<Self, QueryError> {
-        const KNOWN: &str = "bytes, v, delay_ms";
-        let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let index = path.strip_prefix(IMAGE_PATH).and_then(|index| index.parse::<u32>().ok());
-        let index = index.ok_or_else(|| QueryError::Path(path.to_owned()))?;
-        let mut bytes = Synthetic::default().bytes;
-        let mut value_seed = u64::from(index);
-        let mut delay_ms = 0;
-        for (name, value) in parameters(query) {
-            match name {
-                "bytes" => bytes = number("bytes", value, MOST_BYTES)?,
-                // Any text is accepted, so that a reader's own cache buster works.
-                "v" => value_seed = Seed(0).child(value).0,
-                "delay_ms" => delay_ms = number("delay_ms", value, LONGEST_DELAY_MS)?,
-                _ => return Err(QueryError::Unknown { name: name.to_owned(), known: KNOWN }),
-            }
-        }
-        Ok(Self {
-            body: ByteSize(bytes),
-            seed: Seed(value_seed),
-            server_time: Duration::from_millis(delay_ms),
-        })
-    }
-}
-
 fn parameters(query: &str) -> impl Iterator<Item = (&str, &str)> {
     query
         .split('&')
@@ -325,98 +392,20 @@ fn parameters(query: &str) -> impl Iterator<Item = (&str, &str)> {
         .map(|part| part.split_once('=').unwrap_or((part, "")))
 }
 
-fn number(name: &'static str, value: &str, most: u64) -> Result<u64, QueryError> {
+fn number(
+    name: &'static str,
+    value: &str,
+    possible: RangeInclusive<u64>,
+) -> Result<u64, QueryError> {
     let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
     match value.parse::<u64>() {
-        Ok(number) if digits && number <= most => Ok(number),
-        _ => Err(QueryError::Value { name, value: value.to_owned(), most }),
+        Ok(number) if digits && possible.contains(&number) => Ok(number),
+        _ => {
+            let (least, most) = possible.into_inner();
+            Err(QueryError::Value { name, value: value.to_owned(), least, most })
+        }
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use std::collections::BTreeSet;
-
-    fn origin() -> Url {
-        "http://far/".parse().unwrap()
-    }
-
-    #[test]
-    fn the_graph_is_what_the_html_says() {
-        let synthetic: Synthetic = "/page?images=100&bytes=5000&image_delay_ms=7".parse().unwrap();
-        let page = synthetic.page(&origin()).unwrap();
-        let html = synthetic.html();
-        assert_eq!(page.resources().len(), 101);
-        assert_eq!(page.total_bytes(), ByteSize(100 * 5_000 + html.len() as u64));
-        let paths: BTreeSet<_> = page.resources().iter().map(|r| r.url.path.as_str()).collect();
-        assert_eq!(paths.len(), 101, "each image has its own URL");
-        let Release::Parsed { offset, .. } = page.resources()[1].release else {
-            panic!("an image is found while the document is parsed");
-        };
-        assert!(html[..offset.0 as usize].ends_with("alt=\"\">"));
-        assert_eq!(page.resources()[1].server_time, Duration::from_millis(7));
-    }
-
-    #[test]
-    fn a_document_in_pieces_is_the_document_and_its_length_is_known_before() {
-        for images in [0, 1, 9, 10, 11, 100, 101, 1_234] {
-            for image_delay_ms in [0, 70] {
-                let page = Synthetic { images, image_delay_ms, ..Synthetic::default() };
-                let whole = page.html();
-                let mut pieces = SyntheticHtml::new(&page);
-                assert_eq!(pieces.left(), whole.len() as u64, "{images} images");
-                let mut all = String::new();
-                while pieces.left() > 0 {
-                    let piece = pieces.next(100);
-                    assert!((1..400).contains(&piece.len()));
-                    all.push_str(&piece);
-                }
-                assert_eq!(all, whole);
-                assert_eq!(pieces.next(100), "");
-            }
-        }
-    }
-
-    #[test]
-    fn a_target_names_the_same_page_everywhere() {
-        let one: Synthetic = "/page?images=3&seed=9&delay_ms=4".parse().unwrap();
-        assert_eq!(one.target().parse(), Ok(one));
-        assert_eq!(one.html(), one.html());
-        assert_ne!(one.html(), Synthetic { seed: 10, ..one }.html());
-        assert_eq!("/page".parse(), Ok(Synthetic::default()));
-        let empty: Synthetic = "/page?images=0".parse().unwrap();
-        assert_eq!(empty.page(&origin()).unwrap().resources().len(), 1);
-    }
-
-    #[test]
-    fn a_bad_query_says_what_is_expected() {
-        let page = |target: &str| target.parse::<Synthetic>().unwrap_err().to_string();
-        assert_eq!(
-            page("/page?image=3"),
-            "unknown parameter `image`; known are images, bytes, seed, delay_ms, image_delay_ms"
-        );
-        assert_eq!(
-            page("/page?images=100001"),
-            "images=100001: a whole number from 0 to 100000 is expected"
-        );
-        assert_eq!(
-            page("/page?bytes=+5"),
-            "bytes=+5: a whole number from 0 to 1073741824 is expected"
-        );
-        assert_eq!(page("/pages"), "`/pages` is neither /page nor /image/NUMBER");
-        assert!("/image/x".parse::<SyntheticImage>().is_err());
-        assert!("/image/1?bytes=".parse::<SyntheticImage>().is_err());
-    }
-
-    #[test]
-    fn images_of_one_page_have_different_bytes() {
-        let html = Synthetic::default().html();
-        let seeds: BTreeSet<u64> = Scanner::new()
-            .feed(html.as_bytes())
-            .iter()
-            .map(|found| found.reference.parse::<SyntheticImage>().unwrap().seed.0)
-            .collect();
-        assert_eq!(seeds.len(), 50);
-    }
-}
+mod tests;

@@ -90,9 +90,7 @@ impl Priority {
             Self::Dependency { weight, .. } => Some(7 - ((weight.clamp(1, 256) - 1) / 32) as u8),
         }
     }
-}
 
-impl Priority {
     /// It as a record of what a client asked for. None where nobody asked for anything.
     pub(crate) fn asked(self) -> Option<AskedPriority> {
         Some(match self {

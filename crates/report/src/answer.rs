@@ -251,6 +251,9 @@ impl<'a> Lead<'a> {
                     metric::TOTAL_MS => format!("answer{verb} all calls"),
                     metric::FIRST_TOKEN_MS => format!("bring{verb} the first token"),
                     metric::WALL_MS => format!("download{verb} the files"),
+                    name if metric::PAINT_TIMES.contains(&name) => {
+                        format!("bring{verb} the {}", metric::words(name))
+                    }
                     _ => format!("load{verb} the page"),
                 };
                 format!("on {link}, {names} {what} {saved} sooner than {baseline}")

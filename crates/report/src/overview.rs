@@ -200,6 +200,7 @@ pub(crate) fn measure(workload: &Workload) -> &'static str {
         metric::TOTAL_MS => "time to the last answer",
         metric::FIRST_TOKEN_MS => "time to the first token",
         metric::WALL_MS => "time from the start of the client's process to its end",
+        name if metric::PAINT_TIMES.contains(&name) => metric::words(name),
         _ => "load time",
     }
 }

@@ -220,8 +220,8 @@ impl LinkTimes {
     }
 
     fn page(self, page: &PageWorkload, contender: &Contender) -> Duration {
-        let bytes = page.bytes.0 * u64::from(page.images);
-        let turns = self.turns(page.images, contender);
+        let bytes = page.all_bytes();
+        let turns = self.turns(page.all_requests(), contender);
         let anew =
             if contender.settings.keep_alive { Duration::ZERO } else { self.opening(contender) };
         // A multiplexed connection sends everything at once, as far as slow start lets it.
@@ -232,7 +232,7 @@ impl LinkTimes {
         let rounds = if turns > 1 { f64::from(turns) } else { 1.0 + growing };
         self.opening(contender)
             + self.rtt
-            + page.think * page.images
+            + page.think * page.all_requests()
             + self.rtt.mul_f64(rounds)
             + anew * turns
             + self.transfer(bytes)

@@ -11,6 +11,10 @@ pub fn is_count(name: &str) -> bool {
     by_protocol || COUNTS.contains(&name) || others.contains(&name) || OF_VIEWS.contains(&name)
 }
 
+/// When a page could be parsed and painted, as the page model says.
+pub const PAINT_TIMES: [&str; 7] =
+    [UNLOAD_MS, FIRST_PAINT_MS, BLANK_MS, FCP_MS, LCP_MS, SPEED_INDEX_MS, DOM_CONTENT_LOADED_MS];
+
 /// When the files that a page needs before it can be painted were there.
 pub const ASSET_TIMES: [&str; 3] = [STYLESHEETS_MS, SCRIPTS_MS, FONTS_MS];
 
@@ -20,6 +24,13 @@ pub fn words(metric: &str) -> &str {
         STYLESHEETS_MS => "last render-blocking style sheet",
         SCRIPTS_MS => "last render-blocking script",
         FONTS_MS => "last font",
+        UNLOAD_MS => "unload of the page before",
+        FIRST_PAINT_MS => "first paint",
+        BLANK_MS => "blank screen",
+        FCP_MS => "first contentful paint",
+        LCP_MS => "largest contentful paint",
+        DOM_CONTENT_LOADED_MS => "DOMContentLoaded",
+        SPEED_INDEX_MS => "speed index",
         ROUND_TRIPS => "round trips",
         CONNECTIONS => "connections",
         BYTES => "bytes received",
@@ -39,6 +50,20 @@ pub const STYLESHEETS_MS: &str = "stylesheets_ms";
 pub const SCRIPTS_MS: &str = "scripts_ms";
 /// The same of the last web font.
 pub const FONTS_MS: &str = "fonts_ms";
+/// From when the first fetch was queued to the first byte of the document's body: the page before it goes.
+pub const UNLOAD_MS: &str = "unload_ms";
+/// From when the first fetch was queued until the page could be painted.
+pub const FIRST_PAINT_MS: &str = "first_paint_ms";
+/// From unload to first paint: how long the screen is blank.
+pub const BLANK_MS: &str = "blank_ms";
+/// First Contentful Paint: text or an image.
+pub const FCP_MS: &str = "fcp_ms";
+/// Largest Contentful Paint: the largest text or image in the viewport.
+pub const LCP_MS: &str = "lcp_ms";
+/// DOMContentLoaded: everything is parsed, and deferred scripts are there.
+pub const DOM_CONTENT_LOADED_MS: &str = "dom_content_loaded_ms";
+/// Speed Index: the mean time at which a pixel of the viewport looks as it will in the end.
+pub const SPEED_INDEX_MS: &str = "speed_index_ms";
 /// The mean time of a call, from when it was due to its last byte, in milliseconds.
 pub const MEAN_MS: &str = "mean_ms";
 /// From when the first call was queued to the last byte of the last, in milliseconds: the load time of calls.
@@ -153,7 +178,9 @@ pub const ROUND_TRIPS: &str = "round_trips";
 /// The metrics that trials of a workload can have; those by protocol ([`connections_by`]) are left out.
 pub fn names(kind: &WorkloadKind) -> Vec<&'static str> {
     let own: &[&[&'static str]] = match kind {
-        WorkloadKind::Page(_) | WorkloadKind::Har(_) => &[OF_ALL, &[LOAD_MS]],
+        WorkloadKind::Page(_) | WorkloadKind::Har(_) => {
+            &[OF_ALL, &[LOAD_MS], &ASSET_TIMES, &PAINT_TIMES]
+        }
         WorkloadKind::Calls(_) => &[OF_ALL, OF_CALLS],
         WorkloadKind::Echo(_) => &[OF_ALL, OF_CALLS, &[OPEN_MS]],
         WorkloadKind::Stream(_) => &[OF_ALL, OF_STREAMS],

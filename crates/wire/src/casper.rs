@@ -18,7 +18,8 @@
 //! # assert_eq!(Fingerprint::parse(Capacity::default(), seen.value().as_bytes()), Ok(seen));
 //! ```
 
-use std::fmt;
+use crate::base64url;
+use crate::golomb::{BadSet, SetReader, SetWriter};
 
 /// The cookie's name.
 pub const COOKIE: &str = "h2o_casper";
@@ -41,38 +42,37 @@ impl Fingerprint {
     }
 
     /// Reads a cookie's value. A reader needs the capacity that it was written with: the value does not say it.
-    pub fn parse(capacity: Capacity, value: &[u8]) -> Result<Self, BadCookie> {
+    pub fn parse(capacity: Capacity, value: &[u8]) -> Result<Self, BadSet> {
         if value.len() > LONGEST_VALUE {
-            return Err(BadCookie::TooLong);
+            return Err(BadSet::TooLong);
         }
-        let mut bits = BitReader { bytes: &base64url::decode(value)?, at: 0 };
+        let bytes = base64url::decode(value).ok_or(BadSet::NotBase64)?;
+        let mut set = SetReader::new(&bytes, REMAINDER);
         let mut keys = Vec::new();
-        let mut least = 0;
-        while let Some(over) = bits.value()? {
-            let key = least + over;
-            if key > capacity.mask() {
-                return Err(BadCookie::BeyondCapacity);
-            }
+        while let Some(key) = set.next_key()? {
+            let key = u32::try_from(key).ok().filter(|&key| key <= capacity.mask());
+            let key = key.ok_or(BadSet::BeyondCapacity)?;
             if keys.len() == MOST_KEYS {
-                return Err(BadCookie::TooLong);
+                return Err(BadSet::TooLong);
             }
             keys.push(key);
-            least = key + 1;
         }
         Ok(Self { capacity, keys })
     }
 
-    /// Adds the keys of the cookies called [`COOKIE`] in a `Cookie` field. One that cannot be read is ignored.
-    pub fn merge_cookies(&mut self, field: &[u8]) {
+    /// Adds the keys of the cookies called [`COOKIE`] in a `Cookie` field. One that cannot be read is ignored; what is wrong
+    /// with the first of these is given back.
+    pub fn merge_cookies(&mut self, field: &[u8]) -> Option<BadSet> {
+        let mut first = None;
         for pair in field.split(|&byte| byte == b';') {
             let value = pair.trim_ascii().strip_prefix(COOKIE.as_bytes());
             let Some(value) = value.and_then(|value| value.strip_prefix(b"=")) else { continue };
-            if let Ok(other) = Self::parse(self.capacity, value) {
-                for key in other.keys {
-                    self.insert_key(key);
-                }
+            match Self::parse(self.capacity, value) {
+                Ok(other) => other.keys.into_iter().for_each(|key| self.insert_key(key)),
+                Err(bad) => drop(first.get_or_insert(bad)),
             }
         }
+        first
     }
 
     /// Whether the browser was sent this path, or one with the same key.
@@ -105,13 +105,9 @@ impl Fingerprint {
 
     /// The cookie's value: at most 3,700 bytes, empty without keys.
     pub fn value(&self) -> String {
-        let mut bits = BitWriter::default();
-        let mut least = 0;
-        for &key in &self.keys {
-            bits.put_value(key - least);
-            least = key + 1;
-        }
-        base64url::encode(&bits.bytes)
+        let mut set = SetWriter::new(REMAINDER);
+        self.keys.iter().for_each(|&key| set.put_key(u64::from(key)));
+        base64url::encode(&set.into_bytes())
     }
 
     /// The value of a `Set-Cookie` field.
@@ -161,32 +157,6 @@ impl Default for Capacity {
     }
 }
 
-/// A cookie that no server wrote with this capacity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BadCookie {
-    /// It is longer than a cookie can be, or has more keys.
-    TooLong,
-    /// It is not base64url.
-    NotBase64,
-    /// It ends within a key.
-    CutOff,
-    /// A key has more bits than the capacity.
-    BeyondCapacity,
-}
-
-impl fmt::Display for BadCookie {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::TooLong => "longer than a cookie of this kind can be",
-            Self::NotBase64 => "not base64url",
-            Self::CutOff => "ends within a key",
-            Self::BeyondCapacity => "has a key beyond the capacity",
-        })
-    }
-}
-
-impl std::error::Error for BadCookie {}
-
 /// Remainder bits of the code.
 const REMAINDER: u32 = 6;
 const FEWEST_BITS: u8 = 6;
@@ -196,117 +166,6 @@ const MOST_BITS: u8 = 16;
 /// 7 bits each and 1,024 zero bits together.
 const MOST_KEYS: usize = 3_000;
 const LONGEST_VALUE: usize = 4_096;
-
-/// Reads values off the front of a Golomb-coded set.
-struct BitReader<'a> {
-    bytes: &'a [u8],
-    /// In bits.
-    at: usize,
-}
-
-impl BitReader<'_> {
-    fn bit(&mut self) -> Option<u32> {
-        let byte = self.bytes.get(self.at / 8)?;
-        let bit = byte >> (7 - self.at % 8) & 1;
-        self.at += 1;
-        Some(u32::from(bit))
-    }
-
-    /// The next value; None where only zero bits are left.
-    fn value(&mut self) -> Result<Option<u32>, BadCookie> {
-        let mut high = 0;
-        loop {
-            match self.bit() {
-                None => return Ok(None),
-                Some(0) => high += 1,
-                Some(_) => break,
-            }
-        }
-        let mut value = high;
-        for _ in 0..REMAINDER {
-            value = value << 1 | self.bit().ok_or(BadCookie::CutOff)?;
-        }
-        Ok(Some(value))
-    }
-}
-
-#[derive(Default)]
-struct BitWriter {
-    bytes: Vec<u8>,
-    /// Bits of the last byte that are used, 0 for all.
-    used: u32,
-}
-
-impl BitWriter {
-    fn put_bit(&mut self, bit: u32) {
-        if self.used == 0 {
-            self.bytes.push(0);
-        }
-        if let Some(last) = self.bytes.last_mut() {
-            *last |= (bit as u8) << (7 - self.used);
-        }
-        self.used = (self.used + 1) % 8;
-    }
-
-    fn put_value(&mut self, value: u32) {
-        for _ in 0..value >> REMAINDER {
-            self.put_bit(0);
-        }
-        self.put_bit(1);
-        for place in (0..REMAINDER).rev() {
-            self.put_bit(value >> place & 1);
-        }
-    }
-}
-
-/// RFC 4648 §5, without padding.
-mod base64url {
-    use super::BadCookie;
-
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-    pub(super) fn encode(bytes: &[u8]) -> String {
-        let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-        for chunk in bytes.chunks(3) {
-            let group = (0..3).fold(0, |group, at| {
-                group << 8 | u32::from(chunk.get(at).copied().unwrap_or_default())
-            });
-            for at in 0..=chunk.len() {
-                let digit = group >> (18 - 6 * at) & 63;
-                text.push(char::from(ALPHABET[digit as usize]));
-            }
-        }
-        text
-    }
-
-    pub(super) fn decode(text: &[u8]) -> Result<Vec<u8>, BadCookie> {
-        if text.len() % 4 == 1 {
-            return Err(BadCookie::NotBase64);
-        }
-        let mut bytes = Vec::with_capacity(text.len() / 4 * 3 + 2);
-        for chunk in text.chunks(4) {
-            let mut group = 0;
-            for at in 0..4 {
-                let digit = chunk.get(at).map_or(Some(0), |&byte| digit(byte));
-                group = group << 6 | u32::from(digit.ok_or(BadCookie::NotBase64)?);
-            }
-            let [_, decoded @ ..] = group.to_be_bytes();
-            bytes.extend_from_slice(&decoded[..chunk.len() - 1]);
-        }
-        Ok(bytes)
-    }
-
-    fn digit(byte: u8) -> Option<u8> {
-        match byte {
-            b'A'..=b'Z' => Some(byte - b'A'),
-            b'a'..=b'z' => Some(byte - b'a' + 26),
-            b'0'..=b'9' => Some(byte - b'0' + 52),
-            b'-' => Some(62),
-            b'_' => Some(63),
-            _ => None,
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests;

@@ -11,8 +11,11 @@
 //! assert_eq!(fields.list_size(), 12 + 9 + 32 + 14 + 1 + 32);
 //! ```
 
+mod base64url;
+pub mod cache_digest;
 pub mod casper;
 mod fields;
+pub mod golomb;
 pub mod h1;
 pub mod h2;
 pub mod h3;

@@ -12,6 +12,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use trace::DeliveryRecord;
+use wire::golomb::BadSet;
 
 /// What is printed, and the delivery log, where there is one.
 pub(super) struct Log {
@@ -51,10 +52,16 @@ impl AccessLog for Log {
     }
 
     fn ended_by_error(&self, connection: u64, error: &Error) {
-        // Whoever goes away in the middle of something breaks no rule.
+        // A client that goes away in the middle of something breaks no rule.
         let is_fault = matches!(error, Error::PeerViolation { .. });
         if self.printed == Printed::Exchanges && is_fault {
             let _ = console::print(&format!("connection {connection} ended: {error}\n"));
+        }
+    }
+
+    fn unreadable(&self, connection: u64, name: &str, why: BadSet) {
+        if self.printed == Printed::Exchanges {
+            let _ = console::print(&format!("connection {connection}: {name} is ignored: {why}\n"));
         }
     }
 

@@ -19,7 +19,7 @@ pub(crate) use choice::check_choices;
 pub(crate) use named::BUILTIN_POLICIES;
 
 use crate::error::{self, CliError};
-use crate::inputs::regular::{self, LONGEST_TEXT};
+use crate::inputs::regular::{self, LONGEST_TEXT, position};
 use keys::Keys;
 use named::builtin;
 use origin::{DeliveryPolicy, Files, PushCheck};
@@ -153,9 +153,6 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Both from 1.
 fn line_and_column(text: &str, at: usize) -> (usize, usize) {
-    let before = &text[..at.min(text.len())];
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
+    position(&text[..at.min(text.len())])
 }

@@ -7,7 +7,7 @@ use crate::foreign;
 use crate::inputs::files;
 use crate::inputs::links::link_spec;
 use crate::inputs::policy;
-use crate::inputs::regular::{self, LONGEST_TEXT};
+use crate::inputs::regular::{self, LONGEST_TEXT, position};
 use crate::inputs::servers::{Servers, Source};
 use crate::inputs::subjects;
 use crate::race::service;
@@ -86,12 +86,6 @@ fn read_toml(name: &str) -> Result<String, CliError> {
         CliError::misuse(format!("{name}, line {line}, column {column}: not UTF-8"))
             .remedy("an experiment is a text file in TOML (see `wirelap list`)")
     })
-}
-
-/// Line and column of what follows `before`.
-fn position(before: &str) -> (usize, usize) {
-    let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-    (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
 /// Where an experiment's file names a link; None where a flag or something built in does.

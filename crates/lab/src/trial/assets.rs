@@ -1,27 +1,39 @@
-//! Which files of a page block its first paint, and which are fonts.
+//! Which files of a page block its first paint, and which are fonts; and the times of the page model as metrics.
 
-use page::{Hint, Kind, Page, Release, Resource};
+use page::{Blocks, Kind, Page, PaintTimes, Resource};
 use std::collections::BTreeMap;
+use std::time::Duration;
+use study::metric;
 use study::reconcile::Asset;
 
 /// By URL, as fetches are recorded.
 pub(super) fn assets(page: &Page) -> BTreeMap<String, Asset> {
     let resources = page.resources().iter();
-    resources.filter_map(|one| Some((one.url.to_string(), asset(page, one)?))).collect()
+    resources.filter_map(|one| Some((one.url.to_string(), asset(one)?))).collect()
 }
 
-/// Render-blocking is what the document itself names, or a style sheet that it names, and what nothing says to be late: a
-/// script that another script asks for is asynchronous (HTML, 4.12.1), and so is one with `async` or `defer`.
-fn asset(page: &Page, resource: &Resource) -> Option<Asset> {
-    let by = resource.release.initiator().and_then(|by| page.resource(by)).map(|by| by.kind);
-    let in_markup = by == Some(Kind::Document) && resource.release != Release::Navigation;
-    let blocks = resource.hint != Hint::Lowered;
-    match resource.kind {
-        Kind::Stylesheet if blocks && (in_markup || by == Some(Kind::Stylesheet)) => {
-            Some(Asset::Stylesheet)
-        }
-        Kind::Script if blocks && in_markup => Some(Asset::Script),
-        Kind::Font => Some(Asset::Font),
-        _ => None,
+fn asset(resource: &Resource) -> Option<Asset> {
+    match (resource.kind, resource.blocks) {
+        (Kind::Font, _) => Some(Asset::Font),
+        (_, Blocks::Painting) => Some(Asset::Stylesheet),
+        (_, Blocks::Parsing) => Some(Asset::Script),
+        (_, Blocks::Nothing | Blocks::DomContentLoaded) => None,
     }
+}
+
+/// The times that were reached, in milliseconds.
+pub(super) fn paint_metrics(times: PaintTimes) -> BTreeMap<String, f64> {
+    let blank = times.first_paint.zip(times.unload);
+    let named: [(&str, Option<Duration>); 7] = [
+        (metric::UNLOAD_MS, times.unload),
+        (metric::FIRST_PAINT_MS, times.first_paint),
+        (metric::BLANK_MS, blank.map(|(paint, unload)| paint.saturating_sub(unload))),
+        (metric::FCP_MS, times.fcp),
+        (metric::LCP_MS, times.lcp),
+        (metric::DOM_CONTENT_LOADED_MS, times.dom_content_loaded),
+        (metric::SPEED_INDEX_MS, times.speed_index),
+    ];
+    let millis =
+        |(name, time): (&str, Option<Duration>)| Some((name.to_owned(), time?.as_secs_f64() * 1e3));
+    named.into_iter().filter_map(millis).collect()
 }

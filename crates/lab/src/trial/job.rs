@@ -199,6 +199,9 @@ pub(crate) struct NearReport {
     /// When its work began, where a visit of other connections came before it.
     #[serde(with = "trace::nanos::option", default)]
     pub(crate) began: Option<Instant>,
+    /// When its page could be painted, where it loaded one.
+    #[serde(default)]
+    pub(crate) paint: Option<page::PaintTimes>,
     /// The view after the one that is judged, where there is one.
     #[serde(default)]
     pub(crate) next: Option<NextView>,

@@ -1,6 +1,6 @@
 //! The last part of a trial: from what was observed to its row. Nothing here starts, reads or waits.
 
-use super::assets::assets;
+use super::assets::{assets, paint_metrics};
 use super::audit;
 use super::contender::terms;
 use super::observed::{Ends, Observed};
@@ -62,6 +62,7 @@ impl Trial<'_> {
                 finding.metrics.extend(asset_metrics(&told.fetches, asset));
                 put_hints(&told.hints, &mut finding.metrics);
                 put_cached(&told.cached, &mut finding.metrics);
+                finding.metrics.extend(told.paint.map(paint_metrics).unwrap_or_default());
             }
             Task::Stream(_) => {
                 let one_way = self.network.forward.link.down.delay;

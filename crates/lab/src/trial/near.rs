@@ -215,8 +215,12 @@ fn page_report(page: &Page, load: &PageLoad, said: Said) -> NearReport {
         let id: ResourceId = load.resource(client::FetchId(id))?;
         page.resource(id)
     };
-    let mut report =
-        NearReport { hints: load.hints(), cached: load.cached(), ..report(&load.records, said) };
+    let mut report = NearReport {
+        hints: load.hints(),
+        cached: load.cached(),
+        paint: load.load().map(Load::paint_times),
+        ..report(&load.records, said)
+    };
     for fetch in &report.fetches {
         let Some(resource) = resource(fetch.id) else { continue };
         if !resource.server_time.is_zero() {
@@ -255,6 +259,7 @@ fn report(records: &Records, said: Said) -> NearReport {
         schedule_lag: None,
         before: Vec::new(),
         began,
+        paint: None,
         next: None,
     }
 }

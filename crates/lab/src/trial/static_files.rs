@@ -4,7 +4,7 @@
 use crate::trial::download_files;
 use crate::trial::recorded_site::RecordedSite;
 use crate::trial::task::{Asset, Call, Task};
-use page::{Synthetic, SyntheticImage};
+use page::{PartPiece, Synthetic, SyntheticImage, SyntheticPart};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
@@ -23,6 +23,8 @@ pub(crate) enum StaticFile {
         /// How many.
         bytes: u64,
     },
+    /// A style sheet, a script, a font or a painted image of a synthetic page.
+    Part(SyntheticPart),
     /// A file of a download: what follows from its name and its length.
     Download {
         /// Its name.
@@ -40,6 +42,7 @@ impl StaticFile {
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Text(text) => text.len() as u64,
+            Self::Part(part) => part.body.0,
             Self::Noise { bytes, .. } | Self::Download { bytes, .. } => *bytes,
         }
     }
@@ -49,17 +52,32 @@ impl StaticFile {
             Self::Text(text) => out.write_all(text.as_bytes()),
             Self::Download { name, bytes } => download_files::write(out, name, *bytes).map(drop),
             Self::Noise { seed, bytes } => {
-                let mut position = 0;
-                while position < *bytes {
-                    let limit = usize::try_from(bytes - position).unwrap_or(usize::MAX);
-                    let piece = page::noise(*seed, position, limit);
-                    out.write_all(piece)?;
-                    position += piece.len() as u64;
-                }
-                Ok(())
+                write_pieces(out, *bytes, |position, limit| page::noise(*seed, position, limit))
             }
+            Self::Part(part) => part.pieces().into_iter().try_for_each(|piece| match piece {
+                PartPiece::Bytes(bytes) => out.write_all(&bytes),
+                PartPiece::Padding(padding, bytes) => {
+                    write_pieces(out, bytes, |position, limit| padding.piece(position, limit))
+                }
+            }),
         }
     }
+}
+
+/// Writes `bytes` bytes, of which `piece` gives those from a position on, so many at most.
+fn write_pieces(
+    out: &mut impl Write,
+    bytes: u64,
+    piece: impl Fn(u64, usize) -> &'static [u8],
+) -> io::Result<()> {
+    let mut position = 0;
+    while position < bytes {
+        let limit = usize::try_from(bytes - position).unwrap_or(usize::MAX);
+        let piece = piece(position, limit);
+        out.write_all(piece)?;
+        position += piece.len() as u64;
+    }
+    Ok(())
 }
 
 /// The files that a task asks for; else why files are not enough.
@@ -68,6 +86,10 @@ pub(crate) fn of(task: &Task) -> Result<StaticFiles, String> {
         // What of it is no file is an upstream's: see `recorded_site`.
         Task::Page { page, recorded: true } => Ok(RecordedSite::of(&page.table()).1),
         Task::Page { page, recorded: false } => {
+            if page.resources().iter().any(|resource| !resource.server_time.is_zero()) {
+                return Err("a page with a server time is answered by a program, and a file server has files alone"
+                    .to_owned());
+            }
             let targets = page.resources().iter().map(|resource| resource.url.path.as_str());
             targets.map(of_page).collect()
         }
@@ -108,14 +130,15 @@ fn of_call(call: &Call) -> Result<(String, StaticFile), String> {
     Ok((path, StaticFile::Noise { seed, bytes: call.bytes.unwrap_or(0) }))
 }
 
-/// The document or an image of a synthetic page.
+/// The document, an image or another part of a synthetic page.
 fn of_page(target: &str) -> Result<(String, StaticFile), String> {
-    let file = match target.parse::<Synthetic>() {
-        Ok(page) => StaticFile::Text(page.html()),
-        Err(_) => {
-            let image: SyntheticImage = target.parse().map_err(|error| format!("{error}"))?;
-            StaticFile::Noise { seed: image.seed, bytes: image.body.0 }
-        }
+    let file = if let Ok(page) = target.parse::<Synthetic>() {
+        StaticFile::Text(page.html())
+    } else if let Ok(part) = target.parse::<SyntheticPart>() {
+        StaticFile::Part(part)
+    } else {
+        let image: SyntheticImage = target.parse().map_err(|error| format!("{error}"))?;
+        StaticFile::Noise { seed: image.seed, bytes: image.body.0 }
     };
     Ok((path_of(target), file))
 }
@@ -149,7 +172,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
     use study::experiment::{
-        CallsWorkload, Experiment, PageWorkload, Pattern, ServerTime, Workload,
+        CallsWorkload, Experiment, PageParts, PageWorkload, Pattern, ServerTime, Workload,
     };
     use study::plan::Cell;
     use unit::ByteSize;
@@ -166,9 +189,15 @@ mod tests {
 
     #[test]
     fn a_page_becomes_files_of_the_lengths_that_its_graph_says() {
-        let page = PageWorkload { images: 3, bytes: ByteSize(70_000), think: Duration::ZERO };
-        let task = task(&Workload::page(page));
-        let files = of(&task).unwrap();
+        let parts = PageParts { css: 1, fonts: 1, hero: Some(70_000), ..PageParts::default() };
+        let with_parts = PageWorkload { parts, ..PageWorkload::of_images(1, ByteSize(200)) };
+        for page in [with_parts, PageWorkload::of_images(3, ByteSize(70_000))] {
+            has_files_of_its_lengths(&task(&Workload::page(page)));
+        }
+    }
+
+    fn has_files_of_its_lengths(task: &Task) {
+        let files = of(task).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let folder = folder.path();
         write_all(&files, folder).unwrap();
@@ -177,7 +206,7 @@ mod tests {
             let bytes = fs::read(folder.join(path_of(&resource.url.path))).unwrap();
             assert_eq!(bytes.len() as u64, resource.body.0, "{}", resource.url.path);
         }
-        let image: SyntheticImage = page.resources()[1].url.path.parse().unwrap();
+        let Ok(image) = page.resources()[1].url.path.parse::<SyntheticImage>() else { return };
         let bytes = fs::read(folder.join("image/0")).unwrap();
         let start = page::noise(image.seed, 0, bytes.len());
         assert_eq!(&bytes[..start.len()], start, "the very bytes that the origin gives");

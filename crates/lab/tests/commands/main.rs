@@ -13,6 +13,7 @@ mod comparing;
 mod contenders;
 mod cpus;
 mod damage;
+mod delivery;
 mod downloads;
 mod exports;
 mod faults;

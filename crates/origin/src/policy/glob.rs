@@ -1,5 +1,6 @@
 //! Patterns of hosts and paths: `*` is any text without a slash, `**` any text.
 
+use crate::media_type::essence;
 use std::fmt;
 use std::str::FromStr;
 
@@ -45,8 +46,7 @@ impl Glob {
 
     /// Whether a media type, without its parameters, matches. Case makes no difference.
     pub fn matches_media_type(&self, media_type: &str) -> bool {
-        let essence = media_type.split(';').next().unwrap_or_default().trim();
-        self.matches(essence.as_bytes(), |one, other| one.eq_ignore_ascii_case(&other))
+        self.matches(essence(media_type).as_bytes(), |one, other| one.eq_ignore_ascii_case(&other))
     }
 
     /// Follows all ways to match at once: the time is bounded by both lengths multiplied.

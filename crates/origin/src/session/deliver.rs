@@ -6,14 +6,14 @@ use crate::access::NotPushed;
 use crate::answer::Plan;
 use crate::body::Body;
 use crate::delivery::{
-    BlockingAssets, blocks_rendering, is_tracked, media_type_of, promised_request, pushable,
-    size_of,
+    BlockingAssets, blocks_rendering, etag_of, is_tracked, media_type_of, promised_request,
+    pushable, size_of,
 };
 use crate::exchange::{Exchange, Ledger, State};
 use crate::learned::{Asset, is_html};
 use crate::policy::{
-    Assets, ByLink, CasperSettings, DeliveryPolicy, LearnedSettings, Link, PushPlace, Subject,
-    Urgency,
+    Assets, ByLink, CasperSettings, DeliveryPolicy, Heed, LearnedSettings, Link, PushPlace,
+    Subject, Urgency,
 };
 use crate::shared::Shared;
 use crate::site::host_of;
@@ -23,7 +23,9 @@ use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::rc::Rc;
 use transport::Protocol;
-use wire::casper::Fingerprint;
+use wire::cache_digest::{self, CacheDigests, UrlHash};
+use wire::casper::{self, Fingerprint};
+use wire::golomb::BadSet;
 
 /// What a connection knows of its pushes.
 #[derive(Debug, Default)]
@@ -44,11 +46,25 @@ struct Parent<'a> {
     policy: &'a DeliveryPolicy,
     /// Bytes that its list may still push.
     bytes_left: u64,
+    /// What the client has by this request's word.
+    cached: CacheDigests,
 }
 
 impl<'a> Parent<'a> {
     fn new(stream: StreamId, policy: &'a DeliveryPolicy) -> Self {
-        Self { stream, policy, bytes_left: policy.push.most_bytes.unwrap_or(u64::MAX) }
+        let bytes_left = policy.push.most_bytes.unwrap_or(u64::MAX);
+        Self { stream, policy, bytes_left, cached: CacheDigests::default() }
+    }
+
+    /// Whether the client says that it has this response.
+    fn is_cached(&self, request: &RequestHead, plan: &Plan) -> bool {
+        if self.cached.is_empty() {
+            return false;
+        }
+        let RequestHead { scheme, authority, path, .. } = request;
+        let url = format!("{}://{authority}{path}", scheme.as_str());
+        let response = etag_of(plan).map(|etag| UrlHash::of_response(&url, etag));
+        self.cached.contains(UrlHash::of_url(&url), response)
     }
 }
 
@@ -85,7 +101,7 @@ impl Session {
                 // Refused where the protocol has no informational responses (HTTP/1.0, SPDY).
                 let _unsaid = context.machine.inform(stream, &head);
             }
-            self.read_cookies(index, policy.casper);
+            self.read_cookies(context, index, policy.casper);
             self.push_all(context, &mut Parent::new(stream, &policy), &push);
         }
         let Some(index) = self.find(stream) else { return };
@@ -155,6 +171,7 @@ impl Session {
             return;
         }
         state.has_triggered = true;
+        self.read_digests(context, parent);
         let most = parent.policy.push.most;
         if targets.len() > most {
             skip(context, targets[most], NotPushed::TooMany);
@@ -175,10 +192,15 @@ impl Session {
     ) -> ControlFlow<()> {
         const NEXT: ControlFlow<()> = ControlFlow::Continue(());
         let Some(index) = self.find(parent.stream) else { return ControlFlow::Break(()) };
-        let Some(request) = promised_request(&self.exchanges[index].ledger.request, target) else {
+        let asked = &self.exchanges[index].ledger.request;
+        let Some(request) = promised_request(asked, target) else {
             skip(context, target, NotPushed::OtherOrigin);
             return NEXT;
         };
+        if request.path == asked.path {
+            // It is on its way: a rule for many paths may name one of them.
+            return NEXT;
+        }
         let state = self.delivery.get_or_insert_default();
         let name = format!("{}{}", request.authority, request.path);
         if state.pushed.contains(&name) {
@@ -202,6 +224,9 @@ impl Session {
         if parent.policy.casper.is_some_and(|casper| is_tracked(casper.tracking, &media_type))
             && is_known
         {
+            return NEXT;
+        }
+        if parent.is_cached(&request, &plan) {
             return NEXT;
         }
         let size = size_of(&plan);
@@ -265,12 +290,33 @@ impl Session {
     }
 
     /// What the client has, by the cookies of a request.
-    fn read_cookies(&mut self, index: usize, casper: Option<CasperSettings>) {
+    fn read_cookies(
+        &mut self,
+        context: &Context<'_>,
+        index: usize,
+        casper: Option<CasperSettings>,
+    ) {
         let Some(CasperSettings { capacity, .. }) = casper else { return };
         let state = self.delivery.get_or_insert_default();
         let seen = state.casper.get_or_insert_with(|| Fingerprint::new(capacity));
         for cookies in self.exchanges[index].ledger.request.fields.all(b"cookie") {
-            seen.merge_cookies(cookies);
+            if let Some(why) = seen.merge_cookies(cookies) {
+                tell_unreadable(context, self.connection, casper::COOKIE, why);
+            }
+        }
+    }
+
+    /// What the client has, by the cache digests of a request.
+    fn read_digests(&self, context: &Context<'_>, parent: &mut Parent<'_>) {
+        let Some(index) = self.find(parent.stream) else { return };
+        if parent.policy.push.cache_digest == Heed::Ignored {
+            return;
+        }
+        for field in self.exchanges[index].ledger.request.fields.all(cache_digest::FIELD.as_bytes())
+        {
+            if let Some(why) = parent.cached.merge_field(field) {
+                tell_unreadable(context, self.connection, cache_digest::FIELD, why);
+            }
         }
     }
 
@@ -335,6 +381,12 @@ fn preloads(fields: &Fields) -> Vec<Link> {
 fn push_links(fields: &mut Fields, links: &[Link]) {
     for link in links {
         fields.push(b"link", link.as_str().as_bytes());
+    }
+}
+
+fn tell_unreadable(context: &Context<'_>, connection: u64, name: &str, why: BadSet) {
+    if let Some(log) = &context.shared.log {
+        log.unreadable(connection, name, why);
     }
 }
 

@@ -2,9 +2,10 @@
 
 use super::visit::{Visit, origin, taking};
 use super::{pushing, with_casper};
-use origin::Tracking;
+use origin::{ByLink, DeliveryPolicy, PushSettings, Rule, Tracking};
 use proto::schedule::Policy;
 use wire::casper::{Capacity, Fingerprint};
+use wire::golomb::BadSet;
 use wire::h2::{Dependency, Frame};
 
 #[test]
@@ -25,23 +26,53 @@ fn what_a_client_has_cancelled_is_not_pushed_again_on_its_connection() {
 }
 
 #[test]
+fn links_and_lists_of_every_response_push_in_no_loop() {
+    let links = ["</style.css>; rel=preload", "</>; rel=preload", "</app.js>; rel=preload"];
+    let list = Rule { push: vec!["/style.css".to_owned(), "/".to_owned()], ..Rule::default() };
+    let links = links.iter().map(|link| link.parse().unwrap()).collect();
+    let everywhere = Rule { links, ..Rule::default() };
+    for (rule, pushed) in [(everywhere, &["/style.css", "/app.js"][..]), (list, &["/style.css"])] {
+        let push = PushSettings { by_link: ByLink::Pushed, ..PushSettings::default() };
+        let policy = DeliveryPolicy { rules: vec![rule], push, ..DeliveryPolicy::default() };
+        let (mut origin, _) = origin(Policy::Auto, policy);
+        let mut visit = Visit::new(&mut origin, taking());
+        for _ in 0..3 {
+            assert!(visit.view("/", None).is_whole);
+            assert_eq!(visit.pushed(), pushed, "each once, and never the page itself");
+        }
+    }
+}
+
+#[test]
 fn a_poisoned_cookie_costs_pushes_and_nothing_else() {
     let policy = || with_casper(pushing(&["/style.css", "/app.js"]), Tracking::All);
+    // What it names, and as many others as there can be.
     let mut full = Fingerprint::new(Capacity::default());
-    (0..100_000).for_each(|n| full.insert(&format!("/{n}")));
     full.insert("/style.css");
     full.insert("/app.js");
+    (0..100_000).for_each(|n| full.insert(&format!("/{n}")));
     let full = format!("h2o_casper={}", full.value());
-    // As many as fit into a header list, and one that is longer than any cookie.
+    // As many as fit into a header list, one that is longer than any cookie, and one that ends too early.
     let many = vec!["h2o_casper=AAAB4AAAAAAAAAAAXw"; 1_000].join("; ");
     let long = format!("h2o_casper={}", "A".repeat(30_000));
-    for cookie in [&full, &many, &long] {
-        let (mut origin, _) = origin(Policy::Auto, policy());
+    let cut = "h2o_casper=AQ; h2o_casper=!".to_owned();
+    let both: &[&str] = &["/style.css", "/app.js"];
+    for (cookie, pushed, why) in [
+        (&full, &[][..], None),
+        (&many, both, None),
+        (&long, both, Some(BadSet::TooLong)),
+        (&cut, both, Some(BadSet::CutOff)),
+    ] {
+        let (mut origin, log) = origin(Policy::Auto, policy());
         let mut visit = Visit::new(&mut origin, taking());
         let page = visit.view("/", Some(cookie));
-        assert!(page.is_whole && visit.pushed().len() <= 2);
+        assert!(page.is_whole);
+        assert_eq!(visit.pushed(), pushed);
+        let told = why.map(|why| ("h2o_casper".to_owned(), why));
+        assert_eq!(*log.unreadable.borrow(), Vec::from_iter(told), "a line in the log");
         let set = visit.responses.values().filter_map(|response| response.cookie.as_ref());
-        assert!(set.into_iter().all(|cookie| cookie.len() < 4_096), "one that browsers take");
+        let longest = set.map(String::len).max();
+        assert!(longest.is_some_and(|longest| longest < 4_096), "one that browsers take");
     }
 }
 
@@ -53,7 +84,8 @@ fn a_tree_of_phantom_nodes_and_loops_holds_nobody_up() {
         visit.view("/a.png", None);
         let mut bytes = Vec::new();
         let mut node = |stream: u32, parent: u32| {
-            let dependency = Dependency { parent, exclusive: stream % 3 == 0, weight: 200 };
+            let dependency =
+                Dependency { parent, exclusive: stream.is_multiple_of(3), weight: 200 };
             Frame::Priority { stream, dependency }.encode(&mut bytes);
         };
         for stream in (101..9_001).step_by(2) {

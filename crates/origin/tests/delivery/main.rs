@@ -1,6 +1,7 @@
 //! Delivery policies as a client sees them: pushes, CASPER, early hints, links and the server's order, without sockets.
 #![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
 
+mod digest;
 mod hostile;
 mod learned;
 mod log;
@@ -205,7 +206,7 @@ fn two_views(policy: DeliveryPolicy) -> (Fingerprint, Vec<String>) {
     let name_and_value = name_and_value.unwrap().to_owned();
     assert!(first.view("/a.png", None).cookie.is_some(), "on every answer from then on");
     let mut seen = Fingerprint::new(capacity);
-    seen.merge_cookies(name_and_value.as_bytes());
+    assert_eq!(seen.merge_cookies(name_and_value.as_bytes()), None);
     let mut second = Visit::new(&mut origin, taking());
     second.view("/", Some(&format!("x=y; {name_and_value}")));
     let pushed = second.pushed().into_iter().map(str::to_owned).collect();
@@ -240,7 +241,7 @@ fn a_cookie_waits_for_pushes_that_are_not_answered_yet() {
     visit.settle_after(Duration::from_millis(50));
     let last = visit.responses.values().find(|response| response.path.starts_with("/api")).unwrap();
     let mut seen = Fingerprint::new(Capacity::default());
-    seen.merge_cookies(last.cookie.as_ref().unwrap().as_bytes());
+    assert_eq!(seen.merge_cookies(last.cookie.as_ref().unwrap().as_bytes()), None);
     assert!(seen.contains("/api?bytes=5&delay_ms=50") && seen.contains("/") && seen.len() == 3);
 }
 

@@ -9,8 +9,8 @@ use origin::{
 };
 use proto::schedule::{Policy, RoundRobin};
 use proto::{
-    ByteStreamConnection, ClientConnection, Error, Event, Fin, RequestHead, ResponseHead, Scheme,
-    StreamId, h2, spdy,
+    ByteStreamConnection, ClientConnection, Error, Event, Fin, RequestHead, Scheme, StreamId, h2,
+    spdy,
 };
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -20,6 +20,7 @@ use std::time::Duration;
 use trace::{DeliveryRecord, Tracer};
 use transport::Protocol;
 use unit::Instant;
+use wire::golomb::BadSet;
 
 const START: Instant = Instant::from_nanos(1_000_000_000);
 
@@ -93,6 +94,8 @@ pub(crate) struct Log {
     pub(crate) skipped: RefCell<Vec<(String, NotPushed)>>,
     /// Connections that ended by an error, and which.
     pub(crate) errors: RefCell<Vec<(u64, String)>>,
+    /// Cookies and fields that could not be read, and why.
+    pub(crate) unreadable: RefCell<Vec<(String, BadSet)>>,
 }
 
 impl AccessLog for Log {
@@ -107,6 +110,10 @@ impl AccessLog for Log {
 
     fn ended_by_error(&self, connection: u64, error: &Error) {
         self.errors.borrow_mut().push((connection, error.to_string()));
+    }
+
+    fn unreadable(&self, _: u64, name: &str, why: BadSet) {
+        self.unreadable.borrow_mut().push((name.to_owned(), why));
     }
 
     fn not_pushed(&self, skipped: &SkippedPush<'_>) {
@@ -125,6 +132,7 @@ pub(crate) struct Response {
     pub(crate) status: u16,
     pub(crate) links: Vec<String>,
     pub(crate) cookie: Option<String>,
+    pub(crate) etag: Option<String>,
     pub(crate) body: usize,
     pub(crate) is_whole: bool,
 }
@@ -164,7 +172,7 @@ pub(crate) fn logging_origin(
     let records = Rc::new(RefCell::new(Vec::new()));
     let kept = Rc::clone(&records);
     let keep = move |record| kept.borrow_mut().push(record);
-    let log = Rc::new(Deliveries(Rc::new(DeliveryLog::new(priorities, Box::new(keep)))));
+    let log = Rc::new(DeliveryLog::new(priorities, Box::new(keep)));
     let wall_clock = WallClock { at: START, unix: Duration::from_secs(784_111_777) };
     let config = OriginConfig {
         priorities,
@@ -172,26 +180,9 @@ pub(crate) fn logging_origin(
         protocols: vec![Protocol::Http2, Protocol::Spdy31, Protocol::Http1],
         ..OriginConfig::new(vec![ListenerKind::Clear], wall_clock)
     };
-    let tracer = Tracer::to(log.0.clone());
+    let tracer = Tracer::to(log.clone());
     let parts = Parts { files: Some(Box::new(Memory)), log: Some(log), tracer };
     (Origin::new(config, parts), records)
-}
-
-/// Tells the delivery log all that it has to be told.
-struct Deliveries(Rc<DeliveryLog>);
-
-impl AccessLog for Deliveries {
-    fn began(&self, connection: u64, stream: u64) {
-        self.0.began(connection, stream);
-    }
-
-    fn answered(&self, connection: u64, stream: u64, head: &ResponseHead) {
-        self.0.answered(connection, stream, head);
-    }
-
-    fn record(&self, record: &AccessRecord<'_>) {
-        self.0.record(record);
-    }
 }
 
 /// An HTTP/2 client that takes pushes.
@@ -271,7 +262,13 @@ impl<'o, C: ClientConnection + ByteStreamConnection> Visit<'o, C> {
 
     /// Requests a path and takes all that comes of it.
     pub(crate) fn view(&mut self, path: &str, cookie: Option<&str>) -> Response {
-        let stream = self.ask(path, cookie);
+        let fields = cookie.map(|cookie| ("cookie", cookie));
+        self.view_with(path, fields.as_slice())
+    }
+
+    /// The same with these fields.
+    pub(crate) fn view_with(&mut self, path: &str, fields: &[(&str, &str)]) -> Response {
+        let stream = self.ask_with(path, fields);
         self.settle();
         self.responses[&stream].clone()
     }
@@ -321,6 +318,7 @@ impl<'o, C: ClientConnection + ByteStreamConnection> Visit<'o, C> {
                     response.status = head.status.code();
                     response.links = all(&head, b"link");
                     response.cookie = all(&head, b"set-cookie").pop();
+                    response.etag = all(&head, b"etag").pop();
                     response.is_whole = fin == Fin::Last;
                 }
                 Event::Data { stream, data, fin } => {

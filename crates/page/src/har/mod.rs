@@ -16,6 +16,7 @@
 //! The one rule: what cannot be read is an error that names the entry; what is merely missing is not.
 
 mod assumptions;
+mod blocking;
 mod discovery;
 mod entry;
 mod extent;
@@ -31,7 +32,7 @@ pub use assumptions::Assumptions;
 
 use crate::graph::{GraphError, Page};
 use crate::priority::{Hint, Rank};
-use crate::resource::{Kind, Method, Resource, ResourceId};
+use crate::resource::{Blocks, Fold, Kind, Method, Resource, ResourceId};
 use crate::table::Answer;
 use crate::url::{Url, UrlError, path_was_mended};
 use discovery::{Detective, Request};
@@ -205,7 +206,7 @@ impl Builder {
         let mut resources = self.resources(&requests, document, &rtts);
         self.end_with_the_load(&mut resources, &requests, &extent);
         self.rename(&mut resources, &requests);
-        let page = Page::new(ResourceId(document as u32), resources)?;
+        let page = blocking::with_head(Page::new(ResourceId(document as u32), resources)?);
         let by_host = rtts.by_host().iter();
         let by_name =
             by_host.map(|(host, &rtt)| (name_for_literal(host).unwrap_or(host.clone()), rtt));
@@ -389,8 +390,12 @@ impl Builder {
                 release: discovery.release,
                 think,
                 hint: Rank::from_name(&request.entry.rank).map_or(Hint::None, Hint::Recorded),
+                blocks: Blocks::Nothing,
+                pixels: None,
+                fold: Fold::Unknown,
             });
         }
+        blocking::mark(&mut resources, document);
         resources
     }
 

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::priority::Hint;
-use crate::resource::Resource;
+use crate::resource::{Fold, Resource};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -19,6 +19,9 @@ fn resource(path: &str, release: Release) -> Resource {
         release,
         think: Duration::ZERO,
         hint: Hint::None,
+        blocks: Blocks::Nothing,
+        pixels: None,
+        fold: Fold::Unknown,
     }
 }
 

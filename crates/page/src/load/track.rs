@@ -2,7 +2,7 @@
 
 use super::ExpectedResponse;
 use crate::priority::Hint;
-use crate::resource::{Kind, Method, ResourceId};
+use crate::resource::{Blocks, Fold, Kind, Method, ResourceId};
 use crate::scan::Scanner;
 use crate::url::Url;
 use std::time::Duration;
@@ -17,6 +17,11 @@ pub(super) struct Track {
     pub(super) think: Duration,
     pub(super) method: Method,
     pub(super) expected: Option<ExpectedResponse>,
+    pub(super) blocks: Blocks,
+    pub(super) pixels: Option<u32>,
+    pub(super) fold: Fold,
+    /// Where it stands in the main document, in bytes from its beginning; None where the document does not name it.
+    pub(super) offset: Option<u64>,
     pub(super) state: State,
     pub(super) history: History,
     pub(super) received: u64,
@@ -50,6 +55,8 @@ pub struct History {
     pub started: Option<Instant>,
     /// Its head arrived.
     pub first_byte: Option<Instant>,
+    /// The first byte of its body arrived.
+    pub first_body_byte: Option<Instant>,
     /// It arrived whole, failed or was abandoned.
     pub ended: Option<Instant>,
 }
@@ -63,6 +70,10 @@ impl Track {
             think: Duration::ZERO,
             method: Method::Get,
             expected: None,
+            blocks: Blocks::Nothing,
+            pixels: None,
+            fold: Fold::Unknown,
+            offset: None,
             state: State::Unknown,
             history: History::default(),
             received: 0,

@@ -2,7 +2,7 @@
 
 use super::entity::decode_entities;
 use crate::priority::Hint;
-use crate::resource::Kind;
+use crate::resource::{Blocks, Kind};
 
 /// A start tag, read whole.
 pub(super) struct Tag {
@@ -42,8 +42,7 @@ impl Tag {
     }
 
     fn link_kind(&self) -> Option<Kind> {
-        let rel = self.attribute("rel")?.to_ascii_lowercase();
-        let has = |token: &str| rel.split_ascii_whitespace().any(|own| own == token);
+        let has = |token: &str| self.has_rel(token);
         match () {
             () if has("stylesheet") && !has("alternate") && !self.has("disabled") => {
                 Some(Kind::Stylesheet)
@@ -76,9 +75,40 @@ impl Tag {
         self.attribute(name).is_some_and(|own| own.trim().eq_ignore_ascii_case(value))
     }
 
+    /// What of the document waits for it. A preload blocks nothing, and neither does a style sheet for another medium
+    /// (HTML §4.6.7.9).
+    pub(super) fn blocks(&self) -> Blocks {
+        match self.name.as_str() {
+            "script" if self.has("async") => Blocks::Nothing,
+            "script" if self.is_deferred() => Blocks::DomContentLoaded,
+            "script" => Blocks::Parsing,
+            "link" if self.has_rel("stylesheet") && self.is_for_screens() => Blocks::Painting,
+            _ => Blocks::Nothing,
+        }
+    }
+
+    /// What an image covers by its own attributes, in CSS pixels.
+    pub(super) fn pixels(&self) -> Option<u32> {
+        let side = |name: &str| self.attribute(name)?.trim().parse::<u32>().ok();
+        side("width")?.checked_mul(side("height")?)
+    }
+
+    fn is_deferred(&self) -> bool {
+        self.has("defer") || self.says("type", "module")
+    }
+
+    fn has_rel(&self, token: &str) -> bool {
+        let rel = self.attribute("rel").unwrap_or_default().to_ascii_lowercase();
+        rel.split_ascii_whitespace().any(|own| own == token)
+    }
+
+    fn is_for_screens(&self) -> bool {
+        let media = self.attribute("media").unwrap_or_default().trim().to_ascii_lowercase();
+        !media.starts_with("print")
+    }
+
     pub(super) fn hint(&self) -> Hint {
-        let late = self.name == "script"
-            && (self.has("async") || self.has("defer") || self.says("type", "module"));
+        let late = self.name == "script" && (self.has("async") || self.is_deferred());
         match () {
             () if self.says("fetchpriority", "high") => Hint::Raised,
             () if self.says("fetchpriority", "low") || late => Hint::Lowered,

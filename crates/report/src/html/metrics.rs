@@ -38,6 +38,40 @@ pub(super) fn assets(m: &mut Markup, groups: &[Group<'_>]) {
     table(m, "Style sheets, scripts and fonts", &columns, rows);
 }
 
+/// When a page could be painted; nothing for work without a page.
+pub(super) fn paint(m: &mut Markup, groups: &[Group<'_>]) {
+    let cells = || groups.iter().flat_map(|group| group.cells.iter().map(move |c| (group, *c)));
+    let has = |name: &str| cells().any(|(_, cell)| cell.metrics.contains_key(name));
+    let names: Vec<&str> = metric::PAINT_TIMES.into_iter().filter(|name| has(name)).collect();
+    if names.is_empty() {
+        return;
+    }
+    let mut columns = vec![text("cell")];
+    columns.extend(names.iter().map(|name| figure(metric::words(name))));
+    let row = |(group, cell): (&Group<'_>, &CellResult)| {
+        let mut row = vec![words::cell(groups, cell)];
+        row.extend(names.iter().map(|name| {
+            let verdict = compared(group, cell, name).map(|one| one.verdict);
+            let mark = match verdict {
+                Some(MetricVerdict::More) => "▲ later: ",
+                Some(MetricVerdict::Less) => "▼ sooner: ",
+                _ => "",
+            };
+            format!("{mark}{}", cell.metrics.get(*name).map_or_else(String::new, time))
+        }));
+        row
+    };
+    let rows: Vec<Vec<String>> =
+        cells().filter(|(_, cell)| !cell.metrics.is_empty()).map(row).collect();
+    m.line("h3", &[], "When the page could be painted");
+    m.line("p", &[], PAINT);
+    table(m, "Milestones of the page", &columns, rows);
+}
+
+const PAINT: &str = "Medians with 95 % intervals, from the first request on; a blank screen counts from unload. ▲ later and ▼ sooner: than \
+                     with the baseline, with 95 % confidence for that comparison by itself. They are the page model's: what arrived \
+                     allows no earlier paint, and scripts, decoding and layout take no time.";
+
 const ASSETS: &str = "Medians with 95 % intervals, from the first request to the last byte of the last such file. ▲ later: later than \
                       with the baseline, with 95 % confidence for that comparison by itself. Nothing is parsed or run here: \
                       a browser paints later than this.";

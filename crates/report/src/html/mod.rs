@@ -72,6 +72,7 @@ fn body(m: &mut Markup, report: &Report<'_>) {
         m.element("section", &[("id", &"facts")], |m| {
             m.line("h2", &[], "What ran");
             cells::protocols(m, report, &groups);
+            metrics::paint(m, &groups);
             metrics::assets(m, &groups);
             cells::moved(m, report, &groups);
             metrics::counts(m, report, &groups);

@@ -148,7 +148,7 @@ fn the_parts_of_a_load_time_fill_its_bar_without_gaps() {
 
 #[test]
 fn hundreds_of_fetches_make_a_picture_of_bounded_height_with_few_labels() {
-    let page = PageWorkload { images: 600, bytes: ByteSize(900), think: std::time::Duration::ZERO };
+    let page = PageWorkload::of_images(600, ByteSize(900));
     let mut experiment = quick();
     experiment.workloads = vec![Workload::page(page)];
     experiment.links.retain(|link| link.name == "3g");

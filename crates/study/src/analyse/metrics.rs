@@ -1,10 +1,10 @@
 //! Metrics beside the one that decides, each contender against the baseline. Counts hardly vary from trial to trial, and a
 //! busy machine does not change them: they are judged from every trial that did its work, also where the audit
-//! refused its times. When a page's files were there is a time, and is judged from trials that count. Each comparison
+//! refused its times. When a page's files were there and when it was painted are times, and are judged from trials that count. Each comparison
 //! stands by itself, at 95 %.
 
-use super::Rows;
 use super::compare::alone;
+use super::{Rows, deciding_metric};
 use crate::audit;
 use crate::comparison::{Comparison, Ratio, Verdict};
 use crate::experiment::{Experiment, LinkChoice, Workload};
@@ -34,7 +34,9 @@ pub(super) fn compared(
     for contender in others {
         let own = rows.cell(workload, link, contender);
         let counts = metric::COUNTS.iter().map(|metric| (*metric, Kind::Count));
-        let times = metric::ASSET_TIMES.iter().map(|metric| (*metric, Kind::Time));
+        let decides = deciding_metric(workload);
+        let times = metric::ASSET_TIMES.iter().chain(&metric::PAINT_TIMES);
+        let times = times.filter(|metric| **metric != decides).map(|metric| (*metric, Kind::Time));
         all.extend(
             times.chain(counts).filter_map(|(metric, kind)| of(&contender.name, metric, kind, own)),
         );

@@ -6,6 +6,7 @@ use super::fast::Fast;
 use super::first_visit::FirstVisit;
 use super::next_view::NextView;
 use super::one_or_table::{RequestsField, RequestsSchema, ServerField};
+use super::page::{PageMetric, PageShape};
 use super::policy::PolicyChoice;
 use super::quantity::{SizeField, SpanField};
 use super::service::Server;
@@ -244,6 +245,50 @@ pub(super) struct WorkloadFile {
     /// page: a time such as "2ms" between finding and asking (default "0ms"); har: "recorded" (default) or "0".
     #[schemars(with = "Option<String>")]
     pub(super) think: Option<Spanned<String>>,
+    /// page: a page known by name, "late-hero"; other keys change it.
+    #[schemars(with = "Option<PageShape>")]
+    pub(super) shape: Option<Spanned<PageShape>>,
+    /// page: the time that decides, "load_ms" (default), "lcp_ms", "fcp_ms", "first_paint_ms", "dom_content_loaded_ms",
+    /// "speed_index_ms" or "unload_ms".
+    #[schemars(with = "Option<PageMetric>")]
+    pub(super) metric: Option<Spanned<PageMetric>>,
+    /// page: style sheets in the head, 20 at most (default 0).
+    #[schemars(with = "Option<u32>")]
+    pub(super) css: Option<Spanned<u32>>,
+    /// page: style sheets that the first of them imports, one the next (default 0).
+    #[schemars(with = "Option<u32>")]
+    pub(super) imports: Option<Spanned<u32>>,
+    /// page: bytes of each style sheet (default "20kB").
+    #[schemars(with = "Option<SizeSchema>")]
+    pub(super) css_bytes: Option<Spanned<SizeField>>,
+    /// page: classic scripts in the head, which stop the parser (default 0).
+    #[schemars(with = "Option<u32>")]
+    pub(super) scripts: Option<Spanned<u32>>,
+    /// page: async scripts in the head (default 0).
+    #[schemars(with = "Option<u32>")]
+    #[serde(rename = "async")]
+    pub(super) async_scripts: Option<Spanned<u32>>,
+    /// page: deferred scripts in the head (default 0).
+    #[schemars(with = "Option<u32>")]
+    pub(super) defer: Option<Spanned<u32>>,
+    /// page: module scripts in the head (default 0).
+    #[schemars(with = "Option<u32>")]
+    pub(super) modules: Option<Spanned<u32>>,
+    /// page: bytes of each script (default "20kB").
+    #[schemars(with = "Option<SizeSchema>")]
+    pub(super) script_bytes: Option<Spanned<SizeField>>,
+    /// page: fonts that the first style sheet names (default 0).
+    #[schemars(with = "Option<u32>")]
+    pub(super) fonts: Option<Spanned<u32>>,
+    /// page: bytes of each font (default "20kB").
+    #[schemars(with = "Option<SizeSchema>")]
+    pub(super) font_bytes: Option<Spanned<SizeField>>,
+    /// page: images below the fold, of `bytes` bytes each (default 0).
+    #[schemars(with = "Option<u32>")]
+    pub(super) below_fold: Option<Spanned<u32>>,
+    /// page: bytes of the hero image, last in the markup and first in the viewport (default: none).
+    #[schemars(with = "Option<SizeSchema>")]
+    pub(super) hero: Option<Spanned<SizeField>>,
     /// calls and echo: "serial" (the next when the last has been answered) or "parallel" (all at once); calls too:
     /// "staggered" (one every so often, whatever has come back).
     #[schemars(with = "Option<PatternFile>")]
@@ -268,7 +313,7 @@ pub(super) struct WorkloadFile {
     #[schemars(with = "Option<u32>", range(min = 1, max = 100))]
     pub(super) streams: Option<Spanned<u32>>,
     /// calls: how long the server thinks, such as "300ms", or "uniform 300ms..500ms" drawn for each call from
-    /// the block's seed (default "0ms").
+    /// the block's seed (default "0ms"). page: how long it thinks about the document.
     #[schemars(with = "Option<String>")]
     pub(super) server_time: Option<Spanned<String>>,
     /// calls: requests of your own, in place of wirelap's: a list, or the name of a file in the format of

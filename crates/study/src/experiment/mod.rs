@@ -14,6 +14,7 @@ mod known;
 mod next_view;
 mod one_or_table;
 mod overrides;
+mod page;
 mod policy;
 pub(crate) mod quantity;
 mod read;
@@ -39,13 +40,17 @@ pub use first_visit::FirstVisit;
 pub use known::{KNOWN_CONTENDERS, KnownContender};
 pub use next_view::NextView;
 pub use overrides::{Extent, OverrideError, Overrides};
+pub use page::{
+    LARGEST_PART, LEAST_PICTURE, LEAST_SCRIPT, LEAST_SHEET, MOST_BELOW_FOLD, MOST_PARTS,
+    PART_BYTES, PageMetric, PageParts, PageShape, PageWorkload,
+};
 pub use policy::PolicyChoice;
 pub use service::{ORIGIN, PortKind, RunningService, Server};
 pub use side::Side;
 pub use source::Source;
 pub use stopping::Stopping;
 pub use stream::{Delivery, StreamWorkload};
-pub use workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload, WorkloadKind};
+pub use workload::{Dependencies, HarWorkload, Think, Workload, WorkloadKind};
 
 use crate::gate::Gates;
 use schemars::JsonSchema;

@@ -3,6 +3,7 @@
 
 mod echo;
 mod first_visit;
+mod pages;
 mod servers;
 mod stream;
 mod views;

@@ -139,7 +139,7 @@ fn the_example_of_the_manual_reads() {
     let manual = include_str!("../../../../docs/experiment.md");
     let example = manual.split("```toml").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
     let experiment: Experiment = example.parse().unwrap();
-    assert_eq!((experiment.workloads.len(), experiment.contenders.len()), (10, 4));
+    assert_eq!((experiment.workloads.len(), experiment.contenders.len()), (11, 4));
     assert_eq!(experiment.contenders[1].settings.stream_window, ByteSize(65_536));
 }
 

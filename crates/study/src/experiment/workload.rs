@@ -3,13 +3,11 @@
 use super::calls::CallsWorkload;
 use super::download::DownloadWorkload;
 use super::echo::EchoWorkload;
-use super::quantity::{size, span};
+use super::page::PageWorkload;
 use super::stream::StreamWorkload;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::time::Duration;
-use unit::ByteSize;
 
 /// One workload with a name that is its own within the experiment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -40,21 +38,6 @@ pub enum WorkloadKind {
     Echo(EchoWorkload),
     /// Tokens that the server sends one by one.
     Stream(StreamWorkload),
-}
-
-/// An HTML document and images that are found while it is parsed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct PageWorkload {
-    /// How many images.
-    pub images: u32,
-    /// Bytes of one image.
-    #[serde(with = "size")]
-    #[schemars(with = "u64")]
-    pub bytes: ByteSize,
-    /// Client time between the arrival of what names a resource and the asking for it.
-    #[serde(with = "span")]
-    #[schemars(with = "String")]
-    pub think: Duration,
 }
 
 /// A recorded page.
@@ -92,11 +75,7 @@ pub enum Dependencies {
 impl Workload {
     /// A synthetic page under the name that its figures give it.
     pub fn page(page: PageWorkload) -> Self {
-        let mut name = format!("page-{}x{}", page.images, page.bytes).replace(' ', "");
-        if !page.think.is_zero() {
-            name.push_str(&format!("+{}us", page.think.as_micros()));
-        }
-        Self { name, check_of: None, kind: WorkloadKind::Page(page) }
+        Self { name: page.name(), check_of: None, kind: WorkloadKind::Page(page) }
     }
 
     /// Calls under the name that their figures give them.
@@ -149,7 +128,7 @@ impl Workload {
 impl fmt::Display for Workload {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.kind {
-            WorkloadKind::Page(page) => write!(f, "HTML + {} x {}", page.images, page.bytes),
+            WorkloadKind::Page(page) => page.fmt(f),
             WorkloadKind::Har(har) => write!(f, "{} as recorded", har.file),
             WorkloadKind::Calls(calls) => calls.fmt(f),
             WorkloadKind::Download(download) => download.fmt(f),

@@ -33,8 +33,10 @@ fn h2os_own_cookies_are_read_and_written_bit_for_bit() {
 #[test]
 fn cookies_of_a_field_are_merged_and_bad_ones_ignored() {
     let mut seen = Fingerprint::new(Capacity::default());
-    seen.merge_cookies(b"a=b; h2o_casper=AAAB4AAAAAAAAAAAXw; h2o_casperx=AAAA; c");
-    seen.merge_cookies(b"h2o_casper=!; h2o_casper=A;h2o_casper=AAAB4AAAAAAAAAAAXwAAAAD6");
+    let fine = b"a=b; h2o_casper=AAAB4AAAAAAAAAAAXw; h2o_casperx=AAAA; c";
+    assert_eq!(seen.merge_cookies(fine), None);
+    let bad = b"h2o_casper=AQ; h2o_casper=!;h2o_casper=AAAB4AAAAAAAAAAAXwAAAAD6";
+    assert_eq!(seen.merge_cookies(bad), Some(BadSet::CutOff), "the first of two");
     assert_eq!(seen.len(), 3);
     assert!(seen.contains("/assets/app.js") && seen.contains("/assets/style.css?v=2"));
     assert!(!seen.contains("/index.html"));
@@ -45,11 +47,11 @@ fn cookies_of_a_field_are_merged_and_bad_ones_ignored() {
 fn what_no_server_wrote_is_told_apart() {
     let parse = |value: &[u8]| Fingerprint::parse(Capacity::new(6).unwrap(), value);
     assert_eq!(parse(b"").map(|seen| seen.len()), Ok(0));
-    assert_eq!(parse(b"AQ"), Err(BadCookie::CutOff), "a one bit, and the end");
-    assert_eq!(parse(b"AAB/"), Err(BadCookie::NotBase64), "base64's own alphabet");
-    assert_eq!(parse(b"AAAAA"), Err(BadCookie::NotBase64));
-    assert_eq!(parse(b"QAA"), Err(BadCookie::BeyondCapacity), "64");
-    assert_eq!(parse(&[b'A'; 4_097]), Err(BadCookie::TooLong));
+    assert_eq!(parse(b"AQ"), Err(BadSet::CutOff), "a one bit, and the end");
+    assert_eq!(parse(b"AAB/"), Err(BadSet::NotBase64), "base64's own alphabet");
+    assert_eq!(parse(b"AAAAA"), Err(BadSet::NotBase64));
+    assert_eq!(parse(b"QAA"), Err(BadSet::BeyondCapacity), "64");
+    assert_eq!(parse(&[b'A'; 4_097]), Err(BadSet::TooLong));
     assert_eq!(parse(&[b'A'; 4_096]).map(|seen| seen.len()), Ok(0));
 }
 

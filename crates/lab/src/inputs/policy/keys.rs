@@ -2,8 +2,8 @@
 
 use super::{Fault, PolicyFile};
 use origin::{
-    Assets, ByLink, CasperSettings, DeliveryPolicy, LearnedSettings, PushPlace, PushSettings, Rule,
-    Tracking, Urgency,
+    Assets, ByLink, CasperSettings, DeliveryPolicy, Heed, LearnedSettings, PushPlace, PushSettings,
+    Rule, Tracking, Urgency,
 };
 use proto::schedule::Incremental;
 use serde::Deserialize;
@@ -30,6 +30,7 @@ struct PushKeys {
     place: Option<Spanned<String>>,
     most: Option<u16>,
     most_bytes: Option<u64>,
+    cache_digest: Option<bool>,
 }
 
 #[derive(Debug, Deserialize)]
@@ -99,11 +100,16 @@ impl PushKeys {
             Some(true) => ByLink::Pushed,
             Some(false) | None => ByLink::Ignored,
         };
+        let cache_digest = match self.cache_digest {
+            Some(true) => Heed::Heeded,
+            Some(false) | None => Heed::Ignored,
+        };
         Ok(PushSettings {
             by_link,
             place: place.unwrap_or(default.place),
             most: self.most.map_or(default.most, usize::from),
             most_bytes: self.most_bytes,
+            cache_digest,
         })
     }
 }

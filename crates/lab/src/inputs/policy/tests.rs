@@ -2,7 +2,7 @@
 
 use super::named::BUILTIN_POLICIES;
 use super::*;
-use origin::{Assets, ByLink, CasperSettings, LearnedSettings, PushPlace, Urgency};
+use origin::{Assets, ByLink, CasperSettings, Heed, LearnedSettings, PushPlace, Urgency};
 use proto::schedule::Incremental;
 
 #[test]
@@ -39,6 +39,7 @@ fn the_example_of_the_documentation_says_what_it_shows() {
     assert_eq!((page.hints.len(), page.links.len()), (1, 2));
     assert!(video.media_type.as_ref().is_some_and(|glob| glob.matches_media_type("video/mp4")));
     assert_eq!(delivery.push.most_bytes, Some(300_000));
+    assert_eq!(delivery.push.cache_digest, Heed::Heeded);
     let blocking = Assets::Blocking;
     let learned = LearnedSettings { push: blocking, hints: blocking, links: blocking };
     assert_eq!(delivery.learned, learned);

@@ -24,7 +24,7 @@ use std::fs;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use study::experiment::{ClientSubject, Contender, Transport};
+use study::experiment::{ClientSubject, Contender, Transport, WorkloadKind};
 use study::outcome::Outcome;
 use subject::contract::Job;
 use subject::{ClientDeclaration, Lacking};
@@ -96,6 +96,14 @@ impl SubjectClient {
     ) -> Result<Option<Self>, Outcome> {
         let contender = &order.plan.cell.contender;
         let Some(client) = Self::of_contender(contender, task) else { return Ok(None) };
+        if let WorkloadKind::Page(page) = &order.plan.cell.workload.kind
+            && !page.metric.is_load()
+        {
+            return Err(subject_lacking(Lacking {
+                reason: format!("{} does not say when a page could be painted", client.name),
+                remedy: "leave `metric` of the workload away, or the contender's client".to_owned(),
+            }));
+        }
         let catalogue = subjects::of_run(&order.inputs).map_err(failed)?;
         let declared = declaration(&catalogue, &client.name)?;
         let (workload, transport) = (jobs::workload(task), jobs::transport(contender.transport));

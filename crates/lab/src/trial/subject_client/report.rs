@@ -102,6 +102,7 @@ impl SubjectClient {
             schedule_lag: None,
             before: Vec::new(),
             began: None,
+            paint: None,
             next: None,
         }
     }

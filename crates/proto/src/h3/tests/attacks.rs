@@ -45,6 +45,17 @@ fn resets_of_responses_that_were_made_cost_more() {
 }
 
 #[test]
+fn priorities_of_requests_that_never_come_end_the_connection() {
+    let mut hand = ByHand::greeted(Settings::server());
+    let (updates, code) = flood(&mut hand, |hand, id| {
+        let update = Frame::PriorityUpdate { stream: id, value: b"u=1" };
+        hand.bytes(2, &coded(&[update]), Fin::More);
+    });
+    assert!(updates > 1_000, "a browser that says much is served: {updates}");
+    assert_eq!(code, ErrorCode::EXCESSIVE_LOAD);
+}
+
+#[test]
 fn streams_given_up_before_their_first_byte_are_counted_and_stay_given_up() {
     for stop in [false, true] {
         let mut hand = ByHand::greeted(Settings::server());

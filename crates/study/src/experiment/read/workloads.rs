@@ -6,7 +6,7 @@ use super::super::download::{DownloadWorkload, Processes};
 use super::super::file::{DependenciesFile, KindFile, OneOrMany, PatternFile, WorkloadFile};
 use super::super::one_or_table::RequestsField;
 use super::super::quantity::SizeField;
-use super::super::workload::{Dependencies, HarWorkload, PageWorkload, Think, Workload};
+use super::super::workload::{Dependencies, HarWorkload, Think, Workload};
 use super::{ExperimentError, Reader};
 use std::ops::Range;
 use std::time::Duration;
@@ -45,7 +45,7 @@ impl Reader<'_> {
     /// Every field belongs to the kinds that read it.
     fn own_fields(&self, file: &WorkloadFile) -> Result<(), ExperimentError> {
         use KindFile::{Calls, Download, Echo, Har, Page, Stream};
-        let fields: [Field<'_>; 15] = [
+        let fields: [Field<'_>; 29] = [
             ("images", file.images.as_ref().map(Spanned::span), &[Page]),
             ("bytes", file.bytes.as_ref().map(Spanned::span), &[Page, Calls, Echo, Stream]),
             ("file", file.file.as_ref().map(Spanned::span), &[Har]),
@@ -58,8 +58,22 @@ impl Reader<'_> {
             ("connections", file.connections.as_ref().map(Spanned::span), &[Download]),
             ("every", file.every.as_ref().map(Spanned::span), &[Calls, Stream]),
             ("streams", file.streams.as_ref().map(Spanned::span), &[Stream]),
-            ("server_time", file.server_time.as_ref().map(Spanned::span), &[Calls, Stream]),
+            ("server_time", file.server_time.as_ref().map(Spanned::span), &[Page, Calls, Stream]),
             ("requests", file.requests.as_ref().map(Spanned::span), &[Calls]),
+            ("shape", file.shape.as_ref().map(Spanned::span), &[Page]),
+            ("metric", file.metric.as_ref().map(Spanned::span), &[Page]),
+            ("css", file.css.as_ref().map(Spanned::span), &[Page]),
+            ("imports", file.imports.as_ref().map(Spanned::span), &[Page]),
+            ("css_bytes", file.css_bytes.as_ref().map(Spanned::span), &[Page]),
+            ("scripts", file.scripts.as_ref().map(Spanned::span), &[Page]),
+            ("async", file.async_scripts.as_ref().map(Spanned::span), &[Page]),
+            ("defer", file.defer.as_ref().map(Spanned::span), &[Page]),
+            ("modules", file.modules.as_ref().map(Spanned::span), &[Page]),
+            ("script_bytes", file.script_bytes.as_ref().map(Spanned::span), &[Page]),
+            ("fonts", file.fonts.as_ref().map(Spanned::span), &[Page]),
+            ("font_bytes", file.font_bytes.as_ref().map(Spanned::span), &[Page]),
+            ("below_fold", file.below_fold.as_ref().map(Spanned::span), &[Page]),
+            ("hero", file.hero.as_ref().map(Spanned::span), &[Page]),
             ("name", file.name.as_ref().map(Spanned::span), &[Calls]),
         ];
         for (field, span, kinds) in fields {
@@ -73,31 +87,6 @@ impl Reader<'_> {
             }
         }
         Ok(())
-    }
-
-    fn pages(
-        &self,
-        file: WorkloadFile,
-        span: &Range<usize>,
-    ) -> Result<Vec<Workload>, ExperimentError> {
-        let think = match &file.think {
-            None => Duration::ZERO,
-            Some(field) => unit::parse_duration(field.get_ref())
-                .map_err(|error| self.fault(field.span(), error.to_string()))?,
-        };
-        let images = self.needed(&file, "images", file.images.clone(), span)?;
-        if let Some(field) =
-            file.images.as_ref().filter(|_| images.iter().any(|n| *n > MOST_IMAGES))
-        {
-            return Err(
-                self.fault(field.span(), format!("a page has at most {MOST_IMAGES} images"))
-            );
-        }
-        let bytes = self.sizes(&file, "an image", span)?;
-        let pages = images.into_iter().flat_map(|images| {
-            bytes.iter().map(move |bytes| PageWorkload { images, bytes: bytes.0, think })
-        });
-        Ok(pages.map(Workload::page).collect())
     }
 
     fn hars(
@@ -297,7 +286,7 @@ impl Reader<'_> {
     }
 
     /// The values of a field that the workload cannot do without.
-    fn needed<T>(
+    pub(super) fn needed<T>(
         &self,
         file: &WorkloadFile,
         what: &str,
@@ -329,8 +318,7 @@ impl Reader<'_> {
 /// A field's name, where it stands if it is there, and whose it is.
 type Field<'f> = (&'f str, Option<Range<usize>>, &'f [KindFile]);
 
-/// Far beyond any page; what it takes to hold them all is a worker's own to find.
-const MOST_IMAGES: u32 = 10_000;
+/// What it takes to hold them all is a worker's own to find.
 const MOST_CALLS: u32 = 10_000;
 const MOST_FILES: u32 = 10_000;
 /// A trial's scratch folder holds each file twice.

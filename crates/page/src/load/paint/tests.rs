@@ -1,0 +1,205 @@
+//! Milestones of small pages whose arrivals are set by hand, one at a time.
+
+use super::*;
+use crate::graph::Page;
+use crate::priority::{Browser, Hint};
+use crate::resource::{Method, Release, Resource};
+use unit::ByteSize;
+
+fn ms(millis: u64) -> Instant {
+    Instant::from_nanos(millis * 1_000_000)
+}
+
+fn span(millis: u64) -> Option<Duration> {
+    Some(Duration::from_millis(millis))
+}
+
+/// The document of 1000 bytes, of which the first 500 are the head; 100 pixels of text.
+fn document() -> Resource {
+    Resource {
+        url: "http://a/".parse().unwrap(),
+        kind: Kind::Document,
+        method: Method::Get,
+        status: 200,
+        content_type: String::new(),
+        body: ByteSize(1000),
+        server_time: Duration::ZERO,
+        release: Release::Navigation,
+        think: Duration::ZERO,
+        hint: Hint::None,
+        blocks: Blocks::Nothing,
+        pixels: Some(100),
+        fold: Fold::Above,
+    }
+}
+
+fn named(name: &str, kind: Kind, offset: u64, blocks: Blocks) -> Resource {
+    Resource {
+        url: format!("http://a/{name}").parse().unwrap(),
+        kind,
+        release: Release::Parsed { by: ResourceId(0), offset: ByteSize(offset) },
+        blocks,
+        pixels: None,
+        fold: Fold::Unknown,
+        ..document()
+    }
+}
+
+fn image(name: &str, offset: u64, pixels: u32) -> Resource {
+    Resource {
+        pixels: Some(pixels),
+        fold: Fold::Above,
+        ..named(name, Kind::Image, offset, Blocks::Nothing)
+    }
+}
+
+fn sheet(offset: u64) -> Resource {
+    named("sheet", Kind::Stylesheet, offset, Blocks::Painting)
+}
+
+fn script(name: &str, offset: u64, blocks: Blocks) -> Resource {
+    named(name, Kind::Script, offset, blocks)
+}
+
+/// The times of a page whose document's head arrives at 10 ms, its first byte of body at 20 ms, all of it at 40 ms, and
+/// whose other resources arrive whole at the given times.
+fn times(rest: Vec<(Resource, u64)>) -> PaintTimes {
+    let mut resources = vec![document()];
+    let mut ends: Vec<(u64, ResourceId)> = Vec::new();
+    for (resource, end) in rest {
+        ends.push((end, ResourceId(resources.len() as u32)));
+        resources.push(resource);
+    }
+    let page = Page::new(ResourceId(0), resources).unwrap().with_body_at(ByteSize(500));
+    let mut load = Load::replay(&page, Browser::Chromium, ms(0));
+    load.poll_fetch(ms(0));
+    load.handle_head(ResourceId(0), ms(10));
+    load.handle_body(ResourceId(0), &[0; 499], ms(20));
+    load.handle_body(ResourceId(0), &[0; 501], ms(40));
+    load.handle_done(ResourceId(0), ms(40));
+    ends.sort();
+    for (end, id) in ends {
+        while load.poll_fetch(ms(end)).is_some() {}
+        load.handle_done(id, ms(end));
+    }
+    assert!(load.is_finished());
+    load.paint_times()
+}
+
+#[test]
+fn a_page_of_text_is_painted_when_its_body_begins_and_ready_when_it_ends() {
+    let expected = PaintTimes {
+        unload: span(20),
+        first_paint: span(40),
+        fcp: span(40),
+        lcp: span(40),
+        dom_content_loaded: span(40),
+        speed_index: span(40),
+    };
+    assert_eq!(times(vec![]), expected);
+}
+
+#[test]
+fn a_style_sheet_in_the_head_holds_up_paint_and_not_the_parser() {
+    let blocked = times(vec![(sheet(100), 300)]);
+    assert_eq!((blocked.first_paint, blocked.dom_content_loaded), (span(300), span(40)));
+    let in_body = times(vec![(sheet(700), 300)]);
+    assert_eq!(in_body.first_paint, span(40));
+}
+
+#[test]
+fn an_import_belongs_to_the_style_sheet_that_imports_it() {
+    let import = Resource { release: Release::Completed { by: ResourceId(1) }, ..sheet(0) };
+    let second = Resource {
+        release: Release::Completed { by: ResourceId(2) },
+        url: "http://a/second".parse().unwrap(),
+        ..sheet(0)
+    };
+    let import = Resource { url: "http://a/import".parse().unwrap(), ..import };
+    let chain = times(vec![(sheet(100), 100), (import, 200), (second, 300)]);
+    assert_eq!(chain.first_paint, span(300));
+}
+
+#[test]
+fn a_classic_script_stops_the_parser_and_waits_for_style_sheets_before_it() {
+    let head = times(vec![(script("a", 100, Blocks::Parsing), 200)]);
+    assert_eq!((head.first_paint, head.dom_content_loaded), (span(200), span(200)));
+    // In the body, what stands before it is painted.
+    let body = times(vec![(script("a", 700, Blocks::Parsing), 200)]);
+    assert_eq!((body.first_paint, body.dom_content_loaded), (span(40), span(200)));
+    let after = times(vec![(sheet(100), 300), (script("a", 700, Blocks::Parsing), 200)]);
+    assert_eq!(after.dom_content_loaded, span(300));
+    let before = times(vec![(script("a", 100, Blocks::Parsing), 200), (sheet(200), 300)]);
+    assert_eq!((before.first_paint, before.dom_content_loaded), (span(300), span(200)));
+}
+
+#[test]
+fn deferred_scripts_hold_up_dom_content_loaded_alone_and_async_ones_nothing() {
+    let late = times(vec![
+        (script("deferred", 100, Blocks::DomContentLoaded), 400),
+        (script("async", 100, Blocks::Nothing), 900),
+        (sheet(100), 500),
+    ]);
+    // Deferred scripts wait for the style sheet too.
+    assert_eq!((late.first_paint, late.dom_content_loaded), (span(500), span(500)));
+}
+
+#[test]
+fn the_largest_paint_is_that_of_the_largest_and_of_equals_the_first() {
+    let hero = times(vec![(image("small", 600, 50), 60), (image("hero", 900, 900), 700)]);
+    assert_eq!((hero.fcp, hero.lcp), (span(40), span(700)));
+    let equals = times(vec![(image("one", 600, 900), 500), (image("other", 900, 900), 300)]);
+    assert_eq!(equals.lcp, span(300));
+    let hidden = Resource { fold: Fold::Below, ..image("below", 600, 900) };
+    assert_eq!(times(vec![(hidden, 800)]).lcp, span(40));
+    // An image is painted after what blocks paint, and where the parser has come to it.
+    let blocked = times(vec![(sheet(100), 300), (image("hero", 900, 900), 90)]);
+    assert_eq!(blocked.lcp, span(300));
+    let behind = vec![(script("a", 600, Blocks::Parsing), 200), (image("hero", 900, 900), 90)];
+    assert_eq!(times(behind).lcp, span(200));
+}
+
+#[test]
+fn speed_index_is_the_mean_time_of_a_pixel_and_a_font_changes_its_text() {
+    // 100 pixels of text at 40 ms, 300 of an image at 240 ms.
+    assert_eq!(times(vec![(image("hero", 900, 300), 240)]).speed_index, span(190));
+    let font = Resource {
+        kind: Kind::Font,
+        pixels: Some(100),
+        fold: Fold::Above,
+        ..named("font", Kind::Font, 100, Blocks::Nothing)
+    };
+    let swapped = times(vec![(font, 440)]);
+    assert_eq!((swapped.speed_index, swapped.lcp), (span(240), span(40)));
+}
+
+#[test]
+fn a_page_without_a_layout_has_no_largest_paint() {
+    let resources = vec![Resource { pixels: None, fold: Fold::Unknown, ..document() }];
+    let page = Page::new(ResourceId(0), resources).unwrap();
+    let mut load = Load::replay(&page, Browser::Chromium, ms(5));
+    load.poll_fetch(ms(5));
+    load.handle_body(ResourceId(0), &[0; 1000], ms(15));
+    assert_eq!(load.paint_times().dom_content_loaded, None, "the document has not ended");
+    load.handle_done(ResourceId(0), ms(25));
+    let times = load.paint_times();
+    assert_eq!((times.unload, times.fcp, times.dom_content_loaded), (span(10), span(10), span(20)));
+    assert_eq!((times.lcp, times.speed_index), (None, None));
+}
+
+#[test]
+fn a_browsed_page_is_painted_as_its_markup_says() {
+    let html = b"<link rel=preload as=script href=s><link rel=stylesheet href=c><script src=s></script><body><p>text";
+    let mut load = Load::browse("http://a/".parse().unwrap(), Browser::Chromium, ms(0));
+    load.poll_fetch(ms(0));
+    load.handle_body(ResourceId(0), html, ms(10));
+    load.handle_done(ResourceId(0), ms(20));
+    let found: Vec<_> = std::iter::from_fn(|| load.poll_fetch(ms(20))).collect();
+    assert_eq!(found.len(), 2, "what was preloaded is not asked for again");
+    for fetch in found {
+        let end = if fetch.kind == Kind::Script { 80 } else { 50 };
+        load.handle_done(fetch.id, ms(end));
+    }
+    let times = load.paint_times();
+    assert_eq!((times.first_paint, times.dom_content_loaded), (span(80), span(80)));
+}

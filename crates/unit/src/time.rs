@@ -100,6 +100,7 @@ mod tests {
     fn durations_need_a_unit() {
         assert_eq!(parse_duration("0.4ms"), Ok(Duration::from_micros(400)));
         assert_eq!(parse_duration("0"), Ok(Duration::ZERO));
+        assert_eq!(parse_duration("2h"), Ok(Duration::from_secs(7_200)));
         assert!(parse_duration("60").is_err());
     }
 

@@ -121,7 +121,7 @@ impl Site {
                 self.cacheable(request, synthetic_image(request))
             }
             _ => match (synthetic_part(request), &self.files) {
-                (Some(answer), _) => answer,
+                (Some(answer), _) => self.cacheable(request, answer),
                 (None, Some(files)) => {
                     let responses = &mut self.responses;
                     static_files::Ask { files: &**files, now, request, responses }.answer(&target)

@@ -47,3 +47,37 @@ fn a_next_view_fetches_what_is_evicted_and_asks_for_what_is_stale() {
     assert_eq!(median("resumed", "resumed_connections"), 1.0);
     assert_eq!(median("fresh", "resumed_connections"), 0.0);
 }
+
+#[test]
+fn casper_pushes_nothing_that_the_next_view_has() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    let mut experiment =
+        six_images("first").replace("bytes = 1000", "bytes = 1000\ncss = 1\nscripts = 2");
+    for (name, policy, view) in [
+        ("first", "push", ""),
+        ("blind", "push", ", next_view = {}"),
+        ("casper", "push-casper", ", next_view = {}"),
+    ] {
+        experiment.push_str(&format!(
+            "[[contenders]]\nname = \"{name}\"\ntransport = \"h2\"\ntls = \"1.3\"\n\
+             settings = {{ push = true, policy = \"{policy}\"{view} }}\n"
+        ));
+    }
+    bench.write("casper.toml", &experiment);
+    let result = bench.race_undisturbed("casper.toml", "run", &[]);
+    assert_eq!(result["failures"], serde_json::json!([]), "{result:#}");
+    // The style sheet and the scripts block; each view but the first has them and the images.
+    for (name, pushed, used, cancelled, fresh) in [
+        ("first", 3.0, 3.0, 0.0, 0.0),
+        ("blind", 3.0, 0.0, 3.0, 9.0),
+        ("casper", 0.0, 0.0, 0.0, 9.0),
+    ] {
+        let metrics = ["pushed_streams", "pushes_used", "pushes_cancelled", "cache_fresh"];
+        let found = metrics.map(|metric| median(&result, name, metric));
+        assert_eq!(found, [pushed, used, cancelled, fresh], "{name}");
+    }
+    assert!(median(&result, "blind", "wasted_bytes") > 0.0);
+}

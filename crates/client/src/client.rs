@@ -138,6 +138,9 @@ impl<W: Work> Client<W> {
             while let Some(id) = self.work.poll_cancel() {
                 self.abandon(now, id, Failure::Cancelled);
             }
+            while let Some((id, priority)) = self.work.poll_priority() {
+                self.reprioritise(now, id, priority);
+            }
             let id = FetchId(self.next_fetch);
             if let Some(spec) = self.work.poll_fetch(now, id) {
                 self.next_fetch += 1;
@@ -316,6 +319,25 @@ impl<W: Work> Client<W> {
             (_, State::Waiting) => return,
         };
         self.abandon(now, id, failure);
+    }
+
+    /// Gives a fetch another priority, in the queue or on its connection.
+    fn reprioritise(&mut self, now: Instant, id: FetchId, priority: page::Priority) {
+        let Some(fetch) = self.fetches.get_mut(&id) else { return };
+        let earlier = std::mem::replace(&mut fetch.spec.priority, priority);
+        match fetch.state {
+            State::Waiting => {
+                let url = fetch.spec.url.clone();
+                let origin = self.pool_origin(&url);
+                self.pool.forget(origin, earlier.urgency, id);
+                self.pool.wait(origin, priority.urgency, id);
+            }
+            State::Active { connection, stream } => {
+                let Some(mut connection) = self.take(connection) else { return };
+                connection.reprioritise(self.config.priorities, stream, priority);
+                self.put_back(now, connection);
+            }
+        }
     }
 
     /// Ends a fetch early, in whatever state it is.

@@ -1,5 +1,6 @@
 //! One connection of the pool: its transport, the fetches on it, and its record.
 
+use crate::config::Priorities;
 use crate::failure::Destination;
 use crate::fetch::Acted;
 use crate::pool::OriginId;
@@ -7,7 +8,7 @@ use crate::push::HeldPushes;
 use crate::{FetchId, FetchSpec};
 use bytes::Bytes;
 use endpoint::{ConnectionId, SocketId};
-use proto::schedule::{Exclusive, Priority};
+use proto::schedule::{Exclusive, Incremental, Priority};
 use proto::{ConnectionState, Fin, StreamId};
 use std::collections::BTreeMap;
 use trace::ConnectionRecord;
@@ -52,6 +53,8 @@ pub(crate) struct Exchanges {
     pub(crate) streams: BTreeMap<StreamId, Exchange>,
     /// Pushed responses that no fetch has taken.
     pub(crate) pushes: HeldPushes,
+    /// How often a stream got an urgency.
+    places: u32,
     /// The response that is complete but waits until all input is drained. It counts while its exchange is there.
     pub(crate) awaiting: Option<StreamId>,
 }
@@ -67,6 +70,8 @@ pub(crate) struct Exchange {
     pub(crate) turn: Turn,
     /// Its urgency.
     pub(crate) urgency: u8,
+    /// Where it stands among those of its urgency: how many had got theirs before.
+    pub(crate) place: u32,
     /// Whether it was sent within the handshake.
     pub(crate) is_early: bool,
 }
@@ -105,6 +110,33 @@ impl PooledConnection {
     /// Whether nothing is in flight, so that nothing is lost if the connection ends.
     pub(crate) fn is_idle(&self) -> bool {
         self.is_ready() && self.exchanges.streams.is_empty()
+    }
+
+    /// Says that a request has another priority: over HTTP/2 by the dependency tree alone, as Chromium, or by PRIORITY_UPDATE where
+    /// the client sends no dependencies; over HTTP/3 by PRIORITY_UPDATE.
+    pub(crate) fn reprioritise(
+        &mut self,
+        signals: Priorities,
+        stream: StreamId,
+        priority: page::Priority,
+    ) {
+        let Self { transport, exchanges, .. } = self;
+        let moves = exchanges.move_stream(stream, priority.urgency);
+        let Some(machine) = transport.machine() else { return };
+        let has_tree =
+            signals == Priorities::Chromium && exchanges.protocol != Some(Protocol::Http3);
+        match signals {
+            Priorities::Silent => {}
+            _ if has_tree => {
+                moves.into_iter().for_each(|(stream, to)| machine.prioritise(stream, to))
+            }
+            Priorities::Chromium | Priorities::Field => {
+                let incremental =
+                    if priority.incremental { Incremental::Parts } else { Incremental::Whole };
+                let urgency = priority.urgency;
+                machine.prioritise(stream, Priority::Urgency { urgency, incremental });
+            }
+        }
     }
 
     /// How it was opened, for a fetch that was asked for at `asked`; None where it was not opened for that fetch.
@@ -150,6 +182,7 @@ impl Exchanges {
             heard: now,
             streams: BTreeMap::new(),
             pushes: HeldPushes::default(),
+            places: 0,
             awaiting: None,
         }
     }
@@ -162,16 +195,16 @@ impl Exchanges {
             self.record.rounds += 1;
         }
         let (upload, urgency) = (spec.body.clone(), spec.priority.urgency);
-        let exchange =
-            Exchange { fetch: Some(fetch), upload, turn, urgency, is_early: self.is_early };
+        let (fetch, place, is_early) = (Some(fetch), self.next_place(), self.is_early);
+        let exchange = Exchange { fetch, upload, turn, urgency, place, is_early };
         self.streams.insert(stream, exchange);
     }
 
     /// A pushed response answers `fetch`.
     pub(crate) fn adopt(&mut self, stream: StreamId, fetch: FetchId, urgency: u8) {
-        let turn = Turn::Later;
-        let exchange =
-            Exchange { fetch: Some(fetch), upload: Bytes::new(), turn, urgency, is_early: false };
+        let (fetch, upload, turn, place) =
+            (Some(fetch), Bytes::new(), Turn::Later, self.next_place());
+        let exchange = Exchange { fetch, upload, turn, urgency, place, is_early: false };
         self.streams.insert(stream, exchange);
     }
 
@@ -188,16 +221,44 @@ impl Exchanges {
     }
 
     /// The parent of a new stream in the dependency tree, as Chromium chooses it
-    /// (net/spdy/http2_priority_dependencies.cc): the youngest stream of the same urgency, or of the next more urgent
+    /// (net/spdy/http2_priority_dependencies.cc): the last stream of the same urgency, or of the next more urgent
     /// one that has streams; exclusive.
     pub(crate) fn dependency(&self, urgency: u8) -> Priority {
-        let before = self.streams.iter().filter(|(_, exchange)| exchange.urgency <= urgency);
-        let parent = before.max_by_key(|(stream, exchange)| (exchange.urgency, **stream));
-        Priority::Dependency {
-            parent: parent.map_or(StreamId(0), |(stream, _)| *stream),
-            weight: weight(urgency),
-            exclusive: Exclusive::Sole,
-        }
+        let parent = self.last(|exchange| exchange.urgency <= urgency);
+        dependency(parent, urgency)
+    }
+
+    /// A stream has another urgency. The changes of the dependency tree, as Chromium makes them: the stream that depends on it is
+    /// handed to its parent, or it would move along; then it goes to its new place, behind those of its urgency.
+    pub(crate) fn move_stream(
+        &mut self,
+        stream: StreamId,
+        urgency: u8,
+    ) -> Vec<(StreamId, Priority)> {
+        let Some(mut exchange) = self.streams.remove(&stream) else { return Vec::new() };
+        let earlier = exchange.rank();
+        let parent = self.last(|other| other.rank() < earlier);
+        let later = self.streams.iter().filter(|(_, other)| other.rank() > earlier);
+        let child = later.min_by_key(|(_, other)| other.rank());
+        let mut moves: Vec<_> = child
+            .map(|(child, other)| (*child, dependency(parent, other.urgency)))
+            .into_iter()
+            .collect();
+        moves.push((stream, self.dependency(urgency)));
+        (exchange.urgency, exchange.place) = (urgency, self.next_place());
+        self.streams.insert(stream, exchange);
+        moves
+    }
+
+    /// The last in order of the streams that are among these.
+    fn last(&self, is_among: impl Fn(&Exchange) -> bool) -> Option<StreamId> {
+        let among = self.streams.iter().filter(|(_, exchange)| is_among(exchange));
+        among.max_by_key(|(_, exchange)| exchange.rank()).map(|(stream, _)| *stream)
+    }
+
+    fn next_place(&mut self) -> u32 {
+        self.places += 1;
+        self.places
     }
 
     /// Gives the machine the next part of a request's body.
@@ -220,12 +281,25 @@ impl Exchanges {
 }
 
 impl Exchange {
+    /// Its place among all streams: the first one goes first.
+    fn rank(&self) -> (u8, u32) {
+        (self.urgency, self.place)
+    }
+
     /// Whether the server may have acted on a request whose connection ended without a response.
     pub(crate) fn acted(&self) -> Acted {
         match self.turn {
             Turn::First => Acted::Certainly,
             Turn::Later => Acted::Perhaps,
         }
+    }
+}
+
+fn dependency(parent: Option<StreamId>, urgency: u8) -> Priority {
+    Priority::Dependency {
+        parent: parent.unwrap_or(StreamId(0)),
+        weight: weight(urgency),
+        exclusive: Exclusive::Sole,
     }
 }
 
@@ -256,7 +330,8 @@ mod tests {
         let mut exchanges = Exchanges::new(Instant::ZERO, ConnectionId(0), origin, destination);
         for (stream, urgency) in [(1, 0), (3, 3), (5, 1), (7, 3)] {
             let (fetch, upload, turn) = (None, Bytes::new(), Turn::Later);
-            let exchange = Exchange { fetch, upload, turn, urgency, is_early: false };
+            let place = exchanges.next_place();
+            let exchange = Exchange { fetch, upload, turn, urgency, place, is_early: false };
             exchanges.streams.insert(StreamId(stream), exchange);
         }
         for (urgency, expected) in [(0, 1), (1, 5), (2, 5), (3, 7), (4, 7)] {
@@ -266,6 +341,16 @@ mod tests {
             };
             assert_eq!((parent, exclusive), (StreamId(expected), Exclusive::Sole), "{urgency}");
         }
+        // The chain is 1, 5, 3, 7. Stream 3 becomes as urgent as 5: 7 is handed to 5 and then 3 goes between the two.
+        let moves = exchanges.move_stream(StreamId(3), 1);
+        let to = |stream, parent, weight| {
+            let (parent, exclusive) = (StreamId(parent), Exclusive::Sole);
+            (StreamId(stream), Priority::Dependency { parent, weight, exclusive })
+        };
+        assert_eq!(moves, [to(7, 5, 147), to(3, 5, 220)]);
+        assert_eq!(exchanges.dependency(1), to(0, 3, 220).1, "it is the last of its urgency");
+        // The last one of all has none to hand over.
+        assert_eq!(exchanges.move_stream(StreamId(7), 0), [to(7, 1, 256)]);
         exchanges.streams.clear();
         let alone = exchanges.dependency(3);
         assert!(matches!(alone, Priority::Dependency { parent: StreamId(0), weight: 147, .. }));

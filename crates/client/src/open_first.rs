@@ -1,7 +1,7 @@
 //! A workload with a visit before it: connections are opened, and with them TLS's sessions come. Then the work begins.
 
 use crate::{FetchId, FetchSpec, Hope, Work};
-use page::Url;
+use page::{Priority, Url};
 use proto::ResponseHead;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -115,6 +115,11 @@ impl<W: Work> Work for OpenFirst<W> {
         if let Some(id) = self.inner(id) {
             self.work.handle_hints(now, id, url, hints);
         }
+    }
+
+    fn poll_priority(&mut self) -> Option<(FetchId, Priority)> {
+        let (id, priority) = self.is_working().then(|| self.work.poll_priority())??;
+        Some((FetchId(id.0 + self.begun), priority))
     }
 
     fn handle_head(&mut self, now: Instant, id: FetchId, head: &ResponseHead) {

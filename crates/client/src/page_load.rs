@@ -7,7 +7,7 @@ use crate::cache::{Found, without_scheme};
 use crate::preload::{LinkSource, Preload, Preloads};
 use crate::{Cache, ExpectedStatus, FetchId, FetchSpec, Records, Work};
 use bytes::Bytes;
-use page::{ExpectedResponse, FetchStart, Kind, Load, Milestones, ResourceId, Url};
+use page::{ExpectedResponse, FetchStart, Kind, Load, Milestones, Priority, ResourceId, Url};
 use proto::{Method, ResponseHead};
 use std::collections::{HashMap, HashSet};
 use trace::{CacheTally, ConnectionRecord, FetchOutcome, FetchRecord, HintTally};
@@ -325,6 +325,18 @@ impl Work for PageLoad {
     fn handle_hints(&mut self, now: Instant, id: FetchId, url: &Url, hints: &ResponseHead) {
         let source = LinkSource::EarlyHints;
         self.follow_links(now, id, Links { source, base: url, head: hints });
+    }
+
+    fn poll_priority(&mut self) -> Option<(FetchId, Priority)> {
+        let Source::Begun(load) = &mut self.source else { return None };
+        loop {
+            let (raised, priority) = load.poll_priority()?;
+            // What came from the cache has no fetch.
+            let fetch = self.resources.iter().find(|(_, resource)| **resource == raised);
+            if let Some((id, _)) = fetch {
+                return Some((*id, priority));
+            }
+        }
     }
 
     fn handle_head(&mut self, now: Instant, id: FetchId, head: &ResponseHead) {

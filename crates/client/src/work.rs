@@ -2,7 +2,7 @@
 //! nothing else.
 
 use crate::{FetchId, FetchSpec, Hope};
-use page::Url;
+use page::{Priority, Url};
 use proto::ResponseHead;
 use trace::{ConnectionRecord, FetchRecord};
 use unit::Instant;
@@ -30,6 +30,11 @@ pub trait Work {
 
     /// Early hints (103) for a fetch of `url` arrived over HTTP/2 or HTTP/3.
     fn handle_hints(&mut self, _now: Instant, _id: FetchId, _url: &Url, _hints: &ResponseHead) {}
+
+    /// A fetch that is more or less urgent from now on than it was when it began.
+    fn poll_priority(&mut self) -> Option<(FetchId, Priority)> {
+        None
+    }
 
     /// The head of a final response arrived. The head of a followed redirect is not reported.
     fn handle_head(&mut self, _now: Instant, _id: FetchId, _head: &ResponseHead) {}

@@ -2,12 +2,13 @@
 //!
 //! The load is done when every resource is Done. If one of them ended otherwise it never is. The
 //! one rule: a load speaks of fetches only. `release` holds the states of a resource, `track` one resource, `progress`
-//! what a load has come to, `paint` when the page could be parsed and painted.
+//! what a load has come to, `paint` when the page could be parsed and painted, `raise` what is raised when it is.
 //!
 //! An event for a fetch that is not in flight is ignored: it may arrive after the client gave up on its fetch.
 
 mod paint;
 mod progress;
+mod raise;
 mod release;
 mod track;
 
@@ -42,6 +43,8 @@ pub struct Load {
     body_at: Option<u64>,
     /// When they had arrived.
     body_reached: Option<Instant>,
+    /// Whether something arrived since the last look that can change what is laid out.
+    layout_changed: bool,
     /// The URLs that a page read from the wire has requested already. A browser requests each once.
     browsed: Option<HashMap<Url, ResourceId>>,
 }
@@ -138,6 +141,7 @@ impl Load {
             load: LoadState::Running,
             body_at: None,
             body_reached: None,
+            layout_changed: false,
             browsed: None,
         }
     }
@@ -193,6 +197,7 @@ impl Load {
             self.reach_body(received, now);
         }
         self.release_parsed(id, now);
+        self.note_arrival(id);
         for found in found {
             self.discover(id, found, now);
         }
@@ -204,6 +209,7 @@ impl Load {
         track.history.first_byte.get_or_insert(now);
         let children = track.take_children();
         self.end(id, State::Done, now);
+        self.note_arrival(id);
         for child in children {
             self.release(child, Some(id), now);
         }

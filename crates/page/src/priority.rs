@@ -9,7 +9,7 @@
 //! 3. Style sheets, scripts and fonts are useless in part and so are not incremental; all else is
 //!    (`ShouldLoadIncremental` in resource_request_utils.cc).
 //!
-//! What needs a layout (images in the viewport are raised) is left out: there is none here.
+//! What needs a layout is elsewhere: a load raises the images in the viewport ([`crate::Load::poll_priority`]).
 
 use crate::resource::Kind;
 use serde::{Deserialize, Serialize};

@@ -1,6 +1,6 @@
 //! Names of the metrics that trials have.
 
-use crate::experiment::WorkloadKind;
+use crate::experiment::{PageMetric, WorkloadKind};
 
 /// What is counted, and does not depend on how busy the machine is.
 pub const COUNTS: [&str; 4] = [ROUND_TRIPS, CONNECTIONS, BYTES, RETRANSMITTED];
@@ -174,6 +174,19 @@ pub const NEXT_LOAD_MS: &str = "next_load_ms";
 pub const NEXT_FIRST_BYTE_MS: &str = "next_first_byte_ms";
 /// All round trips on the critical path: connects, handshakes and requests.
 pub const ROUND_TRIPS: &str = "round_trips";
+
+/// The time of a page that decides.
+pub fn of_page(time: PageMetric) -> &'static str {
+    match time {
+        PageMetric::Load => LOAD_MS,
+        PageMetric::Unload => UNLOAD_MS,
+        PageMetric::FirstPaint => FIRST_PAINT_MS,
+        PageMetric::Fcp => FCP_MS,
+        PageMetric::Lcp => LCP_MS,
+        PageMetric::DomContentLoaded => DOM_CONTENT_LOADED_MS,
+        PageMetric::SpeedIndex => SPEED_INDEX_MS,
+    }
+}
 
 /// The metrics that trials of a workload can have; those by protocol ([`connections_by`]) are left out.
 pub fn names(kind: &WorkloadKind) -> Vec<&'static str> {

@@ -3,9 +3,10 @@
 use super::visit::{Visit, origin, spdy, taking};
 use super::{SIZE, with_casper};
 use origin::{
-    Assets, DeliveryPolicy, LearnedSettings, NotPushed, PushPlace, PushSettings, Tracking,
+    Assets, DeliveryPolicy, LearnedSettings, NotPushed, PushPlace, PushSettings, Rule, Tracking,
+    Urgency,
 };
-use proto::schedule::Policy;
+use proto::schedule::{Incremental, Policy};
 use std::time::Duration;
 
 const STYLE: &str = "</style.css>; rel=preload; as=style; nopush";
@@ -49,6 +50,33 @@ fn all_assets_of_a_page_are_pushed_where_that_is_asked_for() {
     visit.view("/page?images=3&bytes=100&seed=1", None);
     let pushed = visit.pushed();
     assert!(pushed.len() == 3 && pushed[0].starts_with("/image/"), "{pushed:?}");
+}
+
+#[test]
+fn the_blocking_parts_of_a_synthetic_page_are_pushed_and_its_hero_goes_before_other_images() {
+    let rule = Rule {
+        path: Some("**hero*".parse().unwrap()),
+        urgency: Some(Urgency { urgency: 2, incremental: Incremental::Whole }),
+        ..Rule::default()
+    };
+    let policy = DeliveryPolicy { rules: vec![rule], ..pushing(Assets::Blocking) };
+    let (mut origin, _) = origin(Policy::Auto, policy);
+    let mut visit = Visit::new(&mut origin, taking());
+    let html = "/page?images=0&bytes=60000&css=1&scripts=1&async=1&defer=1&below_fold=3&hero=60000";
+    assert!(visit.view(html, None).is_whole);
+    let pushed = visit.pushed();
+    let [style, script] = pushed[..] else { panic!("{pushed:?}") };
+    assert!(style.starts_with("/style/") && script.starts_with("/script/"), "{pushed:?}");
+    let page: page::Synthetic = html.parse().unwrap();
+    let page = page.page(&"http://a.test/".parse().unwrap()).unwrap();
+    let images = page.resources().iter().filter(|resource| resource.kind == page::Kind::Image);
+    let images: Vec<String> = images.map(|image| image.url.path.clone()).collect();
+    let before = visit.first_bytes().len();
+    for path in &images {
+        visit.ask(path, None);
+    }
+    visit.settle();
+    assert_eq!((images.len(), visit.first_bytes()[before]), (4, images[3].as_str()), "asked last");
 }
 
 #[test]

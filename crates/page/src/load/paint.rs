@@ -66,7 +66,7 @@ impl Load {
     }
 
     /// Walks the parser through the document, from one thing that it names to the next.
-    fn parse(&self) -> Parse {
+    pub(super) fn parse(&self) -> Parse {
         let document = &self.resources[self.document.index()];
         let mut parser =
             Parser { at: document.history.first_body_byte, sheets: document.history.found };
@@ -176,13 +176,13 @@ impl Parser {
 }
 
 /// The parser's way through a document.
-struct Parse {
+pub(super) struct Parse {
     /// When painting can begin.
-    painting_from: Option<Instant>,
+    pub(super) painting_from: Option<Instant>,
     /// DOMContentLoaded.
     end: Option<Instant>,
     /// When the parser passed the markup of each resource.
-    inserted: Vec<Option<Instant>>,
+    pub(super) inserted: Vec<Option<Instant>>,
 }
 
 /// Something in the viewport.

@@ -1,7 +1,7 @@
 //! One resource in a load: its state, and the resources that wait for it.
 
 use super::ExpectedResponse;
-use crate::priority::Hint;
+use crate::priority::{Hint, Rank};
 use crate::resource::{Blocks, Fold, Kind, Method, ResourceId};
 use crate::scan::Scanner;
 use crate::url::Url;
@@ -81,6 +81,14 @@ impl Track {
             completed: Vec::new(),
             scanner: None,
         }
+    }
+
+    /// Whether it is an image that can be seen, in flight and not urgent yet.
+    pub(super) fn can_be_raised(&self) -> bool {
+        let is_urgent =
+            matches!(self.hint, Hint::Raised | Hint::Recorded(Rank::High | Rank::VeryHigh));
+        let is_seen = self.kind == Kind::Image && self.fold == Fold::Above;
+        is_seen && self.state == State::InFlight && !is_urgent
     }
 
     /// The children that still wait, in the order in which the parser would find them.

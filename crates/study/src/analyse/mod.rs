@@ -94,7 +94,7 @@ fn not_covered(experiment: &Experiment, records: &[TrialRecord]) -> Vec<String> 
 /// The metric that decides a workload; less is better.
 pub fn deciding_metric(workload: &Workload) -> &'static str {
     match &workload.kind {
-        WorkloadKind::Page(page) => page.metric.name(),
+        WorkloadKind::Page(page) => metric::of_page(page.metric),
         WorkloadKind::Har(_) => metric::LOAD_MS,
         WorkloadKind::Calls(calls) => match calls.pattern {
             // A client that calls one by one waits for each call; one that calls all at once waits for the last.

@@ -269,6 +269,14 @@ pub fn builtin() -> &'static [Builtin] {
             name: "first-visit",
             toml: include_str!("../../../../experiments/first-visit.toml"),
         },
+        Builtin {
+            name: "priorities",
+            toml: include_str!("../../../../experiments/priorities.toml"),
+        },
+        Builtin {
+            name: "early-hints",
+            toml: include_str!("../../../../experiments/early-hints.toml"),
+        },
         Builtin { name: "aa", toml: include_str!("../../../../experiments/aa.toml") },
     ]
 }

@@ -1,7 +1,6 @@
 //! The workload `page`: an HTML document and what it needs, made to measure.
 
 use super::quantity::{size, span};
-use crate::metric;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -255,27 +254,22 @@ impl fmt::Display for PageParts {
 }
 
 impl PageMetric {
-    /// Its name among metrics.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Load => metric::LOAD_MS,
-            Self::Unload => metric::UNLOAD_MS,
-            Self::FirstPaint => metric::FIRST_PAINT_MS,
-            Self::Fcp => metric::FCP_MS,
-            Self::Lcp => metric::LCP_MS,
-            Self::DomContentLoaded => metric::DOM_CONTENT_LOADED_MS,
-            Self::SpeedIndex => metric::SPEED_INDEX_MS,
-        }
-    }
-
     /// Whether it is a page's usual time.
     pub fn is_load(&self) -> bool {
         *self == Self::Load
     }
 
     /// Its name within a workload's.
-    fn short(self) -> String {
-        self.name().trim_end_matches("_ms").replace('_', "-")
+    fn short(self) -> &'static str {
+        match self {
+            Self::Load => "load",
+            Self::Unload => "unload",
+            Self::FirstPaint => "first-paint",
+            Self::Fcp => "fcp",
+            Self::Lcp => "lcp",
+            Self::DomContentLoaded => "dom-content-loaded",
+            Self::SpeedIndex => "speed-index",
+        }
     }
 }
 

@@ -18,4 +18,7 @@ pub enum Source {
     /// HTTP/3 and HTTP/2 over links that lose packets, with and without a proxy (2024-2025).
     #[serde(rename = "http3-loss")]
     Http3Loss,
+    /// Server push and the server's own order of delivery (H2O, 2015-10).
+    #[serde(rename = "h2-push")]
+    H2Push,
 }

@@ -27,6 +27,7 @@ pub(crate) const BUILTIN_POLICIES: &[BuiltinPolicy] = policies![
     "push-casper",
     "early-hints",
     "server-driven",
+    "hero-first",
     "h2o-2015",
     "rules-of-thumb",
 ];

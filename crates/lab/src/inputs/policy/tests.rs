@@ -121,6 +121,23 @@ fn every_built_in_policy_can_be_read_and_says_what_it_does() {
     }
 }
 
+/// Names of built-in policies and of synthetic pages' parts are in two crates.
+#[test]
+fn the_policy_for_heroes_knows_that_of_a_synthetic_page_from_its_other_images() {
+    let policy = PolicyText::find(Path::new("hero-first")).and_then(|text| text.read()).unwrap();
+    let rules = policy.delivery.unwrap().rules;
+    let [rule] = &rules[..] else { panic!("{rules:?}") };
+    let page: page::Synthetic =
+        "/page?images=3&bytes=60000&below_fold=3&hero=60000".parse().unwrap();
+    let page = page.page(&"http://far/".parse().unwrap()).unwrap();
+    let urls = page.resources().iter().map(|resource| resource.url.path.as_str());
+    let glob = rule.path.as_ref().unwrap();
+    let heroes: Vec<&str> = urls.filter(|path| glob.matches_path(path)).collect();
+    assert!(matches!(heroes[..], [hero] if hero.starts_with("/picture/hero")), "{heroes:?}");
+    assert!(rule.media_type.as_ref().is_some_and(|glob| glob.matches_media_type("image/png")));
+    assert_eq!(rule.urgency, Some(Urgency { urgency: 2, incremental: Incremental::Whole }));
+}
+
 #[test]
 fn an_unknown_policy_is_told_those_that_there_are() {
     let error = PolicyText::find(Path::new("pusj")).map(drop).unwrap_err().to_string();

@@ -203,3 +203,29 @@ fn a_browsed_page_is_painted_as_its_markup_says() {
     let times = load.paint_times();
     assert_eq!((times.first_paint, times.dom_content_loaded), (span(80), span(80)));
 }
+
+/// Sheet (1), an image in the viewport (2), one below it (3), a script in the body (4), another image in the viewport (5).
+#[test]
+fn images_that_can_be_seen_are_raised_once_the_page_is_laid_out_and_the_parser_has_passed_them() {
+    let below = Resource { fold: Fold::Below, ..image("below", 650, 10) };
+    let script = script("script", 700, Blocks::Parsing);
+    let resources =
+        vec![document(), sheet(100), image("seen", 600, 10), below, script, image("late", 800, 10)];
+    let page = Page::new(ResourceId(0), resources).unwrap().with_body_at(ByteSize(500));
+    let mut load = Load::replay(&page, Browser::Chromium, ms(0));
+    load.poll_fetch(ms(0));
+    load.handle_head(ResourceId(0), ms(10));
+    load.handle_body(ResourceId(0), &[0; 1000], ms(20));
+    load.handle_done(ResourceId(0), ms(20));
+    let queued = std::iter::from_fn(|| load.poll_fetch(ms(20)));
+    let urgencies: Vec<u8> = queued.map(|start| start.priority.urgency).collect();
+    assert_eq!(urgencies, [0, 1, 3, 3, 3]);
+    assert_eq!(load.poll_priority(), None, "nothing is laid out without the style sheet");
+    load.handle_done(ResourceId(1), ms(30));
+    let raised = crate::priority::Priority { urgency: 1, incremental: true };
+    assert_eq!(load.poll_priority(), Some((ResourceId(2), raised)));
+    assert_eq!(load.poll_priority(), None, "the parser stands at the script");
+    load.handle_done(ResourceId(4), ms(40));
+    assert_eq!(load.poll_priority(), Some((ResourceId(5), raised)));
+    assert_eq!(load.poll_priority(), None, "each once, and what is below the fold never");
+}

@@ -1,8 +1,9 @@
 //! The client: fetches wait in the pool, go out on connections, and end as records.
 //!
 //! This file handles fetches, `connections` opens and closes connections, `end_point` handles the driver's inputs,
-//! `events` handles events of the protocol machines, `early` what may go within a handshake, and `drained` decides when a
-//! response is complete, and `race` has QUIC and TCP connect side by side. The one rule:
+//! `events` handles events of the protocol machines, `early` what may go within a handshake, `pushes` judges promises and gives
+//! pushed responses to fetches, `drained` decides when a response is complete, and `race` has QUIC and TCP connect side by
+//! side. The one rule:
 //! `pump` runs after every input, and starts everything that can be started.
 
 mod connections;
@@ -10,6 +11,7 @@ mod drained;
 mod early;
 mod end_point;
 mod events;
+mod pushes;
 mod quic;
 mod race;
 
@@ -20,7 +22,7 @@ use crate::pool::{Origin, OriginId, Pool, Step};
 use crate::profile;
 use crate::timers::Wake;
 use crate::transport_choice::connection_settings;
-use crate::{ClientConfig, FetchId, KeepAlive, Priorities, Work};
+use crate::{ClientConfig, Cookies, FetchId, KeepAlive, Priorities, Work};
 use endpoint::{Action, ConnectionId, SocketId};
 use page::Url;
 use proto::{Fin, Refused, RequestHead, StreamId};
@@ -112,6 +114,11 @@ impl<W: Work> Client<W> {
         self.alternative
     }
 
+    /// The cookies, where the client keeps any.
+    pub fn cookies(&self) -> Option<&Cookies> {
+        self.config.cookies.as_ref()
+    }
+
     /// Returns the work.
     pub fn into_work(self) -> W {
         self.work
@@ -141,6 +148,10 @@ impl<W: Work> Client<W> {
                 self.admit(now, id);
                 continue;
             }
+            if let Some(url) = self.work.poll_preconnect() {
+                self.preconnect(now, &url);
+                continue;
+            }
             match self.pool.next_step() {
                 Some(Step::Open(origin)) => self.begin(now, origin),
                 Some(Step::Send(fetch, connection)) => self.send(now, fetch, connection),
@@ -157,8 +168,11 @@ impl<W: Work> Client<W> {
         }
     }
 
-    /// Puts a fetch into its origin's queue.
+    /// Puts a fetch into its origin's queue, unless a pushed response waits for it.
     fn admit(&mut self, now: Instant, id: FetchId) {
+        if self.take_pushed(now, id) {
+            return;
+        }
         let Some(fetch) = self.fetches.get(&id) else { return };
         let origin = self.origin_of(&fetch.spec.url);
         if self.config.hosts.find(&origin.host, origin.port).is_none() {
@@ -190,6 +204,9 @@ impl<W: Work> Client<W> {
     /// Makes the request of `id` on a connection.
     fn send(&mut self, now: Instant, id: FetchId, connection: ConnectionId) {
         let Some(mut connection) = self.take(connection) else { return };
+        if self.take_pushed_from(now, &mut connection, id) {
+            return self.put_back(now, connection);
+        }
         if let Some(fetch) = self.fetches.get(&id) {
             if connection.exchanges.is_early && !fetch.may_go_early() {
                 connection.exchanges.deferred.push(id);
@@ -252,6 +269,12 @@ impl<W: Work> Client<W> {
             && fields.find(b"priority").is_none()
         {
             fields.push(b"priority", value.as_bytes());
+        }
+        let own = || Url { scheme, ..url.clone() };
+        if let Some(cookies) = self.config.cookies.as_ref().and_then(|jar| jar.field(&own()))
+            && fields.find(b"cookie").is_none()
+        {
+            fields.push(b"cookie", cookies.as_bytes());
         }
         RequestHead {
             method: fetch.spec.method.clone(),

@@ -1,6 +1,6 @@
 //! The settings of a client.
 
-use crate::{Hosts, Profile, Transport};
+use crate::{Cookies, Hosts, Profile, Transport};
 use endpoint::SocketSettings;
 use secure::ClientTls;
 use std::time::Duration;
@@ -28,7 +28,11 @@ pub struct ClientConfig {
     pub profile: Profile,
     /// Which priority signals go to an HTTP/2 server.
     pub priorities: Priorities,
-    /// HTTP/2's own settings; `priority_signal` follows from `priorities`.
+    /// Whether pushed responses are taken.
+    pub push: Push,
+    /// Whether early hints (103) are followed.
+    pub early_hints: EarlyHints,
+    /// HTTP/2's own settings; `priority_signal` follows from `priorities`, `enable_push` from `push`.
     pub h2: proto::h2::Settings,
     /// HTTP/3's own settings.
     pub h3: proto::h3::Settings,
@@ -36,10 +40,12 @@ pub struct ClientConfig {
     pub quic: QuicSettings,
     /// Whether connections over QUIC race those of `transport`; None: all are of `transport`.
     pub race: Option<Race>,
-    /// SPDY's own settings; `version` follows from `transport`.
+    /// SPDY's own settings; `version` follows from `transport`, `enable_push` from `push`.
     pub spdy: proto::spdy::Settings,
     /// Options of each socket.
     pub socket: SocketSettings,
+    /// The cookies that the client begins with; None: it keeps and sends none.
+    pub cookies: Option<Cookies>,
     /// Redirects followed for one fetch.
     pub redirects: u32,
     /// Whether a redirect from https to http is followed.
@@ -64,12 +70,15 @@ impl ClientConfig {
             timeouts: Timeouts::default(),
             profile: Profile::default(),
             priorities: Priorities::default(),
+            push: Push::default(),
+            early_hints: EarlyHints::default(),
             h2: proto::h2::Settings::client(),
             h3: proto::h3::Settings::client(),
             quic: QuicSettings::default(),
             race: None,
             spdy: proto::spdy::Settings::client(proto::spdy::Version::V3_1),
             socket: SocketSettings::default(),
+            cookies: None,
             redirects: 10,
             downgrades: Downgrades::default(),
             longest_body: None,
@@ -135,6 +144,27 @@ pub enum Priorities {
     Field,
     /// None.
     Silent,
+}
+
+/// Whether pushed responses are taken, over HTTP/2 and SPDY.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Push {
+    /// None are: SETTINGS_ENABLE_PUSH is 0. Browsers of today.
+    #[default]
+    Refused,
+    /// They wait in their connection until a fetch is for them, as in Chromium up to 105.
+    Taken,
+}
+
+/// Whether early hints (103, RFC 8297) are followed, over HTTP/2 and HTTP/3. Over HTTP/1.1 they are read and ignored, as
+/// by browsers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum EarlyHints {
+    /// The work is told of them.
+    #[default]
+    Followed,
+    /// They are read and ignored.
+    Ignored,
 }
 
 /// How many connections a pool opens. The defaults are Chromium's (net/socket/client_socket_pool_manager.cc).

@@ -4,6 +4,7 @@ use crate::config::Priorities;
 use crate::failure::Destination;
 use crate::fetch::Acted;
 use crate::pool::OriginId;
+use crate::push::HeldPushes;
 use crate::{FetchId, FetchSpec};
 use bytes::Bytes;
 use endpoint::{ConnectionId, SocketId};
@@ -50,6 +51,8 @@ pub(crate) struct Exchanges {
     pub(crate) heard: Instant,
     /// Requests and their responses, by stream.
     pub(crate) streams: BTreeMap<StreamId, Exchange>,
+    /// Pushed responses that no fetch has taken.
+    pub(crate) pushes: HeldPushes,
     /// How often a stream got an urgency.
     places: u32,
     /// The response that is complete but waits until all input is drained. It counts while its exchange is there.
@@ -146,9 +149,13 @@ impl PooledConnection {
     pub(crate) fn record(&mut self, now: Instant) -> ConnectionRecord {
         let mut record = self.exchanges.record.clone();
         self.transport.complete(&mut record);
+        record.pushes = self.exchanges.pushes.tally();
         // Without an agreed protocol there were no heads.
-        let headers = self.transport.ready_machine().map(proto::Connection::header_bytes);
-        record.headers = Some(headers.unwrap_or_default());
+        if let Some(machine) = self.transport.ready_machine() {
+            record.headers = Some(machine.header_bytes());
+            record.pushes.wasted_bytes += machine.discarded_bytes();
+        }
+        record.headers.get_or_insert_default();
         record.closed = Some(now);
         record
     }
@@ -174,6 +181,7 @@ impl Exchanges {
             protocol: None,
             heard: now,
             streams: BTreeMap::new(),
+            pushes: HeldPushes::default(),
             places: 0,
             awaiting: None,
         }
@@ -189,6 +197,14 @@ impl Exchanges {
         let (upload, urgency) = (spec.body.clone(), spec.priority.urgency);
         let (fetch, place, is_early) = (Some(fetch), self.next_place(), self.is_early);
         let exchange = Exchange { fetch, upload, turn, urgency, place, is_early };
+        self.streams.insert(stream, exchange);
+    }
+
+    /// A pushed response answers `fetch`.
+    pub(crate) fn adopt(&mut self, stream: StreamId, fetch: FetchId, urgency: u8) {
+        let (fetch, upload, turn, place) =
+            (Some(fetch), Bytes::new(), Turn::Later, self.next_place());
+        let exchange = Exchange { fetch, upload, turn, urgency, place, is_early: false };
         self.streams.insert(stream, exchange);
     }
 

@@ -39,6 +39,8 @@ pub struct FetchSpec {
     pub status: ExpectedStatus,
     /// When it was due, where that was before it could be made. Its times count from then.
     pub wanted: Option<Instant>,
+    /// Whether a `Link` field asks for it, and nothing else so far.
+    pub hinted: bool,
 }
 
 impl FetchSpec {
@@ -55,6 +57,7 @@ impl FetchSpec {
             expected: None,
             status: ExpectedStatus::Any,
             wanted: None,
+            hinted: false,
         }
     }
 }
@@ -69,6 +72,8 @@ pub enum ExpectedStatus {
     Successful,
     /// This one.
     Exactly(u16),
+    /// This one, or 304 (Not Modified) without a body.
+    ExactlyOrNotModified(u16),
 }
 
 impl ExpectedStatus {
@@ -78,6 +83,7 @@ impl ExpectedStatus {
             Self::Any => true,
             Self::Successful => (200..300).contains(&status),
             Self::Exactly(expected) => status == expected,
+            Self::ExactlyOrNotModified(expected) => status == expected || status == NOT_MODIFIED,
         }
     }
 }
@@ -88,6 +94,7 @@ impl fmt::Display for ExpectedStatus {
             Self::Any => f.write_str("any status"),
             Self::Successful => f.write_str("2xx"),
             Self::Exactly(status) => status.fmt(f),
+            Self::ExactlyOrNotModified(status) => write!(f, "{status} or {NOT_MODIFIED}"),
         }
     }
 }
@@ -136,7 +143,8 @@ pub(crate) struct Assignment {
 impl Fetch {
     pub(crate) fn new(now: Instant, id: FetchId, spec: FetchSpec) -> Self {
         let queued = spec.wanted.map_or(now, |wanted| wanted.min(now));
-        let record = FetchRecord::new(id.0, spec.url.to_string(), queued);
+        let hinted = spec.hinted;
+        let record = FetchRecord { hinted, ..FetchRecord::new(id.0, spec.url.to_string(), queued) };
         Self {
             spec,
             state: State::Waiting,
@@ -171,11 +179,31 @@ impl Fetch {
         self.record.phases.sent = Some(now);
     }
 
+    /// Whether a pushed response may answer it: it can be answered by any response to a GET of its URL.
+    pub(crate) fn may_be_pushed(&self) -> bool {
+        self.state == State::Waiting
+            && self.spec.method == Method::Get
+            && self.spec.body.is_empty()
+            && self.spec.fields.find(b"range").is_none()
+    }
+
+    /// Records that a pushed response answers it.
+    pub(crate) fn take_push(&mut self, now: Instant, assigned: Assignment) {
+        self.sent(now, assigned);
+        self.record.pushed = true;
+    }
+
+    /// Whether a pushed response answers it.
+    pub(crate) fn is_pushed(&self) -> bool {
+        self.record.pushed
+    }
+
     /// Resets it to the state before it was sent, to be queued again.
     pub(crate) fn take_back(&mut self) {
         self.state = State::Waiting;
         self.record.connection = None;
         self.record.stream = 0;
+        self.record.pushed = false;
         self.record.protocol = SpokenProtocol::None;
         self.record.phases = Phases::new(self.record.phases.queued);
     }
@@ -269,7 +297,9 @@ impl Fetch {
                 expected,
             });
         }
-        match self.spec.expected {
+        let is_unchanged = matches!(expected, ExpectedStatus::ExactlyOrNotModified(_))
+            && self.record.status == Some(NOT_MODIFIED);
+        match self.spec.expected.filter(|_| !is_unchanged) {
             Some(expected) if expected.0 != self.record.body_bytes => {
                 Err(Failure::WrongLength { expected: expected.0, got: self.record.body_bytes })
             }
@@ -299,6 +329,9 @@ pub(crate) enum Acted {
     /// The server said that it has not.
     No,
 }
+
+/// 304 (RFC 9110 §15.4.5).
+const NOT_MODIFIED: u16 = proto::Status::NOT_MODIFIED.code();
 
 /// RFC 9110 §9.2.2.
 fn is_idempotent(method: &Method) -> bool {

@@ -26,22 +26,27 @@
 //! ```
 
 mod alt_svc;
+mod cache;
 mod calls;
 mod client;
 mod config;
 mod connection;
+mod cookies;
 mod download;
 mod echo;
 mod failure;
 mod fetch;
 mod fetch_list;
 mod hosts;
+mod link_field;
 pub mod load;
 mod open_first;
 mod own_socket;
 mod page_load;
 mod pool;
+mod preload;
 mod profile;
+mod push;
 mod records;
 mod redirect;
 mod stream;
@@ -50,11 +55,14 @@ mod transport_choice;
 mod web_socket;
 mod work;
 
+pub use cache::{Absence, Cache};
 pub use calls::{Calls, Pattern};
 pub use client::Client;
 pub use config::{
-    ClientConfig, Downgrades, KeepAlive, PoolLimits, Priorities, Race, Surplus, Timeouts,
+    ClientConfig, Downgrades, EarlyHints, KeepAlive, PoolLimits, Priorities, Push, Race, Surplus,
+    Timeouts,
 };
+pub use cookies::Cookies;
 pub use download::{
     Beginning, Download, DownloadSettings, FileId, Joins, Kept, Modified, NoValidator, Note,
     Refusal, Report, Retry, Sink, Strength, Version, Wanted,

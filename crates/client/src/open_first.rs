@@ -1,7 +1,7 @@
 //! A workload with a visit before it: connections are opened, and with them TLS's sessions come. Then the work begins.
 
 use crate::{FetchId, FetchSpec, Hope, Work};
-use page::Priority;
+use page::{Priority, Url};
 use proto::ResponseHead;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -101,6 +101,20 @@ impl<W: Work> Work for OpenFirst<W> {
     fn poll_cancel(&mut self) -> Option<FetchId> {
         let id = self.is_working().then(|| self.work.poll_cancel())??;
         Some(FetchId(id.0 + self.begun))
+    }
+
+    fn poll_preconnect(&mut self) -> Option<Url> {
+        self.is_working().then(|| self.work.poll_preconnect())?
+    }
+
+    fn wants_push(&self, now: Instant, url: &Url) -> bool {
+        self.is_working() && self.work.wants_push(now, url)
+    }
+
+    fn handle_hints(&mut self, now: Instant, id: FetchId, url: &Url, hints: &ResponseHead) {
+        if let Some(id) = self.inner(id) {
+            self.work.handle_hints(now, id, url, hints);
+        }
     }
 
     fn poll_priority(&mut self) -> Option<(FetchId, Priority)> {

@@ -1,10 +1,16 @@
 //! The workload `page`: fetches what the page model asks for, and gives it the responses.
+//!
+//! Fetches that `Link` fields ask for begin before the model has found their URLs. It takes each one over once it finds its
+//! URL. A response that is fresh in the cache is not fetched. For a stale one the request is conditional.
 
-use crate::{ExpectedStatus, FetchId, FetchSpec, Records, Work};
-use page::{FetchStart, Kind, Load, Milestones, Priority, ResourceId, Url};
+use crate::cache::{Found, without_scheme};
+use crate::preload::{LinkSource, Preload, Preloads};
+use crate::{Cache, ExpectedStatus, FetchId, FetchSpec, Records, Work};
+use bytes::Bytes;
+use page::{ExpectedResponse, FetchStart, Kind, Load, Milestones, Priority, ResourceId, Url};
 use proto::{Method, ResponseHead};
-use std::collections::HashMap;
-use trace::{ConnectionRecord, FetchOutcome, FetchRecord};
+use std::collections::{HashMap, HashSet};
+use trace::{CacheTally, ConnectionRecord, FetchOutcome, FetchRecord, HintTally};
 use unit::Instant;
 
 /// One load of a page.
@@ -12,10 +18,39 @@ use unit::Instant;
 pub struct PageLoad {
     source: Source,
     resources: HashMap<FetchId, ResourceId>,
+    /// What the responses of taken preloads must be, where the page is a recorded one.
+    expected: HashMap<FetchId, ExpectedResponse>,
     /// The document: the referrer of the other fetches.
     document: Option<Url>,
-    /// The records of the fetches and of their connections.
+    /// Its fetch, where it is not in the cache.
+    navigation: Option<FetchId>,
+    preloads: Preloads,
+    /// Every URL that was asked for or found in the cache, without its scheme.
+    asked: HashSet<Url>,
+    /// What an earlier view has left, or what this one fills for the next.
+    cache: Option<Cache>,
+    /// Responses that the cache will store.
+    arriving: HashMap<FetchId, Arriving>,
+    /// The stored bodies that a 304 would confirm, by the conditional fetch.
+    conditional: HashMap<FetchId, Bytes>,
+    cached: CacheTally,
+    /// The records of the fetches that the page needed, and of their connections.
     pub records: Records,
+}
+
+/// A head of the document.
+struct Links<'h> {
+    source: LinkSource,
+    base: &'h Url,
+    head: &'h ResponseHead,
+}
+
+/// A response that the cache will store once it is whole.
+#[derive(Debug)]
+struct Arriving {
+    url: Url,
+    head: Option<ResponseHead>,
+    body: Vec<u8>,
 }
 
 /// The load begins when the client starts, which is later than when it is made.
@@ -32,9 +67,34 @@ impl PageLoad {
         Self {
             source: Source::Planned(Box::new(begin)),
             resources: HashMap::new(),
+            expected: HashMap::new(),
             document: None,
+            navigation: None,
+            preloads: Preloads::default(),
+            asked: HashSet::new(),
+            cache: None,
+            arriving: HashMap::new(),
+            conditional: HashMap::new(),
+            cached: CacheTally::default(),
             records: Records::default(),
         }
+    }
+
+    /// The same load by a browser with this cache: an empty one is filled, one [`after`](Cache::after) a first view is
+    /// asked first.
+    #[must_use]
+    pub fn with_cache(self, cache: Cache) -> Self {
+        Self { cache: Some(cache), ..self }
+    }
+
+    /// The cache, where there is one.
+    pub fn into_cache(self) -> Option<Cache> {
+        self.cache
+    }
+
+    /// What was found in the cache.
+    pub fn cached(&self) -> CacheTally {
+        self.cached
     }
 
     /// The load; None before it has begun.
@@ -53,6 +113,11 @@ impl PageLoad {
     /// The resource that a fetch was for.
     pub fn resource(&self, id: FetchId) -> Option<ResourceId> {
         self.resources.get(&id).copied()
+    }
+
+    /// What became of the fetches that `Link` fields asked for.
+    pub fn hints(&self) -> HintTally {
+        self.preloads.tally()
     }
 
     fn begun(&mut self, now: Instant) -> Option<&mut Load> {
@@ -76,17 +141,17 @@ impl PageLoad {
         }
     }
 
-    fn spec(&mut self, start: FetchStart) -> FetchSpec {
+    /// The fetch of a resource. The first one is the document's.
+    fn spec(&mut self, now: Instant, id: FetchId, start: FetchStart) -> FetchSpec {
         let referrer = self.document.clone();
         if start.kind == Kind::Document && self.document.is_none() {
             self.document = Some(start.url.clone());
+            self.navigation = Some(id);
         }
-        FetchSpec {
+        self.asked.insert(without_scheme(&start.url));
+        let spec = FetchSpec {
             kind: start.kind,
-            method: match start.method {
-                page::Method::Get => Method::Get,
-                page::Method::Head => Method::Head,
-            },
+            method: method(start.method),
             referrer,
             priority: start.priority,
             expected: start.expected.map(|expected| expected.body),
@@ -94,44 +159,218 @@ impl PageLoad {
                 .expected
                 .map_or(ExpectedStatus::Any, |expected| ExpectedStatus::Exactly(expected.status)),
             ..FetchSpec::get(start.url)
+        };
+        self.ask_if_current(now, id, spec)
+    }
+
+    /// The same request, with the validators of a stored response where there is a stale one. Notes what is to be stored.
+    fn ask_if_current(&mut self, now: Instant, id: FetchId, mut spec: FetchSpec) -> FetchSpec {
+        let Some(cache) = self.cache.as_ref().filter(|_| spec.method == Method::Get) else {
+            return spec;
+        };
+        let arriving = Arriving { url: spec.url.clone(), head: None, body: Vec::new() };
+        self.arriving.insert(id, arriving);
+        if let Found::Stale(body, validators) = cache.find(now, &spec.url) {
+            self.conditional.insert(id, body);
+            for field in validators.iter() {
+                spec.fields.push_field(field);
+            }
+            if let ExpectedStatus::Exactly(status) = spec.status {
+                spec.status = ExpectedStatus::ExactlyOrNotModified(status);
+            }
         }
+        spec
+    }
+
+    /// Gives a resource the fresh response of the cache; false where there is none.
+    fn use_cached(&mut self, now: Instant, start: &FetchStart) -> bool {
+        let Some(cache) = self.cache.as_ref().filter(|_| start.method == page::Method::Get) else {
+            return false;
+        };
+        let Found::Fresh(body) = cache.find(now, &start.url) else { return false };
+        if start.kind == Kind::Document && self.document.is_none() {
+            self.document = Some(start.url.clone());
+        }
+        self.cached.fresh += 1;
+        self.cached.bytes += body.len() as u64;
+        self.asked.insert(without_scheme(&start.url));
+        if let Source::Begun(load) = &mut self.source {
+            load.handle_head(start.id, now);
+            load.handle_body(start.id, &body, now);
+            load.handle_done(start.id, now);
+        }
+        true
+    }
+
+    /// Gives a resource the fetch that has begun for its URL, as far as it has come.
+    fn bind(&mut self, now: Instant, start: &FetchStart, (id, preload): (FetchId, Preload)) {
+        let Preload { head, body, record, .. } = preload;
+        self.resources.insert(id, start.id);
+        self.asked.insert(without_scheme(&start.url));
+        self.expected.extend(start.expected.map(|expected| (id, expected)));
+        if let Some((load, resource)) = self.of(id) {
+            if head.is_some() {
+                load.handle_head(resource, now);
+            }
+            if !body.is_empty() {
+                load.handle_body(resource, &body, now);
+            }
+        }
+        if let Some(record) = record {
+            self.end(now, id, record);
+        }
+    }
+
+    /// A fetch that the page needs is over.
+    fn end(&mut self, now: Instant, id: FetchId, mut record: FetchRecord) {
+        let current = self.conditional.remove(&id).filter(|_| record.status == Some(304));
+        if let Some(reason) = self.objection(id, &record).filter(|_| current.is_none())
+            && record.outcome == FetchOutcome::Done
+        {
+            record.outcome = FetchOutcome::Failed(reason);
+        }
+        if let Some(body) = &current {
+            self.cached.revalidated += 1;
+            self.cached.bytes += body.len() as u64;
+        }
+        if let Some((load, resource)) = self.of(id) {
+            match &record.outcome {
+                FetchOutcome::Done => {
+                    if let Some(body) = current {
+                        load.handle_body(resource, &body, now);
+                    }
+                    load.handle_done(resource, now);
+                }
+                FetchOutcome::Failed(reason) => load.handle_failed(resource, reason, now),
+            }
+        }
+        self.records.fetches.push(record);
+    }
+
+    /// Notes what arrived of a response that the cache may store.
+    fn store_arriving(&mut self, now: Instant, id: FetchId, record: &FetchRecord) {
+        let Some(Arriving { url, head: Some(head), body }) = self.arriving.remove(&id) else {
+            return;
+        };
+        if let (FetchOutcome::Done, Some(cache)) = (&record.outcome, &mut self.cache) {
+            cache.store(now, &url, &head, body.into());
+        }
+    }
+
+    /// Begins what a head of the document asks for.
+    fn follow_links(&mut self, now: Instant, id: FetchId, links: Links<'_>) {
+        if self.navigation != Some(id) {
+            return;
+        }
+        let Links { source, base, head } = links;
+        let (asked, cache) = (&self.asked, &self.cache);
+        let is_there = |url: &Url| {
+            asked.contains(&without_scheme(url))
+                || cache.as_ref().is_some_and(|cache| cache.is_fresh(now, url))
+        };
+        self.preloads.follow(source, base, &head.fields, is_there);
+    }
+
+    /// Why a taken preload is not what the page needs.
+    fn objection(&self, id: FetchId, record: &FetchRecord) -> Option<String> {
+        let ExpectedResponse { status, body } = *self.expected.get(&id)?;
+        let got = (record.status, record.body_bytes);
+        (got != (Some(status), body.0))
+            .then(|| format!("status {status} and {} bytes were expected, not {got:?}", body.0))
+    }
+}
+
+fn method(method: page::Method) -> Method {
+    match method {
+        page::Method::Get => Method::Get,
+        page::Method::Head => Method::Head,
     }
 }
 
 impl Work for PageLoad {
     fn poll_fetch(&mut self, now: Instant, id: FetchId) -> Option<FetchSpec> {
-        let start = self.begun(now)?.poll_fetch(now)?;
-        self.resources.insert(id, start.id);
-        Some(self.spec(start))
+        while let Some(start) = self.begun(now)?.poll_fetch(now) {
+            if self.use_cached(now, &start) {
+                continue;
+            }
+            let begun = match start.method {
+                page::Method::Get => self.preloads.take(&start.url),
+                page::Method::Head => None,
+            };
+            let Some(preload) = begun else {
+                self.resources.insert(id, start.id);
+                return Some(self.spec(now, id, start));
+            };
+            self.bind(now, &start, preload);
+        }
+        let spec = self.preloads.poll_fetch(id, self.document.as_ref())?;
+        self.asked.insert(without_scheme(&spec.url));
+        Some(self.ask_if_current(now, id, spec))
+    }
+
+    fn poll_cancel(&mut self) -> Option<FetchId> {
+        let is_over = self.load().is_some_and(Load::is_finished);
+        self.preloads.poll_cancel(is_over)
+    }
+
+    fn poll_preconnect(&mut self) -> Option<Url> {
+        self.preloads.poll_preconnect()
+    }
+
+    fn wants_push(&self, now: Instant, url: &Url) -> bool {
+        let is_cached = self.cache.as_ref().is_some_and(|cache| cache.is_fresh(now, url));
+        !is_cached && !self.asked.contains(&without_scheme(url))
+    }
+
+    fn handle_hints(&mut self, now: Instant, id: FetchId, url: &Url, hints: &ResponseHead) {
+        let source = LinkSource::EarlyHints;
+        self.follow_links(now, id, Links { source, base: url, head: hints });
     }
 
     fn poll_priority(&mut self) -> Option<(FetchId, Priority)> {
         let Source::Begun(load) = &mut self.source else { return None };
-        let (raised, priority) = load.poll_priority()?;
-        let (id, _) = self.resources.iter().find(|(_, resource)| **resource == raised)?;
-        Some((*id, priority))
+        loop {
+            let (raised, priority) = load.poll_priority()?;
+            // What came from the cache has no fetch.
+            let fetch = self.resources.iter().find(|(_, resource)| **resource == raised);
+            if let Some((id, _)) = fetch {
+                return Some((*id, priority));
+            }
+        }
     }
 
-    fn handle_head(&mut self, now: Instant, id: FetchId, _head: &ResponseHead) {
+    fn handle_head(&mut self, now: Instant, id: FetchId, head: &ResponseHead) {
+        if let Some(arriving) = self.arriving.get_mut(&id)
+            && self.cache.as_ref().is_some_and(|cache| cache.stores(head))
+        {
+            arriving.head = Some(head.clone());
+        }
         if let Some((load, resource)) = self.of(id) {
             load.handle_head(resource, now);
+        }
+        self.preloads.handle_head(id, head);
+        if let Some(base) = self.document.clone() {
+            let source = LinkSource::Document;
+            self.follow_links(now, id, Links { source, base: &base, head });
         }
     }
 
     fn handle_body(&mut self, now: Instant, id: FetchId, bytes: &[u8]) {
-        if let Some((load, resource)) = self.of(id) {
-            load.handle_body(resource, bytes, now);
+        if let Some(arriving) = self.arriving.get_mut(&id).filter(|one| one.head.is_some()) {
+            arriving.body.extend_from_slice(bytes);
+        }
+        match self.of(id) {
+            Some((load, resource)) => load.handle_body(resource, bytes, now),
+            None => self.preloads.handle_body(id, bytes),
         }
     }
 
     fn handle_end(&mut self, now: Instant, id: FetchId, record: FetchRecord) {
-        if let Some((load, resource)) = self.of(id) {
-            match &record.outcome {
-                FetchOutcome::Done => load.handle_done(resource, now),
-                FetchOutcome::Failed(reason) => load.handle_failed(resource, reason, now),
-            }
+        self.store_arriving(now, id, &record);
+        match self.preloads.has(id) {
+            true => self.preloads.handle_end(id, record),
+            false => self.end(now, id, record),
         }
-        self.records.fetches.push(record);
     }
 
     fn handle_connection_end(&mut self, record: ConnectionRecord) {

@@ -128,6 +128,11 @@ impl Pool {
         &self.origins[id.0].origin
     }
 
+    /// Whether an origin has no connection and may have one.
+    pub(crate) fn may_open(&self, id: OriginId) -> bool {
+        self.origins[id.0].members.is_empty() && self.total < self.limits.total
+    }
+
     /// Queues a request.
     pub(crate) fn wait(&mut self, id: OriginId, urgency: u8, fetch: FetchId) {
         self.origins[id.0].waiting.insert((urgency, fetch));

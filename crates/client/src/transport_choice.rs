@@ -1,8 +1,8 @@
 //! The protocol of a contender, and whether its connections use TLS.
 
-use crate::{ClientConfig, KeepAlive, Priorities};
+use crate::{ClientConfig, KeepAlive, Priorities, Push};
 use page::Scheme;
-use proto::{h1, h2};
+use proto::{h1, h2, spdy};
 use std::rc::Rc;
 use transport::{ClientSecurity, ClientSettings, Offer, Protocol};
 
@@ -88,13 +88,14 @@ pub(crate) fn connection_settings(config: &ClientConfig, offer: Offer) -> Rc<Cli
         Priorities::Chromium => h2::PrioritySignal::Dependencies,
         Priorities::Field | Priorities::Silent => h2::PrioritySignal::Silent,
     };
+    let enable_push = config.push == Push::Taken;
     Rc::new(ClientSettings {
         offer,
         handshake_timeout: Some(config.timeouts.connect),
         h1: h1::ClientSettings { keep_alive, ..Default::default() },
-        h2: h2::Settings { priority_signal, ..config.h2.clone() },
+        h2: h2::Settings { priority_signal, enable_push, ..config.h2.clone() },
         h3: config.h3.clone(),
-        spdy: config.spdy.clone(),
+        spdy: spdy::Settings { enable_push, ..config.spdy.clone() },
     })
 }
 

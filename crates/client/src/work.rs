@@ -2,7 +2,7 @@
 //! nothing else.
 
 use crate::{FetchId, FetchSpec, Hope};
-use page::Priority;
+use page::{Priority, Url};
 use proto::ResponseHead;
 use trace::{ConnectionRecord, FetchRecord};
 use unit::Instant;
@@ -16,6 +16,20 @@ pub trait Work {
     fn poll_cancel(&mut self) -> Option<FetchId> {
         None
     }
+
+    /// An origin that is to be connected to before anything is fetched from it.
+    fn poll_preconnect(&mut self) -> Option<Url> {
+        None
+    }
+
+    /// Whether a pushed response is of use. Its URL has the scheme of the connection. Asked where no fetch in progress
+    /// is for it.
+    fn wants_push(&self, _now: Instant, _url: &Url) -> bool {
+        true
+    }
+
+    /// Early hints (103) for a fetch of `url` arrived over HTTP/2 or HTTP/3.
+    fn handle_hints(&mut self, _now: Instant, _id: FetchId, _url: &Url, _hints: &ResponseHead) {}
 
     /// A fetch that is more or less urgent from now on than it was when it began.
     fn poll_priority(&mut self) -> Option<(FetchId, Priority)> {

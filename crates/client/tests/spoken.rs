@@ -4,10 +4,10 @@
 
 mod world;
 
-use client::{Bodies, Client, ClientConfig, FetchList, Offer, Protocol, Security, Transport};
+use client::{Bodies, Client, ClientConfig, FetchList, Offer, Protocol, Push, Security, Transport};
 use proto::spdy::Version;
 use trace::FetchOutcome;
-use world::{Listener, Reply, Speaks, World, config, fetches, ok};
+use world::{Listener, Reply, Speaks, Unasked, World, config, fetches, ok, with};
 
 const SPDY: Transport =
     Transport { offer: Offer::Only(Protocol::Spdy31), security: Security::Clear };
@@ -47,16 +47,16 @@ fn the_client_counts_of_heads_what_the_server_counts() {
 
 #[test]
 fn a_push_is_counted_where_the_client_lets_the_server_make_it() {
-    let push = || Reply::Push("/pushed", b"body".to_vec());
+    let push = || with([Unasked::Push("/pushed", b"body".to_vec())], ok(b"body"));
     let mut settings = config(Transport::H2_CLEAR);
-    settings.h2.enable_push = true;
+    settings.push = Push::Taken;
     let (_, list) = run(Speaks::Http2, settings, push);
     assert_eq!(
         (list.records.connections[0].requests, list.records.connections[0].pushed),
         (20, 20)
     );
     let mut settings = config(SPDY);
-    settings.spdy.enable_push = true;
+    settings.push = Push::Taken;
     let (_, list) = run(Speaks::Spdy(Version::V3_1), settings, push);
     assert_eq!(
         (list.records.connections[0].requests, list.records.connections[0].pushed),

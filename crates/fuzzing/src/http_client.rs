@@ -6,7 +6,7 @@ use client::load::{Access, Exchange, Load, LoadPlan, Target};
 use client::{
     Calls, Client, ClientConfig, EchoRequests, FetchSpec, HostAddress, Message, PageLoad,
 };
-use client::{Offer, Pattern, Protocol, Security, Surplus, Timeouts, Transport};
+use client::{Offer, Pattern, Protocol, Push, Security, Surplus, Timeouts, Transport};
 use page::{Browser, Url};
 use proto::{Fields, Method};
 use secure::ClientTls;
@@ -99,8 +99,7 @@ pub fn config(settings: u8) -> ClientConfig {
     let tls = TLS.with(Clone::clone);
     let mut config = ClientConfig::new(transport, tls);
     config.hosts.insert_default(SERVER);
-    config.h2.enable_push = settings & 4 != 0;
-    config.spdy.enable_push = settings & 4 != 0;
+    config.push = if settings & 4 != 0 { Push::Taken } else { Push::Refused };
     if settings & 8 != 0 {
         config.surplus = Surplus::Blamed;
     }

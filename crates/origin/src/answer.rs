@@ -10,11 +10,9 @@ use std::rc::Rc;
 use std::time::Duration;
 
 pub(crate) const CONTINUE: Status = status(100);
-pub(crate) const EARLY_HINTS: Status = status(103);
 pub(crate) const NO_CONTENT: Status = status(204);
 pub(crate) const PARTIAL_CONTENT: Status = status(206);
 pub(crate) const MOVED_PERMANENTLY: Status = status(301);
-pub(crate) const NOT_MODIFIED: Status = status(304);
 pub(crate) const BAD_REQUEST: Status = status(400);
 pub(crate) const FORBIDDEN: Status = status(403);
 pub(crate) const NOT_FOUND: Status = status(404);

@@ -22,6 +22,9 @@ pub struct OriginConfig {
     pub protocols: Vec<Protocol>,
     /// The responses of a recorded page, by host and path.
     pub table: Option<Arc<Table>>,
+    /// How long the resources of recorded and synthetic pages are fresh, but for documents: they get Cache-Control and
+    /// ETag then, and are answered 304. None: they get neither.
+    pub max_age: Option<Duration>,
     /// The value of the `Server` field.
     pub server: String,
     /// The port of the UDP socket that `Alt-Svc` offers HTTP/3 on (RFC 7838); None for no such field.
@@ -139,6 +142,7 @@ impl OriginConfig {
             listeners,
             protocols: vec![Protocol::Http2, Protocol::Http1],
             table: None,
+            max_age: None,
             server: "wirelap".to_owned(),
             alt_svc: None,
             wall_clock,

@@ -24,7 +24,7 @@ pub struct PushCheck {
 impl PushCheck {
     /// Against an origin with these files, and its own synthetic pages.
     pub fn new(files: Box<dyn Files>) -> Self {
-        Self { site: Site::new(Some(files), None) }
+        Self { site: Site::new(Some(files), None, None) }
     }
 
     /// Whether a request for the root of a host could push this target.

@@ -3,6 +3,7 @@
 
 use crate::answer::{self, Answer, Plan};
 use crate::body::Body;
+use crate::conditional::{self, Validators, Verdict};
 use crate::files::Files;
 use crate::response_cache::ResponseCache;
 use crate::static_files;
@@ -58,19 +59,24 @@ pub(crate) struct Site {
     files: Option<Box<dyn Files>>,
     responses: ResponseCache,
     table: Option<Arc<Table>>,
+    max_age: Option<Duration>,
     /// The latest synthetic document: a page is requested many times in a row.
     document: Option<(Synthetic, Bytes)>,
 }
 
 impl Site {
-    pub(crate) fn new(files: Option<Box<dyn Files>>, table: Option<Arc<Table>>) -> Self {
-        Self { files, responses: ResponseCache::default(), table, document: None }
+    pub(crate) fn new(
+        files: Option<Box<dyn Files>>,
+        table: Option<Arc<Table>>,
+        max_age: Option<Duration>,
+    ) -> Self {
+        Self { files, responses: ResponseCache::default(), table, max_age, document: None }
     }
 
     /// How to handle a request.
     pub(crate) fn plan(&mut self, now: Instant, request: &RequestHead) -> Plan {
         if let Some(answer) = self.replayed(request) {
-            return Plan::Answer(answer);
+            return Plan::Answer(self.cacheable(request, answer));
         }
         if request.path.len() > LONGEST_TARGET || request.authority.len() > LONGEST_AUTHORITY {
             return Plan::Answer(Answer::text(answer::URI_TOO_LONG, "This target is too long."));
@@ -112,10 +118,10 @@ impl Site {
             DOUBLE_PATH => doubled(request, &target),
             PAGE_PATH => self.synthetic_page(request),
             image if image.starts_with(IMAGE_PATH) && request.path.contains('?') => {
-                synthetic_image(request)
+                self.cacheable(request, synthetic_image(request))
             }
             _ => match (synthetic_part(request), &self.files) {
-                (Some(answer), _) => answer,
+                (Some(answer), _) => self.cacheable(request, answer),
                 (None, Some(files)) => {
                     let responses = &mut self.responses;
                     static_files::Ask { files: &**files, now, request, responses }.answer(&target)
@@ -142,6 +148,29 @@ impl Site {
         let mut answer = Answer::new(status, fields, body);
         answer.delay = recorded.server_time;
         Some(answer)
+    }
+
+    /// The answer of a page's resource as a browser may store it, or 304 where it has that already.
+    fn cacheable(&self, request: &RequestHead, answer: Answer) -> Answer {
+        let media_type = answer.fields.find_str("content-type").unwrap_or_default();
+        let is_document = media_type.starts_with("text/html");
+        let Some(max_age) = self.max_age.filter(|_| answer.status == Status::OK && !is_document)
+        else {
+            return answer;
+        };
+        let etag = format!("\"{:016x}\"", Seed(0).child(&request.path).0);
+        let validators = Validators { etag, modified: 0 };
+        let caching = Fields::new()
+            .with("cache-control", format!("max-age={}", max_age.as_secs()))
+            .with("etag", &validators.etag);
+        let delay = answer.delay;
+        let answer = match conditional::evaluate(&request.method, &request.fields, &validators) {
+            Verdict::NotModified => Answer::new(Status::NOT_MODIFIED, Fields::new(), Body::empty()),
+            Verdict::Proceed | Verdict::Failed => answer,
+        };
+        let mut fields = answer.fields;
+        caching.iter().for_each(|field| fields.push_field(field));
+        Answer { fields, delay, ..answer }
     }
 
     fn synthetic_page(&mut self, request: &RequestHead) -> Answer {

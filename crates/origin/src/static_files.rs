@@ -73,7 +73,7 @@ impl Ask<'_> {
         match conditional::evaluate(&request.method, &request.fields, &validators) {
             Verdict::Proceed => {}
             Verdict::NotModified => {
-                return Answer::new(answer::NOT_MODIFIED, fields, Body::empty());
+                return Answer::new(Status::NOT_MODIFIED, fields, Body::empty());
             }
             Verdict::Failed => {
                 return Answer::text(

@@ -222,6 +222,11 @@ pub trait ClientConnection: Connection {
     /// Gives back the head of an event: the next one reuses its buffers.
     fn recycle(&mut self, _head: ResponseHead) {}
 
+    /// Bytes of DATA that came for streams which this side had reset. No event tells of them.
+    fn discarded_bytes(&self) -> u64 {
+        0
+    }
+
     /// Body bytes may bypass the connection; None for a protocol that frames its bodies.
     fn direct_receive(&mut self) -> Option<&mut dyn DirectReceive> {
         None

@@ -110,9 +110,12 @@ impl Scheme {
 pub struct Status(u16);
 
 impl Status {
+    /// 103 Early Hints (RFC 8297).
+    pub const EARLY_HINTS: Self = Self(103);
     /// 200
     pub const OK: Self = Self(200);
-
+    /// 304 Not Modified.
+    pub const NOT_MODIFIED: Self = Self(304);
     /// 425 Too Early (RFC 8470 §5.2).
     pub const TOO_EARLY: Self = Self(425);
 

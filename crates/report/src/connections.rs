@@ -4,7 +4,7 @@ use crate::number;
 use crate::words::counted;
 use std::collections::{BTreeMap, BTreeSet};
 use study::record::TrialRecord;
-use trace::{ConnectionRecord, HeaderBytes, HeaderSize, SpokenProtocol, TlsVersion};
+use trace::{ConnectionRecord, HeaderBytes, HeaderSize, PushTally, SpokenProtocol, TlsVersion};
 
 /// The connections of a trial, summed up.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +15,7 @@ pub(crate) struct ConnectionSummary {
     resumed: usize,
     streams: u64,
     pushed: u64,
+    pushes: PushTally,
     headers: Option<HeaderBytes>,
     tls: BTreeSet<TlsVersion>,
     ciphers: BTreeSet<String>,
@@ -28,6 +29,8 @@ impl ConnectionSummary {
         for connection in opened() {
             *connections.entry(connection.protocol.clone()).or_default() += 1;
         }
+        let mut pushes = PushTally::default();
+        opened().for_each(|connection| pushes += connection.pushes);
         let sum = |of: fn(&ConnectionRecord) -> u32| opened().map(|c| u64::from(of(c))).sum();
         Self {
             connections,
@@ -35,6 +38,7 @@ impl ConnectionSummary {
             resumed: tls().filter(|tls| tls.resumed).count(),
             streams: sum(|connection| connection.requests + connection.pushed),
             pushed: sum(|connection| connection.pushed),
+            pushes,
             headers: HeaderBytes::of(&trial.connections),
             tls: tls().map(|tls| tls.version.clone()).collect(),
             ciphers: tls().map(|tls| tls.cipher.clone()).collect(),
@@ -82,9 +86,17 @@ impl ConnectionSummary {
         }
     }
 
-    /// Streams that the server opened.
+    /// Streams that the server opened: `5`, or `5, 3 used, 41 000 bytes in vain` where the client took pushes.
     pub(crate) fn pushed(&self) -> String {
-        self.pushed.to_string()
+        let PushTally { used, wasted_bytes, .. } = self.pushes;
+        let mut text = self.pushed.to_string();
+        if self.pushed > 0 && self.pushes != PushTally::default() {
+            text.push_str(&format!(", {used} used"));
+        }
+        if wasted_bytes > 0 {
+            text.push_str(&format!(", {} bytes in vain", number::count(wasted_bytes as f64)));
+        }
+        text
     }
 
     /// Bytes of the requests' headers before and after compression.
@@ -107,6 +119,9 @@ impl ConnectionSummary {
         }
         if self.resumed > 0 {
             parts.push(format!("{} TLS sessions resumed", self.resumed()));
+        }
+        if self.pushed > 0 {
+            parts.push(format!("pushed: {}", self.pushed()));
         }
         let share = self.headers.and_then(|HeaderBytes { sent, received }| {
             share(sent.plain + received.plain, sent.coded + received.coded)

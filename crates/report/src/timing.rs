@@ -144,6 +144,7 @@ mod tests {
             protocol: trace::Protocol::Http1.into(),
             status: Some(200),
             pushed: false,
+            hinted: false,
             redirects: 0,
             body_bytes: 0,
             phases: Phases {

@@ -8,7 +8,7 @@ pub const COUNTS: [&str; 4] = [ROUND_TRIPS, CONNECTIONS, BYTES, RETRANSMITTED];
 pub fn is_count(name: &str) -> bool {
     let by_protocol = name.strip_prefix(CONNECTIONS).is_some_and(|rest| rest.starts_with(':'));
     let others = [ROUNDS, RESUMED, EARLY_ACCEPTED, EARLY_REJECTED, OPEN_CONNECTIONS, PUSHED];
-    by_protocol || COUNTS.contains(&name) || others.contains(&name)
+    by_protocol || COUNTS.contains(&name) || others.contains(&name) || OF_VIEWS.contains(&name)
 }
 
 /// When a page could be parsed and painted, as the page model says.
@@ -35,6 +35,7 @@ pub fn words(metric: &str) -> &str {
         CONNECTIONS => "connections",
         BYTES => "bytes received",
         RETRANSMITTED => "bytes sent again",
+        WASTED => "body bytes received in vain",
         other => other,
     }
 }
@@ -132,6 +133,25 @@ pub const HEAP_PEAK: &str = "heap_peak";
 pub const STREAMS_PER_CONNECTION: &str = "streams_per_connection";
 /// Streams that the server pushed.
 pub const PUSHED: &str = "pushed_streams";
+/// Pushes that a fetch took.
+pub const PUSHES_USED: &str = "pushes_used";
+/// Pushes that either side cancelled before a fetch took them.
+pub const PUSHES_CANCELLED: &str = "pushes_cancelled";
+/// Pushes that no fetch took.
+pub const PUSHES_UNUSED: &str = "pushes_unused";
+/// Fetches that began for a `Link` field, before the page knew of them.
+pub const HINTED: &str = "hinted_fetches";
+/// Those of them that the page did not need.
+pub const HINTS_UNUSED: &str = "hints_unused";
+/// Body bytes that were received and not used: of pushes that no fetch took, and of hinted fetches that the page did not
+/// need.
+pub const WASTED: &str = "wasted_bytes";
+/// Responses of an earlier view that were used without asking.
+pub const CACHE_FRESH: &str = "cache_fresh";
+/// Responses of an earlier view that the server said were current (304).
+pub const CACHE_REVALIDATED: &str = "cache_revalidated";
+/// Bytes of bodies that came from the cache.
+pub const CACHED_BYTES: &str = "cached_bytes";
 /// Header bytes that the client sent, as on the wire. [`trace::HeaderBytes`] says which bytes count.
 pub const HEADERS_SENT: &str = "header_bytes_sent";
 /// The same before compression.
@@ -213,6 +233,15 @@ const OF_ALL: &[&str] = &[
     EARLY_REJECTED,
     OPEN_CONNECTIONS,
     PUSHED,
+    PUSHES_USED,
+    PUSHES_CANCELLED,
+    PUSHES_UNUSED,
+    HINTED,
+    HINTS_UNUSED,
+    WASTED,
+    CACHE_FRESH,
+    CACHE_REVALIDATED,
+    CACHED_BYTES,
     STREAMS_PER_CONNECTION,
     HEADERS_SENT,
     HEADERS_SENT_PLAIN,
@@ -223,6 +252,18 @@ const OF_ALL: &[&str] = &[
     SERVER_CPU_MS,
     PEAK_MEMORY,
     GROUP_MEMORY,
+];
+/// What becomes of what a server sends by itself.
+const OF_VIEWS: &[&str] = &[
+    PUSHES_USED,
+    PUSHES_CANCELLED,
+    PUSHES_UNUSED,
+    HINTED,
+    HINTS_UNUSED,
+    WASTED,
+    CACHE_FRESH,
+    CACHE_REVALIDATED,
+    CACHED_BYTES,
 ];
 const OF_CALLS: &[&str] = &[MEAN_MS, MAX_MS, TOTAL_MS];
 const OF_DOWNLOADS: &[&str] =

@@ -283,6 +283,7 @@ mod tests {
             protocol: Protocol::Http1.into(),
             status: None,
             pushed: false,
+            hinted: false,
             redirects: 0,
             body_bytes: 0,
             phases: Phases {

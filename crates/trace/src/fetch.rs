@@ -22,6 +22,9 @@ pub struct FetchRecord {
     pub status: Option<u16>,
     /// Whether the server pushed it.
     pub pushed: bool,
+    /// Whether it began for a `Link` field (103, or `rel=preload` of the document's head), before the page knew of it.
+    #[serde(default)]
+    pub hinted: bool,
     /// Redirects followed.
     pub redirects: u32,
     /// Bytes of body received.
@@ -98,6 +101,9 @@ pub struct ConnectionRecord {
     /// Streams that the server opened: pushes, whether they were taken or not.
     #[serde(default)]
     pub pushed: u32,
+    /// What became of these pushes.
+    #[serde(default)]
+    pub pushes: PushTally,
     /// Bytes of heads, before and after compression; None where the client does not report them.
     #[serde(default)]
     pub headers: Option<HeaderBytes>,
@@ -107,6 +113,55 @@ pub struct ConnectionRecord {
     pub bytes_sent: u64,
     /// Bytes taken from the socket.
     pub bytes_received: u64,
+}
+
+/// What became of the responses that a server pushed. `used`, `cancelled` and `unused` sum to the streams that it opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct PushTally {
+    /// Pushes that a fetch took.
+    pub used: u32,
+    /// Pushes that the client refused or cancelled, or that the server reset before a fetch took them.
+    pub cancelled: u32,
+    /// Pushes that no fetch had taken when the connection ended.
+    pub unused: u32,
+    /// Body bytes of pushes that were received.
+    pub bytes: u64,
+    /// Those of them that no fetch took, and what came for streams that were cancelled by then.
+    pub wasted_bytes: u64,
+}
+
+impl std::ops::AddAssign for PushTally {
+    fn add_assign(&mut self, other: Self) {
+        self.used += other.used;
+        self.cancelled += other.cancelled;
+        self.unused += other.unused;
+        self.bytes += other.bytes;
+        self.wasted_bytes += other.wasted_bytes;
+    }
+}
+
+/// What became of the fetches that began for a `Link` field, before the page knew of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct HintTally {
+    /// Fetches that began so.
+    pub fetches: u32,
+    /// Those that the page found to need.
+    pub used: u32,
+    /// Body bytes of the others.
+    pub wasted_bytes: u64,
+    /// Origins that were to be connected to (`rel=preconnect`).
+    pub connections: u32,
+}
+
+/// What the next view of a page found in its cache.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct CacheTally {
+    /// Responses that were used without asking.
+    pub fresh: u32,
+    /// Responses that the server said were current (304).
+    pub revalidated: u32,
+    /// Bytes of bodies that so were not transferred.
+    pub bytes: u64,
 }
 
 /// What a TLS handshake agreed on.
@@ -164,6 +219,7 @@ impl FetchRecord {
             protocol: SpokenProtocol::None,
             status: None,
             pushed: false,
+            hinted: false,
             redirects: 0,
             body_bytes: 0,
             phases: Phases::new(queued),
@@ -187,6 +243,7 @@ impl ConnectionRecord {
             closed: None,
             requests: 0,
             pushed: 0,
+            pushes: PushTally::default(),
             headers: None,
             rounds: 0,
             bytes_sent: 0,

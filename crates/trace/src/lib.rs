@@ -37,7 +37,10 @@ pub use delivery::{
     AskedPriority, DeliveryEnd, DeliveryRecord, PrioritySignal, PrioritySource, PushFate,
 };
 pub use event::{ControlFrame, Event, PrioritizedElement, Sink, Tracer};
-pub use fetch::{ConnectionRecord, EarlyData, FetchOutcome, FetchRecord, Phases, TlsRecord};
+pub use fetch::{
+    CacheTally, ConnectionRecord, EarlyData, FetchOutcome, FetchRecord, HintTally, Phases,
+    PushTally, TlsRecord,
+};
 pub use header::{HeaderBytes, HeaderSize};
 pub use packet::{Direction, Fate, Flow, PacketRecord, Passage, QuicMark, TcpMark, UdpMark};
 pub use protocol::{Protocol, SpokenProtocol, TlsVersion};

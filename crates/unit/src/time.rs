@@ -52,7 +52,7 @@ impl Sub<Duration> for Instant {
     }
 }
 
-/// Reads `60ms`, `1.5s`, `250us`, `80ns`, `2min`; a number without a unit is refused, but for 0.
+/// Reads `60ms`, `1.5s`, `250us`, `80ns`, `2min`, `1h`; a number without a unit is refused, but for 0.
 pub fn parse_duration(input: &str) -> Result<Duration, ParseError> {
     let (number, unit) = number_and_unit(input, EXPECTED)?;
     let nanos = match unit {
@@ -61,6 +61,7 @@ pub fn parse_duration(input: &str) -> Result<Duration, ParseError> {
         "ms" => 1e6,
         "s" => 1e9,
         "min" => 60e9,
+        "h" => 3_600e9,
         "" if number == 0.0 => 0.0,
         _ => return Err(ParseError::new(input, EXPECTED)),
     };
@@ -99,6 +100,7 @@ mod tests {
     fn durations_need_a_unit() {
         assert_eq!(parse_duration("0.4ms"), Ok(Duration::from_micros(400)));
         assert_eq!(parse_duration("0"), Ok(Duration::ZERO));
+        assert_eq!(parse_duration("2h"), Ok(Duration::from_secs(7_200)));
         assert!(parse_duration("60").is_err());
     }
 

@@ -8,6 +8,7 @@ use crate::pool::{Load, MemberState, OriginId};
 use crate::transport_choice::security;
 use crate::{FetchId, Work};
 use endpoint::{Action, ConnectionId};
+use page::Url;
 use proto::ConnectionState;
 use transport::{
     ClientMachine, ClientSpec, Connection, Phase as ConnectionPhase, Protocol, Truncation,
@@ -22,6 +23,15 @@ impl<W: Work> Client<W> {
     pub(super) fn keep(&mut self, connection: PooledConnection) {
         let index = connection.exchanges.connection.0;
         self.connections[index] = Some(connection);
+    }
+
+    /// Begins a connection to the origin of `url`, where it has none and its address is known.
+    pub(super) fn preconnect(&mut self, now: Instant, url: &Url) {
+        let id = self.pool_origin(url);
+        let origin = self.pool.origin(id);
+        if self.config.hosts.find(&origin.host, origin.port).is_some() && self.pool.may_open(id) {
+            self.begin(now, id);
+        }
     }
 
     /// Opens a connection to an origin, over QUIC or over TCP.

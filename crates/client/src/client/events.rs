@@ -1,13 +1,15 @@
 //! Handles the events of the protocol machines.
 
 use super::Client;
-use crate::Work;
+use super::pushes::keep_pushed;
 use crate::alt_svc;
 use crate::connection::{Exchanges, PooledConnection};
 use crate::failure::Failure;
 use crate::fetch::Acted;
 use crate::redirect;
-use proto::{EarlyData, Error, Event, Fin, ResponseHead, StreamId};
+use crate::{EarlyHints, Work};
+use page::Url;
+use proto::{EarlyData, Error, Event, Fin, ResponseHead, Status, StreamId};
 use transport::{ClientMachine, Connection, Handler, Negotiated, Protocol};
 use unit::Instant;
 
@@ -60,6 +62,11 @@ impl<W: Work> Client<W> {
     }
 
     fn handle_event(&mut self, on: &mut Ready<'_>, event: Event<'_>) {
+        let event = match on.exchanges.pushes.is_empty() {
+            true => Some(event),
+            false => keep_pushed(on, event),
+        };
+        let Some(event) = event else { return };
         let ended = match event {
             Event::Response { stream, head, fin } => {
                 self.answered(on, stream, &head);
@@ -81,10 +88,12 @@ impl<W: Work> Client<W> {
                 on.exchanges.upload(on.machine, stream);
                 None
             }
-            // Pushed responses are refused: nobody here asked for them.
-            Event::Promise { stream, .. } => {
-                on.exchanges.record.pushed += 1;
-                on.machine.reset(on.now, stream);
+            Event::Promise { stream, head, .. } => {
+                self.promised(on, stream, &head);
+                None
+            }
+            Event::Informational { stream, head } => {
+                self.informed(on, stream, &head);
                 None
             }
             Event::Closed { error } => {
@@ -92,15 +101,29 @@ impl<W: Work> Client<W> {
                 None
             }
             // The pool learns of a draining connection after the events. Requests come to servers only.
-            Event::Informational { .. } | Event::Draining { .. } | Event::Request { .. } => None,
+            Event::Draining { .. } | Event::Request { .. } => None,
         };
         if let Some(stream) = ended {
             self.ended(on, stream);
         }
     }
 
+    /// An informational response.
+    fn informed(&mut self, on: &Ready<'_>, stream: StreamId, head: &ResponseHead) {
+        let speaks_hints = matches!(on.exchanges.protocol, Some(Protocol::Http2 | Protocol::Http3));
+        if head.status != Status::EARLY_HINTS
+            || !speaks_hints
+            || self.config.early_hints == EarlyHints::Ignored
+        {
+            return;
+        }
+        let Some(id) = on.exchanges.fetch(stream) else { return };
+        let Some(fetch) = self.fetches.get(&id) else { return };
+        self.work.handle_hints(on.now, id, &fetch.spec.url, head);
+    }
+
     /// The final head of a response.
-    fn answered(&mut self, on: &mut Ready<'_>, stream: StreamId, head: &ResponseHead) {
+    pub(super) fn answered(&mut self, on: &mut Ready<'_>, stream: StreamId, head: &ResponseHead) {
         let (now, limit) = (on.now, self.config.redirects);
         let Some(id) = on.exchanges.fetch(stream) else { return };
         if self.was_too_early(on, stream, head) {
@@ -108,6 +131,13 @@ impl<W: Work> Client<W> {
         }
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         fetch.answered(now, head);
+        if let Some(cookies) = &mut self.config.cookies {
+            let scheme = self.config.transport.scheme(fetch.spec.url.scheme);
+            let own = Url { scheme, ..fetch.spec.url.clone() };
+            for field in head.fields.all(b"set-cookie") {
+                cookies.set(&own, field);
+            }
+        }
         let offered = head.fields.find(b"alt-svc").and_then(alt_svc::http3_port);
         self.alternative = offered.or(self.alternative);
         if limit == 0 || !redirect::is_redirect(head) {
@@ -121,8 +151,21 @@ impl<W: Work> Client<W> {
         }
     }
 
-    /// Bytes of a body.
+    /// Bytes of a body arrived.
     fn received(
+        &mut self,
+        on: &mut Ready<'_>,
+        stream: StreamId,
+        data: &[u8],
+    ) -> Result<(), TooLong> {
+        if on.exchanges.record.pushed > 0 && self.is_pushed(on, stream) {
+            on.exchanges.pushes.note_received(data.len());
+        }
+        self.deliver(on, stream, data)
+    }
+
+    /// Gives bytes of a body to the fetch that they are for.
+    pub(super) fn deliver(
         &mut self,
         on: &mut Ready<'_>,
         stream: StreamId,
@@ -168,7 +211,7 @@ impl<W: Work> Client<W> {
     }
 
     /// A response is complete by its head.
-    fn ended(&mut self, on: &mut Ready<'_>, stream: StreamId) {
+    pub(super) fn ended(&mut self, on: &mut Ready<'_>, stream: StreamId) {
         if !self.awaits_drained(on.exchanges, stream) {
             self.complete(on, stream);
         }
@@ -220,4 +263,4 @@ impl<W: Work> Client<W> {
 }
 
 /// The body exceeds the client's limit; its fetch has failed.
-struct TooLong;
+pub(super) struct TooLong;

@@ -32,8 +32,8 @@ pub enum Reply {
     Whole(Status, Fields, Vec<u8>),
     /// Answers after a while.
     Late(Duration, Vec<u8>),
-    /// Pushes the answer to another path first, where the client lets it.
-    Push(&'static str, Vec<u8>),
+    /// Sends these by itself, where client and protocol let it, then replies.
+    With(Vec<Unasked>, Box<Reply>),
     /// Sends the head, half of the body, and nothing more.
     Half(Vec<u8>),
     /// Sends the head, half of the body, and closes the connection.
@@ -50,6 +50,25 @@ pub enum Reply {
     Refuse,
     /// A DATA frame on the connection itself, which RFC 9113 §6.1 forbids.
     Violate,
+}
+
+/// What a server sends by itself.
+pub enum Unasked {
+    /// A push of a path of the request's origin.
+    Push(&'static str, Vec<u8>),
+    /// The same; its answer comes after a while.
+    LatePush(Duration, &'static str, Vec<u8>),
+    /// A promise of this request, which is never answered.
+    Promise(RequestHead),
+    /// 103 with these `Link` fields.
+    Hints(&'static [&'static str]),
+    /// Bytes that the server's machine knows nothing of.
+    Raw(Vec<u8>),
+}
+
+/// The same, with a reply after it.
+pub fn with(unasked: impl IntoIterator<Item = Unasked>, reply: Reply) -> Reply {
+    Reply::With(unasked.into_iter().collect(), Box::new(reply))
 }
 
 pub fn ok(body: &[u8]) -> Reply {

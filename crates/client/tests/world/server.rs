@@ -1,6 +1,6 @@
 //! A server that follows a test's script: one request, one reply.
 
-use super::{Listener, Reply, Seen, Speaks};
+use super::{Listener, Reply, Seen, Speaks, Unasked};
 use bytes::Bytes;
 use endpoint::{SendBuf, SocketError, SocketId};
 use proto::schedule::RoundRobin;
@@ -93,9 +93,11 @@ impl HttpServer {
             Reply::Whole(status, fields, body) => {
                 connection.answer(stream, (status, fields, body), Fin::Last);
             }
-            Reply::Push(path, body) => {
-                connection.push(stream, path, body.clone());
-                connection.answer(stream, ok(body), Fin::Last);
+            Reply::With(unasked, reply) => {
+                for one in unasked {
+                    self.send_unasked(sockets, socket, stream, one);
+                }
+                self.reply(sockets, socket, stream, *reply);
             }
             Reply::Late(after, body) => {
                 sockets.wake_at(sockets.now() + after, self.late.len() as u64);
@@ -126,6 +128,46 @@ impl HttpServer {
                 let frame = [&[0, 0, 4, 3, 0], &stream[..], &[0, 0, 0, 7]].concat();
                 connection.raw(sockets, socket, &frame);
             }
+        }
+    }
+}
+
+impl HttpServer {
+    fn send_unasked(
+        &mut self,
+        sockets: &mut Connections,
+        socket: SocketId,
+        stream: StreamId,
+        unasked: Unasked,
+    ) {
+        let Some(connection) = self.connections.get_mut(&socket) else { return };
+        match unasked {
+            Unasked::Push(path, body) => {
+                let head = connection.promised(path);
+                if let Some(pushed) = connection.promise(stream, &head) {
+                    connection.answer(pushed, (Status::OK, Fields::new(), body), Fin::Last);
+                }
+            }
+            Unasked::LatePush(after, path, body) => {
+                let head = connection.promised(path);
+                if let Some(pushed) = connection.promise(stream, &head) {
+                    sockets.wake_at(sockets.now() + after, self.late.len() as u64);
+                    self.late.push((socket, pushed, body));
+                }
+            }
+            Unasked::Promise(head) => {
+                let _promised = connection.promise(stream, &head);
+            }
+            Unasked::Hints(links) => {
+                let mut head = ResponseHead::new(Status::EARLY_HINTS);
+                for link in links {
+                    head.fields.push(b"link", link.as_bytes());
+                }
+                if let Some(machine) = &mut connection.machine {
+                    let _said = machine.inform(stream, &head);
+                }
+            }
+            Unasked::Raw(bytes) => connection.raw(sockets, socket, &bytes),
         }
     }
 }
@@ -205,12 +247,17 @@ impl Connection {
         plain
     }
 
-    fn push(&mut self, parent: StreamId, path: &str, body: Vec<u8>) {
-        let Some(machine) = &mut self.machine else { return };
-        let head = RequestHead::get(Scheme::Http, "a.test", path);
-        if let Ok(stream) = machine.promise(parent, &head) {
-            self.answer(stream, (Status::OK, Fields::new(), body), Fin::Last);
-        }
+    /// The request that a push of `path` answers.
+    fn promised(&self, path: &str) -> RequestHead {
+        let scheme = match &self.layer {
+            Layer::Clear => Scheme::Http,
+            _ => Scheme::Https,
+        };
+        RequestHead::get(scheme, "a.test", path)
+    }
+
+    fn promise(&mut self, parent: StreamId, head: &RequestHead) -> Option<StreamId> {
+        self.machine.as_mut()?.promise(parent, head).ok()
     }
 
     fn answer(&mut self, stream: StreamId, answer: (Status, Fields, Vec<u8>), fin: Fin) {

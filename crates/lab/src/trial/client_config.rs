@@ -6,8 +6,8 @@ use super::job::ServerTrust;
 use crate::error::CliError;
 use crate::get::trust::system_authorities;
 use client::{
-    ClientConfig, HostAddress, Hosts, KeepAlive, Offer, PoolLimits, Race, Security, Timeouts,
-    Transport,
+    ClientConfig, EarlyHints, HostAddress, Hosts, KeepAlive, Offer, PoolLimits, Push, Race,
+    Security, Timeouts, Transport,
 };
 use proto::h2;
 use secure::{ClientTls, ClientTlsOptions, KeyLog, Pem, Trust};
@@ -64,6 +64,11 @@ pub(crate) fn client_config(
         PoolLimits { per_origin: settings.connections as usize, ..PoolLimits::default() };
     config.timeouts =
         Timeouts { connect: trial.timeout, stall: trial.timeout, whole: Some(trial.timeout) };
+    config.push = if settings.push { Push::Taken } else { Push::Refused };
+    config.early_hints = match settings.early_hints {
+        true => EarlyHints::Followed,
+        false => EarlyHints::Ignored,
+    };
     config.spdy.stream_window = settings.stream_window.0 as u32;
     config.spdy.session_window = settings.connection_window.0 as u32;
     if contender.transport.is_over_quic() {
@@ -132,12 +137,13 @@ mod tests {
     fn every_setting_of_a_contender_reaches_its_client() {
         let config = config(
             "transport = \"h2\"\n[contenders.settings]\nconnections = 2\nkeep_alive = false\n\
-             stream_window = \"100kB\"\nconnection_window = \"1MB\"",
+             stream_window = \"100kB\"\nconnection_window = \"1MB\"\npush = true\nearly_hints = false",
         )
         .unwrap();
         assert_eq!(config.limits.per_origin, 2);
         assert_eq!(config.keep_alive, KeepAlive::Off);
         assert_eq!((config.h2.stream_window, config.h2.connection_window), (100_000, 1_000_000));
+        assert_eq!((config.push, config.early_hints), (Push::Taken, EarlyHints::Ignored));
         assert_eq!(config.timeouts.whole, Some(Duration::from_secs(7)));
     }
 

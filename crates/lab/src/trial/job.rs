@@ -14,7 +14,7 @@ use std::time::Duration;
 use study::experiment::Contender;
 use study::plan::TrialPlan;
 use study::reconcile::ServerLog;
-use trace::{ConnectionRecord, DeliveryRecord, FetchRecord, TokenRecord};
+use trace::{CacheTally, ConnectionRecord, DeliveryRecord, FetchRecord, HintTally, TokenRecord};
 use unit::Instant;
 
 /// Runner to worker: run this trial.
@@ -136,6 +136,9 @@ pub(crate) struct NearJob {
     /// What its qlog files are called.
     #[serde(default)]
     pub(crate) qlog: Option<TrialQlog>,
+    /// What random choices flow from.
+    #[serde(default)]
+    pub(crate) seed: u64,
 }
 
 /// The qlog files of one end of a trial.
@@ -173,6 +176,12 @@ pub(crate) struct NearReport {
     pub(crate) fetches: Vec<FetchRecord>,
     /// Every connection.
     pub(crate) connections: Vec<ConnectionRecord>,
+    /// What became of the fetches that `Link` fields asked for.
+    #[serde(default)]
+    pub(crate) hints: HintTally,
+    /// What the view found in the cache.
+    #[serde(default)]
+    pub(crate) cached: CacheTally,
     /// The tokens of its streams.
     #[serde(default)]
     pub(crate) tokens: Vec<TokenRecord>,

@@ -13,7 +13,8 @@ use study::audit::{Audit, Trial as AuditedTrial};
 use study::metric;
 use study::outcome::Outcome;
 use study::reconcile::{
-    Finding, LinkFacts, asset_metrics, call_metrics, echo_metrics, stream_metrics, token_objection,
+    Finding, LinkFacts, asset_metrics, call_metrics, echo_metrics, put_cached, put_hints,
+    stream_metrics, token_objection,
 };
 use study::record::{self, TrialRecord, without_figures};
 use study::timeline::Timeline;
@@ -59,6 +60,8 @@ impl Trial<'_> {
                 let assets = assets(page);
                 let asset = |fetch: &FetchRecord| assets.get(&fetch.url).copied();
                 finding.metrics.extend(asset_metrics(&told.fetches, asset));
+                put_hints(&told.hints, &mut finding.metrics);
+                put_cached(&told.cached, &mut finding.metrics);
                 finding.metrics.extend(told.paint.map(paint_metrics).unwrap_or_default());
             }
             Task::Stream(_) => {

@@ -24,6 +24,7 @@ mod first_visit;
 pub(crate) mod job;
 mod judge;
 pub(crate) mod near;
+mod next_view;
 mod observed;
 mod origin_config;
 mod outcome;

@@ -10,13 +10,14 @@ use crate::trial::earlier_visit::EarlierVisit;
 use crate::trial::echo::EchoTask;
 use crate::trial::first_visit;
 use crate::trial::job::{NearJob, NearReport};
+use crate::trial::next_view;
 use crate::trial::own_calls;
 use crate::trial::stream::StreamTask;
 use crate::trial::task::{Call, Task};
 use crate::trial::tcp_settings;
 use client::{
-    Calls, Client, ClientConfig, EchoRequests, EchoSocket, PageLoad, Records, StreamRequests,
-    StreamSocket, WebSocketClient, Work,
+    Calls, Client, ClientConfig, Cookies, EchoRequests, EchoSocket, PageLoad, Records,
+    StreamRequests, StreamSocket, WebSocketClient, Work,
 };
 use endpoint::EndPoint;
 use os::reactor::{LoopTimes, Reactor, ReactorSettings, SocketStage, Stop, Timing};
@@ -29,20 +30,13 @@ use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 use std::rc::Rc;
 use study::experiment::{Contender, FirstVisit, Tls};
+use trace::{CacheTally, HintTally};
 use unit::Instant;
 
 /// Does the job.
 pub(crate) fn run() -> Result<ExitCode, CliError> {
     let Some(job) = console::read_job::<NearJob>()? else { return Ok(ExitCode::FAILURE) };
-    let spec = ClientSpec {
-        hosts: &job.hosts,
-        root: &job.root,
-        trust: job.trust,
-        timeout: job.timeout,
-        head_start: job.head_start,
-        key_log: key_log::open(job.key_log.as_deref())?,
-    };
-    let mut config = client_config(&job.contender, spec)?;
+    let mut config = config_of(&job)?;
     config.tracer = qlog::tracer(job.qlog.clone().map(|files| files.spec(QlogVantage::Client)));
     let visit = EarlierVisit::of(&job)?;
     let before = cookies(&job)?;
@@ -55,6 +49,19 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The client that a job's contender asks for, with TLS sessions of its own.
+pub(super) fn config_of(job: &NearJob) -> Result<ClientConfig, CliError> {
+    let spec = ClientSpec {
+        hosts: &job.hosts,
+        root: &job.root,
+        trust: job.trust,
+        timeout: job.timeout,
+        head_start: job.head_start,
+        key_log: key_log::open(job.key_log.as_deref())?,
+    };
+    client_config(&job.contender, spec)
+}
+
 /// Does the task of a job, after `visit`.
 pub(super) fn do_task(
     config: ClientConfig,
@@ -63,9 +70,11 @@ pub(super) fn do_task(
 ) -> Result<NearReport, CliError> {
     Ok(match &job.task {
         Task::Page { page, .. } => {
-            let replayed = page.clone();
-            let work = PageLoad::new(move |now| Load::replay(&replayed, Browser::Chromium, now));
-            let (load, said) = visit.drive(config, work)?;
+            let config = ClientConfig { cookies: Some(Cookies::new()), ..config };
+            let (load, said) = match job.contender.settings.next_view {
+                None => visit.drive(config, page_load(page))?,
+                Some(view) => next_view::drive(config, view, page, job)?,
+            };
             page_report(page, &load, said)
         }
         Task::Calls { pattern, calls } => {
@@ -82,6 +91,12 @@ pub(super) fn do_task(
         Task::Echo(task) => echo(config, visit, &job.contender, task)?,
         Task::Stream(task) => stream(config, visit, &job.contender, task)?,
     })
+}
+
+/// A load of the page by a browser without a cache.
+pub(super) fn page_load(page: &Page) -> PageLoad {
+    let replayed = page.clone();
+    PageLoad::new(move |now| Load::replay(&replayed, Browser::Chromium, now))
 }
 
 /// Fetches what a contender needs that says its first bytes with its SYN: one cookie an address.
@@ -142,6 +157,8 @@ pub(crate) struct Said {
     times: Option<LoopTimes>,
     /// When its work began, where a visit of other connections came before it.
     pub(super) began: Option<Instant>,
+    /// The cookies that servers have set, where the client keeps any.
+    pub(super) cookies: Option<Cookies>,
 }
 
 /// Does `work` to its end; gives it back, with what sockets and reactor reported.
@@ -154,6 +171,7 @@ pub(crate) fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, Said),
     if let Some(facts) = client.quic_facts() {
         said.settings.extend(read_back("near", facts));
     }
+    said.cookies = client.cookies().cloned();
     Ok((client.into_work(), said))
 }
 
@@ -171,7 +189,7 @@ fn run_client<E: EndPoint>(client: &mut E) -> Result<Said, CliError> {
     reactor.run(client)?;
     let times = reactor.loop_times();
     drop(reactor);
-    Ok(Said { settings: settings.take(), times, began: None })
+    Ok(Said { settings: settings.take(), times, began: None, cookies: None })
 }
 
 /// A reactor of a trial keeps its own time, for the audit.
@@ -197,8 +215,12 @@ fn page_report(page: &Page, load: &PageLoad, said: Said) -> NearReport {
         let id: ResourceId = load.resource(client::FetchId(id))?;
         page.resource(id)
     };
-    let mut report = report(&load.records, said);
-    report.paint = load.load().map(Load::paint_times);
+    let mut report = NearReport {
+        hints: load.hints(),
+        cached: load.cached(),
+        paint: load.load().map(Load::paint_times),
+        ..report(&load.records, said)
+    };
     for fetch in &report.fetches {
         let Some(resource) = resource(fetch.id) else { continue };
         if !resource.server_time.is_zero() {
@@ -217,7 +239,7 @@ fn calls_report(calls: &[Call], done: &Calls, said: Said) -> NearReport {
 }
 
 fn report(records: &Records, said: Said) -> NearReport {
-    let Said { mut settings, times, began } = said;
+    let Said { mut settings, times, began, .. } = said;
     let Records { mut fetches, mut connections } = records.clone();
     fetches.sort_by_key(|fetch| fetch.id);
     connections.sort_by_key(|connection| connection.id);
@@ -228,6 +250,8 @@ fn report(records: &Records, said: Said) -> NearReport {
     NearReport {
         fetches,
         connections,
+        hints: HintTally::default(),
+        cached: CacheTally::default(),
         tokens: Vec::new(),
         server_time: BTreeMap::new(),
         settings,

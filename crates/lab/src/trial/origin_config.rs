@@ -43,6 +43,7 @@ pub(super) fn origin_config(
     };
     config.delivery = trial.policy.delivery.map(Arc::new);
     config.table = trial.table;
+    config.max_age = contender.settings.next_view.map(|view| view.max_age);
     // The setting that offers it is too much for some clients.
     config.web_socket_over_h2 = contender.transport.is_web_socket();
     config.web_socket = WebSocketSettings {

@@ -377,6 +377,7 @@ impl BothEnds<'_> {
                 None => order.key_log.clone(),
             },
             qlog: order.qlog_of("client"),
+            seed: order.plan.seed,
         };
         match self.trial.service() {
             Some(service) => service::ask(job, service, &order.inputs),

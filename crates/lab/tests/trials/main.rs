@@ -13,6 +13,7 @@ mod first_visit;
 mod h3_servers;
 mod http3;
 mod near_side;
+mod next_view;
 mod policies;
 mod recorded;
 mod servers;

@@ -3,7 +3,7 @@
 
 use super::{Context, Session};
 use crate::access::NotPushed;
-use crate::answer::{EARLY_HINTS, Plan};
+use crate::answer::Plan;
 use crate::body::Body;
 use crate::delivery::{
     BlockingAssets, blocks_rendering, etag_of, is_tracked, media_type_of, promised_request,
@@ -18,7 +18,7 @@ use crate::policy::{
 use crate::shared::Shared;
 use crate::site::host_of;
 use proto::schedule::{Incremental, Priority};
-use proto::{Fields, Fin, Method, Refused, RequestHead, ResponseHead, StreamId};
+use proto::{Fields, Fin, Method, Refused, RequestHead, ResponseHead, Status, StreamId};
 use std::collections::HashSet;
 use std::ops::ControlFlow;
 use std::rc::Rc;
@@ -97,7 +97,7 @@ impl Session {
                 push.extend(asset.path.as_deref().filter(|_| asset.is_among(policy.learned.push)));
             }
             if !hints.is_empty() {
-                let head = ResponseHead { status: EARLY_HINTS, fields: hints };
+                let head = ResponseHead { status: Status::EARLY_HINTS, fields: hints };
                 // Refused where the protocol has no informational responses (HTTP/1.0, SPDY).
                 let _unsaid = context.machine.inform(stream, &head);
             }

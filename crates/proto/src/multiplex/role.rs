@@ -38,6 +38,10 @@ macro_rules! impl_roles {
                 fn recycle(&mut self, head: ResponseHead) {
                     self.session.framing.recycle_response(head);
                 }
+
+                fn discarded_bytes(&self) -> u64 {
+                    self.session.discarded_bytes()
+                }
             }
 
             impl ServerConnection for Server {

@@ -42,6 +42,8 @@ pub(crate) struct Session<F: Framing> {
     stall: Stall,
     /// Bytes of bodies sent.
     sent: u64,
+    /// Bytes of DATA that came for streams which we had reset.
+    discarded: u64,
     order: SendOrder,
     /// Whether the last DATA frame was the end of what is queued of a body that keeps its turn.
     has_run_out: bool,
@@ -106,6 +108,7 @@ impl<F: Framing> Session<F> {
             stream_window: settings.stream_window,
             stall: Stall::default(),
             sent: 0,
+            discarded: 0,
             order: SendOrder::new(scheduler),
             has_run_out: false,
             outbox: Outbox::default(),
@@ -122,6 +125,10 @@ impl<F: Framing> Session<F> {
             session.timers.set(Timer::KeepAlive, now + keep_alive.interval);
         }
         session
+    }
+
+    pub(crate) fn discarded_bytes(&self) -> u64 {
+        self.discarded
     }
 
     /// Takes bytes, gives an event.

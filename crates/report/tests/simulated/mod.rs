@@ -276,6 +276,7 @@ impl Load<'_> {
             protocol: self.contender.transport.protocol().into(),
             status: Some(200),
             pushed: false,
+            hinted: false,
             redirects: 0,
             body_bytes: bytes,
             phases: Phases {
@@ -449,6 +450,7 @@ impl Load<'_> {
             closed: None,
             requests: requests[id],
             pushed: 0,
+            pushes: trace::PushTally::default(),
             headers: Some(heads(self.contender.transport, requests[id])),
             rounds: if self.contender.transport == Transport::H2 { 2 } else { requests[id] },
             bytes_sent: u64::from(requests[id]) * 180,

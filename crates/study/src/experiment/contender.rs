@@ -2,6 +2,7 @@
 //! says all that ran.
 
 use super::first_visit::FirstVisit;
+use super::next_view::NextView;
 use super::policy::PolicyChoice;
 use super::quantity::size;
 use super::service::{PortKind, RunningService, Server};
@@ -318,6 +319,15 @@ pub struct Settings {
     /// Who sends next where responses share a connection: wirelap's own origin over HTTP/2 and SPDY.
     #[serde(default, skip_serializing_if = "Priorities::is_default")]
     pub priorities: Priorities,
+    /// Whether wirelap's own client takes what a server pushes, over HTTP/2 and SPDY.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub push: bool,
+    /// Whether wirelap's own client follows early hints (103) of a page, over HTTP/2 and HTTP/3.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub early_hints: bool,
+    /// The view of a page that is measured is the one after a first, with its cache and its cookies; absent: a first one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_view: Option<NextView>,
     /// What wirelap's own origin pushes, hints and sends first; absent: what is asked for, and no more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub policy: Option<PolicyChoice>,
@@ -359,6 +369,9 @@ impl Settings {
             slow_start_after_idle: true,
             fast_open: false,
             priorities: Priorities::Auto,
+            push: false,
+            early_hints: true,
+            next_view: None,
             policy: None,
             delivery: match transport.is_web_socket() {
                 true => Delivery::WebSocket,

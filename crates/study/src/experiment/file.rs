@@ -4,6 +4,7 @@ use super::contender::{CongestionControl, Negotiation, Priorities, Temperature, 
 use super::download::Processes;
 use super::fast::Fast;
 use super::first_visit::FirstVisit;
+use super::next_view::NextView;
 use super::one_or_table::{RequestsField, RequestsSchema, ServerField};
 use super::page::{PageMetric, PageShape};
 use super::policy::PolicyChoice;
@@ -180,6 +181,16 @@ pub(super) struct SettingsFile {
     /// h2 and SPDY: how the origin picks the response that sends next (default "auto"); wirelap's own origin alone.
     #[schemars(with = "Option<Priorities>")]
     pub(super) priorities: Option<Spanned<Priorities>>,
+    /// h2 and SPDY: whether the client takes what the server pushes (default false); wirelap's own client alone.
+    #[schemars(with = "Option<bool>")]
+    pub(super) push: Option<Spanned<bool>>,
+    /// h2 and h3: whether the client follows the early hints (103) of a page (default true); wirelap's own client alone.
+    #[schemars(with = "Option<bool>")]
+    pub(super) early_hints: Option<Spanned<bool>>,
+    /// page and har: the view that is measured comes after a first one, with its cache and its cookies, { } or
+    /// { evicted = 20, away = "2h" } (default: a first view); wirelap's own client alone.
+    #[schemars(with = "Option<NextView>")]
+    pub(super) next_view: Option<Spanned<NextView>>,
     /// What the origin pushes, hints and sends first (docs/delivery.md): a built-in policy's name, a file that ends in
     /// .toml, or the keys of such a file; wirelap's own origin alone.
     #[schemars(with = "Option<PolicyChoice>")]

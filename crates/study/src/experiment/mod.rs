@@ -11,6 +11,7 @@ mod fast;
 mod file;
 mod first_visit;
 mod known;
+mod next_view;
 mod one_or_table;
 mod overrides;
 mod page;
@@ -37,6 +38,7 @@ pub use error::ExperimentError;
 pub use fast::Fast;
 pub use first_visit::FirstVisit;
 pub use known::{KNOWN_CONTENDERS, KnownContender};
+pub use next_view::NextView;
 pub use overrides::{Extent, OverrideError, Overrides};
 pub use page::{
     LARGEST_PART, LEAST_PICTURE, LEAST_SCRIPT, LEAST_SHEET, MOST_BELOW_FOLD, MOST_PARTS,

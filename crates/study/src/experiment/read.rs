@@ -6,6 +6,7 @@ mod first_visit;
 mod pages;
 mod servers;
 mod stream;
+mod views;
 mod workloads;
 
 use super::contender::{
@@ -64,6 +65,7 @@ impl Reader<'_> {
         self.fast_workloads(fast_field.as_ref(), &workloads)?;
         for contender in file.contenders.get_ref() {
             self.carries(contender, &workloads)?;
+            self.views(contender, &workloads)?;
         }
         let server = file.server.as_ref().map(|field| self.server(field)).transpose()?;
         let mut contenders = Vec::new();
@@ -143,6 +145,8 @@ impl Reader<'_> {
         };
         let temperature = self.temperature(&file, tls)?;
         let first_visit = self.first_visit(&file, temperature)?;
+        let (push, early_hints) = self.unasked(&file)?;
+        let next_view = self.next_view(&file, temperature, first_visit)?;
         let given = file.settings;
         if tls == Tls::None {
             self.nothing_of_tls(&given)?;
@@ -187,6 +191,9 @@ impl Reader<'_> {
                 .unwrap_or(usual.slow_start_after_idle),
             fast_open: self.fast_open(&given.fast_open, &file.client, &file.server)?,
             priorities: self.priorities(transport, &given.priorities, &file.server)?,
+            push,
+            early_hints,
+            next_view,
             policy: self.policy(transport, given.policy)?,
             delivery: self.delivery(transport, &given.delivery)?,
             client,

@@ -133,7 +133,7 @@ fn other_sessions(
     let seen = logged.iter().filter(|tls| tls.resumed).count();
     // The server's log has the visit before the work, too.
     let differs = match contender.settings.temperature {
-        Temperature::Cold => seen != resumed,
+        Temperature::Cold if contender.settings.next_view.is_none() => seen != resumed,
         _ => seen < resumed,
     };
     (!logged.is_empty() && differs)

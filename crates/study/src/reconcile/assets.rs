@@ -65,6 +65,7 @@ mod tests {
             protocol: Protocol::Http2.into(),
             status: Some(200),
             pushed: false,
+            hinted: false,
             redirects: 0,
             body_bytes: 1,
             phases: Phases {

@@ -36,6 +36,7 @@ pub use packets::{PacketSummary, WaySummary, summarise};
 pub use parts::Parts;
 pub use rebinding::follow_rebindings;
 pub use rounds::FIRST_ROUNDS;
+pub use spoken::{put_cached, put_hints};
 pub use stream::{stream_metrics, token_objection};
 pub use subject::reconcile_subject;
 pub use waits::Wait;

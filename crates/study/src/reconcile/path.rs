@@ -168,9 +168,18 @@ impl Walk {
         others: impl Iterator<Item = &'f FetchRecord>,
     ) -> Option<&'f FetchRecord> {
         let queued = fetch.phases.queued;
-        let cause = others
+        let others: Vec<&FetchRecord> = others.collect();
+        let answered = others
+            .iter()
             .filter(|other| other.phases.first_byte.is_some_and(|first| first <= queued))
-            .max_by_key(|other| (finished(other).min(queued), std::cmp::Reverse(other.id)))?;
+            .max_by_key(|other| (finished(other).min(queued), std::cmp::Reverse(other.id)));
+        // A 103 comes before the document's first byte: the wait for it is the document's.
+        let document = || {
+            let before =
+                others.iter().filter(|other| fetch.hinted && other.phases.queued <= queued);
+            before.min_by_key(|other| (other.phases.queued, other.id))
+        };
+        let cause = answered.or_else(document)?;
         self.to(finished(cause).min(queued), StretchKind::Client);
         Some(cause)
     }

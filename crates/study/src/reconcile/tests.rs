@@ -21,6 +21,7 @@ fn fetch(id: u32, connection: u32, times: [f64; 4]) -> FetchRecord {
         protocol: Protocol::Http1.into(),
         status: Some(200),
         pushed: false,
+        hinted: false,
         redirects: 0,
         body_bytes: 5000,
         phases: Phases {
@@ -160,6 +161,44 @@ fn requests_side_by_side_on_one_connection_wait_one_round_together() {
     assert_eq!(finding.metrics["rounds"], 2.0);
     assert_eq!(finding.metrics["round_trips"], 4.0);
     assert_eq!(finding.parts.unwrap().total_ns(), 486_000_000);
+}
+
+#[test]
+fn what_a_103_made_known_waited_for_the_document_before() {
+    let mut case = one_connection();
+    case.fetches[0].phases.first_byte = Some(at(701.0));
+    case.fetches[0].phases.last_byte = Some(at(711.0));
+    // The 103 came 100 ms after the request.
+    let hinted = FetchRecord { hinted: true, ..fetch(1, 0, [301.0, 301.0, 821.0, 831.0]) };
+    case.fetches = vec![case.fetches[0].clone(), hinted];
+    case.connections = vec![connection(0, "h2", [0.0, 100.0, 200.0])];
+    let finding = case.finding();
+    assert_eq!(finding.metrics["rounds"], 2.0);
+    assert_eq!(finding.metrics["round_trips"], 4.0);
+    assert_eq!(finding.parts.unwrap().client_ns, 1_000_000);
+}
+
+#[test]
+fn what_became_of_pushes_is_summed_up() {
+    let mut case = one_connection();
+    assert!(!case.finding().metrics.contains_key("pushes_used"));
+    let pushes =
+        trace::PushTally { used: 2, cancelled: 1, unused: 1, bytes: 900, wasted_bytes: 300 };
+    (case.connections[0].pushed, case.connections[0].pushes) = (4, pushes);
+    let mut metrics = case.finding().metrics;
+    let hints = trace::HintTally { fetches: 3, used: 1, wasted_bytes: 50, connections: 0 };
+    put_hints(&hints, &mut metrics);
+    for (name, expected) in [
+        ("pushed_streams", 4.0),
+        ("pushes_used", 2.0),
+        ("pushes_cancelled", 1.0),
+        ("pushes_unused", 1.0),
+        ("hinted_fetches", 3.0),
+        ("hints_unused", 2.0),
+        ("wasted_bytes", 350.0),
+    ] {
+        assert_eq!(metrics[name], expected, "{name}");
+    }
 }
 
 #[test]

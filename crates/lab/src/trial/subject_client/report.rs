@@ -18,7 +18,7 @@ use study::outcome::Outcome;
 use study::reconcile::{Case, KeyLogFacts};
 use study::record::EndUse;
 use subject::contract::{self, FetchLine};
-use trace::{FetchOutcome, FetchRecord, Phases, SpokenProtocol, TlsVersion};
+use trace::{CacheTally, FetchOutcome, FetchRecord, HintTally, Phases, SpokenProtocol, TlsVersion};
 use unit::Instant;
 
 /// What a subject reports, and what its processes used.
@@ -93,6 +93,8 @@ impl SubjectClient {
         NearReport {
             fetches,
             connections: Vec::new(),
+            hints: HintTally::default(),
+            cached: CacheTally::default(),
             tokens: Vec::new(),
             server_time: BTreeMap::new(),
             settings: self.settings(processes),

@@ -212,6 +212,7 @@ impl<F: Framing> Session<F> {
                     self.fail_stream(frame.stream, rule)?;
                 }
                 Misplaced::Late => {
+                    self.discarded += u64::from(frame.length - frame.overhead);
                     self.credit_connection(frame.length);
                     self.count_chatter()?;
                 }

@@ -130,6 +130,7 @@ impl Log {
             protocol: SpokenProtocol::from_name(protocol),
             status: Some(200),
             pushed: false,
+            hinted: false,
             redirects: 0,
             body_bytes: 0,
             phases: Phases {

@@ -69,6 +69,7 @@ impl World {
             protocol: Protocol::Http2.into(),
             status: Some(200),
             pushed: false,
+            hinted: false,
             redirects: 0,
             body_bytes: 5000,
             phases,

@@ -1,0 +1,174 @@
+//! The settings `push`, `early_hints` and `next_view` of a contender with wirelap's own client. The one rule: a setting that
+//! this contender cannot have is refused; otherwise its rows would say that it had it.
+
+use super::super::contender::{Temperature, Transport};
+use super::super::file::ContenderFile;
+use super::super::first_visit::FirstVisit;
+use super::super::next_view::NextView;
+use super::super::{Workload, WorkloadKind};
+use super::{ExperimentError, Reader};
+use toml::Spanned;
+
+impl Reader<'_> {
+    /// Whether pushes are taken, and whether early hints are followed.
+    pub(super) fn unasked(&self, file: &ContenderFile) -> Result<(bool, bool), ExperimentError> {
+        let given = &file.settings;
+        let pushes = &[Transport::H2, Transport::Spdy, Transport::Spdy3];
+        let hints = &[Transport::H2, Transport::H3];
+        Ok((
+            self.switch(file, Switch { name: "push", field: &given.push, of: pushes })?
+                .unwrap_or(false),
+            self.switch(
+                file,
+                Switch { name: "early_hints", field: &given.early_hints, of: hints },
+            )?
+            .unwrap_or(true),
+        ))
+    }
+
+    /// The view that is measured.
+    pub(super) fn next_view(
+        &self,
+        file: &ContenderFile,
+        temperature: Temperature,
+        first_visit: FirstVisit,
+    ) -> Result<Option<NextView>, ExperimentError> {
+        let Some(field) = &file.settings.next_view else { return Ok(None) };
+        let fault = match *field.get_ref() {
+            _ if file.client.is_some() => "`next_view` needs wirelap's own client",
+            _ if temperature == Temperature::Open => {
+                "`next_view` begins with connections of its own: leave `temperature = \"open\"` away"
+            }
+            _ if first_visit == FirstVisit::AltSvc => {
+                "`first_visit = \"alt-svc\"` has a next view of its own: leave `next_view` away"
+            }
+            NextView { evicted: 101.., .. } => "`evicted` is per cent: at most 100",
+            view => return Ok(Some(view)),
+        };
+        Err(self.fault(field.span(), fault))
+    }
+
+    /// Refuses `next_view` where a workload is not a page: nothing else has a cache.
+    pub(super) fn views(
+        &self,
+        file: &ContenderFile,
+        workloads: &[Workload],
+    ) -> Result<(), ExperimentError> {
+        let is_page =
+            |one: &&Workload| matches!(one.kind, WorkloadKind::Page(_) | WorkloadKind::Har(_));
+        let other = workloads.iter().find(|one| !is_page(one));
+        match (&file.settings.next_view, other) {
+            (Some(field), Some(other)) => {
+                let words =
+                    format!("`next_view` is of pages, and the workload `{}` is none", other.name);
+                Err(self.fault(field.span(), words))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn switch(
+        &self,
+        file: &ContenderFile,
+        switch: Switch<'_>,
+    ) -> Result<Option<bool>, ExperimentError> {
+        let Switch { name, field, of } = switch;
+        let Some(field) = field else { return Ok(None) };
+        let transport = *file.transport.get_ref();
+        let fault = match file.client {
+            Some(_) => format!("`{name}` needs wirelap's own client"),
+            None if !of.contains(&transport) => {
+                let names: Vec<_> = of.iter().map(|one| format!("`{one}`")).collect();
+                format!("`{name}` is of {}, and this contender is `{transport}`", names.join(", "))
+            }
+            None => return Ok(Some(*field.get_ref())),
+        };
+        Err(self.fault(field.span(), fault))
+    }
+}
+
+/// A setting that is true or false.
+struct Switch<'f> {
+    name: &'static str,
+    field: &'f Option<Spanned<bool>>,
+    /// The transports that have it.
+    of: &'f [Transport],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::{Experiment, ExperimentError, NextView, Settings};
+    use std::time::Duration;
+
+    fn read(contender: &str, settings: &str) -> Result<Settings, ExperimentError> {
+        let text = format!(
+            "name = \"v\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"c\"\n[[contenders]]\nname = \"c\"\n\
+             {contender}\nsettings = {{ {settings} }}\n[[workloads]]\nkind = \"page\"\nimages = 3\nbytes = 10\n\
+             [[links]]\nname = \"lan\"\n"
+        );
+        text.parse().map(|experiment: Experiment| experiment.contenders[0].settings.clone())
+    }
+
+    #[test]
+    fn pushes_are_refused_and_hints_followed_unless_a_contender_says_otherwise() {
+        let usual = read("transport = \"h2\"", "").unwrap();
+        assert_eq!((usual.push, usual.early_hints), (false, true));
+        let json = serde_json::to_value(&usual).unwrap();
+        assert_eq!((json.get("push"), json.get("early_hints")), (None, None));
+        for transport in ["h2", "spdy/3.1", "spdy/3"] {
+            let settings = read(&format!("transport = \"{transport}\""), "push = true").unwrap();
+            assert!(settings.push);
+        }
+        for transport in ["h2", "h3"] {
+            let contender = format!("transport = \"{transport}\"");
+            assert!(!read(&contender, "early_hints = false").unwrap().early_hints);
+        }
+    }
+
+    #[test]
+    fn what_a_contender_cannot_do_is_refused() {
+        let fault =
+            |contender: &str, settings: &str| read(contender, settings).unwrap_err().message;
+        assert_eq!(
+            fault("transport = \"h3\"", "push = true"),
+            "`push` is of `h2`, `spdy/3.1`, `spdy/3`, and this contender is `h3`"
+        );
+        assert_eq!(
+            fault("transport = \"http/1.1\"", "early_hints = true"),
+            "`early_hints` is of `h2`, `h3`, and this contender is `http/1.1`"
+        );
+        let foreign = fault("transport = \"h2\"\nclient = \"curl\"", "push = true");
+        assert_eq!(foreign, "`push` needs wirelap's own client");
+    }
+
+    #[test]
+    fn a_next_view_says_what_is_left_of_the_first() {
+        let h2 = "transport = \"h2\"";
+        let settings = read(h2, "next_view = { evicted = 20, away = \"2h\" }").unwrap();
+        let view = settings.next_view.unwrap();
+        assert_eq!((view.evicted, view.away), (20, Duration::from_secs(7_200)));
+        assert_eq!(view, NextView { max_age: NextView::default().max_age, ..view });
+        assert_eq!(read(h2, "next_view = {}").unwrap().next_view, Some(NextView::default()));
+        let json = serde_json::to_string(&settings).unwrap();
+        assert_eq!(serde_json::from_str::<Settings>(&json).unwrap(), settings);
+        let fault =
+            |contender: &str, settings: &str| read(contender, settings).unwrap_err().message;
+        for (contender, settings, reason) in [
+            (h2, "next_view = { evicted = 101 }", "at most 100"),
+            (h2, "next_view = {}, temperature = \"open\"", "connections of its own"),
+            ("transport = \"h3\"", "next_view = {}, first_visit = \"alt-svc\"", "of its own"),
+            ("transport = \"h2\"\nclient = \"curl\"", "next_view = {}", "own client"),
+            (h2, "next_view = { fresh = 1 }", "fresh"),
+        ] {
+            let found = fault(contender, settings);
+            assert!(found.contains(reason), "{found}");
+        }
+        let calls = format!(
+            "name = \"v\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"c\"\n[[contenders]]\nname = \"c\"\n{h2}\n\
+             settings = {{ next_view = {{}} }}\n[[workloads]]\nkind = \"calls\"\npattern = \"serial\"\ncount = 3\n\
+             bytes = 10\n[[links]]\nname = \"lan\"\n"
+        );
+        let found = calls.parse::<Experiment>().unwrap_err().message;
+        assert!(found.contains("`next_view` is of pages"), "{found}");
+    }
+}

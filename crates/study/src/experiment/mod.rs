@@ -269,6 +269,11 @@ pub fn builtin() -> &'static [Builtin] {
             name: "first-visit",
             toml: include_str!("../../../../experiments/first-visit.toml"),
         },
+        Builtin { name: "h2-push", toml: include_str!("../../../../experiments/h2-push.toml") },
+        Builtin {
+            name: "h2-push-next",
+            toml: include_str!("../../../../experiments/h2-push-next.toml"),
+        },
         Builtin {
             name: "priorities",
             toml: include_str!("../../../../experiments/priorities.toml"),

@@ -1,7 +1,7 @@
 //! `h2-push`: what its author found of push and of the server's own order of delivery. The article shows its times as a chart
 //! only, so no ratio of ours is set beside one; each finding says which of ours it is judged by.
 
-use super::check::{Check, finding};
+use super::check::{Check, Occurs, finding};
 use super::{Ours, Published, PublishedFinding, Question, conditions};
 use crate::comparison::Comparison;
 use crate::metric;
@@ -43,13 +43,33 @@ struct Judge<'o, 'a> {
 impl Judge<'_, '_> {
     /// One time of contender `a` over that of `b`, and what to call the ratio.
     fn ask(&self, metric: &str, link: &str, a: &str, b: &str) -> (String, Option<Comparison>) {
-        let workload = self.ours.experiment.workloads.first().map_or("", |one| &one.name);
-        let comparison = (self.ours.ask_of)(metric, Question { workload, link, a, b });
+        let question = Question { workload: self.workload(), link, a, b };
+        let comparison = (self.ours.ask_of)(metric, question);
         (format!("{metric} of {a} / {b} on {link}"), comparison)
     }
 
     fn first_paint(&self, a: &str, b: &str) -> (String, Option<Comparison>) {
         self.ask(metric::FIRST_PAINT_MS, WITHOUT_PROXY, a, b)
+    }
+
+    /// Whether the screen is blank for less time with push. Where the document comes last it is not blank at all, and there is
+    /// no ratio.
+    fn shorter_blank(&self) -> Check {
+        let workload = self.workload();
+        let question = Question { workload, link: WITHOUT_PROXY, a: "push", b: "nothing" };
+        let blank = (self.ours.figures)(metric::BLANK_MS, question);
+        if let Some(blank) = blank.as_deref()
+            && !blank.is_empty()
+            && blank.iter().all(|blank| *blank == 0.0)
+        {
+            return Check::occurs("a blank screen with push", Some(blank), Occurs::Never);
+        }
+        let (what, ours) = self.ask(metric::BLANK_MS, WITHOUT_PROXY, "push", "nothing");
+        Check::faster(&what, ours.as_ref())
+    }
+
+    fn workload(&self) -> &str {
+        self.ours.experiment.workloads.first().map_or("", |one| &one.name)
     }
 
     fn findings(&self) -> Vec<PublishedFinding> {
@@ -76,7 +96,7 @@ impl Judge<'_, '_> {
                 "push moves unload later (the assets go out before the HTML) and shortens the blank time between unload and first paint",
                 &[
                     slower(self.ask(metric::UNLOAD_MS, WITHOUT_PROXY, "push", "nothing")),
-                    faster(self.ask(metric::BLANK_MS, WITHOUT_PROXY, "push", "nothing")),
+                    self.shorter_blank(),
                 ],
                 "",
             ),

@@ -372,7 +372,8 @@ pub(crate) struct DoctorArgs {
   wirelap report wirelap-quick-1
   wirelap report wirelap-quick-1 --csv > trials.csv
   wirelap report wirelap-quick-1 --parquet trials.parquet
-  wirelap report wirelap-quick-1 --json | jq .verdicts")]
+  wirelap report wirelap-quick-1 --json | jq .verdicts
+  wirelap report wirelap-quick-1 --har h2.har --trial page-50x5kB/3g/h2")]
 pub(crate) struct ReportArgs {
     /// The run's folder; several, all of published measurements, give one summary page beside the first
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath, required = true)]
@@ -386,6 +387,12 @@ pub(crate) struct ReportArgs {
     /// Write every trial's figures as Parquet too; a build with `--features parquet` can
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) parquet: Option<PathBuf>,
+    /// Write the fetches of one trial as HAR too, for a browser's developer tools
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "trial")]
+    pub(crate) har: Option<PathBuf>,
+    /// The trial of --har: its key, or workload/link/contender for the median one
+    #[arg(long, value_name = "KEY", requires = "har")]
+    pub(crate) trial: Option<String>,
 }
 
 /// Set one run against another, cell by cell, and hold it to gates.

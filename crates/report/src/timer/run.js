@@ -107,10 +107,14 @@ var timer = (function () {
         var bad = loads.filter(function (row) { return row.outcome.kind === 'invalid'; });
         if (bad.length === 0 || anew === 0) { break; }
         var last = attempt + 1 === MOST_ATTEMPTS;
-        if (last && block === 0) { throw new Refused('The first block was invalid ' + MOST_ATTEMPTS + ' times: ' + bad[0].outcome.reason + '.'); }
+        if (last && block === 0) { throw new Refused('The first block was invalid ' + MOST_ATTEMPTS + ' times: ' + bad[0].outcome.reason + '.' + remedy(bad[0])); }
         anew -= last ? 0 : 1;
       }
     }
+  }
+
+  function remedy(row) {
+    return /^not cold/.test(row.outcome.reason) ? ' Have the server send Cache-Control: no-store with it, or choose the warm cache.' : '';
   }
 
   // Runs to the end, and returns whether it was stopped before.

@@ -54,7 +54,7 @@ var sampler = (function () {
 
   // Watches a document from the moment that it is there.
   function watch(popup) {
-    var seen = { hidden: popup.document.hidden, bodyAt: null, lcp: null, paints: {} };
+    var seen = { hidden: popup.document.hidden, goneAt: popup.performance.now(), bodyAt: null, lcp: null, paints: {} };
     popup.performance.setResourceTimingBufferSize(100000);
     popup.document.addEventListener('visibilitychange', function () {
       seen.hidden = seen.hidden || popup.document.hidden;
@@ -119,8 +119,8 @@ var sampler = (function () {
     var told = seen.paints['first-paint'];
     var all = {
       first_byte_ms: firstByte,
-      // Where the browser does not tell when the page before was gone: it goes when the first byte is there.
-      unload_ms: entry.unloadEventEnd || firstByte,
+      // Of an empty page before, browsers do not tell when it was gone.
+      unload_ms: entry.unloadEventEnd || seen.goneAt,
       first_paint_ms: told === undefined ? seen.bodyAt : told,
       fcp_ms: seen.paints['first-contentful-paint'],
       lcp_ms: seen.lcp,

@@ -1,0 +1,123 @@
+//! What the timer refuses, and what it says then.
+
+use crate::bench::Bench;
+use crate::browser::{Browser, ended, start, start_timing, time};
+use crate::chromium::Chromium;
+use crate::site::Site;
+
+const PAGE: &str = "<!doctype html><title>p</title><body>text</body>";
+/// A page of which a browser would say that nobody sees it: where that is true no test can look.
+const HIDDEN: &str = "<!doctype html><title>hidden</title><body>text<script>
+  Object.defineProperty(document, 'hidden', { get: () => !window.seen });
+  document.dispatchEvent(new Event('visibilitychange'));
+  setTimeout(() => { window.seen = true; }, 100);
+</script></body>";
+/// Its image never ends while the page is up.
+const ENDLESS: &str =
+    "<!doctype html><title>p</title><body>text<img src='/api?bytes=1&delay_ms=20000'></body>";
+/// Its image is one that browsers keep: the same in every load.
+const KEPT: &str = "<!doctype html><title>p</title><body>text<img src='/api?bytes=1'></body>";
+
+const PAGES: [(&str, &str); 4] =
+    [("p.html", PAGE), ("hidden.html", HIDDEN), ("endless.html", ENDLESS), ("kept.html", KEPT)];
+
+/// What is said where `a` is timed against a page that is well.
+fn alarm(browser: &mut dyn Browser, site: &Site, settings: &[(&str, &str)]) -> String {
+    let usual = [("b", "/p.html"), ("runs", "2"), ("settle", "50"), ("timeout", "2")];
+    let timed = time(browser, &site.timer(), &[&usual[..], settings].concat());
+    assert_eq!(timed.state, "refused", "{timed:?}");
+    timed.alarm
+}
+
+fn refuses(name: &str) {
+    let bench = Bench::new();
+    let Some(mut browser) = start(name, &bench) else { return };
+    let site = Site::start(&bench, &PAGES);
+    let mut said = |a: &str| alarm(browser.as_mut(), &site, &[("a", a)]);
+    for (a, words) in [
+        ("/none.html", "A: /none.html is answered with status 404."),
+        ("http://192.0.2.1/", "A is at another origin (http://192.0.2.1)."),
+        ("http://[", "A: this is no URL."),
+        ("/hidden.html", "invalid 3 times: the pop-up was hidden."),
+        ("/endless.html", "A: no load event within 2 s."),
+    ] {
+        let alarm = said(a);
+        assert!(alarm.contains(words), "{a}: {alarm}");
+    }
+}
+
+#[test]
+fn chromium_says_what_cannot_be_timed() {
+    refuses("chromium");
+}
+
+#[test]
+fn firefox_says_what_cannot_be_timed() {
+    refuses("firefox");
+}
+
+/// A load is taken for cold only where the cache had no part in it.
+fn knows_a_warm_cache(name: &str) {
+    let bench = Bench::new();
+    let Some(mut browser) = start(name, &bench) else { return };
+    let site = Site::start(&bench, &[("p.html", PAGE), ("img.html", IMAGE), ("i.svg", SVG)]);
+    // A file of `serve` has validators: the second load only asks whether it is still the same.
+    let said = alarm(browser.as_mut(), &site, &[("a", "/img.html")]);
+    assert!(said.contains("not cold: the browser’s cache took part in 1 of "), "{said}");
+    assert!(said.contains("/i.svg") && said.contains("no-store"), "{said}");
+    let warm =
+        [("a", "/img.html"), ("b", "/p.html"), ("runs", "2"), ("settle", "50"), ("cache", "warm")];
+    let timed = time(browser.as_mut(), &site.timer(), &warm);
+    assert_eq!(timed.state, "done", "{timed:?}");
+}
+
+const IMAGE: &str = "<!doctype html><title>p</title><body>text<img src='/i.svg'></body>";
+const SVG: &str = "<svg xmlns='http://www.w3.org/2000/svg' width='10' height='10'><rect width='10' height='10'/></svg>";
+
+#[test]
+fn chromium_knows_a_warm_cache() {
+    knows_a_warm_cache("chromium");
+}
+
+#[test]
+fn firefox_knows_a_warm_cache() {
+    knows_a_warm_cache("firefox");
+}
+
+#[test]
+fn a_blocked_pop_up_is_said() {
+    let bench = Bench::new();
+    let Some(mut browser) = Chromium::start(&bench, &[]) else { return };
+    let site = Site::start(&bench, &PAGES);
+    browser.open(&format!("{}#a=/p.html&b=/p.html", site.timer()));
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    // Without a user's click.
+    browser.evaluate("document.querySelector('#form').requestSubmit()");
+    let timed = ended(&mut browser);
+    assert!(
+        timed.alarm.contains("The browser blocked the pop-up. Allow pop-ups for 127.0.0.1:"),
+        "{timed:?}"
+    );
+}
+
+#[test]
+fn a_run_that_is_stopped_keeps_its_whole_blocks() {
+    let bench = Bench::new();
+    let Some(mut browser) = start("chromium", &bench) else { return };
+    let site = Site::start(&bench, &PAGES);
+    let settings = [("a", "/p.html"), ("b", "/p.html"), ("runs", "500"), ("settle", "50")];
+    start_timing(browser.as_mut(), &site.timer(), &settings);
+    let blocks = "return wirelapTimer.result() ? wirelapTimer.result().rows.length : 0";
+    for _ in 0..300 {
+        if browser.evaluate(blocks).as_u64() >= Some(4) {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    browser.evaluate("document.querySelector('#stop').click()");
+    let timed = ended(browser.as_mut());
+    let rows = timed.download["rows"].as_array().unwrap();
+    assert!(rows.len() >= 4 && rows.len() % 2 == 0 && rows.len() < 1000, "{}", rows.len());
+    assert_eq!(timed.download["stopped"], true);
+    assert_eq!((&*timed.state, timed.verdicts["load_ms"].as_str()), ("done", Some("undecided")));
+}

@@ -37,7 +37,7 @@ fn a_download_is_judged_and_a_report_is_written_beside_it() {
     let ran = bench.run(&["report", "timer.json"]);
     ran.said(0, &[]);
     for words in
-        ["100 ms", "110 ms", "1.100x [1.100, 1.100]", "SLOWER", "10 of 10 blocks count", "over h2"]
+        ["100 ms", "110 ms", "1.10x [1.10, 1.10]", "SLOWER", "10 of 10 blocks count", "over h2"]
     {
         assert!(ran.out.contains(words), "no {words:?} in {}", ran.out);
     }

@@ -52,6 +52,8 @@ fn raced(more: u32) -> Option<String> {
 fn verdict_in(name: &str, more: u32, wanted: &str) {
     let Some((bench, timed)) = timed(name, more) else { return };
     assert_eq!(timed.verdicts["load_ms"], wanted, "{timed:?}");
+    let found = if wanted == "tie" { "B and A tie (" } else { "B is slower than A (1." };
+    assert!(timed.finding.starts_with(found), "{timed:?}");
     let result = reported(&bench, &timed);
     let verdict = &result["verdict"];
     assert_eq!(verdict["verdict"], wanted, "{result}");

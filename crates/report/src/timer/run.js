@@ -105,10 +105,10 @@ var timer = (function () {
         // Both together, so that a run that is stopped has no half block.
         rows.push.apply(rows, loads);
         var bad = loads.filter(function (row) { return row.outcome.kind === 'invalid'; });
-        if (bad.length === 0 || anew === 0) { break; }
         var last = attempt + 1 === MOST_ATTEMPTS;
-        if (last && block === 0) { throw new Refused('The first block was invalid ' + MOST_ATTEMPTS + ' times: ' + bad[0].outcome.reason + '.' + remedy(bad[0])); }
-        anew -= last ? 0 : 1;
+        if (bad.length > 0 && last && block === 0) { throw new Refused('The first block was invalid ' + MOST_ATTEMPTS + ' times: ' + bad[0].outcome.reason + '.' + remedy(bad[0])); }
+        if (bad.length === 0 || last || anew === 0) { break; }
+        anew -= 1;
       }
     }
   }

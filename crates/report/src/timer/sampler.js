@@ -103,15 +103,34 @@ var sampler = (function () {
     }
   }
 
+  // Resource Timing §3: 0 bytes for what the cache answered, 300 for what it asked about, body and 300 for the rest. Of
+  // what it asked about Chromium tells no body, and neither of what has none: a style sheet, a script or an image has one.
+  function isCached(entry) {
+    var sent = entry.transferSize, body = entry.encodedBodySize;
+    if (body === 0) { return sent === 300 && ['img', 'link', 'script', 'css'].indexOf(entry.initiatorType) >= 0; }
+    return sent < body || sent === 300;
+  }
+
   // Resources, and those of them that the cache answered or only asked about. Of resources of other origins that do not
   // allow it, nothing is known.
-  function resources(popup, document) {
-    var all = [document].concat(popup.performance.getEntriesByType('resource'));
-    all = all.filter(function (entry) { return /^https?:/.test(entry.name); });
-    var cached = all.filter(function (entry) {
-      return entry.decodedBodySize > 0 && entry.transferSize < entry.encodedBodySize;
+  function resources(popup, navigation) {
+    var all = [navigation].concat(popup.performance.getEntriesByType('resource'));
+    // The icon is the browser's, not the page's: Firefox tells of it, and keeps it.
+    var icons = Array.from(popup.document.querySelectorAll('link[rel~="icon"]')).map(function (link) { return link.href; });
+    all = all.filter(function (entry) {
+      return /^https?:/.test(entry.name) && icons.indexOf(entry.name) < 0 && !/^[^?#]*\/favicon\.ico$/.test(entry.name);
     });
-    return { count: all.length, cached: cached };
+    var cached = all.filter(isCached).map(function (entry) { return entry.name; });
+    // Firefox does not tell of images that it has in memory.
+    var told = all.map(function (entry) { return entry.name; });
+    Array.from(popup.document.images).forEach(function (image) {
+      var url = image.currentSrc;
+      if (image.naturalWidth > 0 && /^https?:/.test(url) && told.indexOf(url) < 0) {
+        told.push(url);
+        cached.push(url);
+      }
+    });
+    return { count: told.length, cached: cached };
   }
 
   function times(entry, seen) {
@@ -180,7 +199,7 @@ var sampler = (function () {
       return refuse('invalid', 'the timer was hidden, and its clock slowed down');
     }
     if (run.isCold && row.cached > 0) {
-      var first = new URL(loads.cached[0].name);
+      var first = new URL(loads.cached[0]);
       return refuse('invalid', 'not cold: the browser\u2019s cache took part in ' + row.cached + ' of ' + row.resources
         + ' resources, such as ' + first.pathname);
     }

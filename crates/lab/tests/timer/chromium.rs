@@ -44,6 +44,12 @@ impl Chromium {
         Some(chromium)
     }
 
+    /// Puts what pages let download into a folder, without asking.
+    pub(crate) fn download_into(&mut self, folder: &std::path::Path) {
+        let behaviour = json!({ "behavior": "allow", "downloadPath": folder });
+        self.call("Browser.setDownloadBehavior", behaviour);
+    }
+
     fn call(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
         let mut message = json!({ "id": self.next, "method": method, "params": params });

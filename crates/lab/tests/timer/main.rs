@@ -7,9 +7,10 @@
 mod bench;
 mod browser;
 mod chromium;
-mod downloads;
+
 mod firefox;
 mod refusals;
+mod reports;
 mod site;
 mod statistics;
 mod verdicts;

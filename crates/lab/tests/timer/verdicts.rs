@@ -69,6 +69,9 @@ fn verdict_in(name: &str, more: u32, wanted: &str) {
         let shown = &timed.verdicts[one["metric"].as_str().unwrap()];
         assert_eq!(*shown, one["comparison"]["verdict"], "{one}");
     }
+    let source = if name == "chromium" { "paint_timing" } else { "body_height" };
+    let rows = timed.download["rows"].as_array().unwrap();
+    assert!(rows.len() == 20 && rows.iter().all(|row| row["first_paint"] == source), "{rows:?}");
     let ratio = verdict["ratio"].as_f64().unwrap();
     let planted = f64::from(SERVER_MS + more) / f64::from(SERVER_MS);
     assert!((ratio / planted - 1.0).abs() < 0.04, "{ratio} where {planted} was planted");

@@ -1,6 +1,8 @@
 //! `wirelap timer`, `/timer`, and `wirelap report` of a download.
 
 use crate::bench::Bench;
+use crate::browser::{Browser, time};
+use crate::chromium::Chromium;
 use crate::site::Site;
 use serde_json::{Value, json};
 use std::io::{Read, Write};
@@ -96,4 +98,37 @@ fn the_command_prints_what_serve_has() {
         "{head}"
     );
     assert!(body == printed.out && body.starts_with("<!DOCTYPE html>"));
+}
+
+#[test]
+fn the_button_downloads_what_the_report_reads() {
+    let bench = Bench::new();
+    let Some(mut browser) = Chromium::start(&bench, &[]) else { return };
+    let site =
+        Site::start(&bench, &[("p.html", "<!doctype html><title>p</title><body>text</body>")]);
+    let settings = [
+        ("a", "/p.html"),
+        ("b", "/p.html"),
+        ("runs", "2"),
+        ("aname", "before"),
+        ("bname", "after"),
+    ];
+    let timed = time(&mut browser, &site.timer(), &settings);
+    assert_eq!(timed.state, "done", "{timed:?}");
+    browser.download_into(&bench.folder);
+    browser.click("#download");
+    let file = bench.path("timer.json");
+    let read = || -> Option<Value> { serde_json::from_slice(&std::fs::read(&file).ok()?).ok() };
+    let waited = (0..100).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        read()
+    });
+    assert_eq!(waited.expect("a download"), timed.download);
+    let ran = bench.run(&["report", "timer.json"]);
+    ran.said(0, &[]);
+    assert!(
+        ran.out.contains("2 of 2 blocks count") && ran.out.contains("is undecided"),
+        "{}",
+        ran.out
+    );
 }

@@ -9,7 +9,7 @@ use crate::markup::Markup;
 use crate::number::summary;
 use crate::scale::Scale;
 use crate::timer::words::{
-    conditions, counts, figures, finding, limits, median, metric_name, ratio, reading,
+    conditions, counts, figures, finding, limits, median, metric_name, ratio, reading, remarks,
 };
 use crate::words;
 use study::comparison::Verdict;
@@ -44,7 +44,7 @@ fn body(m: &mut Markup, run: &TimerRun, result: &TimerResult, file: &str) {
         }
     });
     m.element("section", &[("class", &"answer")], |m| {
-        for remark in words::remarks(&result.verdict) {
+        for remark in remarks(&result.verdict) {
             m.line("p", &[], words::sentence_case(&remark) + ".");
         }
         for (class, page) in [("side-a", &result.pages.a), ("side-b", &result.pages.b)] {
@@ -122,7 +122,7 @@ fn row(m: &mut Markup, one: &TimerMetric, decides: &str, forest: &Forest) {
         m.element("td", &[], |m| {
             let (sign, word) = (sign(one.comparison.verdict), one.comparison.verdict.word());
             m.line("span", &[("class", &"word")], format!("{sign} {word}"));
-            let remarks = words::remarks(&one.comparison);
+            let remarks = remarks(&one.comparison);
             if !remarks.is_empty() {
                 m.line("small", &[], remarks.join("; "));
             }

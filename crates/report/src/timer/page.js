@@ -164,7 +164,7 @@
       var own = ['a', 'b'].map(function (side) { return statistics.medianOf(run.rows, id, side); });
       if (own[0] === null && own[1] === null && !decides) {
         return element('tr', {}, [element('th', { scope: 'row' }, one.metric[1]),
-          element('td', { colspan: 5, class: 'note' }, 'this browser does not tell it')]);
+          element('td', { colspan: 5, class: 'note' }, 'not told by this browser of these pages')]);
       }
       var more = [comparison.reason, comparison.trials_needed === null ? null
         : 'about ' + comparison.trials_needed + ' loads of each would decide'].filter(Boolean).join('; ');
@@ -201,7 +201,8 @@
     function x(ms) { return (ms / max * 100).toFixed(2) + '%'; }
     var axis = element('g', { class: 'axis' }, all.reduce(function (made, value, i) {
       var anchor = i === 0 ? 'start' : value / max > 0.94 ? 'end' : 'middle';
-      var text = i === 0 ? '0' : i === all.length - 1 ? duration(value) : String(Math.round(value / (max >= 1000 ? 1000 : 1) * 1000) / 1000);
+      var text = String(Math.round(value / (max >= 1000 ? 1000 : 1) * 1000) / 1000);
+      text += i === all.length - 1 ? max >= 1000 ? '\u00a0s' : '\u00a0ms' : '';
       return made.concat(element('line', { x1: x(value), x2: x(value), y1: 0, y2: 2 * ROW }),
         element('text', { x: x(value), y: 2 * ROW + 16, 'text-anchor': anchor }, text));
     }, []));

@@ -1,9 +1,10 @@
 //! A run of the page timer as lines for a terminal, and its rows as CSV.
 
-use super::words::{conditions, counts, finding, limits, median, metric_name, ratio, reading};
+use super::words::{
+    conditions, counts, finding, limits, median, metric_name, ratio, reading, remarks,
+};
 use crate::csv::Table;
 use crate::terminal::{Lines, Style, padded, plain, width};
-use crate::words;
 use study::comparison::Verdict;
 use study::timer::{TIMER_METRICS, TimerResult, TimerRun, TimerSide};
 
@@ -42,7 +43,7 @@ pub fn timer_terminal(result: &TimerResult, style: Style) -> String {
     }
     let by = ratio(&result.verdict).map_or_else(String::new, |ratio| format!(" ({ratio})"));
     out.wrapped(&format!("result: {}{by}", finding(result)), 8);
-    for remark in words::remarks(&result.verdict) {
+    for remark in remarks(&result.verdict) {
         out.wrapped(&format!("  {remark}"), 4);
     }
     for limit in limits(result) {

@@ -62,6 +62,13 @@ pub(crate) fn conditions(result: &TimerResult) -> String {
     format!("connections open, {cache}{protocols}")
 }
 
+/// Why there is no other verdict, and what would decide it.
+pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
+    let needed = comparison.trials_needed.filter(|_| comparison.n > 0);
+    let needed = needed.map(|loads| format!("about {loads} loads of each would decide"));
+    comparison.reason.iter().cloned().chain(needed).collect()
+}
+
 /// How many loads count.
 pub(crate) fn counts(result: &TimerResult) -> String {
     let attempts = result.audited_a.trials + result.audited_b.trials;
@@ -80,7 +87,7 @@ pub(crate) fn counts(result: &TimerResult) -> String {
 pub(crate) fn limits(result: &TimerResult) -> Vec<&'static str> {
     let mut limits = vec![
         "A page cannot close a browser's connections: all loads that count found them open.",
-        "Times are those of this browser, machine and network; nothing emulated a link.",
+        "Times are those of one browser, machine and network, which nothing audited.",
     ];
     if result.settings.cache == TimerCache::Warm {
         limits.push("The browser's cache took part.");

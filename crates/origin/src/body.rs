@@ -53,14 +53,15 @@ impl Body {
     }
 
     /// Bytes that are still to be sent.
+    #[inline]
     pub(crate) fn left(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
-            Self::Page(html) => html.left(),
             Self::Noise { left, .. } | Self::Padding { left, .. } | Self::File { left, .. } => {
                 left.end - left.start
             }
-            Self::Sequence(bodies) => bodies.iter().map(Self::left).sum(),
+            Self::Page(html) => html.left(),
+            Self::Sequence(bodies) => left_of(bodies),
         }
     }
 
@@ -146,6 +147,10 @@ impl Body {
             }
         }
     }
+}
+
+fn left_of(bodies: &VecDeque<Body>) -> u64 {
+    bodies.iter().map(Body::left).sum()
 }
 
 impl fmt::Debug for Body {

@@ -77,6 +77,7 @@ pub(crate) struct Ledger {
 }
 
 impl Ledger {
+    #[inline]
     pub(crate) fn new(now: Instant, request: RequestHead) -> Self {
         Self {
             request,
@@ -91,6 +92,11 @@ impl Ledger {
 }
 
 impl Exchange {
+    #[inline]
+    pub(crate) fn new(stream: StreamId, ledger: Ledger) -> Self {
+        Self { stream, state: State::Counting, ledger, buffered: 0, held: 0 }
+    }
+
     /// The record of this exchange, on this connection.
     pub(crate) fn record(
         &self,

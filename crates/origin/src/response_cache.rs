@@ -3,6 +3,7 @@
 
 use crate::body::Body;
 use crate::files::File;
+use foldhash::fast::RandomState;
 use proto::{Fields, Method, RequestHead, ResponseHead, Status};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -18,7 +19,7 @@ const BYTES: u64 = 16 * 1024 * 1024;
 /// Complete responses, by request target.
 #[derive(Debug, Default)]
 pub(crate) struct ResponseCache {
-    responses: HashMap<Box<str>, Rc<CachedResponse>>,
+    responses: HashMap<Box<str>, Rc<CachedResponse>, RandomState>,
     bytes: u64,
 }
 

@@ -221,19 +221,11 @@ impl Session {
         match event {
             Event::Request { stream, head, fin } => {
                 let is_large = is_large(&head);
-                let exchange = Exchange {
-                    stream,
-                    state: State::Counting,
-                    ledger: Ledger::new(context.now, head),
-                    buffered: 0,
-                    held: 0,
-                };
                 context.shared.buffers.lend(&mut self.exchanges);
                 if let Some(log) = &context.shared.log {
                     log.began(self.connection, stream.0);
                 }
-                let index = self.exchanges.partition_point(|other| other.stream < stream);
-                self.exchanges.insert(index, exchange);
+                let index = self.open(stream, Ledger::new(context.now, head));
                 self.begin(context, index, fin);
                 if is_large {
                     self.forget_fields(context, stream);
@@ -338,6 +330,7 @@ impl Session {
 
     /// Whether the next piece of a response takes memory, and can wait until the driver asks for bytes. QUIC's driver asks
     /// until there are none, whoever would take them.
+    #[inline]
     fn is_made_late(&self, index: usize) -> bool {
         let takes_memory = match &self.exchanges[index].state {
             State::Sending(body) => respond::counts(body),
@@ -347,13 +340,27 @@ impl Session {
         takes_memory && self.protocol != Protocol::Http3
     }
 
+    /// Takes a new exchange. Gives its place, which is usually the last: streams are opened in their order.
+    #[inline]
+    fn open(&mut self, stream: StreamId, ledger: Ledger) -> usize {
+        let is_last = self.exchanges.back().is_none_or(|last| last.stream < stream);
+        if is_last {
+            self.exchanges.push_back(Exchange::new(stream, ledger));
+            return self.exchanges.len() - 1;
+        }
+        let index = self.exchanges.partition_point(|other| other.stream < stream);
+        self.exchanges.insert(index, Exchange::new(stream, ledger));
+        index
+    }
+
+    #[inline]
     fn find(&self, stream: StreamId) -> Option<usize> {
         self.exchanges.binary_search_by_key(&stream, |exchange| exchange.stream).ok()
     }
 
     /// Ends an exchange, complete or not.
     fn end(&mut self, context: &mut Context<'_>, index: usize, end: ExchangeEnd) {
-        let Some(exchange) = self.exchanges.get(index) else { return };
+        let Some(exchange) = self.exchanges.get_mut(index) else { return };
         self.account.change(exchange.held, 0, &mut context.shared.budgets);
         match &exchange.state {
             State::Thinking { .. } => self.thinking -= 1,
@@ -371,13 +378,12 @@ impl Session {
             log.record(&exchange.record(context.now, self.connection, self.protocol, end));
         }
         self.quiet_since = context.now;
+        context.machine.recycle(std::mem::take(&mut exchange.ledger.request));
         // Usually it is the first, which moves no other.
-        let ended = match index {
-            0 => self.exchanges.pop_front(),
-            _ => self.exchanges.remove(index),
-        };
-        if let Some(exchange) = ended {
-            context.machine.recycle(exchange.ledger.request);
+        if index == 0 {
+            self.exchanges.pop_front();
+        } else {
+            self.exchanges.remove(index);
         }
     }
 }

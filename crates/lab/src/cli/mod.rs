@@ -374,6 +374,7 @@ pub(crate) struct DoctorArgs {
   wirelap report wirelap-quick-1 --csv > trials.csv
   wirelap report wirelap-quick-1 --parquet trials.parquet
   wirelap report wirelap-quick-1 --json | jq .verdicts
+  wirelap report wirelap-quick-1 --har h2.har --trial page-50x5kB/3g/h2
   wirelap report timer.json             what `wirelap timer` let download; writes timer-report.html beside it")]
 pub(crate) struct ReportArgs {
     /// The run's folder, or the page timer's download; several folders, all of published measurements, give one summary
@@ -389,6 +390,12 @@ pub(crate) struct ReportArgs {
     /// Write every trial's figures as Parquet too; a build with `--features parquet` can
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) parquet: Option<PathBuf>,
+    /// Write the fetches of one trial as HAR too, for a browser's developer tools
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "trial")]
+    pub(crate) har: Option<PathBuf>,
+    /// The trial of --har: its key, or workload/link/contender for the median one
+    #[arg(long, value_name = "KEY", requires = "har")]
+    pub(crate) trial: Option<String>,
 }
 
 /// Print the page timer: one HTML file that times two pages of the server that it lies on, in any browser.

@@ -12,8 +12,8 @@ use study::timer::{TimerError, TimerRun};
 
 /// Reads the download, judges, writes the page beside it, prints.
 pub(crate) fn run(args: &ReportArgs, file: &Path) -> Result<ExitCode, CliError> {
-    if args.parquet.is_some() {
-        return Err(CliError::misuse("--parquet is for runs of `race`")
+    if args.parquet.is_some() || args.har.is_some() {
+        return Err(CliError::misuse("--parquet and --har are for runs of `race`")
             .remedy("take --csv for the page timer's loads"));
     }
     let text = read_text(file, LONGEST_TEXT)

@@ -9,7 +9,7 @@ use crate::delivery::{
     BlockingAssets, blocks_rendering, etag_of, is_tracked, media_type_of, promised_request,
     pushable, size_of,
 };
-use crate::exchange::{Exchange, Ledger, State};
+use crate::exchange::{Exchange, Ledger};
 use crate::learned::{Asset, is_html};
 use crate::policy::{
     Assets, ByLink, CasperSettings, DeliveryPolicy, Heed, LearnedSettings, Link, PushPlace,
@@ -267,9 +267,7 @@ impl Session {
         }
         let pushed_with = Some(parent.stream);
         let ledger = Ledger { pushed_with, ..Ledger::new(context.now, request) };
-        let exchange = Exchange { stream, state: State::Counting, ledger, buffered: 0, held: 0 };
-        let index = self.exchanges.partition_point(|other| other.stream < stream);
-        self.exchanges.insert(index, exchange);
+        let index = self.open(stream, ledger);
         match parent.policy.push.place {
             PushPlace::Before => self.decide(context, stream, FIRST),
             PushPlace::Interleaved => {

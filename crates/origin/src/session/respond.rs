@@ -323,6 +323,7 @@ impl Session {
 }
 
 /// Whether what is made of a body takes memory that is worth counting.
+#[inline]
 pub(super) fn counts(body: &Body) -> bool {
     body.left() > UNCOUNTED && body.is_made()
 }

@@ -195,7 +195,7 @@ impl Server {
             }
         };
         let persists = request.persists && self.settings.keep_alive == KeepAlive::On;
-        let out = std::mem::take(&mut self.buffers().out);
+        let out = self.buffers().out.take().unwrap_or_default();
         self.exchanges.push_back(Exchange::new(&request, persists, out));
         let stream = self.newest();
         self.log.head_received(now, stream, length);

@@ -80,6 +80,7 @@ impl HeaderCodec {
     }
 
     /// Takes a head that is done with, for its buffers.
+    #[inline]
     pub(super) fn recycle(&mut self, head: RequestHead) {
         if self.spare.len() < SPARE_HEADS && head.capacity() <= SPARE_CAPACITY {
             self.spare.push(head);
@@ -136,19 +137,28 @@ impl HeaderCodec {
         &mut self,
         block: &[u8],
         extended: ExtendedConnect,
-    ) -> Result<Decoded<Received<RequestHead>>, Rule<ErrorCode>> {
+        head: &mut RequestHead,
+    ) -> Result<Decoded<Option<u64>>, Rule<ErrorCode>> {
         let before = self.decoder.table_version();
-        let mut spare = self.spare.pop().unwrap_or_default();
         if let Some((plain, known)) = self.requests.find_received(before, block) {
-            spare.copy_from(&known.head);
-            let head = Received { head: spare, content_length: known.content_length };
-            return Ok(Decoded { plain, head: Ok(head) });
+            head.copy_from(&known.head);
+            return Ok(Decoded { plain, head: Ok(known.content_length) });
         }
-        let reader = HeadReader::with_buffers(spare, Kind::Request);
+        let reader = HeadReader::with_buffers(std::mem::take(head), Kind::Request);
         let decoded = self.read(block, reader, |reader| reader.request(extended))?;
         let version = unchanged(before, self.decoder.table_version());
         self.requests.note_received(version, block, &decoded);
-        Ok(decoded)
+        let content_length = decoded.head.map(|read| {
+            *head = read.head;
+            read.content_length
+        });
+        Ok(Decoded { plain: decoded.plain, head: content_length })
+    }
+
+    /// A head for the next request, with the buffers of one that is done with where there is one.
+    #[inline]
+    pub(super) fn spare_head(&mut self) -> RequestHead {
+        self.spare.pop().unwrap_or_default()
     }
 
     /// The request that a promise makes up.

@@ -122,9 +122,11 @@ impl Session<Http2> {
         }
         match purpose {
             Purpose::Request => {
-                let read = self.decode_request(id, block)?;
-                match read {
-                    Ok(read) => self.on_request(headers, read),
+                let mut head = self.framing.codec.spare_head();
+                match self.decode_request(id, block, &mut head)? {
+                    Ok(content_length) => {
+                        self.on_request(headers, Received { head, content_length })
+                    }
                     Err(bad) => self.on_bad_head(headers, Kind::Request, bad),
                 }
             }
@@ -158,13 +160,14 @@ impl Session<Http2> {
         &mut self,
         id: u32,
         block: &[u8],
-    ) -> Result<Result<Received<RequestHead>, BadHead>, Over> {
+        head: &mut RequestHead,
+    ) -> Result<Result<Option<u64>, BadHead>, Over> {
         let Http2 { settings, codec, .. } = &mut self.framing;
         let extended = match settings.enable_connect_protocol {
             true => ExtendedConnect::Offered,
             false => ExtendedConnect::NotOffered,
         };
-        let decoded = codec.decode_request(block, extended);
+        let decoded = codec.decode_request(block, extended, head);
         self.count_block(id, block, decoded)
     }
 

@@ -24,11 +24,10 @@ impl Events {
     }
 
     pub(crate) fn pop(&mut self) -> Option<Event<'static>> {
-        let event = self.queue.pop_front();
-        if event.is_none() && self.queue.capacity() > KEPT {
+        if self.queue.is_empty() && self.queue.capacity() > KEPT {
             self.queue = VecDeque::new();
         }
-        event
+        self.queue.pop_front()
     }
 
     pub(crate) fn is_empty(&self) -> bool {

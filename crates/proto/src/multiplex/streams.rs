@@ -70,7 +70,8 @@ impl Streams {
         if stream.state().is_active() {
             self.active[stream.opener() as usize] += 1;
         }
-        self.table.insert(id, stream);
+        // An entry copies the stream once less than `insert`, which would return the old one.
+        self.table.entry(id).insert_entry(stream);
     }
 
     /// The identifier of a stream that we open; none is left after 2^30 streams.

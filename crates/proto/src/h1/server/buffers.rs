@@ -46,7 +46,7 @@ pub(super) struct Buffers {
     /// Empty while it waits: only its memory counts.
     pub(super) exchanges: VecDeque<Exchange>,
     /// What the exchange that ended last has left, for the next.
-    pub(super) out: Outgoing,
+    pub(super) out: Option<Box<Outgoing>>,
     /// A head whose buffers the next request takes.
     pub(super) head: RequestHead,
     pub(super) cache: HeaderBlockCache,

@@ -9,7 +9,8 @@ use wire::h1::{self, Version};
 /// A request that has been taken, and the answer as far as it is given.
 #[derive(Debug)]
 pub(super) struct Exchange {
-    pub(super) out: Outgoing,
+    /// Boxed: it moves into an exchange and out of it again.
+    pub(super) out: Box<Outgoing>,
     version: Version,
     asked: Asked,
     pub(super) expect: Continue,
@@ -60,7 +61,7 @@ pub(super) enum Then {
 
 impl Exchange {
     /// `out` is empty: fresh, or what an earlier exchange has left.
-    pub(super) fn new(request: &Request, persists: bool, out: Outgoing) -> Self {
+    pub(super) fn new(request: &Request, persists: bool, out: Box<Outgoing>) -> Self {
         Self {
             out,
             version: request.version,
@@ -80,7 +81,7 @@ impl Exchange {
     /// The answer to a request that breaks the protocol.
     pub(super) fn refusal(status: u16) -> Self {
         let mut refusal = Self {
-            out: Outgoing::default(),
+            out: Box::default(),
             version: Version::Http11,
             asked: Asked::Body,
             expect: Continue::NotAsked,

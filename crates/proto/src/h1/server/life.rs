@@ -131,7 +131,7 @@ impl Server {
             self.end_after(self.exchanges.is_empty());
         }
         exchange.out.reset();
-        self.buffers().out = exchange.out;
+        self.buffers().out = Some(exchange.out);
     }
 
     /// The answer that was the last is sent. Requests read ahead of it are not answered

@@ -104,6 +104,7 @@
     remember();
     busy(true);
     stopped = false;
+    var timed = false;
     current = {
       schema: SCHEMA, version: VERSION, started: new Date().toISOString(), timer: location.origin + location.pathname,
       user_agent: navigator.userAgent, pages: pages, settings: own, stopped: false, rows: []
@@ -114,6 +115,7 @@
         isStopped: function () { return stopped; }, progress: progress
       });
       say(current.stopped ? 'Stopped: the blocks that ended count.' : 'Done.');
+      timed = true;
     } catch (error) {
       current.stopped = true;
       say('');
@@ -121,6 +123,8 @@
     }
     busy(false);
     if (current.rows.length > 0) { show(current); }
+    // For whoever hears the page.
+    if (timed && current.rows.length > 0) { say(at('status').textContent + ' ' + at('finding').textContent.trim() + '.'); }
     document.body.dataset.state = at('alarm').hidden ? 'done' : 'refused';
   }
 

@@ -149,5 +149,5 @@ var timer = (function () {
     }
   }
 
-  return { run: run, Refused: Refused, LARGEST_SEED: LARGEST_SEED };
+  return { run: run, orders: orders, uniqueUrl: uniqueUrl, Refused: Refused, LARGEST_SEED: LARGEST_SEED };
 }());

@@ -12,6 +12,7 @@ var sampler = (function () {
   function Lost(message) { this.message = message; }
 
   var GONE = 'The pop-up is gone: it was closed, or the page cut it off (Cross-Origin-Opener-Policy).';
+  var WENT_ON = 'the page went on to another one by a script: give the URL of the last one';
   var UNREADABLE = 'the page cannot be read: it could not be loaded, or it led to another origin';
 
   function pause(ms) { return new Promise(function (done) { setTimeout(done, ms); }); }
@@ -54,7 +55,7 @@ var sampler = (function () {
 
   // Watches a document from the moment that it is there.
   function watch(popup) {
-    var seen = { hidden: popup.document.hidden, goneAt: popup.performance.now(), bodyAt: null, lcp: null, paints: {} };
+    var seen = { document: popup.document, hidden: popup.document.hidden, goneAt: popup.performance.now(), bodyAt: null, lcp: null, paints: {} };
     popup.performance.setResourceTimingBufferSize(100000);
     popup.document.addEventListener('visibilitychange', function () {
       seen.hidden = seen.hidden || popup.document.hidden;
@@ -91,6 +92,7 @@ var sampler = (function () {
       }
       if (page !== before && page.URL !== NO_OTHER_URL) {
         if (seen === null) { seen = watch(popup); }
+        if (page !== seen.document) { return { failed: WENT_ON }; }
         if (seen.bodyAt === null && page.body && page.body.offsetHeight > 0) {
           seen.bodyAt = popup.performance.now();
         }
@@ -176,9 +178,8 @@ var sampler = (function () {
 
   function result(popup, seen, run) {
     var entry = navigation(popup), page = popup.document;
-    if (!entry) {
-      return { outcome: { kind: 'failed', reason: 'the page went on to another one' },
-        metrics: {}, resources: 0, cached: 0 };
+    if (!entry || page !== seen.document) {
+      return { outcome: { kind: 'failed', reason: WENT_ON }, metrics: {}, resources: 0, cached: 0 };
     }
     var loads = resources(popup, entry);
     var row = {

@@ -50,6 +50,17 @@ impl Chromium {
         self.call("Browser.setDownloadBehavior", behaviour);
     }
 
+    /// Makes the pop-up's window `minimized`, in which nobody sees it, or `normal` again.
+    pub(crate) fn set_popup(&mut self, state: &str) {
+        let targets = self.call("Target.getTargets", json!({}));
+        let mut targets = targets["targetInfos"].as_array().unwrap().iter();
+        let popup = targets.find(|target| target["openerId"].is_string()).expect("a pop-up");
+        let window = json!({ "targetId": popup["targetId"] });
+        let window = self.call("Browser.getWindowForTarget", window)["windowId"].clone();
+        let bounds = json!({ "windowId": window, "bounds": { "windowState": state } });
+        self.call("Browser.setWindowBounds", bounds);
+    }
+
     fn call(&mut self, method: &str, params: Value) -> Value {
         self.next += 1;
         let mut message = json!({ "id": self.next, "method": method, "params": params });

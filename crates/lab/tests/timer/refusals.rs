@@ -136,3 +136,37 @@ fn a_run_that_is_stopped_keeps_its_whole_blocks() {
     assert_eq!(timed.download["stopped"], true);
     assert_eq!((&*timed.state, timed.verdicts["load_ms"].as_str()), ("done", Some("undecided")));
 }
+
+#[test]
+fn a_load_that_is_hidden_does_not_count_and_the_next_one_waits() {
+    let bench = Bench::new();
+    let Some(mut browser) = Chromium::start(&bench, &[]) else { return };
+    let site = Site::start(&bench, &[]);
+    let page = "/page?images=1&css=1&delay_ms=600";
+    let settings = [("a", page), ("b", page), ("runs", "3"), ("settle", "50")];
+    start_timing(&mut browser, &site.timer(), &settings);
+    let says = |browser: &mut Chromium, id: &str, words: &str| {
+        let text = format!("return document.querySelector('{id}').textContent");
+        let is_said = (0..300).any(|_| {
+            std::thread::sleep(Duration::from_millis(50));
+            browser.evaluate(&text).as_str().unwrap().contains(words)
+        });
+        assert!(is_said, "{words} is never said");
+    };
+    says(&mut browser, "#count", "Block 2 of 3");
+    // In the midst of its first load, whose server thinks 600 ms.
+    std::thread::sleep(Duration::from_millis(300));
+    browser.set_popup("minimized");
+    says(&mut browser, "#status", "The pop-up is hidden. Bring it to the front");
+    browser.set_popup("normal");
+    let timed = ended(&mut browser);
+    assert_eq!(timed.state, "done", "{timed:?}");
+    let rows = timed.download["rows"].as_array().unwrap();
+    let hidden = |row: &&serde_json::Value| row["outcome"]["reason"] == "the pop-up was hidden";
+    let hidden: Vec<_> = rows.iter().filter(hidden).collect();
+    assert!(hidden.len() == 1 && hidden[0]["block"] == 1, "{rows:?}");
+    // Its block ran again, whole.
+    let again = rows.iter().filter(|row| row["attempt"] == 1).collect::<Vec<_>>();
+    assert_eq!(again.len(), 2, "{rows:?}");
+    assert!(again.iter().all(|row| row["block"] == 1 && row["outcome"]["kind"] == "measured"));
+}

@@ -238,3 +238,69 @@ fn loads(m: &mut Markup, run: &TimerRun) {
     });
     table(m, "Every load", &columns, rows);
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::{Value, json};
+
+    /// Eight blocks: B takes a tenth longer, failed once, and was once invalid and loaded again.
+    fn run() -> TimerRun {
+        let load = |block: u32, attempt: u32, page: &str, outcome: Value, ms: f64| {
+            json!({
+                "block": block, "attempt": attempt, "order": 0, "page": page, "url": "/x", "outcome": outcome,
+                "metrics": if outcome["kind"] == "measured" { json!({ "load_ms": ms }) } else { json!({}) },
+            })
+        };
+        let measured = || json!({ "kind": "measured" });
+        let mut rows = Vec::new();
+        for block in 0..8 {
+            rows.push(load(block, 0, "a", measured(), 100.0));
+            let outcome = match block {
+                3 => json!({ "kind": "failed", "reason": "status <500>" }),
+                5 => json!({ "kind": "invalid", "reason": "the pop-up was hidden" }),
+                _ => measured(),
+            };
+            rows.push(load(block, 0, "b", outcome, 110.0));
+        }
+        rows.extend(["a", "b"].map(|page| load(5, 1, page, measured(), 105.0)));
+        let page = |name: &str| json!({ "name": name, "url": "/<x>" });
+        let run = json!({
+            "schema": "wirelap.timer/1", "version": "0", "started": "2026-01-01T00:00:00Z", "timer": "http://x/timer",
+            "user_agent": "<agent>", "pages": { "a": page("A"), "b": page("B & C") }, "stopped": false,
+            "settings": {
+                "runs": 8, "metric": "load_ms", "margin": 0.05, "seed": 1, "cache": "warm", "timeout_ms": 1,
+                "settle_ms": 1, "width": 1, "height": 1,
+            },
+            "rows": rows,
+        });
+        TimerRun::read(&run.to_string()).unwrap()
+    }
+
+    #[test]
+    fn the_page_is_well_formed_and_shows_every_load() {
+        let run = run();
+        let html = timer_html(&run, &run.judge(), "my timer.json", "0.1.0");
+        let text = html.strip_prefix("<!DOCTYPE html>\n").unwrap();
+        let page = roxmltree::Document::parse(text).unwrap();
+        let class = |name: &str| {
+            page.descendants().filter(|node| node.attribute("class") == Some(name)).count()
+        };
+        // Loads of attempts that count, and the dot of the ratio.
+        assert_eq!((class("dot"), class("cross")), (8 + 7 + 1, 1), "{html}");
+        let rows = page.descendants().filter(|node| node.has_tag_name("tr")).count();
+        assert_eq!(rows, 1 + 1 + 1 + 18, "a metric and every load, below their heads");
+        for words in [
+            "status &lt;500&gt;",
+            "the pop-up was hidden",
+            "B &amp; C over A",
+            "&#39;my timer.json&#39;",
+        ] {
+            assert!(html.contains(words), "no {words} in {html}");
+        }
+        assert!(
+            html.contains("18 loads, 1 invalid, 1 failed") && html.contains("cache took part"),
+            "{html}"
+        );
+    }
+}

@@ -1,5 +1,6 @@
 //! `wirelap report`: computes the result of a run again from its rows.
 
+use super::timer_report;
 use crate::cli::ReportArgs;
 use crate::error::CliError;
 use crate::race::published_page;
@@ -17,6 +18,9 @@ use study::result::RunResult;
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, CliError> {
     if let [_, _, ..] = args.dirs.as_slice() {
         return published(args);
+    }
+    if args.dirs[0].is_file() {
+        return timer_report::run(args, &args.dirs[0]);
     }
     let folder = RunFolder::open(&args.dirs[0]);
     let store = Store::open(&folder.rows())?;

@@ -24,7 +24,7 @@ fn site(seen: &Seen) -> Reply {
 
 fn load(world: &mut World, config: ClientConfig, url: &str) -> PageLoad {
     let url = url.parse().unwrap();
-    let load = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
+    let load = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
     let client = world.run(Client::new(config, load));
     client.into_work()
 }

@@ -96,7 +96,7 @@ pub(super) fn do_task(
 /// A load of the page by a browser without a cache.
 pub(super) fn page_load(page: &Page) -> PageLoad {
     let replayed = page.clone();
-    PageLoad::new(move |now| Load::replay(&replayed, Browser::Chromium, now))
+    PageLoad::new(move |now| Load::replay(&replayed, Browser::Chrome156, now))
 }
 
 /// Fetches what a contender needs that says its first bytes with its SYN: one cookie an address.

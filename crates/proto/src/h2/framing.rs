@@ -247,12 +247,18 @@ impl Framing for Http2 {
             return;
         }
         match (self.settings.priority_signal, priority) {
-            (PrioritySignal::Dependencies, Priority::Dependency { parent, weight, exclusive }) => {
+            (
+                PrioritySignal::Dependencies | PrioritySignal::Both,
+                Priority::Dependency { parent, weight, exclusive },
+            ) => {
                 if let Some(dependency) = priority::to_dependency(parent, weight, exclusive) {
                     out.queue(&Frame::Priority { stream: of.id, dependency });
                 }
             }
-            (PrioritySignal::Urgencies, Priority::Urgency { urgency, incremental }) => {
+            (
+                PrioritySignal::Urgencies | PrioritySignal::Both,
+                Priority::Urgency { urgency, incremental },
+            ) => {
                 let value = priority::to_field(urgency, incremental);
                 out.queue(&Frame::PriorityUpdate { prioritised: of.id, value: value.as_bytes() });
             }

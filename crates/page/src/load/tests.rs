@@ -144,7 +144,7 @@ fn a_browsed_page_is_found_in_its_own_bytes_and_each_url_is_asked_for_once() {
     }
     let urls: Vec<_> =
         std::iter::from_fn(|| load.poll_fetch(ms(1))).map(|fetch| fetch.url.to_string()).collect();
-    assert_eq!(urls, ["https://c/s", "https://a/b/1"]);
+    assert_eq!(urls, ["https://a/b/1", "https://c/s"], "both of urgency 2");
     load.handle_done(ResourceId(0), ms(2));
     load.handle_done(ResourceId(1), ms(3));
     load.handle_done(ResourceId(2), ms(4));

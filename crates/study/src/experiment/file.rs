@@ -1,5 +1,6 @@
 //! The TOML form of an experiment. Every field that can be wrong keeps its position; what is right, `read` knows.
 
+use super::browser::{Profile, RaiseBy};
 use super::contender::{CongestionControl, Negotiation, Priorities, Temperature, Terms, Transport};
 use super::download::Processes;
 use super::fast::Fast;
@@ -187,6 +188,12 @@ pub(super) struct SettingsFile {
     /// h2 and h3: whether the client follows the early hints (103) of a page (default true); wirelap's own client alone.
     #[schemars(with = "Option<bool>")]
     pub(super) early_hints: Option<Spanned<bool>>,
+    /// page and har: the browser whose priorities and signals the client sends (default "chrome-156"); wirelap's own client alone.
+    #[schemars(with = "Option<Profile>")]
+    pub(super) profile: Option<Spanned<Profile>>,
+    /// page and har over h2 and h3: how the client raises an image that can be seen, "profile" (default) or "priority-update".
+    #[schemars(with = "Option<RaiseBy>")]
+    pub(super) raise: Option<Spanned<RaiseBy>>,
     /// page and har: the view that is measured comes after a first one, with its cache and its cookies, { } or
     /// { evicted = 20, away = "2h" } (default: a first view); wirelap's own client alone.
     #[schemars(with = "Option<NextView>")]

@@ -2,6 +2,7 @@
 //! difference. Files state it in TOML; the schema for editors is `docs/schema/experiment.schema.json`.
 //! Links are opaque here but for their names: the crate `link` knows what they mean.
 
+mod browser;
 mod calls;
 mod contender;
 mod download;
@@ -27,6 +28,7 @@ mod stream;
 mod tests;
 mod workload;
 
+pub use browser::{Profile, RaiseBy};
 pub use calls::{CallsWorkload, OwnRequests, Pattern, RequestSource, ServerTime};
 pub use contender::{
     ClientSubject, CongestionControl, Contender, Negotiation, Priorities, Settings, Temperature,

@@ -220,7 +220,7 @@ fn images_that_can_be_seen_are_raised_once_the_page_is_laid_out_and_the_parser_h
     load.handle_done(ResourceId(0), ms(20));
     let queued = std::iter::from_fn(|| load.poll_fetch(ms(20)));
     let urgencies: Vec<u8> = queued.map(|start| start.priority.urgency).collect();
-    assert_eq!(urgencies, [0, 1, 3, 3, 3]);
+    assert_eq!(urgencies, [0, 2, 3, 3, 3], "the script stands behind an image");
     assert_eq!(load.poll_priority(), None, "nothing is laid out without the style sheet");
     load.handle_done(ResourceId(1), ms(30));
     let raised = crate::priority::Priority { urgency: 1, incremental: true };

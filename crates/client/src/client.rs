@@ -214,7 +214,14 @@ impl<W: Work> Client<W> {
             }
             let head = self.head(fetch, connection.exchanges.protocol);
             let fin = if fetch.spec.body.is_empty() { Fin::Last } else { Fin::More };
-            let asked = match connection.transport.machine() {
+            let PooledConnection { transport, exchanges, .. } = &mut connection;
+            // HTTP/3 has no dependencies; the `priority` field carries the urgency.
+            let has_tree = self.config.priorities == Priorities::Browser
+                && exchanges.protocol != Some(Protocol::Http3);
+            let asked = match transport.machine() {
+                Some(machine) if has_tree => {
+                    machine.request_at(now, &head, fin, exchanges.place(fetch.spec.place()))
+                }
                 Some(machine) => machine.request(now, &head, fin),
                 None => Err(Refused::Draining),
             };
@@ -247,15 +254,10 @@ impl<W: Work> Client<W> {
         };
         let (connection, number) = (exchanges.connection, exchanges.record.id);
         fetch.sent(now, Assignment { connection, number, stream, protocol, opening });
-        let signals = self.config.priorities == Priorities::Browser;
-        // HTTP/3 has no dependencies; the `priority` field carries the urgency.
-        if signals && protocol != Protocol::Http3 {
-            machine.prioritise(stream, exchanges.place(fetch.spec.place()));
-        } else if signals
+        let has_update = self.config.priorities == Priorities::Browser
             && self.config.browser.updates_each_request()
-            && fetch.spec.place.is_some()
-            && fetch.spec.priority != page::Priority::default()
-        {
+            && protocol == Protocol::Http3;
+        if has_update && fetch.spec.place.is_some() && fetch.spec.priority != Default::default() {
             machine.prioritise(stream, urgency(fetch.spec.priority));
         }
         exchanges.begin(stream, id, &fetch.spec);

@@ -153,8 +153,16 @@ fn chromium_156_is_reproduced_frame_by_frame_on_the_late_hero() {
 #[test]
 fn chromium_156_is_reproduced_frame_by_frame_on_a_page_of_every_kind() {
     let golden = recorded(include_str!("goldens/chrome-156-kinds.txt"));
-    assert_eq!(golden.len(), 14);
+    assert_eq!(golden.len(), 15);
     assert_eq!(over_tls(Browser::Chrome156, "/kinds.html"), golden);
+}
+
+#[test]
+fn chromium_156_lets_one_async_script_go_beside_one_that_stops_the_parser() {
+    let golden = recorded(include_str!("goldens/chrome-156-async.txt"));
+    assert_eq!(golden.len(), 5);
+    let target = "/page?images=0&bytes=60000&seed=1&scripts=1&script_bytes=150000&async=3";
+    assert_eq!(over_tls(Browser::Chrome156, target), golden);
 }
 
 #[test]
@@ -219,8 +227,7 @@ fn prefetches_and_requests_by_scripts_are_in_the_tables_as_recorded() {
 #[test]
 fn the_control_client_raises_the_hero_by_priority_update_too_and_says_all_else_as_chromium() {
     let trusted = Trusted::new(&["h2"]);
-    let config =
-        ClientConfig { raises: Raises::PriorityUpdate, ..trusted.config(Transport::H2) };
+    let config = ClientConfig { raises: Raises::PriorityUpdate, ..trusted.config(Transport::H2) };
     let control = modelled(config, ListenerKind::Tls(trusted.server.clone()), LATE_HERO);
     let browser = over_tls(Browser::Chrome156, LATE_HERO);
     let differing: Vec<_> =

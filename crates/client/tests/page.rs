@@ -60,7 +60,8 @@ fn http2_is_told_the_priorities_and_needs_two_rounds() {
     assert_eq!(page.records.connections[0].rounds, 2);
     assert_eq!(page.load().unwrap().critical_path().len(), 2);
     let told: Vec<_> = world.seen.iter().map(|s| s.head.fields.find_str("priority")).collect();
-    let (document, style, image, script) = (Some("u=0, i"), Some("u=0"), Some("u=2, i"), Some("u=2"));
+    let (document, style, image, script) =
+        (Some("u=0, i"), Some("u=0"), Some("u=2, i"), Some("u=2"));
     assert_eq!(told, [document, style, image, image, script]);
     let image = &world.seen[3].head;
     assert_eq!(image.fields.find_str("referer"), Some("https://a.test/"));

@@ -175,20 +175,9 @@ impl Browser {
         }
     }
 
-    /// Fetches of medium and low urgency that it has in flight at most while scripts in the head stop the parser; None for any number.
-    pub fn tight_limit(self) -> Option<usize> {
-        match self {
-            // Unverified.
-            Self::Chrome46 => Some(1),
-            Self::Chrome92 => Some(0),
-            Self::Chrome156 => Some(2),
-            Self::Firefox153 => None,
-        }
-    }
-
-    /// Whether a fetch of this urgency waits in tight mode.
-    pub fn is_delayable(self, priority: Priority) -> bool {
-        self.tight_limit().is_some() && priority.urgency > 1
+    /// Whether it holds back what is less urgent while scripts in the head stop the parser.
+    pub fn has_tight_mode(self) -> bool {
+        self != Self::Firefox153
     }
 }
 

@@ -1,6 +1,9 @@
 //! What each fetch ranks as, and what is held back while scripts in the head stop the parser ("tight mode", `ResourceLoadScheduler` in
 //! third_party/blink/renderer/platform/loader/fetch/resource_load_scheduler.cc).
 //!
+//! In this mode Chromium has two fetches of medium urgency in flight at most. One of low urgency goes only where there is no other
+//! one, and beside one more urgent fetch at most: so it was recorded from Chromium 92 and 156 (crates/client/tests/goldens).
+//!
 //! The mode ends when the parser comes to `<body>`: every classic script in the head is there, and every style sheet before it. A
 //! page without such a script has no tight mode.
 
@@ -65,20 +68,24 @@ impl Load {
         self.browser.adjusted(self.browser.signals(class), track.hint)
     }
 
-    /// Takes the most urgent of the resources that are ready and not held back.
+    /// Takes the most urgent of the resources that are ready, unless it is held back.
     pub(super) fn next_ready(&mut self) -> Option<ResourceId> {
-        let (_, _, id) = *self.ready.first()?;
-        let is_delayable = |id: ResourceId| self.browser.is_delayable(self.signals(id).priority);
-        // The most urgent comes first: where it can be delayed, all others can.
-        if let Some(limit) = self.browser.tight_limit()
-            && is_delayable(id)
-            && self.is_tight()
-        {
-            let in_flight = (0..)
-                .map(ResourceId)
-                .zip(&self.resources)
-                .filter(|(id, track)| track.state == State::InFlight && is_delayable(*id));
-            if in_flight.count() >= limit {
+        let (urgency, ..) = *self.ready.first()?;
+        if self.browser.has_tight_mode() && urgency > 1 && self.is_tight() {
+            let in_flight = |is_such: &dyn Fn(u8) -> bool| {
+                let among = (0..).map(ResourceId).zip(&self.resources);
+                let such = among.filter(|(id, track)| {
+                    track.state == State::InFlight && is_such(self.signals(*id).priority.urgency)
+                });
+                such.count()
+            };
+            let is_held = match urgency {
+                2 => in_flight(&|urgency| urgency == 2) >= MOST_MEDIUM,
+                _ => {
+                    in_flight(&|urgency| urgency <= 2) > 1 || in_flight(&|urgency| urgency > 2) > 0
+                }
+            };
+            if is_held {
                 self.hold();
                 return None;
             }
@@ -106,6 +113,9 @@ impl Load {
         })
     }
 }
+
+/// Fetches of medium urgency in flight at most, recorded from Chromium 156.
+const MOST_MEDIUM: usize = 2;
 
 /// Images that Chromium fetches with medium priority since version 117, and the area in CSS pixels from which on one counts
 /// (chromestatus.com, "Resource loading: boost the priority of the first five images").

@@ -158,6 +158,13 @@ fn chromium_156_is_reproduced_frame_by_frame_on_a_page_of_every_kind() {
 }
 
 #[test]
+fn chromium_156_is_reproduced_frame_by_frame_where_the_markup_raises_the_hero() {
+    let golden = recorded(include_str!("goldens/chrome-156-late-hero-high.txt"));
+    assert_eq!(golden.len(), 13);
+    assert_eq!(over_tls(Browser::Chrome156, &format!("{LATE_HERO}&hero_high=1")), golden);
+}
+
+#[test]
 fn chromium_156_lets_one_async_script_go_beside_one_that_stops_the_parser() {
     let golden = recorded(include_str!("goldens/chrome-156-async.txt"));
     assert_eq!(golden.len(), 5);

@@ -77,7 +77,6 @@ pub(crate) fn result(plan: &LoadPlan, ran: &LoadRun, facts: RunFacts) -> LoadRes
         client: cpu(ran),
         interrupted: facts.is_interrupted,
         warnings: Vec::new(),
-        notes: Vec::new(),
         course: ran.course.clone(),
         slo: None,
     };

@@ -7,6 +7,7 @@ use super::fast::Fast;
 use super::first_visit::FirstVisit;
 use super::next_view::NextView;
 use super::one_or_table::{RequestsField, RequestsSchema, ServerField};
+use super::page::FetchPriority;
 use super::page::{PageMetric, PageShape};
 use super::policy::PolicyChoice;
 use super::quantity::{SizeField, SpanField};
@@ -296,6 +297,9 @@ pub(super) struct WorkloadFile {
     /// page: bytes of the hero image, last in the markup and first in the viewport (default: none).
     #[schemars(with = "Option<SizeSchema>")]
     pub(super) hero: Option<Spanned<SizeField>>,
+    /// page: what the markup says of the hero's importance, "auto" (default: nothing) or "high".
+    #[schemars(with = "Option<FetchPriority>")]
+    pub(super) fetchpriority: Option<Spanned<FetchPriority>>,
     /// calls and echo: "serial" (the next when the last has been answered) or "parallel" (all at once); calls too:
     /// "staggered" (one every so often, whatever has come back).
     #[schemars(with = "Option<PatternFile>")]

@@ -43,8 +43,8 @@ pub use known::{KNOWN_CONTENDERS, KnownContender};
 pub use next_view::NextView;
 pub use overrides::{Extent, OverrideError, Overrides};
 pub use page::{
-    LARGEST_PART, LEAST_PICTURE, LEAST_SCRIPT, LEAST_SHEET, MOST_BELOW_FOLD, MOST_PARTS,
-    PART_BYTES, PageMetric, PageParts, PageShape, PageWorkload,
+    FetchPriority, LARGEST_PART, LEAST_PICTURE, LEAST_SCRIPT, LEAST_SHEET, MOST_BELOW_FOLD,
+    MOST_PARTS, PART_BYTES, PageMetric, PageParts, PageShape, PageWorkload,
 };
 pub use policy::PolicyChoice;
 pub use service::{ORIGIN, PortKind, RunningService, Server};

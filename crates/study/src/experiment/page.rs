@@ -227,9 +227,8 @@ impl fmt::Display for PageWorkload {
         if parts.below_fold > 0 {
             write!(f, " + {} x {} below the fold", parts.below_fold, self.bytes)?;
         }
-        match parts.hero {
-            Some(bytes) => write!(f, " + a hero of {}", ByteSize(bytes))?,
-            None => {}
+        if let Some(bytes) = parts.hero {
+            write!(f, " + a hero of {}", ByteSize(bytes))?;
         }
         match parts.fetchpriority {
             FetchPriority::Auto => Ok(()),
@@ -270,9 +269,8 @@ impl fmt::Display for PageParts {
                 }
             }
         }
-        match self.hero {
-            Some(bytes) => write!(f, "+hero{bytes}")?,
-            None => {}
+        if let Some(bytes) = self.hero {
+            write!(f, "+hero{bytes}")?;
         }
         match self.fetchpriority {
             FetchPriority::Auto => Ok(()),

@@ -138,9 +138,6 @@ impl<W: Work> Client<W> {
             while let Some(id) = self.work.poll_cancel() {
                 self.abandon(now, id, Failure::Cancelled);
             }
-            while let Some((id, priority)) = self.work.poll_priority() {
-                self.reprioritise(now, id, priority);
-            }
             let id = FetchId(self.next_fetch);
             if let Some(spec) = self.work.poll_fetch(now, id) {
                 self.next_fetch += 1;
@@ -160,7 +157,11 @@ impl<W: Work> Client<W> {
                         self.retire(now, connection);
                     }
                 }
-                None => break,
+                None => {
+                    // As Chromium: what can be asked for is asked for with its first priority, and raised then.
+                    let Some((id, priority)) = self.work.poll_priority() else { break };
+                    self.reprioritise(now, id, priority);
+                }
             }
         }
         if self.work.is_finished() && self.fetches.is_empty() {

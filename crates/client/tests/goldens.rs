@@ -31,6 +31,10 @@ const KINDS: &str = include_str!("goldens/kinds.html");
 const LATE_HERO: &str = "/page?images=0&bytes=60000&seed=1&css=1&scripts=1&async=1&defer=1&below_fold=7&css_bytes=20000\
                          &script_bytes=20000&hero=60000";
 
+/// A page that waits for its style sheet.
+const LONG_SHEET: &str =
+    "/page?images=0&bytes=60000&seed=1&css=1&css_bytes=100000&below_fold=2&hero=200000";
+
 /// The page of every kind of resource, the one file of the origin.
 struct Kinds;
 
@@ -110,7 +114,13 @@ fn lines(mut records: Vec<DeliveryRecord>) -> Vec<String> {
                 AskedPriority::Dependency { parent, weight, exclusive } => {
                     let parent = names.get(&parent).map_or("root", String::as_str);
                     let kind = if exclusive { "exclusive" } else { "shared" };
-                    format!("{by} {parent} {weight} {kind}")
+                    let soon = signal.at.since(record.requested) < Duration::from_millis(100);
+                    let when = match signal.by {
+                        PrioritySource::Headers => "",
+                        _ if soon => " at once",
+                        _ => " later",
+                    };
+                    format!("{by}{when} {parent} {weight} {kind}")
                 }
                 AskedPriority::Urgency { urgency, incremental } => {
                     format!("{by} u={urgency}{}", if incremental { ", i" } else { "" })
@@ -162,6 +172,19 @@ fn chromium_156_is_reproduced_frame_by_frame_where_the_markup_raises_the_hero() 
     let golden = recorded(include_str!("goldens/chrome-156-late-hero-high.txt"));
     assert_eq!(golden.len(), 13);
     assert_eq!(over_tls(Browser::Chrome156, &format!("{LATE_HERO}&hero_high=1")), golden);
+}
+
+/// The hero is asked for at once and raised when the style sheet is there; over HTTP/3 it is not raised.
+#[test]
+fn chromium_156_is_reproduced_frame_by_frame_on_a_page_that_waits_for_its_style_sheet() {
+    let golden = recorded(include_str!("goldens/chrome-156-long-sheet.txt"));
+    assert_eq!(golden.len(), 5);
+    assert_eq!(over_tls(Browser::Chrome156, LONG_SHEET), golden);
+    let golden = recorded(include_str!("goldens/chrome-156-long-sheet-h3.txt"));
+    assert_eq!(golden.len(), 5);
+    let trusted = Trusted::new(&["h3"]);
+    let kind = ListenerKind::Quic(trusted.server.clone(), Default::default());
+    assert_eq!(modelled(trusted.config(Transport::H3), kind, LONG_SHEET), golden);
 }
 
 #[test]

@@ -161,6 +161,8 @@ impl Load {
         let track = &mut self.resources[id.index()];
         track.state = State::InFlight;
         track.history.started = Some(now);
+        // What was held back is asked for once the page is laid out already.
+        self.layout_changed |= self.head.has_held && track.can_be_raised();
         Some(FetchStart {
             id,
             url: track.url.clone(),

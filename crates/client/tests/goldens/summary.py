@@ -21,7 +21,10 @@ for row in rows:
             parent = asked["parent"]
             parent = name.get((row["connection"], parent), str(parent)) if parent else "root"
             kind = "exclusive" if asked["exclusive"] else "shared"
-            said.append(f"{by} {parent} {asked['weight']} {kind}")
+            # A raise right behind the request, or one that follows the arrival of something else.
+            soon = asked["at"] - row["requested"] < 100_000_000
+            when = "" if by == "HEADERS" else " at once" if soon else " later"
+            said.append(f"{by}{when} {parent} {asked['weight']} {kind}")
         else:
             said.append(f"{by} u={asked['urgency']}" + (", i" if asked["incremental"] else ""))
     print("; ".join([path] + sorted(said)))

@@ -24,6 +24,8 @@ pub(super) struct Head {
     large_images: u32,
     /// Whether the document has named an image.
     has_image: bool,
+    /// Whether anything was held back.
+    pub(super) has_held: bool,
 }
 
 impl Load {
@@ -95,6 +97,7 @@ impl Load {
 
     /// The parser comes to a held script before it is asked for, which raises it.
     fn hold(&mut self) {
+        self.head.has_held = true;
         for (_, _, id) in &self.ready {
             let track = &mut self.resources[id.index()];
             if track.class == Some(Class::LateScript) {

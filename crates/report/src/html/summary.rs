@@ -30,7 +30,7 @@ fn sentences(m: &mut Markup, label: &str, sentences: &[String]) {
     m.element("aside", &[("class", &"banner"), ("aria-label", &label)], |m| {
         for sentence in sentences {
             m.element("p", &[], |m| {
-                m.line("b", &[], &format!("{label}."));
+                m.line("b", &[], format!("{label}."));
                 m.text(" ");
                 m.text(sentence);
             });

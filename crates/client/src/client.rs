@@ -141,7 +141,7 @@ impl<W: Work> Client<W> {
             let id = FetchId(self.next_fetch);
             if let Some(spec) = self.work.poll_fetch(now, id) {
                 self.next_fetch += 1;
-                self.fetches.insert(id, Fetch::new(now, id, spec));
+                self.fetches.insert(id, Fetch::new(now, id, spec, self.config.transport));
                 self.admit(now, id);
                 continue;
             }

@@ -3,6 +3,7 @@
 use crate::config::{ClientConfig, Downgrades};
 use crate::failure::Failure;
 use crate::redirect;
+use crate::transport_choice::Transport;
 use bytes::Bytes;
 use endpoint::ConnectionId;
 use page::{Kind, Place, Priority, Scheme, Url};
@@ -157,10 +158,12 @@ pub(crate) struct Assignment {
 }
 
 impl Fetch {
-    pub(crate) fn new(now: Instant, id: FetchId, spec: FetchSpec) -> Self {
+    pub(crate) fn new(now: Instant, id: FetchId, spec: FetchSpec, transport: Transport) -> Self {
         let queued = spec.wanted.map_or(now, |wanted| wanted.min(now));
         let hinted = spec.hinted;
-        let record = FetchRecord { hinted, ..FetchRecord::new(id.0, spec.url.to_string(), queued) };
+        let url = transport.requested(&spec.url).to_string();
+        let method = spec.method.as_str().to_owned();
+        let record = FetchRecord { hinted, method, ..FetchRecord::new(id.0, url, queued) };
         Self {
             spec,
             state: State::Waiting,
@@ -298,7 +301,8 @@ impl Fetch {
         self.asked = now;
         self.record.status = None;
         self.record.redirects += 1;
-        self.record.url = to;
+        self.record.method = self.spec.method.as_str().to_owned();
+        self.record.url = config.transport.requested(&self.spec.url).to_string();
         Ok(())
     }
 

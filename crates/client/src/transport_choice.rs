@@ -1,7 +1,7 @@
 //! The protocol of a contender, and whether its connections use TLS.
 
 use crate::{ClientConfig, KeepAlive, Priorities, Push, Raises};
-use page::Scheme;
+use page::{Scheme, Url};
 use proto::{h1, h2, spdy};
 use std::rc::Rc;
 use transport::{ClientSecurity, ClientSettings, Offer, Protocol};
@@ -67,6 +67,11 @@ impl Transport {
             Security::Clear => Scheme::Http,
             Security::Tls => Scheme::Https,
         }
+    }
+
+    /// The URL under which a contender fetches `asked`.
+    pub(crate) fn requested(self, asked: &Url) -> Url {
+        Url { scheme: self.scheme(asked.scheme), ..asked.clone() }
     }
 
     /// The protocol under `scheme`, where it is known before a server has answered.

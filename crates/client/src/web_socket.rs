@@ -140,8 +140,7 @@ impl<C: Conversation> WebSocketClient<C> {
     }
 
     fn begin(&mut self, now: Instant) {
-        let scheme = self.config.transport.scheme(self.own.url.scheme);
-        let url = Url { scheme, ..self.own.url.clone() };
+        let url = self.config.transport.requested(&self.own.url);
         let opening = opening(now, &url, spoken(&self.settings));
         let Some(remote) = self.config.hosts.find(&url.host, url.port()) else {
             let failure = Failure::UnknownHost { host: url.host };

@@ -54,6 +54,7 @@ fn main() -> ExitCode {
         Command::List(args) => commands::list::run(&args),
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Report(args) => commands::report::run(&args),
+        Command::Timer(args) => commands::timer::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
         Command::Bisect(args) => commands::bisect::run(&args),
         Command::Completions(args) => commands::completions::run(&args),

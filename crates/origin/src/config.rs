@@ -3,6 +3,7 @@
 use crate::budget::BudgetLimits;
 use crate::policy::DeliveryPolicy;
 use crate::wall_clock::WallClock;
+use bytes::Bytes;
 use page::Table;
 use proto::schedule::Policy;
 use proto::ws::{DeflateOffer, Settings, Writes};
@@ -41,6 +42,8 @@ pub struct OriginConfig {
     /// Whether clients may open WebSockets over HTTP/2 (RFC 8441). SETTINGS_ENABLE_CONNECT_PROTOCOL, which says so,
     /// is too much for OkHttp 2.3 to 3.0.1: they close the connection.
     pub web_socket_over_h2: bool,
+    /// The page timer, which `/timer` is answered with; None: that is a path as any other.
+    pub timer: Option<Bytes>,
     /// What a peer may take.
     pub limits: Limits,
 }
@@ -150,6 +153,7 @@ impl OriginConfig {
             delivery: None,
             web_socket: WebSocketSettings::default(),
             web_socket_over_h2: true,
+            timer: None,
             limits: Limits::default(),
         }
     }

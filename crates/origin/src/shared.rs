@@ -51,7 +51,8 @@ impl Shared {
     /// The state of an origin without connections.
     pub(crate) fn new(config: OriginConfig, parts: Parts) -> Self {
         Self {
-            site: Site::new(parts.files, config.table.clone(), config.max_age),
+            site: Site::new(parts.files, config.table.clone(), config.max_age)
+                .with_timer(config.timer.clone()),
             date: DateField::new(config.wall_clock),
             // RFC 7838 §3.1: for a day.
             alt_svc: config.alt_svc.map(|port| format!("h3=\":{port}\"; ma=86400")),

@@ -37,6 +37,9 @@ const ALLOW_BODY: &str = "POST, PUT, OPTIONS";
 /// Doubles the number in its query: as [`DOUBLE_SOCKET_PATH`], with one request per number.
 const DOUBLE_PATH: &str = "/double";
 
+/// The page timer, where there is one.
+const TIMER_PATH: &str = "/timer";
+
 /// Responses of any size, as of an API.
 const API_PATH: &str = "/api";
 /// The largest response of [`API_PATH`], in bytes.
@@ -60,6 +63,8 @@ pub(crate) struct Site {
     responses: ResponseCache,
     table: Option<Arc<Table>>,
     max_age: Option<Duration>,
+    /// The page timer.
+    timer: Option<Bytes>,
     /// The latest synthetic document: a page is requested many times in a row.
     document: Option<(Synthetic, Bytes)>,
 }
@@ -70,7 +75,13 @@ impl Site {
         table: Option<Arc<Table>>,
         max_age: Option<Duration>,
     ) -> Self {
-        Self { files, responses: ResponseCache::default(), table, max_age, document: None }
+        let responses = ResponseCache::default();
+        Self { files, responses, table, max_age, timer: None, document: None }
+    }
+
+    /// The same with the page timer.
+    pub(crate) fn with_timer(self, timer: Option<Bytes>) -> Self {
+        Self { timer, ..self }
     }
 
     /// How to handle a request.
@@ -117,6 +128,7 @@ impl Site {
             API_PATH => api_answer(request, &target),
             DOUBLE_PATH => doubled(request, &target),
             PAGE_PATH => self.synthetic_page(request),
+            TIMER_PATH if let Some(page) = &self.timer => timer_page(request, page),
             image if image.starts_with(IMAGE_PATH) && request.path.contains('?') => {
                 self.cacheable(request, synthetic_image(request))
             }
@@ -233,6 +245,17 @@ fn synthetic_part(request: &RequestHead) -> Option<Answer> {
     }
     let fields = Fields::new().with("content-type", part.media_type());
     Some(Answer::new(Status::OK, fields, Body::of_part(&part)))
+}
+
+/// `/timer`: the page timer, which is another one in the next version.
+fn timer_page(request: &RequestHead, page: &Bytes) -> Answer {
+    if let Some(refusal) = unless_read(request) {
+        return refusal;
+    }
+    let fields = Fields::new()
+        .with("content-type", "text/html; charset=utf-8")
+        .with("cache-control", "no-cache");
+    Answer::new(Status::OK, fields, Body::Bytes(page.clone()))
 }
 
 /// `/double?number=`: its double, as plain text.

@@ -33,6 +33,8 @@ pub const PAGE_PATH: &str = "/page";
 pub const IMAGE_PATH: &str = "/image/";
 
 const MOST_IMAGES: u64 = 100_000;
+/// A parameter that means nothing: the page timer makes each URL a new one by it.
+const UNIQUE: &str = "wirelap-run";
 /// 1 GiB, enough for any transfer that a trial has time for.
 const MOST_BYTES: u64 = 1 << 30;
 const LONGEST_DELAY_MS: u64 = 600_000;
@@ -260,6 +262,7 @@ impl FromStr for Synthetic {
                 "below_fold" => parts.below_fold = count("below_fold", MOST_BELOW_FOLD)?,
                 "hero" => parts.hero = size("hero")?,
                 "hero_high" => parts.hero_high = count("hero_high", 1)?,
+                UNIQUE => {}
                 _ => return Err(QueryError::Unknown { name: name.to_owned(), known: KNOWN }),
             }
         }

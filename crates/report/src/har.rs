@@ -36,18 +36,17 @@ fn entry(trial: &TrialRecord, fetch: &FetchRecord, origin: Instant) -> Value {
     let spans = timing::spans(fetch, origin);
     let queued = timing::millis(origin, fetch.phases.queued);
     let version = http_version(&fetch.protocol);
-    let url = timing::url(fetch, &trial.plan.cell.contender);
     let mut entry = json!({
         "pageref": PAGE,
         "startedDateTime": timestamp(trial.started_unix_ms + queued.round() as u64),
         "time": round(spans.iter().map(|span| span.to - span.from).sum::<f64>() + 0.0),
         "request": {
-            "method": "GET",
-            "url": url,
+            "method": fetch.method,
+            "url": fetch.url,
             "httpVersion": version,
             "cookies": [],
             "headers": [],
-            "queryString": query(&url),
+            "queryString": query(&fetch.url),
             "headersSize": -1,
             "bodySize": 0,
         },

@@ -2,6 +2,7 @@
 
 use study::load::LoadResult;
 use study::result::RunResult;
+use study::timer::TimerResult;
 
 /// The text of `result.json`, with a newline at its end. The study must not produce values that JSON cannot represent.
 /// If it did, the text would be the error instead of a document.
@@ -11,6 +12,11 @@ pub fn json(result: &RunResult) -> String {
 
 /// What `wirelap load --json` prints, likewise.
 pub fn load_json(result: &LoadResult) -> String {
+    document(serde_json::to_string_pretty(result))
+}
+
+/// The result of a run of the page timer, likewise.
+pub fn timer_json(result: &TimerResult) -> String {
     document(serde_json::to_string_pretty(result))
 }
 

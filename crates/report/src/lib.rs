@@ -47,6 +47,7 @@ mod race_gates;
 mod rows;
 mod scale;
 mod terminal;
+mod timer;
 mod timing;
 mod waits;
 mod words;
@@ -58,13 +59,14 @@ pub use comparison::{comparison_junit, comparison_markdown, comparison_terminal}
 pub use csv::csv;
 pub use gates::gate_finding;
 pub use har::har;
-pub use html::{comparison_html, html, published_html};
-pub use json::{json, load_json};
+pub use html::{comparison_html, html, published_html, timer_html};
+pub use json::{json, load_json, timer_json};
 pub use load::{load, load_csv, load_errors, load_probe};
 pub use published_summary::published_terminal;
 pub use qlog::{QlogConnection, QlogHead, QlogVantage};
 pub use race_gates::{race_junit, race_markdown};
 pub use terminal::{Colour, Style, terminal};
+pub use timer::{timer_csv, timer_page, timer_terminal};
 
 use std::collections::BTreeMap;
 use study::record::TrialRecord;

@@ -1,8 +1,6 @@
 //! A fetch as consecutive spans, from when it was queued to its end: the bars of a waterfall and the timings of a HAR
 //! entry. Milliseconds count from when the trial's first fetch was queued.
 
-use std::borrow::Cow;
-use study::experiment::{Contender, Tls};
 use trace::FetchRecord;
 use unit::Instant;
 
@@ -95,17 +93,6 @@ pub(crate) fn spans(fetch: &FetchRecord, origin: Instant) -> Vec<Span> {
     spans
 }
 
-/// The URL of `fetch` as it was requested: a contender with TLS fetches an `http` URL as `https`.
-pub(crate) fn url<'f>(fetch: &'f FetchRecord, contender: &Contender) -> Cow<'f, str> {
-    let (clear, secured) = match contender.tls {
-        Tls::None => return Cow::Borrowed(&fetch.url),
-        Tls::V1_2 | Tls::V1_3 => (["http://", "ws://"], ["https://", "wss://"]),
-    };
-    let rest = |(clear, secured)| Some(format!("{secured}{}", fetch.url.strip_prefix(clear)?));
-    let secured = clear.into_iter().zip(secured).find_map(rest);
-    secured.map_or(Cow::Borrowed(&fetch.url), Cow::Owned)
-}
-
 /// The time of `spans` in `phase`, in milliseconds.
 pub(crate) fn spent(spans: &[Span], phase: Phase) -> f64 {
     // `+ 0.0`: the sum of nothing is -0.0.
@@ -116,21 +103,7 @@ pub(crate) fn spent(spans: &[Span], phase: Phase) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use study::experiment::KnownContender;
     use trace::{FetchOutcome, Phases};
-
-    #[test]
-    fn a_fetch_over_tls_has_the_scheme_that_it_was_fetched_with() {
-        let mut record = fetch([None; 6]);
-        let shown = |record: &FetchRecord, contender: &str| {
-            url(record, &KnownContender::find(contender).unwrap().contender()).into_owned()
-        };
-        record.url = "http://far/http://x".to_owned();
-        assert_eq!(shown(&record, "h2"), "https://far/http://x");
-        assert_eq!(shown(&record, "h1"), "http://far/http://x");
-        record.url = "https://far/".to_owned();
-        assert_eq!(shown(&record, "h2"), "https://far/");
-    }
 
     fn fetch(millis: [Option<u64>; 6]) -> FetchRecord {
         let at = |ms: Option<u64>| ms.map(|ms| Instant::from_nanos((1000 + ms) * 1_000_000));
@@ -139,6 +112,7 @@ mod tests {
         FetchRecord {
             id: 0,
             url: "https://far/".into(),
+            method: "GET".into(),
             connection: Some(0),
             stream: 0,
             protocol: trace::Protocol::Http1.into(),

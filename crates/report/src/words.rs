@@ -368,6 +368,12 @@ fn open_causes(report: &Report<'_>) -> Option<String> {
 /// What comparing a contender with itself found.
 pub(crate) fn same(report: &Report<'_>) -> Vec<String> {
     let Some(same) = &report.result.same else { return Vec::new() };
+    if same.comparisons == 0 {
+        return vec![format!(
+            "A/A test: nothing is known: no comparison is complete. Each needs {} blocks in a row of which both trials count",
+            same.blocks
+        )];
+    }
     let mut lines = vec![
         format!(
             "A/A test: {} of {} comparisons of the contender with itself found a difference ({}, 95 % interval {} to {}); \

@@ -43,6 +43,7 @@ pub mod result;
 mod schema_file;
 pub mod stats;
 pub mod timeline;
+pub mod timer;
 pub mod verdict;
 
 pub use analyse::{analyse, check_gates, deciding_metric, is_settled, planned_looks};

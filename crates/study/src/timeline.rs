@@ -278,6 +278,7 @@ mod tests {
         FetchRecord {
             id: 0,
             url: String::new(),
+            method: "GET".to_owned(),
             connection: None,
             stream: 0,
             protocol: Protocol::Http1.into(),

@@ -10,8 +10,11 @@ use unit::Instant;
 pub struct FetchRecord {
     /// Number within the trial, in the order of asking.
     pub id: u32,
-    /// The URL asked for last (after redirects).
+    /// The URL requested last (after redirects). Over TLS it is an `https` or `wss` one, whatever the page has.
     pub url: String,
+    /// The method of that request.
+    #[serde(default = "get")]
+    pub method: String,
     /// The connection that carried it; None where it failed without one.
     pub connection: Option<u32>,
     /// The stream on that connection (0 for HTTP/1.1).
@@ -208,12 +211,18 @@ impl Phases {
     }
 }
 
+/// Of rows that were written before methods were.
+fn get() -> String {
+    "GET".to_owned()
+}
+
 impl FetchRecord {
-    /// A fetch of `url` when it is queued; the rest is filled in later.
+    /// A GET of `url` when it is queued; the rest is filled in later.
     pub fn new(id: u32, url: String, queued: Instant) -> Self {
         Self {
             id,
             url,
+            method: get(),
             connection: None,
             stream: 0,
             protocol: SpokenProtocol::None,

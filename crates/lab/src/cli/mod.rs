@@ -57,6 +57,7 @@ pub(crate) enum Command {
     List(ListArgs),
     Doctor(DoctorArgs),
     Report(ReportArgs),
+    Timer(TimerArgs),
     Compare(CompareArgs),
     Bisect(Box<BisectArgs>),
     Completions(CompletionsArgs),
@@ -366,16 +367,19 @@ pub(crate) struct DoctorArgs {
     pub(crate) json: bool,
 }
 
-/// Judge the rows of a finished or interrupted run anew and write its report again.
+/// Judge the rows of a finished or interrupted run, or of the page timer, anew and write its report again.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   wirelap report wirelap-quick-1
   wirelap report wirelap-quick-1 --csv > trials.csv
   wirelap report wirelap-quick-1 --parquet trials.parquet
-  wirelap report wirelap-quick-1 --json | jq .verdicts")]
+  wirelap report wirelap-quick-1 --json | jq .verdicts
+  wirelap report wirelap-quick-1 --har h2.har --trial page-50x5kB/3g/h2
+  wirelap report timer.json             what `wirelap timer` let download; writes timer-report.html beside it")]
 pub(crate) struct ReportArgs {
-    /// The run's folder; several, all of published measurements, give one summary page beside the first
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath, required = true)]
+    /// The run's folder, or the page timer's download; several folders, all of published measurements, give one summary
+    /// page beside the first
+    #[arg(value_name = "DIR|FILE", value_hint = ValueHint::AnyPath, required = true)]
     pub(crate) dirs: Vec<PathBuf>,
     /// Print the result as JSON instead of text
     #[arg(long)]
@@ -386,7 +390,23 @@ pub(crate) struct ReportArgs {
     /// Write every trial's figures as Parquet too; a build with `--features parquet` can
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) parquet: Option<PathBuf>,
+    /// Write the fetches of one trial as HAR too, for a browser's developer tools
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "trial")]
+    pub(crate) har: Option<PathBuf>,
+    /// The trial of --har: its key, or workload/link/contender for the median one
+    #[arg(long, value_name = "KEY", requires = "har")]
+    pub(crate) trial: Option<String>,
 }
+
+/// Print the page timer: one HTML file that times two pages of the server that it lies on, in any browser.
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  wirelap timer > timer.html            put it beside the pages, and open it there
+  wirelap serve ./site --listen 127.0.0.1:8080    has it at http://127.0.0.1:8080/timer
+  wirelap report timer.json             its download, judged again and as a report
+
+What it can and cannot tell: docs/timer.md.")]
+pub(crate) struct TimerArgs {}
 
 /// Set one run against another, cell by cell, and hold it to gates.
 #[derive(Debug, Args)]

@@ -16,3 +16,5 @@ pub(crate) mod report;
 pub(crate) mod serve;
 mod serve_log;
 pub(crate) mod subject;
+pub(crate) mod timer;
+mod timer_report;

@@ -1,18 +1,26 @@
 //! `wirelap report`: computes the result of a run again from its rows.
 
+use super::timer_report;
 use crate::cli::ReportArgs;
 use crate::error::CliError;
 use crate::race::published_page;
 use crate::race::report::{OutputFormat, report_results};
 use crate::race::run_folder::RunFolder;
 use crate::race::store::{Rows, Store};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
+use study::plan::CellId;
+use study::record::TrialRecord;
+use study::result::RunResult;
 
 /// Reads the rows, judges and writes.
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, CliError> {
     if let [_, _, ..] = args.dirs.as_slice() {
         return published(args);
+    }
+    if args.dirs[0].is_file() {
+        return timer_report::run(args, &args.dirs[0]);
     }
     let folder = RunFolder::open(&args.dirs[0]);
     let store = Store::open(&folder.rows())?;
@@ -20,14 +28,57 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, CliError> {
     if let Some(file) = &args.parquet {
         write_parquet(&rows, file)?;
     }
+    let trial = args.trial.as_deref().map(|key| Wanted::find(&rows, key)).transpose()?;
     let format = OutputFormat::of(args.json, args.csv);
-    report_results(&folder, &header, &rows, format).map(|_| ExitCode::SUCCESS)
+    let result = report_results(&folder, &header, &rows, format)?;
+    if let (Some(file), Some(trial)) = (&args.har, trial) {
+        let har = report::har(trial.row(&rows, &result)?, env!("CARGO_PKG_VERSION"));
+        crate::named_file::write(file, har)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The trial that `--trial` names.
+enum Wanted<'r> {
+    Trial(&'r TrialRecord),
+    MedianOf(CellId),
+}
+
+impl<'r> Wanted<'r> {
+    fn find(rows: &'r Rows, key: &str) -> Result<Self, CliError> {
+        let records = &rows.records;
+        if let Some(row) = records.iter().find(|row| row.plan.key == key) {
+            return Ok(Self::Trial(row));
+        }
+        let ids: BTreeSet<CellId> = records.iter().map(|row| row.plan.cell.id()).collect();
+        let name = |id: &CellId| format!("{}/{}/{}", id.workload, id.link, id.contender);
+        if let Some(id) = ids.iter().find(|id| name(id) == key) {
+            return Ok(Self::MedianOf(id.clone()));
+        }
+        let names: Vec<String> = ids.iter().map(name).collect();
+        Err(CliError::misuse(format!("the run has no trial {key}"))
+            .remedy(format!("name one of {}, or a trial of it: /0 behind it", names.join(", "))))
+    }
+
+    fn row(&self, rows: &'r Rows, result: &RunResult) -> Result<&'r TrialRecord, CliError> {
+        let id = match self {
+            Self::Trial(row) => return Ok(row),
+            Self::MedianOf(id) => id,
+        };
+        let cell = result.cells.iter().find(|cell| cell.id() == *id);
+        let median = cell.and_then(|cell| cell.median_trial.as_ref());
+        let is_median = |row: &&TrialRecord| median.is_some_and(|one| row.plan.key == one.key);
+        rows.records.iter().rfind(is_median).ok_or_else(|| {
+            CliError::failed("this cell has no median trial: none of its trials counts")
+                .remedy("name a trial by its key; rows.sqlite and report.html have them")
+        })
+    }
 }
 
 /// The summary page of several runs.
 fn published(args: &ReportArgs) -> Result<ExitCode, CliError> {
-    if args.json || args.csv || args.parquet.is_some() {
-        return Err(CliError::misuse("--json, --csv and --parquet are for one run")
+    if args.json || args.csv || args.parquet.is_some() || args.har.is_some() {
+        return Err(CliError::misuse("--json, --csv, --parquet and --har are for one run")
             .remedy("name one folder at a time"));
     }
     let folders: Vec<RunFolder> = args.dirs.iter().map(|dir| RunFolder::open(dir)).collect();

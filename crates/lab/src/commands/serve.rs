@@ -62,6 +62,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     config.delivery = policy.delivery.map(Arc::new);
     // Clients of SPDY's time have HTTP/2 without the setting that offers it.
     config.web_socket_over_h2 = !(args.no_websocket_over_h2 || args.spdy);
+    config.timer = Some(report::timer_page(env!("CARGO_PKG_VERSION")).into());
     config.limits = args.patience.limits(threads);
     let folder = args.qlog.clone().or_else(environment::qlog_folder);
     let folder = folder.filter(|_| args.listen_quic.is_some());

@@ -106,12 +106,15 @@ impl<'r> Judged<'r> {
 }
 
 /// Why a race answers nothing, by the most frequent reason: no trial was measured, or none of its comparisons has a figure,
-/// neither of time nor of what is counted.
+/// neither of time nor of what is counted. An A/A run answers by complete comparisons alone.
 pub(crate) fn unanswered(result: &RunResult) -> Option<String> {
     let what = match result.trials.measured {
         // Counts of refused trials are figures too.
         _ if result.gates.iter().any(|gate| gate.ratio.is_some()) => return None,
         0 => "no trial was measured",
+        _ if result.same.as_ref().is_some_and(|same| same.comparisons == 0) => {
+            "no comparison of the contender with itself is complete"
+        }
         // Gates say by themselves that they are inconclusive.
         _ if result.gates.is_empty() && compares_nothing(&result.verdicts) => {
             "so few trials were measured that nothing can be compared"

@@ -281,6 +281,7 @@ CREATE VIEW fetches AS
     SELECT t.key AS trial, min(f.value ->> '$.phases.queued') AS zero
     FROM trials t, json_each(t.record, '$.fetches') f GROUP BY t.key)
   SELECT t.key, t.link, t.contender, f.value ->> '$.id' AS id, f.value ->> '$.url' AS url,
+    f.value ->> '$.method' AS method,
     f.value ->> '$.connection' AS connection, f.value ->> '$.stream' AS stream,
     f.value ->> '$.protocol' AS protocol, f.value ->> '$.status' AS status,
     f.value ->> '$.pushed' AS pushed, f.value ->> '$.hinted' AS hinted,

@@ -5,11 +5,31 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 use study::metric;
 use study::reconcile::Asset;
+use trace::FetchRecord;
 
-/// By URL, as fetches are recorded.
-pub(super) fn assets(page: &Page) -> BTreeMap<String, Asset> {
-    let resources = page.resources().iter();
-    resources.filter_map(|one| Some((one.url.to_string(), asset(one)?))).collect()
+/// What blocks the paint of a page, and its fonts.
+pub(super) struct Assets {
+    /// By URL without its scheme: contenders with TLS fetch a page's `http` URLs as `https`.
+    by_url: BTreeMap<String, Asset>,
+}
+
+impl Assets {
+    pub(super) fn of(page: &Page) -> Self {
+        let known = |one: &Resource| Some((one.url.to_string(), asset(one)?));
+        let by_url = page.resources().iter().filter_map(known);
+        Self {
+            by_url: by_url.map(|(url, asset)| (without_scheme(&url).to_owned(), asset)).collect(),
+        }
+    }
+
+    /// What a fetch brings.
+    pub(super) fn find(&self, fetch: &FetchRecord) -> Option<Asset> {
+        self.by_url.get(without_scheme(&fetch.url)).copied()
+    }
+}
+
+fn without_scheme(url: &str) -> &str {
+    url.split_once("://").map_or(url, |(_, rest)| rest)
 }
 
 fn asset(resource: &Resource) -> Option<Asset> {

@@ -1,6 +1,6 @@
 //! The last part of a trial: from what was observed to its row. Nothing here starts, reads or waits.
 
-use super::assets::{assets, paint_metrics};
+use super::assets::{Assets, paint_metrics};
 use super::audit;
 use super::contender::terms;
 use super::observed::{Ends, Observed};
@@ -18,7 +18,7 @@ use study::reconcile::{
 };
 use study::record::{self, TrialRecord, without_figures};
 use study::timeline::Timeline;
-use trace::{FetchRecord, PacketRecord};
+use trace::PacketRecord;
 
 impl Trial<'_> {
     /// The row. When it was run, and for how long, the worker fills in.
@@ -57,9 +57,8 @@ impl Trial<'_> {
             Task::Calls { .. } => finding.metrics.extend(call_metrics(&told.fetches)),
             Task::Echo(_) => finding.metrics.extend(echo_metrics(&told.fetches, &told.connections)),
             Task::Page { page, .. } => {
-                let assets = assets(page);
-                let asset = |fetch: &FetchRecord| assets.get(&fetch.url).copied();
-                finding.metrics.extend(asset_metrics(&told.fetches, asset));
+                let assets = Assets::of(page);
+                finding.metrics.extend(asset_metrics(&told.fetches, |fetch| assets.find(fetch)));
                 put_hints(&told.hints, &mut finding.metrics);
                 put_cached(&told.cached, &mut finding.metrics);
                 finding.metrics.extend(told.paint.map(paint_metrics).unwrap_or_default());

@@ -5,6 +5,11 @@ use crate::bench::{Bench, HAR, experiment, outcomes, trials_run_here};
 use rusqlite::Connection;
 use serde_json::Value;
 
+const ECHO: &str = "name = \"echo\"\ntitle = \"an echo\"\nquestion = \"does it run?\"\nbaseline = \"ws\"\n\
+    trials = 1\nwarmup = 0\n[[workloads]]\nkind = \"echo\"\npattern = \"serial\"\ncount = 5\n\
+    [[contenders]]\nname = \"ws\"\ntransport = \"ws\"\n\
+    [[links]]\nname = \"rtt=20ms,down=20mbit,up=20mbit\"\n";
+
 const LINK: &str = "rtt=20ms,down=20mbit,up=20mbit";
 
 /// What the connections of a contender come to, by the view that users read them from.
@@ -157,4 +162,55 @@ fn list_names_the_contenders_that_race_takes() {
         ]
     );
     assert!(bench.run(&["list"]).out.contains("  spdy-3        spdy/3 over TLS 1.3"));
+}
+
+#[test]
+fn what_goes_over_tls_is_fetched_as_https_in_rows_views_har_and_page() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::alone();
+    let contenders = "h1,h2-clear,h1-tls,h2,spdy,h3";
+    bench.write("tiny.toml", experiment(LINK, 1));
+    bench.race_undisturbed("tiny.toml", "run", &["--contenders", contenders]);
+    bench.write("echo.toml", ECHO);
+    bench.race_undisturbed("echo.toml", "echo", &["--contenders", "ws,wss"]);
+    let scheme = |contender: &str| match contender {
+        "h1" | "h2-clear" => "http",
+        "ws" => "ws",
+        "wss" => "wss",
+        _ => "https",
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    for run in ["run", "echo"] {
+        for record in crate::bench::records(&bench.path(run)) {
+            let contender = record["plan"]["cell"]["contender"]["name"].as_str().unwrap();
+            for fetch in record["fetches"].as_array().unwrap() {
+                let url = fetch["url"].as_str().unwrap();
+                assert_eq!(url.split("://").next(), Some(scheme(contender)), "{contender}: {url}");
+                seen.insert(contender.to_owned());
+            }
+        }
+        let rows = Connection::open(bench.path(run).join("rows.sqlite")).unwrap();
+        let mut query = rows.prepare("SELECT contender, url FROM fetches").unwrap();
+        let viewed = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).unwrap();
+        for (contender, url) in viewed.map(Result::<(String, String), _>::unwrap) {
+            assert_eq!(url.split("://").next(), Some(scheme(&contender)), "{contender}: {url}");
+        }
+    }
+    let h2 = crate::bench::outcomes(&bench.path("run")).into_iter().map(|(key, ..)| key);
+    let key = h2.into_iter().find(|key| key.contains("/h2/")).unwrap();
+    bench.run(&["report", "run", "--har", "h2.har", "--trial", &key]).said(0, &[]);
+    let har: Value = serde_json::from_slice(&std::fs::read(bench.path("h2.har")).unwrap()).unwrap();
+    let entries = har["log"]["entries"].as_array().unwrap();
+    let is_secure =
+        |entry: &Value| entry["request"]["url"].as_str().unwrap().starts_with("https://");
+    assert!(entries.len() == 4 && entries.iter().all(is_secure), "{har:#}");
+    let page = std::fs::read_to_string(bench.path("run/report.html")).unwrap();
+    assert!(page.contains("https://origin.test/") && page.contains("http://origin.test/"));
+    let missing = bench.run(&["report", "run", "--har", "no.har", "--trial", "page/none/h2"]);
+    missing.said(2, &["no trial page/none/h2", "/h2-clear"]);
+    assert!(!bench.path("no.har").exists());
+    let all: Vec<&str> = seen.iter().map(String::as_str).collect();
+    assert_eq!(all, ["h1", "h1-tls", "h2", "h2-clear", "h3", "spdy", "ws", "wss"]);
 }

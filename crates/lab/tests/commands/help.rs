@@ -3,7 +3,7 @@
 use crate::bench::Bench;
 use std::fs;
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "race",
     "get",
     "load",
@@ -12,6 +12,7 @@ const COMMANDS: [&str; 12] = [
     "list",
     "doctor",
     "report",
+    "timer",
     "bisect",
     "compare",
     "completions",

@@ -185,6 +185,19 @@ fn the_a_a_experiment_tells_its_share_of_false_differences() {
 }
 
 #[test]
+fn an_a_a_run_without_a_complete_comparison_fails_and_says_so() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    // A comparison takes ten blocks.
+    let few = ["race", "aa", "--links", "wifi", "--trials", "3", "--out", "aa"];
+    bench.run(&few).said(1, &["aa answers nothing: no comparison of the contender with itself"]);
+    let text = bench.run(&["report", "aa"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("A/A test: nothing is known: no comparison is complete"), "{text}");
+}
+
+#[test]
 fn load_on_every_core_gives_invalid_trials_or_wider_intervals_and_no_wrong_verdict() {
     if !trials_run_here() {
         return;

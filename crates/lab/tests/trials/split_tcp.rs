@@ -23,6 +23,21 @@ tls = "none"
 /// Half a round trip of either half of the path, in milliseconds: `rtt=600ms` with the proxy midway.
 const HOP: f64 = 150.0;
 
+/// The kernel's own multicast (listener reports), which comes while a server is being started, is not on the link: it once
+/// made each such trial one of a packet that was sent too late.
+#[test]
+fn servers_of_others_are_raced_behind_a_proxy_too() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    let nginx = "[[contenders]]\nname = \"nginx\"\ntransport = \"h2\"\nserver = \"nginx\"\n";
+    let link = "[[links]]\nname = \"rtt=25ms,rate=50mbit,split_tcp=1MB\"\n";
+    bench.write("split.toml", format!("{EXPERIMENT}{nginx}{link}"));
+    let result = bench.race_whole("split.toml", "run", &[]);
+    assert_eq!(result["trials"]["measured"], 2, "{result:#}");
+}
+
 #[test]
 fn two_connections_in_a_row_are_never_faster_than_the_model_and_quic_goes_past_them() {
     if !trials_run_here() {

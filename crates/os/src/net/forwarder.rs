@@ -260,7 +260,7 @@ impl<'a> Forwarder<'a> {
     fn handle_frame(&mut self, arrival: Instant, direction: Direction, frame: &[u8]) {
         if !is_unicast_ip(&frame[OFFLOAD..]) {
             self.way(direction).beside += 1;
-            if !self.send(arrival, direction, frame) {
+            if !self.ports.send(direction, frame) {
                 self.way(direction).unsent += 1;
             }
             return;

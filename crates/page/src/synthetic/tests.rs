@@ -155,3 +155,9 @@ fn parts_that_do_not_go_together_are_refused() {
         assert!(error.contains(words), "{query}: {error}");
     }
 }
+
+#[test]
+fn the_parameter_that_makes_a_url_new_changes_nothing() {
+    let page: Synthetic = "/page?images=3&wirelap-run=17".parse().unwrap();
+    assert_eq!(page, "/page?images=3".parse().unwrap());
+}

@@ -12,6 +12,7 @@ use study::deciding_metric;
 use study::outcome::Outcome;
 use study::record::TrialRecord;
 use study::result::CellResult;
+use study::stats::Summary;
 
 pub(super) fn dots(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: &str) {
     let cells = group.fastest_first();
@@ -62,10 +63,7 @@ fn row(m: &mut Markup, group: &Group<'_>, cell: &CellResult, trials: &[&TrialRec
         head(m, group, cell, at.top + 16.0);
         let middle = at.top + 38.0;
         let times: Vec<f64> = trials.iter().filter_map(|trial| measured_load(trial)).collect();
-        for (place, lane) in lanes(&times, at.scale) {
-            let y = format!("{:.1}", middle + lane);
-            m.empty("circle", &[("class", &"dot"), ("cx", &place), ("cy", &y), ("r", &"3.5")]);
-        }
+        strip(m, &times, at.scale, middle);
         let failed = |trial: &&&TrialRecord| matches!(trial.outcome, Outcome::Failed { .. });
         let crosses = trials.iter().filter(failed).count();
         if crosses > 0 {
@@ -79,6 +77,14 @@ fn row(m: &mut Markup, group: &Group<'_>, cell: &CellResult, trials: &[&TrialRec
         }
         interval(m, cell, at);
     });
+}
+
+/// A dot a time, around the line at `middle`.
+pub(super) fn strip(m: &mut Markup, times: &[f64], scale: Scale, middle: f64) {
+    for (place, lane) in lanes(times, scale) {
+        let y = format!("{:.1}", middle + lane);
+        m.empty("circle", &[("class", &"dot"), ("cx", &place), ("cy", &y), ("r", &"3.5")]);
+    }
 }
 
 fn head(m: &mut Markup, group: &Group<'_>, cell: &CellResult, y: f64) {
@@ -103,16 +109,22 @@ fn head(m: &mut Markup, group: &Group<'_>, cell: &CellResult, y: f64) {
 }
 
 fn interval(m: &mut Markup, cell: &CellResult, at: &Row) {
-    let Some(load) = load(cell) else { return };
-    let y = format!("{:.0}", at.top + 59.0);
-    if let Some([low, high]) = load.ci95.map(|ci95| ci95.map(|end| at.scale.at(end))) {
+    if let Some(load) = load(cell) {
+        interval_of(m, load, at.scale, at.top);
+    }
+}
+
+/// A median and its interval below the dots of a row that begins at `top`.
+pub(super) fn interval_of(m: &mut Markup, own: &Summary, scale: Scale, top: f64) {
+    let y = format!("{:.0}", top + 59.0);
+    if let Some([low, high]) = own.ci95.map(|ci95| ci95.map(|end| scale.at(end))) {
         m.empty(
             "line",
             &[("class", &"interval"), ("x1", &low), ("x2", &high), ("y1", &y), ("y2", &y)],
         );
     }
-    let median = at.scale.at(load.median);
-    let (y1, y2) = (format!("{:.0}", at.top + 52.0), format!("{:.0}", at.top + 66.0));
+    let median = scale.at(own.median);
+    let (y1, y2) = (format!("{:.0}", top + 52.0), format!("{:.0}", top + 66.0));
     m.empty(
         "line",
         &[("class", &"median"), ("x1", &median), ("x2", &median), ("y1", &y1), ("y2", &y2)],

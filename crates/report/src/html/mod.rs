@@ -21,10 +21,12 @@ mod published_page;
 mod ratio_chart;
 mod summary;
 mod table;
+mod timer;
 mod waterfall;
 
 pub use comparison::comparison_html;
 pub use published_page::published_html;
+pub use timer::timer_html;
 
 use crate::markup::Markup;
 use crate::overview::Group;

@@ -10,7 +10,6 @@ use crate::overview::Group;
 use crate::scale::Scale;
 use crate::timing::{self, Phase, Span};
 use crate::{Report, command};
-use std::borrow::Cow;
 use study::deciding_metric;
 use study::metric;
 use study::record::TrialRecord;
@@ -71,7 +70,6 @@ struct Panel<'a> {
 /// One fetch.
 struct Bar<'a> {
     fetch: &'a FetchRecord,
-    url: Cow<'a, str>,
     spans: Vec<Span>,
 }
 
@@ -105,11 +103,7 @@ impl<'a> Panel<'a> {
         let mut bars: Vec<Bar<'a>> = trial
             .fetches
             .iter()
-            .map(|fetch| Bar {
-                fetch,
-                url: timing::url(fetch, &cell.contender),
-                spans: timing::spans(fetch, origin),
-            })
+            .map(|fetch| Bar { fetch, spans: timing::spans(fetch, origin) })
             .collect();
         bars.sort_by_key(|bar| (bar.fetch.phases.queued, bar.fetch.id));
         (!bars.is_empty()).then_some(Self { cell, trial, bars })
@@ -194,7 +188,7 @@ impl<'a> Panel<'a> {
         columns.extend([figure("ends, ms"), figure("body, bytes"), text("failed")]);
         let rows = self.bars.iter().map(|bar| {
             let mut row = vec![
-                bar.url.to_string(),
+                bar.fetch.url.clone(),
                 bar.fetch.connection.map(|id| id.to_string()).unwrap_or_default(),
                 bar.fetch.status.map(|status| status.to_string()).unwrap_or_default(),
                 format!("{:.1}", bar.start()),
@@ -234,12 +228,12 @@ fn label(m: &mut Markup, bar: &Bar<'_>, scale: Scale, y: f64) {
     m.line(
         "text",
         &[("class", &class), ("x", &at), ("dx", &shift), ("y", &y), ("text-anchor", &anchor)],
-        short_name(&bar.url),
+        short_name(&bar.fetch.url),
     );
 }
 
 fn hint(bar: &Bar<'_>) -> String {
-    let mut hint = bar.url.to_string();
+    let mut hint = bar.fetch.url.clone();
     for phase in Phase::ALL {
         let spent = timing::spent(&bar.spans, phase);
         if spent > 0.0 {

@@ -162,20 +162,6 @@ fn clear_text_is_no_advice_where_the_race_is_about_tls() {
 }
 
 #[test]
-fn fetches_over_tls_are_listed_as_https() {
-    let page = html(&Run::clean().report());
-    let document = parse(&page);
-    let caption = |contender: &str| format!("{contender} on 3g, trial ");
-    let urls = |contender: &str| {
-        let mut tables = elements(&document, "table");
-        let table = tables.find(|table| content(*table).starts_with(&caption(contender))).unwrap();
-        content(table)
-    };
-    assert!(urls("h2").contains("https://far/image/1.png") && !urls("h2").contains("http://"));
-    assert!(urls("h1").contains("http://far/image/1.png") && !urls("h1").contains("https://"));
-}
-
-#[test]
 fn the_matrix_gives_every_verdict_in_words_with_its_interval() {
     let page = html(&Run::troubled().report());
     let document = parse(&page);

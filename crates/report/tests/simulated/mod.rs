@@ -271,6 +271,7 @@ impl Load<'_> {
         self.fetches.push(FetchRecord {
             id: self.fetches.len() as u32,
             url: url.to_owned(),
+            method: "GET".to_owned(),
             connection: Some(id as u32),
             stream: if multiplexed { 1 + 2 * self.fetches.len() as u64 } else { 0 },
             protocol: self.contender.transport.protocol().into(),

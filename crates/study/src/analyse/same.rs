@@ -10,8 +10,8 @@ use crate::stats::{CONFIDENCE, Detectable, SignedRank, binomial_cdf, clopper_pea
 use crate::verdict::{Finding, Paired, Score};
 use std::collections::BTreeMap;
 
-/// The result of comparing a contender with itself; None where that was not asked for, or without one complete
-/// comparison.
+/// The result of comparing a contender with itself; None where that was not asked for. Without one complete comparison
+/// nothing is known: the interval is all of 0 to 1.
 pub(super) fn same(experiment: &Experiment, rows: &Rows<'_>) -> Option<SameAgainstSame> {
     let blocks = experiment.same?;
     let [a, b] = &experiment.contenders[..] else { return None };
@@ -31,10 +31,13 @@ pub(super) fn same(experiment: &Experiment, rows: &Rows<'_>) -> Option<SameAgain
         }
     }
     let (comparisons, differ) = (count(&all, |_| true), count(&all, differs));
-    if comparisons == 0 {
-        return None;
-    }
-    let interval = clopper_pearson(differ, comparisons, CONFIDENCE);
+    let [share, low, high] = match comparisons {
+        0 => [0.0, 0.0, 1.0],
+        _ => {
+            let interval = clopper_pearson(differ, comparisons, CONFIDENCE);
+            [f64::from(differ) / f64::from(comparisons), interval.low, interval.high]
+        }
+    };
     let distribution = SignedRank::of(blocks as usize);
     Some(SameAgainstSame {
         blocks,
@@ -42,8 +45,8 @@ pub(super) fn same(experiment: &Experiment, rows: &Rows<'_>) -> Option<SameAgain
         differ,
         false_verdicts: count(&all, is_false),
         ties: count(&all, |finding| finding.verdict() == Verdict::Tie),
-        share: f64::from(differ) / f64::from(comparisons),
-        ci95: [interval.low, interval.high],
+        share,
+        ci95: [low, high],
         expected: distribution.error(distribution.rank_within(1.0 - CONFIDENCE)),
         most: most(comparisons),
         places,

@@ -6,7 +6,7 @@ use crate::metric;
 use crate::outcome::Outcome;
 use crate::record::TrialRecord;
 use crate::result::CellResult;
-use trace::{DeliveryRecord, PrioritySource};
+use trace::{AskedPriority, DeliveryRecord, PrioritySource};
 
 /// A sentence for each cell whose server heeds RFC 9218 only, while its client raised images by PRIORITY frames only.
 pub(super) fn notes(cells: &[CellResult], rows: &Rows<'_>) -> Vec<String> {
@@ -65,10 +65,13 @@ impl Hearing {
     }
 
     fn of_stream(stream: &DeliveryRecord) -> Option<Self> {
-        let later =
-            |source| stream.asked.iter().any(|one| one.by == source && one.at > stream.requested);
-        let (by_tree, by_update) =
-            (later(PrioritySource::Priority), later(PrioritySource::PriorityUpdate));
+        let said = |source| stream.asked.iter().filter(move |one| one.by == source);
+        let weights = |source| said(source).filter_map(|one| weight(one.asked)).max();
+        let urgencies = |source| said(source).filter_map(|one| urgency(one.asked)).min();
+        let first = urgencies(PrioritySource::Field).unwrap_or(DEFAULT_URGENCY);
+        let by_tree = weights(PrioritySource::Priority) > weights(PrioritySource::Headers);
+        let by_update =
+            urgencies(PrioritySource::PriorityUpdate).is_some_and(|urgency| urgency < first);
         match stream.policy.as_str() {
             "rfc9218" if by_update => Some(Self::Heard),
             "rfc9218" if by_tree => Some(Self::Deaf),
@@ -78,24 +81,48 @@ impl Hearing {
     }
 }
 
+fn weight(asked: AskedPriority) -> Option<u16> {
+    match asked {
+        AskedPriority::Dependency { weight, .. } => Some(weight),
+        AskedPriority::Urgency { .. } | AskedPriority::Level { .. } => None,
+    }
+}
+
+fn urgency(asked: AskedPriority) -> Option<u8> {
+    match asked {
+        AskedPriority::Urgency { urgency, .. } => Some(urgency),
+        AskedPriority::Dependency { .. } | AskedPriority::Level { .. } => None,
+    }
+}
+
+/// RFC 9218 §4.1.
+const DEFAULT_URGENCY: u8 = 3;
+
 #[cfg(test)]
 mod tests {
     use super::super::tests::{header, measured, quick};
     use super::super::{analyse, metric};
     use crate::experiment::Experiment;
     use crate::record::TrialRecord;
-    use trace::{DeliveryRecord, PrioritySignal, PrioritySource};
+    use trace::{AskedPriority, DeliveryRecord, PrioritySignal, PrioritySource};
 
     fn stream(policy: &str, raised_by: &[PrioritySource]) -> DeliveryRecord {
         let text = format!(
             r#"{{"connection":1,"protocol":"h2","stream":25,"authority":"far","path":"/picture/hero.png","status":200,
-            "media_type":"image/png","asked":[{{"at":7,"by":"priority field","urgency":3,"incremental":true}}],
+            "media_type":"image/png","asked":[{{"at":7,"by":"HEADERS","parent":23,"weight":147,"exclusive":true}},
+            {{"at":7,"by":"priority field","urgency":3,"incremental":true}}],
             "policy":"{policy}","requested":7,"answered":8,"first_byte":9,"ended":12,"bytes":60000,"end":"done"}}"#
         );
         let mut stream: DeliveryRecord = serde_json::from_str(&text).unwrap();
         for by in raised_by {
-            let signal = PrioritySignal { by: *by, at: stream.ended, ..stream.asked[0] };
-            stream.asked.push(signal);
+            // The raise may come in one piece with the request.
+            let asked = match by {
+                PrioritySource::Priority => {
+                    AskedPriority::Dependency { parent: 0, weight: 220, exclusive: true }
+                }
+                _ => AskedPriority::Urgency { urgency: 1, incremental: true },
+            };
+            stream.asked.push(PrioritySignal { by: *by, at: stream.requested, asked });
         }
         stream
     }

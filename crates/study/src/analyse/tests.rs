@@ -428,6 +428,12 @@ fn ten_thousand_simulated_comparisons_with_itself_differ_in_five_per_cent() {
 }
 
 #[test]
+fn an_a_a_experiment_without_a_complete_comparison_knows_nothing() {
+    let found = same_against_same(0);
+    assert_eq!((found.comparisons, found.differ, found.ci95), (0, 0, [0.0, 1.0]));
+}
+
+#[test]
 fn an_a_a_experiment_tells_how_many_are_too_many() {
     let found = same_against_same(200);
     assert_eq!((found.comparisons, found.most, found.blocks), (200, 16, 10));

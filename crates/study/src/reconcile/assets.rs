@@ -60,6 +60,7 @@ mod tests {
         FetchRecord {
             id,
             url: url.to_owned(),
+            method: "GET".to_owned(),
             connection: Some(0),
             stream: 0,
             protocol: Protocol::Http2.into(),

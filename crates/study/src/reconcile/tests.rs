@@ -16,6 +16,7 @@ fn fetch(id: u32, connection: u32, times: [f64; 4]) -> FetchRecord {
     FetchRecord {
         id,
         url: format!("https://far/{id}"),
+        method: "GET".to_owned(),
         connection: Some(connection),
         stream: 0,
         protocol: Protocol::Http1.into(),

@@ -17,7 +17,7 @@ use study::metric;
 use study::outcome::Outcome;
 use study::reconcile::{Case, KeyLogFacts};
 use study::record::EndUse;
-use subject::contract::{self, FetchLine};
+use subject::contract::{self, Fetch, FetchLine};
 use trace::{CacheTally, FetchOutcome, FetchRecord, HintTally, Phases, SpokenProtocol, TlsVersion};
 use unit::Instant;
 
@@ -76,17 +76,13 @@ impl SubjectClient {
 
     /// The fetches as rows, in the order of their numbers, and the client's settings.
     fn near(&self, processes: &[ProcessRun]) -> NearReport {
-        let urls: BTreeMap<u32, &str> = self
-            .jobs
-            .iter()
-            .flat_map(|job| &job.fetches)
-            .map(|fetch| (fetch.id, fetch.url.as_str()))
-            .collect();
+        let asked = self.jobs.iter().flat_map(|job| &job.fetches);
+        let asked: BTreeMap<u32, &Fetch> = asked.map(|fetch| (fetch.id, fetch)).collect();
         let mut fetches = Vec::new();
         for process in processes {
             for fetch in &process.transcript.fetches {
-                let url = urls.get(&fetch.line.id).copied().unwrap_or_default();
-                fetches.push(self.judged(record(ready_at(process), url, &fetch.line)));
+                let asked = asked.get(&fetch.line.id).copied();
+                fetches.push(self.judged(record(ready_at(process), asked, &fetch.line)));
             }
         }
         fetches.sort_by_key(|fetch| fetch.id);
@@ -266,11 +262,13 @@ fn reported_bytes(processes: &[ProcessRun]) -> BTreeMap<u32, u64> {
         .collect()
 }
 
-/// A fetch's line as a row.
-fn record(zero: Instant, url: &str, line: &FetchLine) -> FetchRecord {
+/// The line of a fetch as a row. `asked` is None where no job has a fetch of that number.
+fn record(zero: Instant, asked: Option<&Fetch>, line: &FetchLine) -> FetchRecord {
     let at = |ms: f64| zero + Duration::from_secs_f64(ms / 1e3);
-    let record = FetchRecord::new(line.id, url.to_owned(), at(line.started_ms));
+    let url = asked.map(|fetch| fetch.url.clone()).unwrap_or_default();
+    let record = FetchRecord::new(line.id, url, at(line.started_ms));
     FetchRecord {
+        method: asked.and_then(|fetch| fetch.method.clone()).unwrap_or(record.method),
         connection: line.connection,
         protocol: SpokenProtocol::from_name(line.protocol.as_deref().unwrap_or_default()),
         status: line.status,

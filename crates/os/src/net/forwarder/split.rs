@@ -7,7 +7,7 @@
 //!                └─────────┘                         UDP
 //! ```
 
-use super::{ForwardSpec, Forwarder};
+use super::{ForwardSpec, Forwarder, is_unicast_ip};
 use crate::clock;
 use crate::error::Os;
 use crate::net::packet_socket::{Batch, ETHERNET, OFFLOAD};
@@ -132,10 +132,12 @@ impl FarHalf {
 }
 
 impl Forwarder<'_> {
-    /// Takes a frame into the half of the path that it begins at.
+    /// Takes a frame into the half of the path that it begins at. What does not belong on a link passes both halves by.
     pub(super) fn handle_arrival(&mut self, arrival: Instant, source: Source, frame: &[u8]) {
         match (source, &mut self.far_half) {
-            (Source::Far | Source::ProxyTowardsFar, Some(half)) => {
+            (Source::Far | Source::ProxyTowardsFar, Some(half))
+                if is_unicast_ip(&frame[OFFLOAD..]) =>
+            {
                 half.enter(arrival, source.direction(), frame);
             }
             _ => self.handle_frame(arrival, source.direction(), frame),

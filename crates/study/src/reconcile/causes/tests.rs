@@ -125,6 +125,7 @@ impl Log {
         let fetch = FetchRecord {
             id: 0,
             url: String::new(),
+            method: "GET".to_owned(),
             connection: Some(0),
             stream: 0,
             protocol: SpokenProtocol::from_name(protocol),

@@ -64,6 +64,7 @@ impl World {
         let fetch = FetchRecord {
             id: 0,
             url: "https://origin.test/files/5kB".to_owned(),
+            method: "GET".to_owned(),
             connection: None,
             stream: 0,
             protocol: Protocol::Http2.into(),

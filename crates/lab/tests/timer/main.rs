@@ -1,0 +1,16 @@
+//! The page timer in real browsers: it finds what is planted, says a tie where nothing is, refuses what it cannot time,
+//! and its download is judged as the page judged it.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::print_stderr)]
+
+#[allow(dead_code, reason = "the other tests of the program use the rest")]
+#[path = "../commands/bench.rs"]
+mod bench;
+mod browser;
+mod chromium;
+
+mod firefox;
+mod refusals;
+mod reports;
+mod site;
+mod statistics;
+mod verdicts;

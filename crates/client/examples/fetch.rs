@@ -54,7 +54,7 @@ fn run() -> Result<(), Box<dyn Error>> {
     }
     if as_page {
         let url = urls.into_iter().next().ok_or("a page needs a URL")?;
-        let load = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
+        let load = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
         let load = drive(Client::new(config, load))?;
         print(&load.records);
         println!("{:?}", load.milestones());

@@ -15,7 +15,7 @@ mod pushes;
 mod quic;
 mod race;
 
-use crate::connection::PooledConnection;
+use crate::connection::{PooledConnection, urgency};
 use crate::failure::Failure;
 use crate::fetch::{Acted, Assignment, Fetch, Retried, State};
 use crate::pool::{Origin, OriginId, Pool, Step};
@@ -24,7 +24,7 @@ use crate::timers::Wake;
 use crate::transport_choice::connection_settings;
 use crate::{ClientConfig, Cookies, FetchId, KeepAlive, Priorities, Work};
 use endpoint::{Action, ConnectionId, SocketId};
-use page::Url;
+use page::{Place, Url};
 use proto::{Fin, Refused, RequestHead, StreamId};
 use quic::{QuicPorts, UDP_SOCKETS};
 use std::collections::{BTreeMap, HashMap, VecDeque};
@@ -138,9 +138,6 @@ impl<W: Work> Client<W> {
             while let Some(id) = self.work.poll_cancel() {
                 self.abandon(now, id, Failure::Cancelled);
             }
-            while let Some((id, priority)) = self.work.poll_priority() {
-                self.reprioritise(now, id, priority);
-            }
             let id = FetchId(self.next_fetch);
             if let Some(spec) = self.work.poll_fetch(now, id) {
                 self.next_fetch += 1;
@@ -160,7 +157,11 @@ impl<W: Work> Client<W> {
                         self.retire(now, connection);
                     }
                 }
-                None => break,
+                None => {
+                    // As Chromium: what can be asked for is asked for with its first priority, and raised then.
+                    let Some((id, priority)) = self.work.poll_priority() else { break };
+                    self.reprioritise(now, id, priority);
+                }
             }
         }
         if self.work.is_finished() && self.fetches.is_empty() {
@@ -214,7 +215,14 @@ impl<W: Work> Client<W> {
             }
             let head = self.head(fetch, connection.exchanges.protocol);
             let fin = if fetch.spec.body.is_empty() { Fin::Last } else { Fin::More };
-            let asked = match connection.transport.machine() {
+            let PooledConnection { transport, exchanges, .. } = &mut connection;
+            // HTTP/3 has no dependencies; the `priority` field carries the urgency.
+            let has_tree = self.config.priorities == Priorities::Browser
+                && exchanges.protocol != Some(Protocol::Http3);
+            let asked = match transport.machine() {
+                Some(machine) if has_tree => {
+                    machine.request_at(now, &head, fin, exchanges.place(fetch.spec.place()))
+                }
                 Some(machine) => machine.request(now, &head, fin),
                 None => Err(Refused::Draining),
             };
@@ -247,9 +255,11 @@ impl<W: Work> Client<W> {
         };
         let (connection, number) = (exchanges.connection, exchanges.record.id);
         fetch.sent(now, Assignment { connection, number, stream, protocol, opening });
-        // HTTP/3 has no dependencies; the `priority` field carries the urgency.
-        if self.config.priorities == Priorities::Chromium && protocol != Protocol::Http3 {
-            machine.prioritise(stream, exchanges.dependency(fetch.spec.priority.urgency));
+        let has_update = self.config.priorities == Priorities::Browser
+            && self.config.browser.updates_each_request()
+            && protocol == Protocol::Http3;
+        if has_update && fetch.spec.place.is_some() && fetch.spec.priority != Default::default() {
+            machine.prioritise(stream, urgency(fetch.spec.priority));
         }
         exchanges.begin(stream, id, &fetch.spec);
         exchanges.upload(machine, stream);
@@ -262,8 +272,13 @@ impl<W: Work> Client<W> {
         let url = &fetch.spec.url;
         let scheme = self.config.transport.scheme(url.scheme);
         let mut fields = self.config.profile.fields(&fetch.spec, url);
-        // Chromium sends the field over HTTP/2 (RFC 9218 §5); in SPDY's time there was none.
-        if self.config.priorities != Priorities::Silent
+        // Browsers send the field over HTTP/2 (RFC 9218 §5); in SPDY's time there was none.
+        let has_field = match self.config.priorities {
+            Priorities::Browser => self.config.browser.sends_field(),
+            Priorities::Field => true,
+            Priorities::Silent => false,
+        };
+        if has_field
             && matches!(protocol, Some(Protocol::Http2 | Protocol::Http3))
             && let Some(value) = profile::priority_value(fetch.spec.priority)
             && fields.find(b"priority").is_none()
@@ -325,6 +340,10 @@ impl<W: Work> Client<W> {
     fn reprioritise(&mut self, now: Instant, id: FetchId, priority: page::Priority) {
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         let earlier = std::mem::replace(&mut fetch.spec.priority, priority);
+        fetch.spec.place = fetch.spec.place.map(|place| match place {
+            Place::Chain { .. } => Place::Chain { level: priority.urgency },
+            Place::Root { weight } => Place::Root { weight },
+        });
         match fetch.state {
             State::Waiting => {
                 let url = fetch.spec.url.clone();
@@ -334,7 +353,7 @@ impl<W: Work> Client<W> {
             }
             State::Active { connection, stream } => {
                 let Some(mut connection) = self.take(connection) else { return };
-                connection.reprioritise(self.config.priorities, stream, priority);
+                connection.reprioritise(&self.config, stream, priority);
                 self.put_back(now, connection);
             }
         }

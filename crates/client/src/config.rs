@@ -2,6 +2,7 @@
 
 use crate::{Cookies, Hosts, Profile, Transport};
 use endpoint::SocketSettings;
+use page::Browser;
 use secure::ClientTls;
 use std::time::Duration;
 use trace::Tracer;
@@ -26,8 +27,12 @@ pub struct ClientConfig {
     pub timeouts: Timeouts,
     /// Header fields sent with each request.
     pub profile: Profile,
-    /// Which priority signals go to an HTTP/2 server.
+    /// Which priority signals go to a server over HTTP/2 and HTTP/3.
     pub priorities: Priorities,
+    /// The browser whose signals these are.
+    pub browser: Browser,
+    /// How images that can be seen are raised.
+    pub raises: Raises,
     /// Whether pushed responses are taken.
     pub push: Push,
     /// Whether early hints (103) are followed.
@@ -70,6 +75,8 @@ impl ClientConfig {
             timeouts: Timeouts::default(),
             profile: Profile::default(),
             priorities: Priorities::default(),
+            browser: Browser::default(),
+            raises: Raises::default(),
             push: Push::default(),
             early_hints: EarlyHints::default(),
             h2: proto::h2::Settings::client(),
@@ -133,17 +140,28 @@ pub enum Surplus {
     Blamed,
 }
 
-/// Which priority signals a client sends to an HTTP/2 server.
+/// Which priority signals a client sends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Priorities {
-    /// As Chromium: the `priority` field (RFC 9218) and a place in the dependency tree (RFC 7540 §5.3), so that old
-    /// and new servers understand.
+    /// Those of the client's browser: the `priority` field (RFC 9218) where it sends one, and over HTTP/2 a place in the
+    /// dependency tree (RFC 7540 §5.3).
     #[default]
-    Chromium,
+    Browser,
     /// The `priority` field alone.
     Field,
     /// None.
     Silent,
+}
+
+/// How a client says that a request which is under way has become more urgent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Raises {
+    /// As its browser: Chromium by PRIORITY over HTTP/2, and not at all over HTTP/3.
+    #[default]
+    Browser,
+    /// By PRIORITY_UPDATE (RFC 9218 §7) over HTTP/2 and HTTP/3, beside what its browser sends. No browser does so; a
+    /// control that shows what the missing signal costs.
+    PriorityUpdate,
 }
 
 /// Whether pushed responses are taken, over HTTP/2 and SPDY.

@@ -1,6 +1,6 @@
 //! One connection of the pool: its transport, the fetches on it, and its record.
 
-use crate::config::Priorities;
+use crate::config::{ClientConfig, Priorities, Raises};
 use crate::failure::Destination;
 use crate::fetch::Acted;
 use crate::pool::OriginId;
@@ -8,6 +8,7 @@ use crate::push::HeldPushes;
 use crate::{FetchId, FetchSpec};
 use bytes::Bytes;
 use endpoint::{ConnectionId, SocketId};
+use page::{Browser, CHROMIUM_WEIGHTS, Place, Raise};
 use proto::schedule::{Exclusive, Incremental, Priority};
 use proto::{ConnectionState, Fin, StreamId};
 use std::collections::BTreeMap;
@@ -68,9 +69,9 @@ pub(crate) struct Exchange {
     pub(crate) upload: Bytes,
     /// Whether it was the connection's first exchange.
     pub(crate) turn: Turn,
-    /// Its urgency.
-    pub(crate) urgency: u8,
-    /// Where it stands among those of its urgency: how many had got theirs before.
+    /// Its level in Chromium's chain of dependencies.
+    pub(crate) level: u8,
+    /// Where it stands among those of its level: how many had got theirs before.
     pub(crate) place: u32,
     /// Whether it was sent within the handshake.
     pub(crate) is_early: bool,
@@ -112,30 +113,25 @@ impl PooledConnection {
         self.is_ready() && self.exchanges.streams.is_empty()
     }
 
-    /// Says that a request has another priority: over HTTP/2 by the dependency tree alone, as Chromium, or by PRIORITY_UPDATE where
-    /// the client sends no dependencies; over HTTP/3 by PRIORITY_UPDATE.
+    /// Says that a request under way has another priority, in the ways of the client.
     pub(crate) fn reprioritise(
         &mut self,
-        signals: Priorities,
+        config: &ClientConfig,
         stream: StreamId,
         priority: page::Priority,
     ) {
         let Self { transport, exchanges, .. } = self;
-        let moves = exchanges.move_stream(stream, priority.urgency);
+        let has_tree = exchanges.protocol != Some(Protocol::Http3);
+        let moves = exchanges.move_stream(config.browser, stream, priority.urgency);
         let Some(machine) = transport.machine() else { return };
-        let has_tree =
-            signals == Priorities::Chromium && exchanges.protocol != Some(Protocol::Http3);
-        match signals {
-            Priorities::Silent => {}
-            _ if has_tree => {
-                moves.into_iter().for_each(|(stream, to)| machine.prioritise(stream, to))
-            }
-            Priorities::Chromium | Priorities::Field => {
-                let incremental =
-                    if priority.incremental { Incremental::Parts } else { Incremental::Whole };
-                let urgency = priority.urgency;
-                machine.prioritise(stream, Priority::Urgency { urgency, incremental });
-            }
+        let is_browser = config.priorities == Priorities::Browser;
+        if is_browser && has_tree && config.browser.raise() == Raise::Priority {
+            moves.into_iter().for_each(|(stream, to)| machine.prioritise(stream, to));
+        }
+        if config.priorities == Priorities::Field
+            || (is_browser && config.raises == Raises::PriorityUpdate)
+        {
+            machine.prioritise(stream, urgency(priority));
         }
     }
 
@@ -194,17 +190,17 @@ impl Exchanges {
         if self.streams.is_empty() {
             self.record.rounds += 1;
         }
-        let (upload, urgency) = (spec.body.clone(), spec.priority.urgency);
+        let (upload, level) = (spec.body.clone(), spec.level());
         let (fetch, place, is_early) = (Some(fetch), self.next_place(), self.is_early);
-        let exchange = Exchange { fetch, upload, turn, urgency, place, is_early };
+        let exchange = Exchange { fetch, upload, turn, level, place, is_early };
         self.streams.insert(stream, exchange);
     }
 
     /// A pushed response answers `fetch`.
-    pub(crate) fn adopt(&mut self, stream: StreamId, fetch: FetchId, urgency: u8) {
+    pub(crate) fn adopt(&mut self, stream: StreamId, fetch: FetchId, level: u8) {
         let (fetch, upload, turn, place) =
             (Some(fetch), Bytes::new(), Turn::Later, self.next_place());
-        let exchange = Exchange { fetch, upload, turn, urgency, place, is_early: false };
+        let exchange = Exchange { fetch, upload, turn, level, place, is_early: false };
         self.streams.insert(stream, exchange);
     }
 
@@ -223,17 +219,27 @@ impl Exchanges {
     /// The parent of a new stream in the dependency tree, as Chromium chooses it
     /// (net/spdy/http2_priority_dependencies.cc): the last stream of the same urgency, or of the next more urgent
     /// one that has streams; exclusive.
-    pub(crate) fn dependency(&self, urgency: u8) -> Priority {
-        let parent = self.last(|exchange| exchange.urgency <= urgency);
-        dependency(parent, urgency)
+    fn dependency(&self, level: u8) -> Priority {
+        let parent = self.last(|exchange| exchange.level <= level);
+        dependency(parent, level)
+    }
+
+    /// The place of a new stream in the dependency tree.
+    pub(crate) fn place(&self, place: Place) -> Priority {
+        match place {
+            Place::Chain { level } => self.dependency(level),
+            Place::Root { weight } => below_root(weight),
+        }
     }
 
     /// A stream has another urgency. The changes of the dependency tree, as Chromium makes them: the stream that depends on it is
-    /// handed to its parent, or it would move along; then it goes to its new place, behind those of its urgency.
+    /// handed to its parent, or it would move along; then it goes to its new place, behind those of its level. Chrome 46 has no
+    /// chain: the weight alone changes.
     pub(crate) fn move_stream(
         &mut self,
+        browser: Browser,
         stream: StreamId,
-        urgency: u8,
+        level: u8,
     ) -> Vec<(StreamId, Priority)> {
         let Some(mut exchange) = self.streams.remove(&stream) else { return Vec::new() };
         let earlier = exchange.rank();
@@ -241,13 +247,16 @@ impl Exchanges {
         let later = self.streams.iter().filter(|(_, other)| other.rank() > earlier);
         let child = later.min_by_key(|(_, other)| other.rank());
         let mut moves: Vec<_> = child
-            .map(|(child, other)| (*child, dependency(parent, other.urgency)))
+            .map(|(child, other)| (*child, dependency(parent, other.level)))
             .into_iter()
             .collect();
-        moves.push((stream, self.dependency(urgency)));
-        (exchange.urgency, exchange.place) = (urgency, self.next_place());
+        moves.push((stream, self.dependency(level)));
+        (exchange.level, exchange.place) = (level, self.next_place());
         self.streams.insert(stream, exchange);
-        moves
+        match browser {
+            Browser::Chrome46 => vec![(stream, below_root(weight(level)))],
+            Browser::Chrome92 | Browser::Chrome156 | Browser::Firefox153 => moves,
+        }
     }
 
     /// The last in order of the streams that are among these.
@@ -283,7 +292,7 @@ impl Exchanges {
 impl Exchange {
     /// Its place among all streams: the first one goes first.
     fn rank(&self) -> (u8, u32) {
-        (self.urgency, self.place)
+        (self.level, self.place)
     }
 
     /// Whether the server may have acted on a request whose connection ended without a response.
@@ -295,18 +304,27 @@ impl Exchange {
     }
 }
 
-fn dependency(parent: Option<StreamId>, urgency: u8) -> Priority {
+fn dependency(parent: Option<StreamId>, level: u8) -> Priority {
     Priority::Dependency {
         parent: parent.unwrap_or(StreamId(0)),
-        weight: weight(urgency),
+        weight: weight(level),
         exclusive: Exclusive::Sole,
     }
 }
 
-/// HTTP/2's weight for a level from 0 to 7: from 256 down to 1 as in Chromium (Spdy3PriorityToHttp2Weight in QUICHE's
-/// spdy_protocol.cc: steps of 255.9 / 7, rounded down).
-fn weight(urgency: u8) -> u16 {
-    1 + 2_559 * (7 - u16::from(urgency.min(7))) / 70
+fn below_root(weight: u16) -> Priority {
+    Priority::Dependency { parent: StreamId(0), weight, exclusive: Exclusive::Shared }
+}
+
+/// HTTP/2's weight for a level from 0 to 7.
+fn weight(level: u8) -> u16 {
+    CHROMIUM_WEIGHTS[usize::from(level.min(7))]
+}
+
+/// A page's priority as a protocol machine takes it.
+pub(crate) fn urgency(priority: page::Priority) -> Priority {
+    let incremental = if priority.incremental { Incremental::Parts } else { Incremental::Whole };
+    Priority::Urgency { urgency: priority.urgency, incremental }
 }
 
 #[cfg(test)]
@@ -328,10 +346,10 @@ mod tests {
         let remote = ([10, 0, 0, 2], 80).into();
         let destination = Destination { authority: String::new(), remote };
         let mut exchanges = Exchanges::new(Instant::ZERO, ConnectionId(0), origin, destination);
-        for (stream, urgency) in [(1, 0), (3, 3), (5, 1), (7, 3)] {
+        for (stream, level) in [(1, 0), (3, 3), (5, 1), (7, 3)] {
             let (fetch, upload, turn) = (None, Bytes::new(), Turn::Later);
             let place = exchanges.next_place();
-            let exchange = Exchange { fetch, upload, turn, urgency, place, is_early: false };
+            let exchange = Exchange { fetch, upload, turn, level, place, is_early: false };
             exchanges.streams.insert(StreamId(stream), exchange);
         }
         for (urgency, expected) in [(0, 1), (1, 5), (2, 5), (3, 7), (4, 7)] {
@@ -342,7 +360,7 @@ mod tests {
             assert_eq!((parent, exclusive), (StreamId(expected), Exclusive::Sole), "{urgency}");
         }
         // The chain is 1, 5, 3, 7. Stream 3 becomes as urgent as 5: 7 is handed to 5 and then 3 goes between the two.
-        let moves = exchanges.move_stream(StreamId(3), 1);
+        let moves = exchanges.move_stream(Browser::Chrome156, StreamId(3), 1);
         let to = |stream, parent, weight| {
             let (parent, exclusive) = (StreamId(parent), Exclusive::Sole);
             (StreamId(stream), Priority::Dependency { parent, weight, exclusive })
@@ -350,7 +368,7 @@ mod tests {
         assert_eq!(moves, [to(7, 5, 147), to(3, 5, 220)]);
         assert_eq!(exchanges.dependency(1), to(0, 3, 220).1, "it is the last of its urgency");
         // The last one of all has none to hand over.
-        assert_eq!(exchanges.move_stream(StreamId(7), 0), [to(7, 1, 256)]);
+        assert_eq!(exchanges.move_stream(Browser::Chrome156, StreamId(7), 0), [to(7, 1, 256)]);
         exchanges.streams.clear();
         let alone = exchanges.dependency(3);
         assert!(matches!(alone, Priority::Dependency { parent: StreamId(0), weight: 147, .. }));

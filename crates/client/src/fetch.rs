@@ -6,7 +6,7 @@ use crate::redirect;
 use crate::transport_choice::Transport;
 use bytes::Bytes;
 use endpoint::ConnectionId;
-use page::{Kind, Priority, Scheme, Url};
+use page::{Kind, Place, Priority, Scheme, Url};
 use proto::{Fields, Method, ResponseHead, StreamId};
 use std::fmt;
 use trace::{FetchOutcome, FetchRecord, Phases, SpokenProtocol};
@@ -34,6 +34,8 @@ pub struct FetchSpec {
     pub referrer: Option<Url>,
     /// Its priority: the order in the queue, and the signal to the server.
     pub priority: Priority,
+    /// The place in HTTP/2's dependency tree; None: Chromium's place for the urgency.
+    pub place: Option<Place>,
     /// The length that the response's body must have.
     pub expected: Option<ByteSize>,
     /// The status that the response must have.
@@ -55,10 +57,24 @@ impl FetchSpec {
             kind: Kind::Document,
             referrer: None,
             priority: Priority::default(),
+            place: None,
             expected: None,
             status: ExpectedStatus::Any,
             wanted: None,
             hinted: false,
+        }
+    }
+
+    /// Its place in HTTP/2's dependency tree.
+    pub(crate) fn place(&self) -> Place {
+        self.place.unwrap_or(Place::Chain { level: self.priority.urgency })
+    }
+
+    /// The level at which it stands in the tree.
+    pub(crate) fn level(&self) -> u8 {
+        match self.place() {
+            Place::Chain { level } => level,
+            Place::Root { .. } => self.priority.urgency,
         }
     }
 }

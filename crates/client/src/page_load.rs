@@ -4,10 +4,12 @@
 //! URL. A response that is fresh in the cache is not fetched. For a stale one the request is conditional.
 
 use crate::cache::{Found, without_scheme};
-use crate::preload::{LinkSource, Preload, Preloads};
+use crate::preload::{Followed, LinkSource, Preload, Preloads};
 use crate::{Cache, ExpectedStatus, FetchId, FetchSpec, Records, Work};
 use bytes::Bytes;
-use page::{ExpectedResponse, FetchStart, Kind, Load, Milestones, Priority, ResourceId, Url};
+use page::{
+    Browser, ExpectedResponse, FetchStart, Kind, Load, Milestones, Priority, ResourceId, Url,
+};
 use proto::{Method, ResponseHead};
 use std::collections::{HashMap, HashSet};
 use trace::{CacheTally, ConnectionRecord, FetchOutcome, FetchRecord, HintTally};
@@ -154,6 +156,7 @@ impl PageLoad {
             method: method(start.method),
             referrer,
             priority: start.priority,
+            place: Some(start.place),
             expected: start.expected.map(|expected| expected.body),
             status: start
                 .expected
@@ -268,7 +271,11 @@ impl PageLoad {
             asked.contains(&without_scheme(url))
                 || cache.as_ref().is_some_and(|cache| cache.is_fresh(now, url))
         };
-        self.preloads.follow(source, base, &head.fields, is_there);
+        let browser = match &self.source {
+            Source::Begun(load) => load.browser(),
+            Source::Planned(_) | Source::Beginning => Browser::default(),
+        };
+        self.preloads.follow(Followed { source, base, browser }, &head.fields, is_there);
     }
 
     /// Why a taken preload is not what the page needs.

@@ -5,7 +5,7 @@
 use crate::cache::without_scheme;
 use crate::link_field::{Link, links};
 use crate::{FetchId, FetchSpec};
-use page::{Browser, Kind, Priority, Url};
+use page::{Browser, Kind, Signals, Url};
 use proto::{Fields, ResponseHead};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use trace::{FetchOutcome, FetchRecord, HintTally};
@@ -31,7 +31,7 @@ pub(crate) struct Preloads {
 struct Wanted {
     url: Url,
     kind: Kind,
-    priority: Priority,
+    signals: Signals,
 }
 
 /// A fetch that the page has not taken, as far as it has come.
@@ -53,16 +53,25 @@ pub(crate) enum LinkSource {
     Document,
 }
 
+/// Whose links are followed, and by which browser.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Followed<'d> {
+    pub(crate) source: LinkSource,
+    /// The document.
+    pub(crate) base: &'d Url,
+    pub(crate) browser: Browser,
+}
+
 impl Preloads {
-    /// Follows the links of a head of the document at `base`, but for those that are there (`is_there`).
+    /// Follows the links of a head of the document, but for those that are there (`is_there`).
     pub(crate) fn follow(
         &mut self,
-        from: LinkSource,
-        base: &Url,
+        from: Followed<'_>,
         fields: &Fields,
         is_there: impl Fn(&Url) -> bool,
     ) {
-        if from == LinkSource::EarlyHints && std::mem::replace(&mut self.is_hinted, true) {
+        let Followed { source, base, browser } = from;
+        if source == LinkSource::EarlyHints && std::mem::replace(&mut self.is_hinted, true) {
             return;
         }
         for link in links(fields) {
@@ -78,8 +87,8 @@ impl Preloads {
                     let Ok(url) = base.join(&target) else { continue };
                     let is_new = self.known.len() < MOST_PRELOADS && !is_there(&url);
                     if is_new && self.known.insert(without_scheme(&url)) {
-                        let priority = Browser::Chromium.priority(kind, hint);
-                        self.pending.push_back(Wanted { url, kind, priority });
+                        let signals = browser.signals_of(kind, hint);
+                        self.pending.push_back(Wanted { url, kind, signals });
                     }
                 }
             }
@@ -88,12 +97,14 @@ impl Preloads {
 
     /// The next fetch to begin, which gets this number.
     pub(crate) fn poll_fetch(&mut self, id: FetchId, referrer: Option<&Url>) -> Option<FetchSpec> {
-        let Wanted { url, kind, priority } = self.pending.pop_front()?;
+        let Wanted { url, kind, signals } = self.pending.pop_front()?;
         let preload = Preload { url: url.clone(), head: None, body: Vec::new(), record: None };
         self.begun.insert(id, preload);
         self.tally.fetches += 1;
         let referrer = referrer.cloned();
-        Some(FetchSpec { kind, priority, referrer, hinted: true, ..FetchSpec::get(url) })
+        let Signals { priority, place } = signals;
+        let place = Some(place);
+        Some(FetchSpec { kind, priority, place, referrer, hinted: true, ..FetchSpec::get(url) })
     }
 
     /// The next origin to connect to.

@@ -1,6 +1,6 @@
 //! The protocol of a contender, and whether its connections use TLS.
 
-use crate::{ClientConfig, KeepAlive, Priorities, Push};
+use crate::{ClientConfig, KeepAlive, Priorities, Push, Raises};
 use page::{Scheme, Url};
 use proto::{h1, h2, spdy};
 use std::rc::Rc;
@@ -90,7 +90,8 @@ pub(crate) fn connection_settings(config: &ClientConfig, offer: Offer) -> Rc<Cli
         KeepAlive::Off => h1::KeepAlive::Off,
     };
     let priority_signal = match config.priorities {
-        Priorities::Chromium => h2::PrioritySignal::Dependencies,
+        Priorities::Browser if config.raises == Raises::PriorityUpdate => h2::PrioritySignal::Both,
+        Priorities::Browser => h2::PrioritySignal::Dependencies,
         Priorities::Field | Priorities::Silent => h2::PrioritySignal::Silent,
     };
     let enable_push = config.push == Push::Taken;

@@ -103,7 +103,7 @@ fn a_server_that_stops_does_not_wait_for_long_for_a_client_that_is_gone() {
 fn requests_above_the_identifier_of_a_goaway_are_made_again_over_a_new_connection() {
     let page = Synthetic { images: 10, ..Synthetic::default() };
     let url = format!("https://a.test{}", page.target()).parse().unwrap();
-    let load = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
+    let load = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
     let trusted = Trusted::new(&["h2"]);
     let mut bench = joined(&trusted, "rtt=3s", load);
     // The document's request arrives after 4.5 s, and its answer after 6 s. Before the requests for its images arrive the

@@ -42,7 +42,7 @@ fn visit(
         _ => site(seen),
     });
     let url = "http://a.test/".parse().unwrap();
-    let work = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
+    let work = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
     let page = world.run(Client::new(settings, work)).into_work();
     assert!(page.milestones().load.is_some(), "{:?}", page.records.fetches);
     (world, page)
@@ -108,7 +108,7 @@ fn hints_of_other_responses_than_the_document_are_ignored() {
         _ => site(seen),
     });
     let url = "http://a.test/".parse().unwrap();
-    let work = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
+    let work = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
     let page = world.run(Client::new(config(Transport::H2_CLEAR), work)).into_work();
     assert_eq!(asked(&world), ["/", "/style.css", "/pic.png"]);
     assert_eq!(page.hints(), HintTally::default());
@@ -132,7 +132,7 @@ fn a_hinted_fetch_that_is_still_under_way_when_the_page_is_loaded_is_cancelled()
         _ => site(seen),
     });
     let url = "http://a.test/".parse().unwrap();
-    let work = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
+    let work = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
     let page = world.run(Client::new(config(Transport::H2_CLEAR), work)).into_work();
     assert_eq!(millis(page.milestones().load), 500);
     assert!(world.now.since(world::START) < Duration::from_secs(5));
@@ -154,7 +154,7 @@ fn a_hinted_fetch_that_failed_is_made_again() {
             _ => site(seen),
         });
     let url = "http://a.test/".parse().unwrap();
-    let work = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
+    let work = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
     let page = world.run(Client::new(config(Transport::H2_CLEAR), work)).into_work();
     assert!(page.milestones().load.is_some());
     assert_eq!(asked(&world), ["/", "/style.css", "/style.css", "/pic.png"]);
@@ -172,7 +172,7 @@ fn links_of_the_documents_own_head_begin_before_its_body_is_read() {
         _ => site(seen),
     });
     let url = "http://a.test/".parse().unwrap();
-    let work = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
+    let work = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
     // Its body comes after its head.
     world.piece = 60;
     let settings = config(Transport::H1);
@@ -191,7 +191,7 @@ fn preconnect_opens_a_connection_that_a_later_fetch_finds_open() {
                 _ => site(seen),
             });
         let url = "http://a.test/".parse().unwrap();
-        let work = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
+        let work = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
         let page = world.run(Client::new(config(Transport::H2_CLEAR), work)).into_work();
         let pic = fetch(&page, "/pic.png");
         assert_eq!(pic.phases.connect_start.is_none(), !hints.is_empty());

@@ -110,7 +110,7 @@ fn answers_whose_heads_wait_for_entries_of_the_table_go_on_to_their_end() {
 fn a_page_arrives_whole() {
     let page = Synthetic { images: 20, bytes: 20_000, seed: 3, ..Synthetic::default() };
     let url = format!("https://a.test{}", page.target()).parse().unwrap();
-    let load = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
+    let load = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
     let three_g = "rtt=300ms,down=1.6mbit,up=750kbit";
     let (mut world, near, far) = joined(three_g, QuicSettings::default(), load);
     assert_eq!(world.run_until_finished(near), Ended::Finished);

@@ -234,7 +234,7 @@ fn caddy_takes_early_data_over_quic() {
 
 fn load(config: ClientConfig, url: String) -> PageLoad {
     let url = url.parse().unwrap();
-    let load = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
+    let load = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
     let mut client = Client::new(config, load);
     let mut reactor = Reactor::new(ReactorSettings::default(), Stop::new().unwrap()).unwrap();
     reactor.run(&mut client).unwrap();
@@ -313,7 +313,7 @@ fn h2o_serves_the_page_over_http2() {
     let mut site = Site::new();
     let port = site.h2o();
     for priorities in
-        [client::Priorities::Chromium, client::Priorities::Field, client::Priorities::Silent]
+        [client::Priorities::Browser, client::Priorities::Field, client::Priorities::Silent]
     {
         let mut config = site.config(Transport::H2);
         config.priorities = priorities;

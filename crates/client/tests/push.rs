@@ -33,7 +33,7 @@ fn taking(config: ClientConfig) -> ClientConfig {
 
 fn load(world: &mut World, config: ClientConfig) -> PageLoad {
     let url = "http://a.test/".parse().unwrap();
-    let load = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
+    let load = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
     world.run(Client::new(taking(config), load)).into_work()
 }
 
@@ -81,7 +81,7 @@ fn pushed_responses_wait_until_the_page_asks_and_save_a_round_trip() {
         let url = if security == Security::AsUrl { "https://a.test/" } else { "http://a.test/" };
         let mut world = World::new(listener, |seen| with([style(), script()], site(seen)));
         let url = url.parse().unwrap();
-        let work = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
+        let work = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
         let page = world.run(Client::new(taking(settings), work)).into_work();
         assert_eq!(asked(&world), ["/"]);
         assert_eq!(millis(page.milestones().load), expected);
@@ -105,7 +105,7 @@ fn a_page_asks_for_everything_itself_unless_its_client_takes_pushes() {
         _ => site(seen),
     });
     let url = "http://a.test/".parse().unwrap();
-    let work = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
+    let work = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
     let page = world.run(Client::new(config(Transport::H2_CLEAR), work)).into_work();
     assert_eq!(asked(&world), ["/", "/style.css", "/app.js"]);
     assert_eq!(millis(page.milestones().load), 300);

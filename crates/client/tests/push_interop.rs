@@ -104,7 +104,7 @@ impl Drop for Site {
 /// A view of a page, and the cookies after it.
 fn view(settings: ClientConfig, url: String, cache: Cache) -> (PageLoad, Option<Cookies>) {
     let url = url.parse().unwrap();
-    let load = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
+    let load = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
     let mut client = Client::new(settings, load.with_cache(cache));
     let mut reactor = Reactor::new(ReactorSettings::default(), Stop::new().unwrap()).unwrap();
     reactor.run(&mut client).unwrap();

@@ -74,7 +74,7 @@ fn joined_by<W: Work + 'static>(
 /// Loads the page; client and origin get their bytes in such pieces.
 fn load_page(config: ClientConfig, kind: ListenerKind, [down, up]: [Pieces; 2]) -> PageLoad {
     let url = format!("http://a.test{}", page().target()).parse().unwrap();
-    let load = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
+    let load = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
     let (mut world, near, far) = joined(three_g(), Client::new(config, load), kind);
     world.split_reads(near, down);
     world.split_reads(far, up);
@@ -244,7 +244,7 @@ fn told(seed: u64) -> (String, String) {
     let mut settings = config(Transport::H2_CLEAR);
     settings.tracer = Tracer::to(diary.clone());
     let url = format!("http://a.test{}", page().target()).parse().unwrap();
-    let load = PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now));
+    let load = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
     let mut world = World::new(seed);
     let near = world.host("10.0.0.1", Client::new(settings, load));
     let far = world.listen("0.0.0.0:0", origin(ListenerKind::Clear, Policy::Auto));

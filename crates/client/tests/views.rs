@@ -58,7 +58,7 @@ fn version(seen: &Seen, picture: &str) -> Reply {
 
 fn page_load() -> PageLoad {
     let url = "http://a.test/".parse().unwrap();
-    PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now))
+    PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now))
 }
 
 /// A view over HTTP/2 in the clear with this cache, and the paths that it asked for with their validators.
@@ -214,7 +214,7 @@ fn visit(
 
 fn load_of(page: &str) -> PageLoad {
     let url = format!("https://a.test/{page}").parse().unwrap();
-    PageLoad::new(move |now| Load::browse(url, Browser::Chromium, now))
+    PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now))
 }
 
 #[test]

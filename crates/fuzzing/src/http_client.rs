@@ -45,7 +45,7 @@ fn with_config(input: &[u8], run: impl FnOnce(ClientConfig, &[u8])) {
 /// A client that loads a page.
 pub fn page(config: ClientConfig) -> Client<PageLoad> {
     let url = url("http://a.test/");
-    let load = PageLoad::new(|now| page::Load::browse(url, Browser::Chromium, now));
+    let load = PageLoad::new(|now| page::Load::browse(url, Browser::Chrome156, now));
     Client::new(config, load)
 }
 

@@ -174,7 +174,7 @@ fn url_of(request: &RequestHead) -> Option<Url> {
 fn blocks(found: &Found) -> Blocks {
     match found.kind {
         Kind::Stylesheet | Kind::Font => Blocks::Rendering,
-        Kind::Script if found.hint != Hint::Lowered => Blocks::Rendering,
+        Kind::Script if !matches!(found.hint, Hint::Lowered | Hint::Deferred) => Blocks::Rendering,
         _ => Blocks::Nothing,
     }
 }

@@ -10,7 +10,7 @@
 //!
 //! let synthetic: Synthetic = "/page?images=2&bytes=5000".parse()?;
 //! let (begin, end) = (Instant::ZERO, Instant::from_nanos(60_000_000));
-//! let mut load = Load::browse("http://far/page?images=2".parse()?, Browser::Chromium, begin);
+//! let mut load = Load::browse("http://far/page?images=2".parse()?, Browser::Chrome156, begin);
 //! let document = load.poll_fetch(begin).expect("the document is known from the beginning");
 //! load.handle_body(document.id, synthetic.html().as_bytes(), end);
 //! load.handle_done(document.id, end);
@@ -22,6 +22,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod browser;
 mod graph;
 pub mod har;
 mod load;
@@ -36,10 +37,11 @@ mod synthetic;
 mod table;
 mod url;
 
+pub use browser::{Browser, CHROMIUM_WEIGHTS, Class, Place, Raise, Signals};
 pub use graph::{GraphError, Page};
 pub use load::{ExpectedResponse, FetchStart, History, Load, Milestones, PaintTimes};
 pub use noise::{Padding, noise};
-pub use priority::{Browser, Hint, Priority, Rank};
+pub use priority::{Hint, Priority, Rank};
 pub use resource::{Blocks, Fold, Host, Kind, Method, Release, Resource, ResourceId};
 pub use scan::{Found, Scanner};
 pub use source::PageSource;

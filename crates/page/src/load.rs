@@ -2,7 +2,8 @@
 //!
 //! The load is done when every resource is Done. If one of them ended otherwise it never is. The
 //! one rule: a load speaks of fetches only. `release` holds the states of a resource, `track` one resource, `progress`
-//! what a load has come to, `paint` when the page could be parsed and painted, `raise` what is raised when it is.
+//! what a load has come to, `paint` when the page could be parsed and painted, `raise` what is raised when it is, `tight`
+//! what each fetch ranks as and what is held back while scripts in the head stop the parser.
 //!
 //! An event for a fetch that is not in flight is ignored: it may arrive after the client gave up on its fetch.
 
@@ -10,10 +11,12 @@ mod paint;
 mod progress;
 mod raise;
 mod release;
+mod tight;
 mod track;
 
+use crate::browser::{Browser, Place, Signals};
 use crate::graph::Page;
-use crate::priority::{Browser, Priority};
+use crate::priority::Priority;
 use crate::resource::{Blocks, Kind, Method, Release, ResourceId};
 use crate::scan::{Found, Scanner};
 use crate::url::Url;
@@ -45,6 +48,7 @@ pub struct Load {
     body_reached: Option<Instant>,
     /// Whether something arrived since the last look that can change what is laid out.
     layout_changed: bool,
+    head: tight::Head,
     /// The URLs that a page read from the wire has requested already. A browser requests each once.
     browsed: Option<HashMap<Url, ResourceId>>,
 }
@@ -62,6 +66,8 @@ pub struct FetchStart {
     pub kind: Kind,
     /// How the browser ranks it.
     pub priority: Priority,
+    /// Its place in HTTP/2's dependency tree.
+    pub place: Place,
     /// What the response must be, where the page is a recorded one.
     pub expected: Option<ExpectedResponse>,
 }
@@ -142,6 +148,7 @@ impl Load {
             body_at: None,
             body_reached: None,
             layout_changed: false,
+            head: tight::Head::default(),
             browsed: None,
         }
     }
@@ -149,17 +156,20 @@ impl Load {
     /// The next fetch to start, the most urgent first. None when there is nothing to start now.
     pub fn poll_fetch(&mut self, now: Instant) -> Option<FetchStart> {
         self.handle_timeout(now);
-        let (_, _, id) = self.ready.pop_first()?;
-        let priority = self.priority(id);
+        let id = self.next_ready()?;
+        let Signals { priority, place } = self.signals(id);
         let track = &mut self.resources[id.index()];
         track.state = State::InFlight;
         track.history.started = Some(now);
+        // What was held back is asked for once the page is laid out already.
+        self.layout_changed |= self.head.has_held && track.can_be_raised();
         Some(FetchStart {
             id,
             url: track.url.clone(),
             method: track.method,
             kind: track.kind,
             priority,
+            place,
             expected: track.expected,
         })
     }
@@ -242,9 +252,9 @@ impl Load {
         self.resources.get_mut(id.index()).filter(|track| track.state == State::InFlight)
     }
 
-    fn priority(&self, id: ResourceId) -> Priority {
-        let track = &self.resources[id.index()];
-        self.browser.priority(track.kind, track.hint)
+    /// The browser whose load this is.
+    pub fn browser(&self) -> Browser {
+        self.browser
     }
 
     fn release_parsed(&mut self, id: ResourceId, now: Instant) {

@@ -1,6 +1,6 @@
-//! How a browser ranks what it fetches, in the terms of RFC 9218 (urgency 0 to 7, incremental).
+//! The priority of a fetch in the terms of RFC 9218 (urgency 0 to 7, incremental), and what the author or a recording says of it.
 //!
-//! Chromium's way, in three steps that its sources show:
+//! Chromium's ranking, in three steps that its sources show; the tables by class are in `browser`:
 //! 1. A resource's type gives one of five load priorities (`TypeToPriority` in
 //!    third_party/blink/renderer/platform/loader/fetch/resource_fetcher.cc); async and deferred scripts
 //!    fall to Low, `fetchpriority` raises to High or lowers to Low.
@@ -11,6 +11,7 @@
 //!
 //! What needs a layout is elsewhere: a load raises the images in the viewport ([`crate::Load::poll_priority`]).
 
+use crate::browser::{Browser, CHROMIUM_WEIGHTS, Class, Place, Signals};
 use crate::resource::Kind;
 use serde::{Deserialize, Serialize};
 
@@ -27,15 +28,6 @@ impl Default for Priority {
     fn default() -> Self {
         Self { urgency: 3, incremental: false }
     }
-}
-
-/// Whose ranking is followed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Browser {
-    /// Chromium and what is built on it.
-    #[default]
-    Chromium,
 }
 
 /// A load priority by Chromium's names, which other browsers' exports use too (`_priority` in a HAR).
@@ -78,37 +70,64 @@ pub enum Hint {
     None,
     /// `fetchpriority=high`.
     Raised,
-    /// `fetchpriority=low`, `async`, `defer`.
+    /// `fetchpriority=low`, `async`.
     Lowered,
+    /// `defer`, a module.
+    Deferred,
+    /// `rel=preload`.
+    Preloaded,
+    /// `rel=prefetch`.
+    Prefetch,
     /// The load priority that a browser recorded.
     Recorded(Rank),
 }
 
-impl Browser {
-    /// The priority that this browser gives a fetch.
-    pub fn priority(self, kind: Kind, hint: Hint) -> Priority {
-        match self {
-            Self::Chromium => Priority {
-                urgency: chromium_urgency(chromium_rank(kind, hint)),
-                incremental: chromium_incremental(kind),
-            },
-        }
+/// What a fetch of this kind is to a browser that knows no more of it than the author's hint: one that no markup of the page names.
+pub(crate) fn class_of(kind: Kind, hint: Hint) -> Class {
+    match (kind, hint) {
+        (_, Hint::Prefetch) => Class::Prefetch,
+        (Kind::Document, _) => Class::Document,
+        (Kind::Stylesheet, _) => Class::Stylesheet,
+        (Kind::Script, Hint::Deferred) => Class::DeferredScript,
+        (Kind::Script, Hint::Lowered) => Class::AsyncScript,
+        (Kind::Script, _) => Class::HeadScript,
+        (Kind::Font, Hint::Preloaded) => Class::PreloadedFont,
+        (Kind::Font, _) => Class::Font,
+        (Kind::Image, Hint::Raised) => Class::SeenImage,
+        (Kind::Image, _) => Class::Image,
+        (Kind::Xhr, _) => Class::Xhr,
+        (Kind::Media | Kind::Other, _) => Class::Other,
     }
 }
 
-fn chromium_rank(kind: Kind, hint: Hint) -> Rank {
-    let by_kind = match kind {
-        Kind::Document | Kind::Stylesheet | Kind::Font => Rank::VeryHigh,
-        Kind::Script | Kind::Xhr => Rank::High,
-        Kind::Image | Kind::Media | Kind::Other => Rank::Low,
-    };
-    match hint {
-        Hint::None => by_kind,
-        Hint::Raised => by_kind.max(Rank::High),
-        Hint::Lowered => by_kind.min(Rank::Low),
-        Hint::Recorded(rank) => rank,
+impl Browser {
+    /// What it says of a fetch that a `Link` field asks for, or of one whose place in the page is not known.
+    pub fn signals_of(self, kind: Kind, hint: Hint) -> Signals {
+        self.adjusted(self.signals(class_of(kind, hint)), hint)
+    }
+
+    /// The signals of a class, changed by what was said of this one fetch. Firefox's ranking of such fetches is not recorded: they
+    /// have that of their class.
+    pub(crate) fn adjusted(self, signals: Signals, hint: Hint) -> Signals {
+        if !CHROMIUM.contains(&self) {
+            return signals;
+        }
+        let level = signals.priority.urgency;
+        let urgency = match hint {
+            Hint::Recorded(rank) => chromium_urgency(rank),
+            Hint::Raised => level.min(1),
+            Hint::Lowered => level.max(3),
+            Hint::None | Hint::Preloaded | Hint::Deferred | Hint::Prefetch => return signals,
+        };
+        let place = match signals.place {
+            Place::Chain { .. } => Place::Chain { level: urgency },
+            Place::Root { .. } => Place::Root { weight: CHROMIUM_WEIGHTS[usize::from(urgency)] },
+        };
+        Signals { priority: Priority { urgency, ..signals.priority }, place }
     }
 }
+
+const CHROMIUM: [Browser; 3] = [Browser::Chrome46, Browser::Chrome92, Browser::Chrome156];
 
 fn chromium_urgency(rank: Rank) -> u8 {
     match rank {
@@ -120,20 +139,13 @@ fn chromium_urgency(rank: Rank) -> u8 {
     }
 }
 
-fn chromium_incremental(kind: Kind) -> bool {
-    match kind {
-        Kind::Stylesheet | Kind::Script | Kind::Font => false,
-        Kind::Document | Kind::Image | Kind::Xhr | Kind::Media | Kind::Other => true,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn chromium_asks_for_what_blocks_rendering_before_images() {
-        let of = |kind, hint| Browser::Chromium.priority(kind, hint);
+        let of = |kind, hint| Browser::Chrome156.signals_of(kind, hint).priority;
         // The values that Chromium sends in its priority header: `u=0, i`, `u=0`, `u=1`, `i`.
         assert_eq!(of(Kind::Document, Hint::None), Priority { urgency: 0, incremental: true });
         assert_eq!(of(Kind::Stylesheet, Hint::None), Priority { urgency: 0, incremental: false });
@@ -144,7 +156,7 @@ mod tests {
 
     #[test]
     fn hints_move_a_fetch_and_a_recorded_rank_decides() {
-        let urgency = |kind, hint| Browser::Chromium.priority(kind, hint).urgency;
+        let urgency = |kind, hint| Browser::Chrome156.signals_of(kind, hint).priority.urgency;
         assert_eq!(urgency(Kind::Script, Hint::Lowered), 3);
         assert_eq!(urgency(Kind::Image, Hint::Raised), 1);
         assert_eq!(urgency(Kind::Stylesheet, Hint::Raised), 0);

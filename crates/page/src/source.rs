@@ -1,8 +1,8 @@
 //! The source of a workload's page, as a stored trial names it.
 
+use crate::browser::Browser;
 use crate::graph::Page;
 use crate::load::Load;
-use crate::priority::Browser;
 use crate::synthetic::{Synthetic, SyntheticError};
 use crate::url::Url;
 use serde::{Deserialize, Serialize};
@@ -55,7 +55,7 @@ mod tests {
         let source = PageSource::Synthetic(synthetic);
         let page = source.page(&origin).unwrap();
         let now = Instant::ZERO;
-        let mut load = source.load(&origin, Browser::Chromium, now).unwrap();
+        let mut load = source.load(&origin, Browser::Chrome156, now).unwrap();
         let mut asked = BTreeSet::new();
         while let Some(fetch) = load.poll_fetch(now) {
             if asked.is_empty() {

@@ -84,6 +84,9 @@ pub struct Parts {
     pub below_fold: u32,
     /// Bytes of the hero image, which stands last in the markup and first in the viewport; 0 for none.
     pub hero: u64,
+    /// 1: the markup raises the hero (`fetchpriority=high`); 0: it does not.
+    #[serde(default)]
+    pub hero_high: u32,
 }
 
 impl Parts {
@@ -101,6 +104,7 @@ impl Parts {
         font_bytes: 20_000,
         below_fold: 0,
         hero: 0,
+        hero_high: 0,
     };
 
     /// Whether the page has no part.
@@ -109,7 +113,7 @@ impl Parts {
     }
 
     /// The parts that are counted, by their parameters' names, with the greatest number of each.
-    fn counts(&self) -> [(&'static str, u32, u32); 8] {
+    fn counts(&self) -> [(&'static str, u32, u32); 9] {
         [
             ("css", self.css, MOST_PARTS),
             ("imports", self.imports, MOST_PARTS),
@@ -119,6 +123,7 @@ impl Parts {
             ("modules", self.modules, MOST_PARTS),
             ("fonts", self.fonts, MOST_PARTS),
             ("below_fold", self.below_fold, MOST_BELOW_FOLD),
+            ("hero_high", self.hero_high, 1),
         ]
     }
 
@@ -142,6 +147,9 @@ impl Parts {
         }
         if self.imports > 0 && self.css == 0 {
             return Err("imports: a style sheet imports others, and css=0".to_owned());
+        }
+        if self.hero_high > 0 && self.hero == 0 {
+            return Err("hero_high: there is no hero".to_owned());
         }
         for (name, size, is_there) in self.sizes() {
             let possible = part::sizes(name);
@@ -223,7 +231,7 @@ impl FromStr for Synthetic {
     /// Reads a request target such as `/page?images=100&bytes=5000`. Missing parameters have their default values.
     fn from_str(target: &str) -> Result<Self, QueryError> {
         const KNOWN: &str = "images, bytes, seed, delay_ms, image_delay_ms, css, imports, css_bytes, scripts, async, \
-                             defer, modules, script_bytes, fonts, font_bytes, below_fold, hero";
+                             defer, modules, script_bytes, fonts, font_bytes, below_fold, hero, hero_high";
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         if path != PAGE_PATH {
             return Err(QueryError::Path(path.to_owned()));
@@ -253,6 +261,7 @@ impl FromStr for Synthetic {
                 "font_bytes" => parts.font_bytes = size("font_bytes")?,
                 "below_fold" => parts.below_fold = count("below_fold", MOST_BELOW_FOLD)?,
                 "hero" => parts.hero = size("hero")?,
+                "hero_high" => parts.hero_high = count("hero_high", 1)?,
                 UNIQUE => {}
                 _ => return Err(QueryError::Unknown { name: name.to_owned(), known: KNOWN }),
             }

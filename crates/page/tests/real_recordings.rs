@@ -31,7 +31,7 @@ fn recording(name: &str, options: HarOptions) -> Option<Recording> {
 /// nobody in another's way; tells the load time.
 fn replay(recording: &Recording) -> Duration {
     let page = &recording.page;
-    let mut load = Load::replay(page, Browser::Chromium, Instant::ZERO);
+    let mut load = Load::replay(page, Browser::Chrome156, Instant::ZERO);
     let mut now = Instant::ZERO;
     let mut fetched = vec![0; page.resources().len()];
     // (when, what): 0 the head, 1 the middle, 2 the end. A heap of the earliest.

@@ -215,6 +215,20 @@ pub trait ClientConnection: Connection {
     /// costs less where its fields were validated ([`Fields::validate`]).
     fn request(&mut self, now: Instant, head: &RequestHead, fin: Fin) -> Result<StreamId, Refused>;
 
+    /// The same, with a priority: over HTTP/2 a dependency goes with the request's own HEADERS. Others are told of it after the
+    /// request, as by `prioritise`.
+    fn request_at(
+        &mut self,
+        now: Instant,
+        head: &RequestHead,
+        fin: Fin,
+        priority: Priority,
+    ) -> Result<StreamId, Refused> {
+        let stream = self.request(now, head, fin)?;
+        self.prioritise(stream, priority);
+        Ok(stream)
+    }
+
     /// How many further requests may be made right now: 1 or 0 for HTTP/1.1, what the peer's limit on
     /// concurrent streams leaves for the multiplexed protocols, 0 once draining.
     fn available_streams(&self) -> usize;

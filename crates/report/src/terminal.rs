@@ -34,6 +34,7 @@ pub enum Colour {
 pub fn terminal(report: &Report<'_>, style: Style) -> String {
     let mut out = Lines::new(style);
     report.result.warnings.iter().for_each(|warning| out.labelled("WARNING", warning));
+    report.result.notes.iter().for_each(|note| out.labelled("NOTE", note));
     out.wrapped(&words::conditions(report), 0);
     out.wrapped(&words::trials_line(report), 0);
     if let Some(calibration) = &report.result.host.calibration {

@@ -52,6 +52,10 @@ pub struct RunResult {
     /// sentence each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub warnings: Vec<String>,
+    /// What the rows show beside the figures: signals of a client that never reached the order in which its server sends. One
+    /// sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub notes: Vec<String>,
     /// How the intervals of the verdicts were made.
     pub family: Family,
     /// All trials but warm-ups.

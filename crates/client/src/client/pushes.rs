@@ -124,15 +124,15 @@ impl<W: Work> Client<W> {
         let HeldPush { stream, head, body, end, .. } = push;
         let (connection, number) = (on.exchanges.connection, on.exchanges.record.id);
         fetch.take_push(on.now, Assignment { connection, number, stream, protocol, opening: None });
-        let urgency = fetch.spec.priority.urgency;
+        let (place, level) = (fetch.spec.place(), fetch.spec.level());
         // As Chromium: a push that is still under way gets the priority of what it is for.
         if end == Fin::More
-            && self.config.priorities == Priorities::Chromium
+            && self.config.priorities == Priorities::Browser
             && protocol == Protocol::Http2
         {
-            on.machine.prioritise(stream, on.exchanges.dependency(urgency));
+            on.machine.prioritise(stream, on.exchanges.place(place));
         }
-        on.exchanges.adopt(stream, id, urgency);
+        on.exchanges.adopt(stream, id, level);
         if let Some(due) = self.due(id) {
             self.wake.by(due);
         }

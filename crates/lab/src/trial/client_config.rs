@@ -6,16 +6,17 @@ use super::job::ServerTrust;
 use crate::error::CliError;
 use crate::get::trust::system_authorities;
 use client::{
-    ClientConfig, EarlyHints, HostAddress, Hosts, KeepAlive, Offer, PoolLimits, Push, Race,
+    ClientConfig, EarlyHints, HostAddress, Hosts, KeepAlive, Offer, PoolLimits, Push, Race, Raises,
     Security, Timeouts, Transport,
 };
+use page::Browser;
 use proto::h2;
 use secure::{ClientTls, ClientTlsOptions, KeyLog, Pem, Trust};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use study::experiment::{Contender, Negotiation, Tls, Transport as Asked};
+use study::experiment::{Contender, Negotiation, Profile, RaiseBy, Tls, Transport as Asked};
 
 /// What the client has to know of a trial, besides its contender.
 pub(crate) struct ClientSpec<'a> {
@@ -69,6 +70,11 @@ pub(crate) fn client_config(
         true => EarlyHints::Followed,
         false => EarlyHints::Ignored,
     };
+    config.browser = browser(settings.profile);
+    config.raises = match settings.raise {
+        RaiseBy::Profile => Raises::Browser,
+        RaiseBy::PriorityUpdate => Raises::PriorityUpdate,
+    };
     config.spdy.stream_window = settings.stream_window.0 as u32;
     config.spdy.session_window = settings.connection_window.0 as u32;
     if contender.transport.is_over_quic() {
@@ -80,6 +86,16 @@ pub(crate) fn client_config(
         ..h2::Settings::client()
     };
     Ok(config)
+}
+
+/// The table of a profile.
+pub(super) fn browser(profile: Profile) -> Browser {
+    match profile {
+        Profile::Chrome46 => Browser::Chrome46,
+        Profile::Chrome92 => Browser::Chrome92,
+        Profile::Chrome156 => Browser::Chrome156,
+        Profile::Firefox153 => Browser::Firefox153,
+    }
 }
 
 fn transport(contender: &Contender) -> Result<Transport, CliError> {

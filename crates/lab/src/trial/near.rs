@@ -71,8 +71,9 @@ pub(super) fn do_task(
     Ok(match &job.task {
         Task::Page { page, .. } => {
             let config = ClientConfig { cookies: Some(Cookies::new()), ..config };
+            let browser = config.browser;
             let (load, said) = match job.contender.settings.next_view {
-                None => visit.drive(config, page_load(page))?,
+                None => visit.drive(config, page_load(page, browser))?,
                 Some(view) => next_view::drive(config, view, page, job)?,
             };
             page_report(page, &load, said)
@@ -93,10 +94,10 @@ pub(super) fn do_task(
     })
 }
 
-/// A load of the page by a browser without a cache.
-pub(super) fn page_load(page: &Page) -> PageLoad {
+/// A load of the page by this browser without a cache.
+pub(super) fn page_load(page: &Page, browser: Browser) -> PageLoad {
     let replayed = page.clone();
-    PageLoad::new(move |now| Load::replay(&replayed, Browser::Chromium, now))
+    PageLoad::new(move |now| Load::replay(&replayed, browser, now))
 }
 
 /// Fetches what a contender needs that says its first bytes with its SYN: one cookie an address.
@@ -178,6 +179,9 @@ pub(crate) fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, Said),
 /// The setting that says what `Alt-Svc` offered.
 pub(super) const ALT_SVC: &str = "near alt-svc";
 
+/// The setting that says whose priorities a page was loaded with.
+const BROWSER: &str = "near browser profile";
+
 /// Runs a client to its end.
 fn run_client<E: EndPoint>(client: &mut E) -> Result<Said, CliError> {
     let settings = Rc::new(RefCell::new(BTreeMap::new()));
@@ -215,6 +219,11 @@ fn page_report(page: &Page, load: &PageLoad, said: Said) -> NearReport {
         let id: ResourceId = load.resource(client::FetchId(id))?;
         page.resource(id)
     };
+    let mut said = said;
+    if let Some(browser) = load.load().map(Load::browser) {
+        let note = if browser.is_verified() { "" } else { " (unverified)" };
+        said.settings.insert(BROWSER.to_owned(), format!("{}{note}", browser.name()));
+    }
     let mut report = NearReport {
         hints: load.hints(),
         cached: load.cached(),

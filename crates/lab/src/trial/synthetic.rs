@@ -1,7 +1,7 @@
 //! The page that a synthetic workload loads: its graph, as its host serves it.
 
 use page::{Page, Parts, Synthetic, Url};
-use study::experiment::{PART_BYTES, PageParts, PageWorkload};
+use study::experiment::{FetchPriority, PART_BYTES, PageParts, PageWorkload};
 
 /// The page of `workload` on `host`. The scheme is the contender's to choose; the graph says http.
 pub(crate) fn page(
@@ -42,6 +42,7 @@ fn parts(parts: &PageParts) -> Parts {
         fonts: parts.fonts,
         font_bytes: size(parts.font_bytes),
         below_fold: parts.below_fold,
+        hero_high: u32::from(parts.fetchpriority == FetchPriority::High),
         hero: parts.hero.unwrap_or(0),
     }
 }
@@ -92,6 +93,7 @@ mod tests {
                 font_bytes: Some(font),
                 below_fold: MOST_BELOW_FOLD,
                 hero: Some(picture),
+                fetchpriority: FetchPriority::High,
             };
             PageWorkload { parts, ..PageWorkload::of_images(1, ByteSize(picture)) }
         };

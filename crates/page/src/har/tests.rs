@@ -491,7 +491,7 @@ proptest! {
         let file = format!(r#"{{"log":{{"entries":[{}]}}}}"#, entries.join(","));
         if let Ok(recording) = parse(file.as_bytes(), options) {
             let now = unit::Instant::ZERO;
-            let mut load = crate::Load::replay(&recording.page, crate::Browser::Chromium, now);
+            let mut load = crate::Load::replay(&recording.page, crate::Browser::Chrome156, now);
             let mut now = now;
             while !load.is_finished() {
                 match load.poll_fetch(now) {

@@ -3,6 +3,7 @@
 //! when it can be painted first, and an image has its place when the parser has come to it.
 
 use super::Load;
+use crate::browser::Raise;
 use crate::priority::{Hint, Priority, Rank};
 use crate::resource::{Blocks, ResourceId};
 
@@ -10,7 +11,7 @@ impl Load {
     /// An image in flight that has a new priority, because it can be seen. None where there is none. Pages without a layout,
     /// as recordings are, have none at all.
     pub fn poll_priority(&mut self) -> Option<(ResourceId, Priority)> {
-        if !self.layout_changed {
+        if !self.layout_changed || self.browser.raise() == Raise::Never {
             return None;
         }
         let ids = (0..).map(ResourceId);
@@ -32,7 +33,7 @@ impl Load {
             return None;
         };
         self.resources[id.index()].hint = Hint::Recorded(Rank::High);
-        Some((id, self.priority(id)))
+        Some((id, self.signals(id).priority))
     }
 
     /// Whether the arrival of this resource can change what is laid out.

@@ -23,7 +23,8 @@ impl Load {
 
     pub(super) fn make_ready(&mut self, id: ResourceId) {
         self.resources[id.index()].state = State::Ready;
-        self.ready.insert((self.priority(id).urgency, self.released, id));
+        self.classify(id);
+        self.ready.insert((self.signals(id).priority.urgency, self.released, id));
         self.released += 1;
     }
 

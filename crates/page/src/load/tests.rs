@@ -55,7 +55,7 @@ fn an_image_is_found_when_its_place_in_the_html_has_arrived() {
         resource("at-end", completed(0)),
         resource("beyond", parsed(5000)),
     ]);
-    let mut load = Load::replay(&page, Browser::Chromium, ms(0));
+    let mut load = Load::replay(&page, Browser::Chrome156, ms(0));
     assert_eq!(start_all(&mut load, ms(0)), [0]);
     load.handle_head(ResourceId(0), ms(1));
     assert_eq!(start_all(&mut load, ms(1)), [2]);
@@ -76,7 +76,7 @@ fn the_more_urgent_fetch_starts_first_whatever_was_found_first() {
     let style = Resource { kind: Kind::Stylesheet, ..resource("style", completed(0)) };
     let page =
         page(vec![resource("", Release::Navigation), resource("image", completed(0)), style]);
-    let mut load = Load::replay(&page, Browser::Chromium, ms(0));
+    let mut load = Load::replay(&page, Browser::Chrome156, ms(0));
     start_all(&mut load, ms(0));
     load.handle_done(ResourceId(0), ms(1));
     assert_eq!(start_all(&mut load, ms(1)), [2, 1]);
@@ -86,7 +86,7 @@ fn the_more_urgent_fetch_starts_first_whatever_was_found_first() {
 fn a_think_gap_delays_a_fetch_and_is_a_time_out() {
     let script = Resource { think: Duration::from_millis(30), ..resource("script", completed(0)) };
     let page = page(vec![resource("", Release::Navigation), script]);
-    let mut load = Load::replay(&page, Browser::Chromium, ms(0));
+    let mut load = Load::replay(&page, Browser::Chrome156, ms(0));
     start_all(&mut load, ms(0));
     assert_eq!(load.poll_timeout(), None);
     load.handle_done(ResourceId(0), ms(10));
@@ -108,7 +108,7 @@ fn a_failure_abandons_what_it_would_have_released_and_the_load_is_never_reached(
         resource("script", completed(0)),
         resource("by-script", completed(1)),
     ]);
-    let mut load = Load::replay(&page, Browser::Chromium, ms(0));
+    let mut load = Load::replay(&page, Browser::Chrome156, ms(0));
     start_all(&mut load, ms(0));
     load.handle_done(ResourceId(0), ms(1));
     assert_eq!(start_all(&mut load, ms(1)), [1]);
@@ -123,7 +123,7 @@ fn a_failure_abandons_what_it_would_have_released_and_the_load_is_never_reached(
 #[test]
 fn events_for_fetches_that_are_not_in_flight_are_ignored() {
     let page = page(vec![resource("", Release::Navigation), resource("image", completed(0))]);
-    let mut load = Load::replay(&page, Browser::Chromium, ms(0));
+    let mut load = Load::replay(&page, Browser::Chrome156, ms(0));
     load.handle_done(ResourceId(1), ms(0));
     load.handle_failed(ResourceId(77), "?", ms(0));
     start_all(&mut load, ms(0));
@@ -137,14 +137,14 @@ fn events_for_fetches_that_are_not_in_flight_are_ignored() {
 #[test]
 fn a_browsed_page_is_found_in_its_own_bytes_and_each_url_is_asked_for_once() {
     let html = b"<base href=/b/><img src=1><img src='data:image/gif,'><img src=1><script src=//c/s></script>";
-    let mut load = Load::browse("https://a/p?x".parse().unwrap(), Browser::Chromium, ms(0));
+    let mut load = Load::browse("https://a/p?x".parse().unwrap(), Browser::Chrome156, ms(0));
     assert_eq!(load.poll_fetch(ms(0)).unwrap().url.path, "/p?x");
     for byte in html.chunks(1) {
         load.handle_body(ResourceId(0), byte, ms(1));
     }
     let urls: Vec<_> =
         std::iter::from_fn(|| load.poll_fetch(ms(1))).map(|fetch| fetch.url.to_string()).collect();
-    assert_eq!(urls, ["https://c/s", "https://a/b/1"]);
+    assert_eq!(urls, ["https://a/b/1", "https://c/s"], "both of urgency 2");
     load.handle_done(ResourceId(0), ms(2));
     load.handle_done(ResourceId(1), ms(3));
     load.handle_done(ResourceId(2), ms(4));
@@ -181,7 +181,7 @@ proptest! {
         page in any_page(),
         order in proptest::collection::vec(any::<u16>(), 1..200),
     ) {
-        let mut load = Load::replay(&page, Browser::Chromium, ms(0));
+        let mut load = Load::replay(&page, Browser::Chrome156, ms(0));
         let mut fetched: BTreeMap<ResourceId, u32> = BTreeMap::new();
         let mut flying = Vec::new();
         let (mut now, mut picks) = (ms(0), order.iter().cycle());
@@ -220,7 +220,7 @@ proptest! {
 
     #[test]
     fn a_load_with_failures_ends_too(page in any_page(), fates in proptest::collection::vec(any::<bool>(), 1..60)) {
-        let mut load = Load::replay(&page, Browser::Chromium, ms(0));
+        let mut load = Load::replay(&page, Browser::Chrome156, ms(0));
         let (mut now, mut fates) = (ms(0), fates.iter().cycle());
         let mut failed = false;
         while !load.is_finished() {

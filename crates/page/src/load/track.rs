@@ -1,6 +1,7 @@
 //! One resource in a load: its state, and the resources that wait for it.
 
 use super::ExpectedResponse;
+use crate::browser::Class;
 use crate::priority::{Hint, Rank};
 use crate::resource::{Blocks, Fold, Kind, Method, ResourceId};
 use crate::scan::Scanner;
@@ -14,6 +15,8 @@ pub(super) struct Track {
     pub(super) url: Url,
     pub(super) kind: Kind,
     pub(super) hint: Hint,
+    /// What it is to the browser; None until it is released, and where a recording says its priority.
+    pub(super) class: Option<Class>,
     pub(super) think: Duration,
     pub(super) method: Method,
     pub(super) expected: Option<ExpectedResponse>,
@@ -67,6 +70,7 @@ impl Track {
             url,
             kind,
             hint: Hint::None,
+            class: None,
             think: Duration::ZERO,
             method: Method::Get,
             expected: None,

@@ -108,10 +108,13 @@ impl Tag {
     }
 
     pub(super) fn hint(&self) -> Hint {
-        let late = self.name == "script" && (self.has("async") || self.is_deferred());
+        let is_script = self.name == "script";
         match () {
             () if self.says("fetchpriority", "high") => Hint::Raised,
-            () if self.says("fetchpriority", "low") || late => Hint::Lowered,
+            () if self.says("fetchpriority", "low") => Hint::Lowered,
+            () if is_script && self.has("async") => Hint::Lowered,
+            () if is_script && self.is_deferred() => Hint::Deferred,
+            () if self.name == "link" && self.has_rel("preload") => Hint::Preloaded,
             () => Hint::None,
         }
     }

@@ -19,9 +19,9 @@ fn images_scripts_and_style_sheets_are_found() {
     assert_eq!(
         short,
         [
-            ("a.css", Kind::Stylesheet, Hint::None),
+            ("a.css", Kind::Stylesheet, Hint::Preloaded),
             ("b.js", Kind::Script, Hint::Lowered),
-            ("f.woff2", Kind::Font, Hint::None),
+            ("f.woff2", Kind::Font, Hint::Preloaded),
             ("c.png?x=1&y=2", Kind::Image, Hint::None),
             ("d.png/", Kind::Image, Hint::None),
             ("e.gif", Kind::Image, Hint::None),

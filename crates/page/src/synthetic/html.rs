@@ -157,7 +157,9 @@ impl SyntheticHtml {
             if parts.hero > 0 {
                 let target = SyntheticPart::picture(page, Index::Hero).target();
                 let target = escaped(&target);
-                let _ = writeln!(end, "<img id=\"hero\" src=\"{target}\" {LARGE} alt=\"\">");
+                let raised = if parts.hero_high > 0 { "fetchpriority=\"high\" " } else { "" };
+                let _ =
+                    writeln!(end, "<img id=\"hero\" {raised}src=\"{target}\" {LARGE} alt=\"\">");
             }
         }
         end.push_str("</body>\n</html>\n");

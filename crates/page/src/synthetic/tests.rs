@@ -60,7 +60,7 @@ fn a_bad_query_says_what_is_expected() {
     assert_eq!(
         page("/page?image=3"),
         "unknown parameter `image`; known are images, bytes, seed, delay_ms, image_delay_ms, css, imports, css_bytes, \
-         scripts, async, defer, modules, script_bytes, fonts, font_bytes, below_fold, hero"
+         scripts, async, defer, modules, script_bytes, fonts, font_bytes, below_fold, hero, hero_high"
     );
     assert_eq!(
         page("/page?images=100001"),
@@ -114,6 +114,19 @@ fn a_page_with_a_late_hero_has_its_blockers_first_and_its_hero_last() {
     assert_eq!((hero.fold, hero.pixels, hero.body.0), (Fold::Above, Some(240_000), 60_000));
     let html = synthetic.html();
     assert!(html[..page.body_at().0 as usize].ends_with("<body class=\"hero\">"));
+}
+
+#[test]
+fn a_hero_with_fetchpriority_high_is_raised_by_its_markup_and_needs_a_hero() {
+    let synthetic: Synthetic = format!("{LATE_HERO}&hero_high=1").parse().unwrap();
+    assert_eq!(synthetic.target().parse(), Ok(synthetic));
+    let page = synthetic.page(&origin()).unwrap();
+    let hints: Vec<Hint> = page.resources().iter().map(|resource| resource.hint).collect();
+    let (hero, rest) = hints.split_last().unwrap();
+    assert_eq!(*hero, Hint::Raised);
+    assert!(!rest.contains(&Hint::Raised), "{rest:?}");
+    let error = "/page?css=1&hero_high=1".parse::<Synthetic>().unwrap_err().to_string();
+    assert_eq!(error, "hero_high: there is no hero");
 }
 
 #[test]

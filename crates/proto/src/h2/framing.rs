@@ -15,8 +15,8 @@ use crate::recent_blocks::EncodedBlock;
 use crate::schedule::{Priority, PriorityField};
 use crate::{Fields, Fin, Misuse, Refused, RequestHead, ResponseHead};
 use wire::h2::{
-    ErrorCode, FLAG_END_HEADERS, FLAG_END_STREAM, Frame, FrameHeader, FrameKind, HEADER_LENGTH,
-    LAST_STREAM, PREFACE, Setting,
+    Dependency, ErrorCode, FLAG_END_HEADERS, FLAG_END_STREAM, FLAG_PRIORITY, Frame, FrameHeader,
+    FrameKind, HEADER_LENGTH, LAST_STREAM, PREFACE, Setting,
 };
 
 /// What our own PINGs carry.
@@ -26,6 +26,8 @@ pub(super) const KEEP_ALIVE_PING: [u8; 8] = *b"keepaliv";
 /// HTTP/2's part of a connection.
 #[derive(Debug)]
 pub(super) struct Http2 {
+    /// The place of the next request in the tree.
+    opening: Option<Dependency>,
     pub(super) settings: Settings,
     pub(super) peer: PeerSettings,
     pub(super) codec: HeaderCodec,
@@ -50,7 +52,8 @@ impl Http2 {
         };
         let windows = ConnectionWindows::counted(DEFAULT_WINDOW, settings.connection_window);
         let codec = HeaderCodec::new(DEFAULT_TABLE as usize, settings.max_header_list_size);
-        let framing = Self { peer: PeerSettings::default(), codec, partial: None, settings };
+        let framing =
+            Self { peer: PeerSettings::default(), codec, partial: None, opening: None, settings };
         Session::new(endowment, framing, common, windows)
     }
 
@@ -207,7 +210,26 @@ impl Framing for Http2 {
 
     fn put_request(&mut self, out: &mut FrameWriter<'_>, id: u32, head: &RequestHead, fin: Fin) {
         let most = self.peer.max_frame_size as usize;
-        put_headers(out, most, headers(id, fin), self.codec.encode_request(head));
+        let mut header = headers(id, fin);
+        let dependency = self.opening.take().map(Dependency::bytes);
+        if dependency.is_some() {
+            header.flags |= FLAG_PRIORITY;
+        }
+        let prefix = dependency.as_ref().map_or(&[][..], |bytes| bytes);
+        let block = self.codec.encode_request(head);
+        out.log().block_sent(header.stream, block.plain, block.bytes.len());
+        Self::put_block(out, most, First { header, prefix }, block.bytes);
+    }
+
+    fn open_at(&mut self, priority: Priority) -> bool {
+        self.opening = match (self.settings.priority_signal, priority) {
+            (
+                PrioritySignal::Dependencies | PrioritySignal::Both,
+                Priority::Dependency { parent, weight, exclusive },
+            ) => priority::to_dependency(parent, weight, exclusive),
+            _ => None,
+        };
+        self.opening.is_some()
     }
 
     fn put_response(
@@ -247,12 +269,18 @@ impl Framing for Http2 {
             return;
         }
         match (self.settings.priority_signal, priority) {
-            (PrioritySignal::Dependencies, Priority::Dependency { parent, weight, exclusive }) => {
+            (
+                PrioritySignal::Dependencies | PrioritySignal::Both,
+                Priority::Dependency { parent, weight, exclusive },
+            ) => {
                 if let Some(dependency) = priority::to_dependency(parent, weight, exclusive) {
                     out.queue(&Frame::Priority { stream: of.id, dependency });
                 }
             }
-            (PrioritySignal::Urgencies, Priority::Urgency { urgency, incremental }) => {
+            (
+                PrioritySignal::Urgencies | PrioritySignal::Both,
+                Priority::Urgency { urgency, incremental },
+            ) => {
                 let value = priority::to_field(urgency, incremental);
                 out.queue(&Frame::PriorityUpdate { prioritised: of.id, value: value.as_bytes() });
             }

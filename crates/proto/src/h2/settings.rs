@@ -17,6 +17,8 @@ pub enum PrioritySignal {
     Dependencies,
     /// PRIORITY_UPDATE frames, for urgencies (RFC 9218 §7.1).
     Urgencies,
+    /// Both.
+    Both,
     /// Not at all.
     Silent,
 }

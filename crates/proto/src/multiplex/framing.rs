@@ -82,6 +82,11 @@ pub(crate) trait Framing: Debug + Sized + 'static {
     /// Queues a request.
     fn put_request(&mut self, out: &mut FrameWriter<'_>, id: u32, head: &RequestHead, fin: Fin);
 
+    /// The next request has this priority. False where its frame does not carry it.
+    fn open_at(&mut self, _priority: Priority) -> bool {
+        false
+    }
+
     /// Queues the head of a response. `opener` is `We` for the answer to a promise.
     fn put_response(
         &mut self,

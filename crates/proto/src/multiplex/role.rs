@@ -31,6 +31,16 @@ macro_rules! impl_roles {
                     self.session.request(now, head, fin)
                 }
 
+                fn request_at(
+                    &mut self,
+                    now: Instant,
+                    head: &RequestHead,
+                    fin: Fin,
+                    priority: Priority,
+                ) -> Result<StreamId, Refused> {
+                    self.session.request_at(now, head, fin, priority)
+                }
+
                 fn available_streams(&self) -> usize {
                     self.session.available_streams()
                 }

@@ -16,18 +16,23 @@ pub(super) fn masthead(m: &mut Markup, report: &Report<'_>) {
     });
 }
 
-/// What a reader must know of the instrument before any figure; nothing where it kept its limits.
+/// What a reader must know of the instrument before any figure, and what the rows show beside the figures; nothing where there is
+/// neither.
 pub(super) fn banner(m: &mut Markup, report: &Report<'_>) {
-    let warnings = &report.result.warnings;
-    if warnings.is_empty() {
+    sentences(m, "Warning", &report.result.warnings);
+    sentences(m, "Note", &report.result.notes);
+}
+
+fn sentences(m: &mut Markup, label: &str, sentences: &[String]) {
+    if sentences.is_empty() {
         return;
     }
-    m.element("aside", &[("class", &"banner"), ("aria-label", &"Warning")], |m| {
-        for warning in warnings {
+    m.element("aside", &[("class", &"banner"), ("aria-label", &label)], |m| {
+        for sentence in sentences {
             m.element("p", &[], |m| {
-                m.line("b", &[], "Warning.");
+                m.line("b", &[], format!("{label}."));
                 m.text(" ");
-                m.text(warning);
+                m.text(sentence);
             });
         }
     });

@@ -9,6 +9,7 @@ mod gate_tests;
 mod gates;
 mod metrics;
 mod same;
+mod signals;
 #[cfg(test)]
 mod tests;
 mod warnings;
@@ -55,6 +56,7 @@ pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
         baseline: experiment.baseline.clone(),
         margin: experiment.margin,
         warnings: warnings::warnings(header, &cells),
+        notes: signals::notes(&cells, &rows),
         family,
         trials: count(rows.cells.values().flatten().copied()),
         cells,

@@ -1,6 +1,7 @@
 //! A contender: one transport with its security and settings, every default filled in, so that a row
 //! says all that ran.
 
+use super::browser::{Profile, RaiseBy};
 use super::first_visit::FirstVisit;
 use super::next_view::NextView;
 use super::policy::PolicyChoice;
@@ -325,6 +326,12 @@ pub struct Settings {
     /// Whether wirelap's own client follows early hints (103) of a page, over HTTP/2 and HTTP/3.
     #[serde(default = "yes", skip_serializing_if = "is_yes")]
     pub early_hints: bool,
+    /// The browser as which wirelap's own client loads a page.
+    #[serde(default, skip_serializing_if = "Profile::is_default")]
+    pub profile: Profile,
+    /// How that client raises an image that can be seen, over HTTP/2 and HTTP/3.
+    #[serde(default, skip_serializing_if = "RaiseBy::is_default")]
+    pub raise: RaiseBy,
     /// The view of a page that is measured is the one after a first, with its cache and its cookies; absent: a first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_view: Option<NextView>,
@@ -371,6 +378,8 @@ impl Settings {
             priorities: Priorities::Auto,
             push: false,
             early_hints: true,
+            profile: Profile::default(),
+            raise: RaiseBy::default(),
             next_view: None,
             policy: None,
             delivery: match transport.is_web_socket() {

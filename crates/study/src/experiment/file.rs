@@ -1,11 +1,13 @@
 //! The TOML form of an experiment. Every field that can be wrong keeps its position; what is right, `read` knows.
 
+use super::browser::{Profile, RaiseBy};
 use super::contender::{CongestionControl, Negotiation, Priorities, Temperature, Terms, Transport};
 use super::download::Processes;
 use super::fast::Fast;
 use super::first_visit::FirstVisit;
 use super::next_view::NextView;
 use super::one_or_table::{RequestsField, RequestsSchema, ServerField};
+use super::page::FetchPriority;
 use super::page::{PageMetric, PageShape};
 use super::policy::PolicyChoice;
 use super::quantity::{SizeField, SpanField};
@@ -187,6 +189,12 @@ pub(super) struct SettingsFile {
     /// h2 and h3: whether the client follows the early hints (103) of a page (default true); wirelap's own client alone.
     #[schemars(with = "Option<bool>")]
     pub(super) early_hints: Option<Spanned<bool>>,
+    /// page and har: the browser whose priorities and signals the client sends (default "chrome-156"); wirelap's own client alone.
+    #[schemars(with = "Option<Profile>")]
+    pub(super) profile: Option<Spanned<Profile>>,
+    /// page and har over h2 and h3: how the client raises an image that can be seen, "profile" (default) or "priority-update".
+    #[schemars(with = "Option<RaiseBy>")]
+    pub(super) raise: Option<Spanned<RaiseBy>>,
     /// page and har: the view that is measured comes after a first one, with its cache and its cookies, { } or
     /// { evicted = 20, away = "2h" } (default: a first view); wirelap's own client alone.
     #[schemars(with = "Option<NextView>")]
@@ -289,6 +297,9 @@ pub(super) struct WorkloadFile {
     /// page: bytes of the hero image, last in the markup and first in the viewport (default: none).
     #[schemars(with = "Option<SizeSchema>")]
     pub(super) hero: Option<Spanned<SizeField>>,
+    /// page: what the markup says of the hero's importance, "auto" (default: nothing) or "high".
+    #[schemars(with = "Option<FetchPriority>")]
+    pub(super) fetchpriority: Option<Spanned<FetchPriority>>,
     /// calls and echo: "serial" (the next when the last has been answered) or "parallel" (all at once); calls too:
     /// "staggered" (one every so often, whatever has come back).
     #[schemars(with = "Option<PatternFile>")]

@@ -2,6 +2,7 @@
 //! difference. Files state it in TOML; the schema for editors is `docs/schema/experiment.schema.json`.
 //! Links are opaque here but for their names: the crate `link` knows what they mean.
 
+mod browser;
 mod calls;
 mod contender;
 mod download;
@@ -27,6 +28,7 @@ mod stream;
 mod tests;
 mod workload;
 
+pub use browser::{Profile, RaiseBy};
 pub use calls::{CallsWorkload, OwnRequests, Pattern, RequestSource, ServerTime};
 pub use contender::{
     ClientSubject, CongestionControl, Contender, Negotiation, Priorities, Settings, Temperature,
@@ -41,8 +43,8 @@ pub use known::{KNOWN_CONTENDERS, KnownContender};
 pub use next_view::NextView;
 pub use overrides::{Extent, OverrideError, Overrides};
 pub use page::{
-    LARGEST_PART, LEAST_PICTURE, LEAST_SCRIPT, LEAST_SHEET, MOST_BELOW_FOLD, MOST_PARTS,
-    PART_BYTES, PageMetric, PageParts, PageShape, PageWorkload,
+    FetchPriority, LARGEST_PART, LEAST_PICTURE, LEAST_SCRIPT, LEAST_SHEET, MOST_BELOW_FOLD,
+    MOST_PARTS, PART_BYTES, PageMetric, PageParts, PageShape, PageWorkload,
 };
 pub use policy::PolicyChoice;
 pub use service::{ORIGIN, PortKind, RunningService, Server};

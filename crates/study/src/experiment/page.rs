@@ -71,6 +71,26 @@ pub struct PageParts {
     /// Bytes of the hero image, last in the markup and first in the viewport.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hero: Option<u64>,
+    /// Whether the markup raises the hero (`fetchpriority=high`).
+    #[serde(default, skip_serializing_if = "FetchPriority::is_auto")]
+    pub fetchpriority: FetchPriority,
+}
+
+/// What the markup says of the importance of the hero image (HTML §2.5.8, fetch priority attribute).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum FetchPriority {
+    /// Nothing.
+    #[default]
+    Auto,
+    /// `fetchpriority=high`.
+    High,
+}
+
+impl FetchPriority {
+    fn is_auto(&self) -> bool {
+        *self == Self::Auto
+    }
 }
 
 /// The time of a page that decides. The page model defines them all (docs/result.md, "What a page's times are").
@@ -207,9 +227,12 @@ impl fmt::Display for PageWorkload {
         if parts.below_fold > 0 {
             write!(f, " + {} x {} below the fold", parts.below_fold, self.bytes)?;
         }
-        match parts.hero {
-            Some(bytes) => write!(f, " + a hero of {}", ByteSize(bytes)),
-            None => Ok(()),
+        if let Some(bytes) = parts.hero {
+            write!(f, " + a hero of {}", ByteSize(bytes))?;
+        }
+        match parts.fetchpriority {
+            FetchPriority::Auto => Ok(()),
+            FetchPriority::High => f.write_str(" with fetchpriority=high"),
         }
     }
 }
@@ -246,9 +269,12 @@ impl fmt::Display for PageParts {
                 }
             }
         }
-        match self.hero {
-            Some(bytes) => write!(f, "+hero{bytes}"),
-            None => Ok(()),
+        if let Some(bytes) = self.hero {
+            write!(f, "+hero{bytes}")?;
+        }
+        match self.fetchpriority {
+            FetchPriority::Auto => Ok(()),
+            FetchPriority::High => f.write_str("-high"),
         }
     }
 }

@@ -146,6 +146,7 @@ impl Reader<'_> {
         let temperature = self.temperature(&file, tls)?;
         let first_visit = self.first_visit(&file, temperature)?;
         let (push, early_hints) = self.unasked(&file)?;
+        let (profile, raise) = self.browser(&file)?;
         let next_view = self.next_view(&file, temperature, first_visit)?;
         let given = file.settings;
         if tls == Tls::None {
@@ -193,6 +194,8 @@ impl Reader<'_> {
             priorities: self.priorities(transport, &given.priorities, &file.server)?,
             push,
             early_hints,
+            profile,
+            raise,
             next_view,
             policy: self.policy(transport, given.policy)?,
             delivery: self.delivery(transport, &given.delivery)?,

@@ -118,7 +118,5 @@ fn padded(out: &mut Vec<u8>, padding: Option<u8>, content: impl FnOnce(&mut Vec<
 }
 
 fn put_dependency(dependency: Dependency, out: &mut Vec<u8>) {
-    let exclusive = u32::from(dependency.exclusive) << 31;
-    out.extend_from_slice(&(dependency.parent | exclusive).to_be_bytes());
-    out.push(dependency.weight);
+    out.extend_from_slice(&dependency.bytes());
 }

@@ -13,6 +13,15 @@ pub struct Dependency {
     pub weight: u8,
 }
 
+impl Dependency {
+    /// It as it stands in PRIORITY, and in HEADERS before the block (RFC 7540 §6.2, §6.3).
+    pub fn bytes(self) -> [u8; 5] {
+        let exclusive = u32::from(self.exclusive) << 31;
+        let [a, b, c, d] = (self.parent | exclusive).to_be_bytes();
+        [a, b, c, d, self.weight]
+    }
+}
+
 /// A setting's identifier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct SettingId(pub u16);

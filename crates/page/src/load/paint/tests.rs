@@ -1,8 +1,9 @@
 //! Milestones of small pages whose arrivals are set by hand, one at a time.
 
 use super::*;
+use crate::browser::Browser;
 use crate::graph::Page;
-use crate::priority::{Browser, Hint};
+use crate::priority::Hint;
 use crate::resource::{Method, Release, Resource};
 use unit::ByteSize;
 
@@ -71,7 +72,7 @@ fn times(rest: Vec<(Resource, u64)>) -> PaintTimes {
         resources.push(resource);
     }
     let page = Page::new(ResourceId(0), resources).unwrap().with_body_at(ByteSize(500));
-    let mut load = Load::replay(&page, Browser::Chromium, ms(0));
+    let mut load = Load::replay(&page, Browser::Chrome156, ms(0));
     load.poll_fetch(ms(0));
     load.handle_head(ResourceId(0), ms(10));
     load.handle_body(ResourceId(0), &[0; 499], ms(20));
@@ -177,7 +178,7 @@ fn speed_index_is_the_mean_time_of_a_pixel_and_a_font_changes_its_text() {
 fn a_page_without_a_layout_has_no_largest_paint() {
     let resources = vec![Resource { pixels: None, fold: Fold::Unknown, ..document() }];
     let page = Page::new(ResourceId(0), resources).unwrap();
-    let mut load = Load::replay(&page, Browser::Chromium, ms(5));
+    let mut load = Load::replay(&page, Browser::Chrome156, ms(5));
     load.poll_fetch(ms(5));
     load.handle_body(ResourceId(0), &[0; 1000], ms(15));
     assert_eq!(load.paint_times().dom_content_loaded, None, "the document has not ended");
@@ -190,7 +191,7 @@ fn a_page_without_a_layout_has_no_largest_paint() {
 #[test]
 fn a_browsed_page_is_painted_as_its_markup_says() {
     let html = b"<link rel=preload as=script href=s><link rel=stylesheet href=c><script src=s></script><body><p>text";
-    let mut load = Load::browse("http://a/".parse().unwrap(), Browser::Chromium, ms(0));
+    let mut load = Load::browse("http://a/".parse().unwrap(), Browser::Chrome156, ms(0));
     load.poll_fetch(ms(0));
     load.handle_body(ResourceId(0), html, ms(10));
     load.handle_done(ResourceId(0), ms(20));
@@ -212,14 +213,14 @@ fn images_that_can_be_seen_are_raised_once_the_page_is_laid_out_and_the_parser_h
     let resources =
         vec![document(), sheet(100), image("seen", 600, 10), below, script, image("late", 800, 10)];
     let page = Page::new(ResourceId(0), resources).unwrap().with_body_at(ByteSize(500));
-    let mut load = Load::replay(&page, Browser::Chromium, ms(0));
+    let mut load = Load::replay(&page, Browser::Chrome156, ms(0));
     load.poll_fetch(ms(0));
     load.handle_head(ResourceId(0), ms(10));
     load.handle_body(ResourceId(0), &[0; 1000], ms(20));
     load.handle_done(ResourceId(0), ms(20));
     let queued = std::iter::from_fn(|| load.poll_fetch(ms(20)));
     let urgencies: Vec<u8> = queued.map(|start| start.priority.urgency).collect();
-    assert_eq!(urgencies, [0, 1, 3, 3, 3]);
+    assert_eq!(urgencies, [0, 2, 3, 3, 3], "the script stands behind an image");
     assert_eq!(load.poll_priority(), None, "nothing is laid out without the style sheet");
     load.handle_done(ResourceId(1), ms(30));
     let raised = crate::priority::Priority { urgency: 1, incremental: true };

@@ -42,6 +42,27 @@ impl<F: Framing> Session<F> {
         Ok(StreamId(u64::from(id)))
     }
 
+    /// The same, with a priority.
+    pub(crate) fn request_at(
+        &mut self,
+        now: Instant,
+        head: &RequestHead,
+        fin: Fin,
+        priority: Priority,
+    ) -> Result<StreamId, Refused> {
+        let is_told = self.framing.open_at(priority);
+        let asked = self.request(now, head, fin);
+        if asked.is_err() {
+            self.framing.open_at(Priority::Unset);
+        }
+        let stream = asked?;
+        match is_told {
+            true => self.order.change(stream, priority),
+            false => self.prioritise(stream, priority),
+        }
+        Ok(stream)
+    }
+
     /// How many further requests may be made right now.
     pub(crate) fn available_streams(&self) -> usize {
         if !self.draining.is_open() {

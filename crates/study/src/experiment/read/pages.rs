@@ -123,7 +123,16 @@ impl Reader<'_> {
             font_bytes: size("font_bytes", &file.font_bytes, shape.font_bytes, 0)?,
             below_fold: count("below_fold", &file.below_fold, shape.below_fold, MOST_BELOW_FOLD)?,
             hero: size("hero", &file.hero, shape.hero, LEAST_PICTURE)?,
+            fetchpriority: file
+                .fetchpriority
+                .as_ref()
+                .map_or(shape.fetchpriority, |field| *field.get_ref()),
         };
+        if let Some(field) = file.fetchpriority.as_ref().filter(|_| parts.hero.is_none()) {
+            return Err(
+                self.fault(field.span(), "`fetchpriority` is of the hero, and there is none")
+            );
+        }
         match &file.imports {
             Some(field) if parts.imports > 0 && parts.css == 0 => {
                 Err(self.fault(field.span(), "a style sheet imports others, and `css` is 0"))
@@ -158,6 +167,8 @@ mod tests {
         let same = "images = 0\nbytes = \"60kB\"\ncss = 1\nscripts = 1\nasync = 1\ndefer = 1\nbelow_fold = 7\n\
                     hero = \"60kB\"";
         assert_eq!(read(same).unwrap().workloads[0].name, "late-hero");
+        let raised = read("shape = \"late-hero\"\nfetchpriority = \"high\"").unwrap();
+        assert!(raised.workloads[0].name.ends_with("-high"), "{}", raised.workloads[0].name);
         let changed = read("shape = \"late-hero\"\nimages = [4, 8]\nfonts = 2").unwrap();
         let WorkloadKind::Page(page) = &changed.workloads[1].kind else { panic!("a page") };
         assert_eq!((page.images, page.parts.fonts, page.parts.hero), (8, 2, Some(60_000)));
@@ -173,6 +184,7 @@ mod tests {
             ("images = 1\nbytes = 500\nhero = 100", "`hero` is from 200"),
             ("images = 1\nbytes = 500\nmetric = \"mean_ms\"", "mean_ms"),
             ("bytes = 500\nhero = 500", "a page needs `images`"),
+            ("images = 1\nbytes = 500\nfetchpriority = \"high\"", "and there is none"),
         ] {
             let error = read(fields).unwrap_err().message;
             assert!(error.contains(words), "{fields}: {error}");

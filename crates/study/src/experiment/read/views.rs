@@ -1,6 +1,7 @@
-//! The settings `push`, `early_hints` and `next_view` of a contender with wirelap's own client. The one rule: a setting that
+//! The settings `push`, `early_hints`, `profile`, `raise` and `next_view` of a contender with wirelap's own client. The one rule: a setting that
 //! this contender cannot have is refused; otherwise its rows would say that it had it.
 
+use super::super::browser::{Profile, RaiseBy};
 use super::super::contender::{Temperature, Transport};
 use super::super::file::ContenderFile;
 use super::super::first_visit::FirstVisit;
@@ -26,6 +27,31 @@ impl Reader<'_> {
         ))
     }
 
+    /// The browser that the client is, and how it raises images.
+    pub(super) fn browser(
+        &self,
+        file: &ContenderFile,
+    ) -> Result<(Profile, RaiseBy), ExperimentError> {
+        let given = &file.settings;
+        let transport = *file.transport.get_ref();
+        if let Some(field) = given.profile.as_ref().filter(|_| file.client.is_some()) {
+            return Err(self.fault(field.span(), "`profile` needs wirelap's own client"));
+        }
+        if let Some(field) = &given.raise {
+            let fault = match transport {
+                _ if file.client.is_some() => "`raise` needs wirelap's own client".to_owned(),
+                Transport::H2 | Transport::H3 => String::new(),
+                other => format!("`raise` is of `h2`, `h3`, and this contender is `{other}`"),
+            };
+            if !fault.is_empty() {
+                return Err(self.fault(field.span(), fault));
+            }
+        }
+        let profile = given.profile.as_ref().map(|field| *field.get_ref());
+        let raise = given.raise.as_ref().map(|field| *field.get_ref());
+        Ok((profile.unwrap_or_default(), raise.unwrap_or_default()))
+    }
+
     /// The view that is measured.
     pub(super) fn next_view(
         &self,
@@ -48,7 +74,7 @@ impl Reader<'_> {
         Err(self.fault(field.span(), fault))
     }
 
-    /// Refuses `next_view` where a workload is not a page: nothing else has a cache.
+    /// Refuses `next_view`, `profile` and `raise` where a workload is not a page: nothing else has a cache, and kinds of resources.
     pub(super) fn views(
         &self,
         file: &ContenderFile,
@@ -57,14 +83,20 @@ impl Reader<'_> {
         let is_page =
             |one: &&Workload| matches!(one.kind, WorkloadKind::Page(_) | WorkloadKind::Har(_));
         let other = workloads.iter().find(|one| !is_page(one));
-        match (&file.settings.next_view, other) {
-            (Some(field), Some(other)) => {
+        let given = &file.settings;
+        let settings = [
+            ("next_view", given.next_view.as_ref().map(Spanned::span)),
+            ("profile", given.profile.as_ref().map(Spanned::span)),
+            ("raise", given.raise.as_ref().map(Spanned::span)),
+        ];
+        for (name, span) in settings {
+            if let (Some(span), Some(other)) = (span, other) {
                 let words =
-                    format!("`next_view` is of pages, and the workload `{}` is none", other.name);
-                Err(self.fault(field.span(), words))
+                    format!("`{name}` is of pages, and the workload `{}` is none", other.name);
+                return Err(self.fault(span, words));
             }
-            _ => Ok(()),
         }
+        Ok(())
     }
 
     fn switch(
@@ -97,7 +129,7 @@ struct Switch<'f> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Experiment, ExperimentError, NextView, Settings};
+    use super::super::super::{Experiment, ExperimentError, NextView, Profile, RaiseBy, Settings};
     use std::time::Duration;
 
     fn read(contender: &str, settings: &str) -> Result<Settings, ExperimentError> {
@@ -126,6 +158,18 @@ mod tests {
     }
 
     #[test]
+    fn a_client_is_the_browser_that_its_contender_names() {
+        for profile in Profile::ALL {
+            let given = format!("profile = \"{}\"", profile.name());
+            assert_eq!(read("transport = \"h2\"", &given).unwrap().profile, profile);
+        }
+        let usual = read("transport = \"h2\"", "").unwrap();
+        assert_eq!((usual.profile, usual.raise), (Profile::Chrome156, RaiseBy::Profile));
+        let control = read("transport = \"h2\"", "raise = \"priority-update\"").unwrap();
+        assert_eq!(control.raise, RaiseBy::PriorityUpdate);
+    }
+
+    #[test]
     fn what_a_contender_cannot_do_is_refused() {
         let fault =
             |contender: &str, settings: &str| read(contender, settings).unwrap_err().message;
@@ -137,6 +181,14 @@ mod tests {
             fault("transport = \"http/1.1\"", "early_hints = true"),
             "`early_hints` is of `h2`, `h3`, and this contender is `http/1.1`"
         );
+        assert_eq!(
+            fault("transport = \"spdy/3.1\"", "raise = \"priority-update\""),
+            "`raise` is of `h2`, `h3`, and this contender is `spdy/3.1`"
+        );
+        let curl = "transport = \"h2\"\nclient = \"curl\"";
+        assert_eq!(fault(curl, "profile = \"chrome-46\""), "`profile` needs wirelap's own client");
+        let unknown = fault("transport = \"h2\"", "profile = \"chrome-1\"");
+        assert!(unknown.contains("chrome-46"), "{unknown}");
         let foreign = fault("transport = \"h2\"\nclient = \"curl\"", "push = true");
         assert_eq!(foreign, "`push` needs wirelap's own client");
     }

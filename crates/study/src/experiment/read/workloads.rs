@@ -45,7 +45,7 @@ impl Reader<'_> {
     /// Every field belongs to the kinds that read it.
     fn own_fields(&self, file: &WorkloadFile) -> Result<(), ExperimentError> {
         use KindFile::{Calls, Download, Echo, Har, Page, Stream};
-        let fields: [Field<'_>; 29] = [
+        let fields: [Field<'_>; 30] = [
             ("images", file.images.as_ref().map(Spanned::span), &[Page]),
             ("bytes", file.bytes.as_ref().map(Spanned::span), &[Page, Calls, Echo, Stream]),
             ("file", file.file.as_ref().map(Spanned::span), &[Har]),
@@ -73,6 +73,7 @@ impl Reader<'_> {
             ("fonts", file.fonts.as_ref().map(Spanned::span), &[Page]),
             ("font_bytes", file.font_bytes.as_ref().map(Spanned::span), &[Page]),
             ("below_fold", file.below_fold.as_ref().map(Spanned::span), &[Page]),
+            ("fetchpriority", file.fetchpriority.as_ref().map(Spanned::span), &[Page]),
             ("hero", file.hero.as_ref().map(Spanned::span), &[Page]),
             ("name", file.name.as_ref().map(Spanned::span), &[Calls]),
         ];

@@ -313,6 +313,7 @@ fn run_trials(
         }
         None => None,
     };
+    let films = args.film.then(|| made(&folder.films())).transpose()?;
     let concurrency = concurrency(args);
     let kept = store.records()?.records;
     let schedule = Schedule::new(&header.experiment, &planned.trials, &kept, concurrency);
@@ -330,6 +331,7 @@ fn run_trials(
         inputs: std::path::absolute(folder.inputs()).unwrap_or_else(|_| folder.inputs()),
         key_log: environment::ssl_key_log_file(),
         qlogs,
+        films,
         captures: std::path::absolute(folder.captures()).unwrap_or_else(|_| folder.captures()),
         scratch: std::path::absolute(folder.scratch()).unwrap_or_else(|_| folder.scratch()),
         concurrency,

@@ -167,11 +167,6 @@ impl<'a> Fetches<'a> {
         self.order.first().and_then(|id| self.requests.get(id))
     }
 
-    /// Connections that carried a response.
-    pub(super) fn connections(&self) -> u32 {
-        self.connections.len() as u32
-    }
-
     /// URLs that the job does not have. The full browser asks for an icon by itself, once the page has loaded; the trial has
     /// ended by then as good as always.
     pub(super) fn unlisted(&self) -> Vec<String> {
@@ -312,12 +307,12 @@ pub(super) mod tests {
         event("loadingFinished", json!({"requestId": id, "timestamp": at}))
     }
 
-    fn lines(urls: &[&str], events: &[Event]) -> (Vec<FetchLine>, Vec<String>, u32) {
+    fn lines(urls: &[&str], events: &[Event]) -> (Vec<FetchLine>, Vec<String>) {
         let job = job(urls);
         let mut fetches = Fetches::new(&job, Instant::from_nanos(10_000_000_000));
         events.iter().for_each(|event| fetches.take(event));
         fetches.end(Instant::from_nanos(11_000_000_000));
-        (fetches.lines(), fetches.unlisted(), fetches.connections())
+        (fetches.lines(), fetches.unlisted())
     }
 
     #[test]
@@ -329,7 +324,7 @@ pub(super) mod tests {
             data("1", 600),
             finished("1", 10.15),
         ];
-        let (lines, unlisted, connections) = lines(&[PAGE], &events);
+        let (lines, unlisted) = lines(&[PAGE], &events);
         let line = &lines[0];
         assert_eq!((line.status, line.bytes, line.connection), (Some(200), Some(1000), Some(0)));
         let times = [line.started_ms, line.ended_ms].map(f64::round);
@@ -338,7 +333,7 @@ pub(super) mod tests {
         // The head of the final response, not the 103 before it.
         assert_eq!(steps.map(|ms| ms.map(f64::round)), [40.0, 70.0, 71.0, 105.0].map(Some));
         assert_eq!((line.protocol.as_deref(), line.tls.as_deref()), (Some("h2"), Some("TLSv1.3")));
-        assert_eq!((unlisted.len(), connections), (0, 1));
+        assert!(unlisted.is_empty());
     }
 
     #[test]
@@ -355,10 +350,9 @@ pub(super) mod tests {
             answered("3", json!({"fromDiskCache": true, "connectionId": 99})),
             finished("3", 10.42),
         ];
-        let (lines, _, connections) = lines(&[PAGE, IMAGE], &events);
+        let (lines, _) = lines(&[PAGE, IMAGE], &events);
         assert_eq!((lines[1].bytes, lines[1].started_ms.round()), (Some(5_000), 20.0));
         assert_eq!((lines[1].ended_ms.round(), lines[1].connected_ms), (300.0, None));
-        assert_eq!(connections, 1);
     }
 
     #[test]
@@ -369,7 +363,7 @@ pub(super) mod tests {
         );
         let other = "https://elsewhere.test/beacon";
         let events = [asked("1", PAGE, 10.0), failed, asked("2", other, 10.1)];
-        let (lines, unlisted, _) = lines(&[PAGE, IMAGE], &events);
+        let (lines, unlisted) = lines(&[PAGE, IMAGE], &events);
         assert_eq!(lines[0].error.as_deref(), Some("net::ERR_FAILED"));
         assert_eq!(lines[1].error.as_deref(), Some("the page did not ask for it"));
         assert_eq!(unlisted, [other]);
@@ -378,7 +372,7 @@ pub(super) mod tests {
     #[test]
     fn a_response_that_is_under_way_has_not_ended_in_time() {
         let events = [asked("1", PAGE, 10.0), answered("1", json!({})), data("1", 3)];
-        let (lines, ..) = lines(&[PAGE], &events);
+        let (lines, _) = lines(&[PAGE], &events);
         assert_eq!(lines[0].error.as_deref(), Some("the response did not end in time"));
         assert_eq!((lines[0].status, lines[0].ended_ms.round()), (None, 1000.0));
     }

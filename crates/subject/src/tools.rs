@@ -2,6 +2,11 @@
 //! tool's output into lines. What a tool does not report is left out, and what it cannot do is unsupported, so that no
 //! figure stands for work that was not done. Nothing here prints; the caller gets the lines.
 
+/// Chromium: what its screenshots tell.
+pub mod chromium {
+    pub mod film;
+    pub mod speed_index;
+}
 mod curl;
 mod drive;
 mod get;

@@ -8,7 +8,7 @@ use crate::race::run_folder::RunFolder;
 use crate::race::schedule::Concurrency;
 use crate::race::service;
 use crate::race::store::Rows;
-use report::{Colour, LinkText, Report, Style};
+use report::{Colour, Films, LinkText, Report, Style};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use study::comparison::Verdict;
@@ -73,6 +73,7 @@ pub(crate) struct Judged<'r> {
     assumptions: Vec<String>,
     next: String,
     full_run: Option<String>,
+    films: Films,
 }
 
 impl<'r> Judged<'r> {
@@ -88,6 +89,7 @@ impl<'r> Judged<'r> {
             links: link_texts(folder, header),
             next: next_command(header),
             full_run: full_run(&header.experiment),
+            films: Films::default(),
         }
     }
 
@@ -99,6 +101,7 @@ impl<'r> Judged<'r> {
             folder: &self.name,
             links: &self.links,
             assumptions: &self.assumptions,
+            films: &self.films,
             next: Some(&self.next),
             full_run: self.full_run.as_deref(),
         }

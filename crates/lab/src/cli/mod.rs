@@ -97,7 +97,7 @@ pub(crate) struct SubjectArgs {
 }
 
 /// Run an experiment: the same work by every contender over every link, and a verdict.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   wirelap race quick
   wirelap race quick --links 3g,'rtt=60ms,down=10mbit,up=2mbit,loss=0.5%' --trials 20
@@ -140,6 +140,10 @@ pub(crate) struct RaceArgs {
     /// browser loads the pages of any experiment
     #[arg(long, value_name = "NAME")]
     pub(crate) client: Option<String>,
+    /// Run every experiment twice, by wirelap's own client and by this browser, and tell how far the page model is from the
+    /// browser: the error of each time, the order of contenders, and in which phase it misses
+    #[arg(long, value_name = "NAME", conflicts_with = "client")]
+    pub(crate) with_browser: Option<String>,
     /// The contender that the others are set against
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
@@ -186,14 +190,14 @@ pub(crate) struct RaceArgs {
     #[arg(long)]
     pub(crate) no_wait: bool,
     /// Go on with the interrupted run in this folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "client", "baseline", "margin", "fast", "sequential", "until_decided", "gate", "gate_error", "subjects", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "client", "with_browser", "baseline", "margin", "fast", "sequential", "until_decided", "gate", "gate_error", "subjects", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
     pub(crate) resume: Option<PathBuf>,
     /// Add so many trials to each cell of the run that --resume names. What comes of them is labelled exploratory: the
     /// confidence of the intervals no longer holds, and the gates are judged without them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_TRIALS)))]
     pub(crate) add: Option<u32>,
     /// Run the experiment of this folder once more, into a new one: same settings, seeds and files
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "resume", "seed", "trials", "links", "contenders", "client", "baseline", "margin", "fast", "sequential", "until_decided", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "resume", "seed", "trials", "links", "contenders", "client", "with_browser", "baseline", "margin", "fast", "sequential", "until_decided", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
     pub(crate) again: Option<PathBuf>,
     /// Run every trial alone, even those that need little CPU
     #[arg(long)]

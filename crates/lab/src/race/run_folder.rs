@@ -95,6 +95,11 @@ impl RunFolder {
         self.path.join("result.json")
     }
 
+    /// How far the page model is from a browser, where both ran.
+    pub(crate) fn model_check(&self) -> PathBuf {
+        self.path.join("model-check.json")
+    }
+
     /// The report.
     pub(crate) fn report(&self) -> PathBuf {
         self.path.join("report.html")

@@ -276,6 +276,7 @@ pub fn builtin() -> &'static [Builtin] {
             name: "h2-push-next",
             toml: include_str!("../../../../experiments/h2-push-next.toml"),
         },
+        Builtin { name: "pages", toml: include_str!("../../../../experiments/pages.toml") },
         Builtin {
             name: "priorities",
             toml: include_str!("../../../../experiments/priorities.toml"),

@@ -288,6 +288,7 @@ impl Experiment {
             }
         }
         self.contenders = given;
+        self.title.push_str(&format!(", in {name}"));
     }
 
     /// A WebSocket from the command line meets the workloads of the file here for the first time.

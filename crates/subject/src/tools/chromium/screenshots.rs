@@ -4,6 +4,7 @@
 use super::ToolError;
 use super::devtools::DevTools;
 use crate::contract::PageLine;
+use crate::film::{Frame, kept, visual_progress};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use serde_json::json;
@@ -16,15 +17,6 @@ const CATEGORY: &str = "disabled-by-default-devtools.screenshot";
 
 /// How long the browser may take to hand the trace over.
 const HAND_OVER: Duration = Duration::from_secs(10);
-
-/// A frame of the film.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct Frame {
-    /// When it was shown, in milliseconds since `ready`.
-    pub(super) at_ms: f64,
-    /// The picture.
-    pub(super) jpeg: Vec<u8>,
-}
 
 /// Begins to film.
 pub(super) fn begin(browser: &mut DevTools) -> Result<(), ToolError> {
@@ -54,7 +46,8 @@ pub(super) fn end(
         }
     }
     frames.sort_by(|one, other| one.at_ms.total_cmp(&other.at_ms));
-    for frame in &frames {
+    for place in kept(&frames) {
+        let frame = &frames[place];
         std::fs::write(folder.join(format!("{:.1}.jpg", frame.at_ms)), &frame.jpeg)?;
     }
     Ok(frames)
@@ -70,8 +63,19 @@ fn frame(event: &serde_json::Value, zero: Instant) -> Option<Frame> {
     (at_ms >= 0.0).then_some(Frame { at_ms, jpeg })
 }
 
-/// Adds what the film shows to the line of a page that began at `begun_ms`.
+/// Adds what the film shows to the line of a page that began at `begun_ms`. A film that tells nothing, such as one without
+/// a second frame, leaves the line as it is: the page was never painted.
 pub(super) fn judge(frames: &[Frame], begun_ms: f64, line: &mut PageLine) -> Result<(), ToolError> {
-    let _ = (frames, begun_ms, line);
+    if frames.len() < 2 {
+        return Ok(());
+    }
+    let shown: Vec<Frame> = frames
+        .iter()
+        .map(|frame| Frame { at_ms: frame.at_ms - begun_ms, jpeg: frame.jpeg.clone() })
+        .collect();
+    let progress = visual_progress(&shown)
+        .map_err(|error| ToolError::Broken(format!("the film of the page: {error}")))?;
+    line.speed_index_ms = Some(progress.speed_index_ms);
+    line.visually_complete_ms = Some(progress.complete_ms + begun_ms);
     Ok(())
 }

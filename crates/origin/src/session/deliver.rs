@@ -92,7 +92,7 @@ impl Session {
             }
             for asset in page.iter() {
                 if asset.is_among(policy.learned.hints) {
-                    push_links(&mut hints, std::slice::from_ref(&asset.link));
+                    push_links(&mut hints, std::slice::from_ref(&asset.hint));
                 }
                 push.extend(asset.path.as_deref().filter(|_| asset.is_among(policy.learned.push)));
             }

@@ -22,7 +22,7 @@ use client::{
 use endpoint::EndPoint;
 use os::reactor::{LoopTimes, Reactor, ReactorSettings, SocketStage, Stop, Timing};
 use os::tcp::TcpFacts;
-use page::{Browser, Load, Page, ResourceId};
+use page::{Browser, Evidence, Load, Page, ResourceId};
 use report::QlogVantage;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -221,7 +221,11 @@ fn page_report(page: &Page, load: &PageLoad, said: Said) -> NearReport {
     };
     let mut said = said;
     if let Some(browser) = load.load().map(Load::browser) {
-        let note = if browser.is_verified() { "" } else { " (unverified)" };
+        let note = match browser.evidence() {
+            Evidence::Recorded => "",
+            Evidence::Published => " (published, in part derived)",
+            Evidence::Unverified => " (unverified)",
+        };
         said.settings.insert(BROWSER.to_owned(), format!("{}{note}", browser.name()));
     }
     let mut report = NearReport {

@@ -227,6 +227,12 @@ impl Browser {
     pub fn has_tight_mode(self) -> bool {
         !matches!(self, Self::Firefox38 | Self::Firefox153)
     }
+
+    /// The same where requests carry priorities. Chrome of 2015 left it to the server then ("requests to request-priority-capable
+    /// origin servers" were issued immediately: content/browser/loader/resource_scheduler.cc).
+    pub fn has_tight_mode_with_priorities(self) -> bool {
+        self.has_tight_mode() && self != Self::Chrome46
+    }
 }
 
 /// HTTP/2's weights of Chromium's levels (Spdy3PriorityToHttp2Weight in QUICHE's spdy_protocol.cc).

@@ -18,6 +18,17 @@ pub(crate) struct PageAssets {
     pages: HashMap<Box<str>, Known>,
     /// Assets of all of them.
     kept: usize,
+    /// The scripts that they have elements for, by URL.
+    scripts: HashMap<Box<str>, Uses>,
+}
+
+/// How many elements of documents wait for a script, and how many do not.
+#[derive(Debug, Default)]
+struct Uses {
+    /// Classic scripts without `async` and `defer`.
+    blocking: usize,
+    /// All others.
+    free: usize,
 }
 
 /// A document that was read.
@@ -33,9 +44,13 @@ struct Known {
 pub(crate) struct Asset {
     /// Its path and query; None on another origin.
     pub(crate) path: Option<Box<str>>,
-    /// The preload link for it. It pushes nothing.
+    /// The preload link for the final answer. It pushes nothing.
     pub(crate) link: Link,
+    /// The preload link for a 103. It has no `nopush`: Chromium 156 was seen to ignore hints that have it.
+    pub(crate) hint: Link,
     blocks: Blocks,
+    /// The URL and what waits for it, where it is a script that has an element of its own.
+    script: Option<(Box<str>, Blocks)>,
 }
 
 impl Asset {
@@ -45,6 +60,7 @@ impl Asset {
     }
 
     fn new(document: &Url, url: &Url, kind: Kind, blocks: Blocks) -> Option<Self> {
+        let script = None;
         let is_own =
             (url.scheme, &url.host, url.port) == (document.scheme, &document.host, document.port);
         let target = if is_own { url.path.clone() } else { url.to_string() };
@@ -58,9 +74,10 @@ impl Asset {
             Kind::Image => "image",
             Kind::Document | Kind::Xhr | Kind::Media | Kind::Other => return None,
         };
-        let link = format!("<{target}>; rel=preload; as={what}; nopush").parse().ok()?;
+        let hint: Link = format!("<{target}>; rel=preload; as={what}").parse().ok()?;
+        let link = format!("{hint}; nopush").parse().ok()?;
         let path = is_own.then(|| target.into());
-        Some(Self { path, link, blocks })
+        Some(Self { path, link, hint, blocks, script })
     }
 }
 
@@ -103,14 +120,45 @@ impl PageAssets {
             *self = Self::default();
         }
         self.kept += known.assets.len();
+        for (url, blocks) in known.scripts() {
+            *self.scripts.entry(url.clone()).or_default().of(*blocks) += 1;
+        }
         if let Some(earlier) = self.pages.insert(name.into(), known) {
             self.kept -= earlier.assets.len();
+            for (url, blocks) in earlier.scripts() {
+                let Some(uses) = self.scripts.get_mut(url) else { continue };
+                *uses.of(*blocks) -= 1;
+                if uses.blocking + uses.free == 0 {
+                    self.scripts.remove(url);
+                }
+            }
         }
+    }
+
+    /// Whether this script is in documents, and none of them waits for it: it is `async`, `defer` or a module.
+    pub(crate) fn is_free(&self, request: &RequestHead) -> bool {
+        let uses = || self.scripts.get(url_of(request)?.to_string().as_str());
+        !self.scripts.is_empty() && uses().is_some_and(|uses| uses.blocking == 0)
     }
 
     /// What a document loads that was asked about before.
     pub(crate) fn known(&self, request: &RequestHead) -> Option<Rc<[Asset]>> {
         self.pages.get(name(request).as_str()).map(|known| Rc::clone(&known.assets))
+    }
+}
+
+impl Known {
+    fn scripts(&self) -> impl Iterator<Item = &(Box<str>, Blocks)> {
+        self.assets.iter().filter_map(|asset| asset.script.as_ref())
+    }
+}
+
+impl Uses {
+    fn of(&mut self, blocks: Blocks) -> &mut usize {
+        match blocks {
+            Blocks::Rendering => &mut self.blocking,
+            Blocks::Nothing => &mut self.free,
+        }
     }
 }
 
@@ -137,7 +185,12 @@ fn scanned(request: &RequestHead, plan: &Plan) -> Vec<Asset> {
     let base = base.as_ref().unwrap_or(&document);
     let asset = |found: &Found| {
         let url = base.join(&found.reference).ok()?;
-        Asset::new(&document, &url, found.kind, blocks(found))
+        let blocks = blocks(found);
+        let asset = Asset::new(&document, &url, found.kind, blocks)?;
+        // What a preload is for says the element that comes later.
+        let is_script = found.kind == Kind::Script && found.hint != Hint::Preloaded;
+        let script = is_script.then(|| (url.to_string().into(), blocks));
+        Some(Asset { script, ..asset })
     };
     found.iter().filter_map(asset).take(MOST_ASSETS).collect()
 }
@@ -174,7 +227,9 @@ fn url_of(request: &RequestHead) -> Option<Url> {
 fn blocks(found: &Found) -> Blocks {
     match found.kind {
         Kind::Stylesheet | Kind::Font => Blocks::Rendering,
-        Kind::Script if !matches!(found.hint, Hint::Lowered | Hint::Deferred) => Blocks::Rendering,
+        Kind::Script if found.blocks == page::Blocks::Parsing || found.hint == Hint::Preloaded => {
+            Blocks::Rendering
+        }
         _ => Blocks::Nothing,
     }
 }

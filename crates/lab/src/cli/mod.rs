@@ -308,7 +308,7 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) no_websocket_over_h2: bool,
     /// Who sends next where responses share a connection: auto, rfc9218, rfc7540, spdy, fifo, round-robin or server-driven
-    /// (CSS, JavaScript and fonts first, whatever the client asks)
+    /// (CSS, fonts and the scripts that block first, whatever the client asks)
     /// [default: the policy file's, else auto]
     #[arg(long, value_name = "NAME")]
     pub(crate) priorities: Option<Policy>,

@@ -292,8 +292,15 @@ mod tests {
 
     #[test]
     fn published_is_every_experiment_that_runs_a_published_one_again() {
-        let all =
-            ["h2-push", "jvm-downloads", "lossy", "spdy-images", "twitter-api", "websocket-echo"];
+        let all = [
+            "first-paint",
+            "h2-push",
+            "jvm-downloads",
+            "lossy",
+            "spdy-images",
+            "twitter-api",
+            "websocket-echo",
+        ];
         let mut published = expand("published");
         published.sort_unstable();
         assert_eq!(published, all);

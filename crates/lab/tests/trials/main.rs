@@ -12,6 +12,7 @@ mod equal_terms;
 mod first_visit;
 mod h3_servers;
 mod http3;
+mod media_types;
 mod near_side;
 mod next_view;
 mod policies;

@@ -273,6 +273,10 @@ pub fn builtin() -> &'static [Builtin] {
         },
         Builtin { name: "h2-push", toml: include_str!("../../../../experiments/h2-push.toml") },
         Builtin {
+            name: "first-paint",
+            toml: include_str!("../../../../experiments/first-paint.toml"),
+        },
+        Builtin {
             name: "h2-push-next",
             toml: include_str!("../../../../experiments/h2-push-next.toml"),
         },

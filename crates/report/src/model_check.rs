@@ -16,7 +16,7 @@ pub fn model_check(check: &ModelCheck) -> String {
         let _ = writeln!(
             text,
             "  {:<26} off by {:.1} % (median of {} cells), {:.1} % at most",
-            metric::words(&error.metric),
+            words(&error.metric),
             error.median * 100.0,
             error.cells,
             error.greatest * 100.0
@@ -52,7 +52,7 @@ pub fn model_check(check: &ModelCheck) -> String {
         let Some(missed) = cell.missed_in else { continue };
         let _ = writeln!(
             text,
-            "    {}, {}, {}: {:.0} % off; most of it in {}: {} in the model, {} in {}",
+            "    {}, {}, {}: {:.0} % off; most of it {}: {} in the model, {} in {}",
             cell.workload,
             cell.link,
             cell.contender,
@@ -64,6 +64,13 @@ pub fn model_check(check: &ModelCheck) -> String {
         );
     }
     text
+}
+
+fn words(name: &str) -> &str {
+    match name {
+        metric::LOAD_MS => "load time",
+        other => metric::words(other),
+    }
 }
 
 /// The greatest error of a cell.
@@ -113,7 +120,7 @@ mod tests {
             "first contentful paint     off by 20.0 % (median of 1 cells), 20.0 % at most",
             "3 of 4 pairs as chromium decides them (75 %)",
             "shop, 3g: tree before fifo; the model says tie",
-            "20 % off; most of it in the first byte of the document: 1.20 s in the model, 1.00 s in chromium",
+            "20 % off; most of it before the first byte of the document: 1.20 s in the model, 1.00 s in chromium",
         ] {
             assert!(text.contains(words), "{words} is not in:\n{text}");
         }

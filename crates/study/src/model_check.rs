@@ -137,11 +137,11 @@ impl LoadPhase {
     /// What it is in words.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Document => "the first byte of the document",
-            Self::Blocking => "the files that block rendering",
-            Self::FirstPaint => "from those to the first paint",
-            Self::LargestPaint => "from the first paint to the largest",
-            Self::Rest => "from the largest paint to the last byte",
+            Self::Document => "before the first byte of the document",
+            Self::Blocking => "while the files that block rendering load",
+            Self::FirstPaint => "between those files and the first paint",
+            Self::LargestPaint => "between the first paint and the largest",
+            Self::Rest => "between the largest paint and the last byte",
         }
     }
 

@@ -411,6 +411,12 @@ pub(crate) struct ReportArgs {
     /// The trial of --har: its key, or workload/link/contender for the median one
     #[arg(long, value_name = "KEY", requires = "har")]
     pub(crate) trial: Option<String>,
+    /// Write two films of a race with --film beside each other too, as an animated PNG of ten seconds at most
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "side")]
+    pub(crate) film: Option<PathBuf>,
+    /// A side of --film, given twice: a trial's key, or workload/link/contender for the median one
+    #[arg(long, value_name = "KEY", requires = "film")]
+    pub(crate) side: Vec<String>,
 }
 
 /// Print the page timer: one HTML file that times two pages of the server that it lies on, in any browser.

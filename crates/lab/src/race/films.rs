@@ -12,7 +12,7 @@ use subject::film::{Frame, visual_progress};
 pub(crate) fn of_medians(folder: &RunFolder, result: &RunResult) -> Films {
     let film = |cell: &study::result::CellResult| {
         let trial = cell.median_trial.as_ref()?;
-        let frames = frames(&folder.films().join(capture::file_stem(&trial.key)))?;
+        let frames = of_trial(folder, &trial.key)?;
         let key = FilmKey {
             workload: cell.workload.name.clone(),
             link: cell.link.name.clone(),
@@ -21,6 +21,11 @@ pub(crate) fn of_medians(folder: &RunFolder, result: &RunResult) -> Films {
         Some((key, frames))
     };
     result.cells.iter().filter_map(film).collect()
+}
+
+/// The film of the trial with this key; None where it has none.
+pub(crate) fn of_trial(folder: &RunFolder, key: &str) -> Option<Vec<FilmFrame>> {
+    frames(&folder.films().join(capture::file_stem(key)))
 }
 
 /// The frames in a folder, `MS.jpg` each, in the order of time, with their visual progress.

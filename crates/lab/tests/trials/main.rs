@@ -6,6 +6,7 @@
 #[path = "../commands/bench.rs"]
 mod bench;
 mod broken_peers;
+mod browsers;
 mod calls;
 mod echo;
 mod equal_terms;

@@ -206,7 +206,7 @@ impl<'a> Cell<'a> {
         m.element("td", &[("class", &class)], |m| {
             match self.frame {
                 Some(frame) => self.picture(m, frame, drawn, id),
-                None => m.line("div", &[("class", &"shot none")], "nothing yet"),
+                None => self.nothing(m),
             }
             m.element("small", &[], |m| {
                 m.text(self.columns.text(self.column));
@@ -215,6 +215,23 @@ impl<'a> Cell<'a> {
                     m.line("b", &[], format!("{percent:.0}\u{a0}%"));
                 }
             });
+        });
+    }
+
+    /// As large as a picture.
+    fn nothing(&self, m: &mut Markup) {
+        let (width, height) = self.strip.size;
+        let view = format!("0 0 {width} {height}");
+        let name = &self.strip.contender.name;
+        let label = format!("{name} after {}: nothing yet", self.columns.text(self.column));
+        m.element("div", &[("class", &"shot none")], |m| {
+            let shot: [(_, &dyn std::fmt::Display); 4] = [
+                ("class", &"picture"),
+                ("role", &"img"),
+                ("aria-label", &label),
+                ("viewBox", &view),
+            ];
+            m.empty("svg", &shot);
         });
     }
 

@@ -22,7 +22,8 @@ const HAND_OVER: Duration = Duration::from_secs(10);
 pub(super) fn begin(browser: &mut DevTools) -> Result<(), ToolError> {
     let categories = json!({ "includedCategories": [CATEGORY], "excludedCategories": ["*"] });
     let start = json!({ "transferMode": "ReportEvents", "traceConfig": categories });
-    browser.call("Tracing.start", start).map(|_| ())
+    // A browser as a whole has no screen: the page has.
+    browser.call_page("Tracing.start", start).map(|_| ())
 }
 
 /// Ends the film and writes its frames to `folder`. Those from before `zero` show an empty page.
@@ -32,7 +33,7 @@ pub(super) fn end(
     folder: &Path,
 ) -> Result<Vec<Frame>, ToolError> {
     browser.set_deadline(os::clock::now() + HAND_OVER);
-    browser.call("Tracing.end", json!({}))?;
+    browser.call_page("Tracing.end", json!({}))?;
     let deadline = os::clock::now() + HAND_OVER;
     let mut frames = Vec::new();
     while let Some(event) = browser.event(deadline)? {

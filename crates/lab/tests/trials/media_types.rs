@@ -53,7 +53,7 @@ fn every_server_gives_the_media_types_by_which_a_browser_takes_a_page() {
         ("noise", "", "image=image/avif page=text/html"),
     ] {
         bench.write("types.toml", format!("{HEAD}{PAGE}{parts}{asked}"));
-        bench.run(&["race", "types.toml", "--no-wait", "--out", run]);
+        bench.run(&["race", "types.toml", "--out", run]);
         for server in servers {
             let (_, told) = outcome(&bench, run, &format!("asked-{server}"));
             assert!(told.ends_with(types), "{server}: {told}");

@@ -6,13 +6,14 @@
 #[path = "../commands/bench.rs"]
 mod bench;
 mod broken_peers;
+mod browser_needs;
 mod calls;
 mod echo;
 mod equal_terms;
 mod first_visit;
 mod h3_servers;
 mod http3;
-mod media_types;
+
 mod near_side;
 mod next_view;
 mod policies;

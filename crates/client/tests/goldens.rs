@@ -231,7 +231,7 @@ fn firefox_153_says_the_same_of_each_resource() {
     }
 }
 
-/// No recording, but what was published of it: see `page::Browser`. Leaders depend on 3, unblocked on 5, followers on 11.
+/// No recording, but what was published of it (`page::Browser`): leaders depend on 3, unblocked on 5, followers on 11.
 #[test]
 fn firefox_38_puts_each_resource_into_one_of_its_groups() {
     let expected = [

@@ -6,6 +6,7 @@
 #[path = "../commands/bench.rs"]
 mod bench;
 mod broken_peers;
+mod browser_needs;
 mod browsers;
 mod calls;
 mod echo;
@@ -13,7 +14,7 @@ mod equal_terms;
 mod first_visit;
 mod h3_servers;
 mod http3;
-mod media_types;
+
 mod near_side;
 mod next_view;
 mod policies;

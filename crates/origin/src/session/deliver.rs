@@ -130,7 +130,7 @@ impl Session {
         if policy.learned.links != Assets::Unused && is_html(&media_type) {
             let page = delivery.pages.known(request).unwrap_or_default();
             for asset in page.iter().filter(|asset| asset.is_among(policy.learned.links)) {
-                push_links(&mut head.fields, std::slice::from_ref(&asset.link));
+                head.fields.push(b"link", asset.link().as_bytes());
             }
         }
         // A push has the place that pushes have.

@@ -360,7 +360,12 @@ impl Session {
 
     /// Ends an exchange, complete or not.
     fn end(&mut self, context: &mut Context<'_>, index: usize, end: ExchangeEnd) {
-        let Some(exchange) = self.exchanges.get_mut(index) else { return };
+        // Usually it is the first, which moves no other.
+        let exchange = match index {
+            0 => self.exchanges.pop_front(),
+            _ => self.exchanges.remove(index),
+        };
+        let Some(exchange) = exchange else { return };
         self.account.change(exchange.held, 0, &mut context.shared.budgets);
         match &exchange.state {
             State::Thinking { .. } => self.thinking -= 1,
@@ -378,13 +383,7 @@ impl Session {
             log.record(&exchange.record(context.now, self.connection, self.protocol, end));
         }
         self.quiet_since = context.now;
-        context.machine.recycle(std::mem::take(&mut exchange.ledger.request));
-        // Usually it is the first, which moves no other.
-        if index == 0 {
-            self.exchanges.pop_front();
-        } else {
-            self.exchanges.remove(index);
-        }
+        context.machine.recycle(exchange.ledger.request);
     }
 }
 

@@ -180,6 +180,31 @@ fn what_was_not_run_leaves_every_finding_open() {
     }
 }
 
+/// Its section is between its heading and the next one.
+#[test]
+fn the_page_of_the_claims_has_every_finding_and_its_command() {
+    const PAGE: &str = include_str!("../../../../docs/published.md");
+    let mut seen = 0;
+    for builtin in builtin() {
+        let experiment: Experiment = builtin.toml.parse().unwrap();
+        let Some(source) = experiment.published else { continue };
+        let name = &builtin.name;
+        assert!(PAGE.contains(&format!("`wirelap race {name}`")), "{name}");
+        let (_, section) = PAGE.split_once(&format!("(`{name}`)\n")).unwrap();
+        let section = section.split_once("\n## ").map_or(section, |(own, _)| own);
+        let findings = compare(source, &nothing(&experiment)).unwrap().findings;
+        for PublishedFinding { finding, .. } in &findings {
+            assert!(section.contains(&format!("| {finding} |")), "{name}: {finding}");
+        }
+        assert_eq!(
+            section.lines().filter(|line| line.starts_with("| ")).count(),
+            findings.len() + 1
+        );
+        seen += 1;
+    }
+    assert_eq!(seen, 6);
+}
+
 #[test]
 fn every_question_names_what_its_experiment_has() {
     for name in ["spdy-images", "twitter-api", "websocket-echo", "jvm-downloads"] {

@@ -44,6 +44,9 @@ pub struct OriginConfig {
     pub web_socket_over_h2: bool,
     /// The page timer, which `/timer` is answered with; None: that is a path as any other.
     pub timer: Option<Bytes>,
+    /// Whether a connection is kept that carries no request. Without it HTTP/1.1's ends with its first response, and a
+    /// multiplexed one, by GOAWAY, once every response is sent.
+    pub keep_alive: h1::KeepAlive,
     /// What a peer may take.
     pub limits: Limits,
 }
@@ -154,6 +157,7 @@ impl OriginConfig {
             web_socket: WebSocketSettings::default(),
             web_socket_over_h2: true,
             timer: None,
+            keep_alive: h1::KeepAlive::On,
             limits: Limits::default(),
         }
     }
@@ -162,6 +166,7 @@ impl OriginConfig {
     pub(crate) fn transport(&self) -> ServerSettings {
         let limits = &self.limits;
         let h1 = h1::ServerSettings {
+            keep_alive: self.keep_alive,
             expect: h1::Expect::Application,
             header_timeout: Some(limits.head),
             keep_alive_timeout: Some(limits.idle),

@@ -64,7 +64,8 @@ pub(crate) struct Full {
 /// What an access record is made of.
 #[derive(Debug)]
 pub(crate) struct Ledger {
-    pub(crate) request: RequestHead,
+    /// Boxed, as it came.
+    pub(crate) request: Box<RequestHead>,
     pub(crate) received: Instant,
     pub(crate) received_bytes: u64,
     /// When the response's head was given to the connection, and its status.
@@ -78,7 +79,7 @@ pub(crate) struct Ledger {
 
 impl Ledger {
     #[inline]
-    pub(crate) fn new(now: Instant, request: RequestHead) -> Self {
+    pub(crate) fn new(now: Instant, request: Box<RequestHead>) -> Self {
         Self {
             request,
             received: now,

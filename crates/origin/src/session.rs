@@ -14,6 +14,7 @@ use crate::exchange::{Exchange, Ledger, State};
 use crate::shared::Shared;
 use deliver::ConnectionDelivery;
 use pace::Pace;
+use proto::h1::KeepAlive;
 use proto::{Event, Fields, Fin, RequestHead, StreamId};
 use std::collections::VecDeque;
 use transport::{Protocol, ServerMachine};
@@ -47,6 +48,8 @@ pub(crate) struct Session {
     delivery: Option<Box<ConnectionDelivery>>,
     /// Since when there was no exchange.
     quiet_since: Instant,
+    /// Whether an exchange has ended.
+    has_served: bool,
 }
 
 /// What a session is made of.
@@ -86,6 +89,7 @@ impl Session {
             account: Account::new(spec.peer),
             delivery: None,
             quiet_since: now,
+            has_served: false,
         }
     }
 
@@ -161,6 +165,12 @@ impl Session {
             } else {
                 index += 1;
             }
+        }
+        if context.shared.config.keep_alive == KeepAlive::Off
+            && self.has_served
+            && self.exchanges.is_empty()
+        {
+            self.shutdown(context);
         }
     }
 
@@ -360,7 +370,12 @@ impl Session {
 
     /// Ends an exchange, complete or not.
     fn end(&mut self, context: &mut Context<'_>, index: usize, end: ExchangeEnd) {
-        let Some(exchange) = self.exchanges.get_mut(index) else { return };
+        // Usually it is the first, which moves no other.
+        let exchange = match index {
+            0 => self.exchanges.pop_front(),
+            _ => self.exchanges.remove(index),
+        };
+        let Some(exchange) = exchange else { return };
         self.account.change(exchange.held, 0, &mut context.shared.budgets);
         match &exchange.state {
             State::Thinking { .. } => self.thinking -= 1,
@@ -378,13 +393,8 @@ impl Session {
             log.record(&exchange.record(context.now, self.connection, self.protocol, end));
         }
         self.quiet_since = context.now;
-        context.machine.recycle(std::mem::take(&mut exchange.ledger.request));
-        // Usually it is the first, which moves no other.
-        if index == 0 {
-            self.exchanges.pop_front();
-        } else {
-            self.exchanges.remove(index);
-        }
+        self.has_served = true;
+        context.machine.recycle(exchange.ledger.request);
     }
 }
 

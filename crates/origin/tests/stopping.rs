@@ -1,8 +1,9 @@
-//! How long a stop waits for whom, in virtual time. With sockets: `endurance.rs`.
+//! How long a stop waits for whom, and connections that are not kept, in virtual time. With sockets: `endurance.rs`.
 #![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
 
 use endpoint::{Action, SocketId};
 use origin::{Limits, ListenerKind, Origin, OriginConfig, Parts, WallClock};
+use proto::h1::KeepAlive;
 use sim::{Host, Path, Scripted, Transcript, World};
 use std::time::Duration;
 use unit::Instant;
@@ -19,8 +20,13 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
+        Self::of(KeepAlive::On)
+    }
+
+    fn of(keep_alive: KeepAlive) -> Self {
         let wall_clock = WallClock { at: START, unix: Duration::from_secs(784_111_777) };
-        let config = OriginConfig::new(vec![ListenerKind::Clear], wall_clock);
+        let usual = OriginConfig::new(vec![ListenerKind::Clear], wall_clock);
+        let config = OriginConfig { keep_alive, ..usual };
         let mut world = World::new(1);
         let origin = world.listen(ADDRESS, Origin::new(config, Parts::default()));
         let peer = world.host("10.0.0.1", Scripted::new(Transcript::default()));
@@ -54,6 +60,10 @@ impl Bench {
         self.wait(0);
     }
 
+    fn connections(&self) -> usize {
+        self.world.end_point(self.origin).connections()
+    }
+
     fn has_finished(&mut self) -> bool {
         self.world.take_actions(self.origin).contains(&Action::Finish)
     }
@@ -78,6 +88,11 @@ fn asked(path: &str) -> Vec<u8> {
     bytes
 }
 
+/// How many GOAWAY frames without a text are among these bytes.
+fn goaways(heard: &[u8]) -> usize {
+    heard.windows(9).filter(|head| head[..5] == [0, 0, 8, 7, 0]).count()
+}
+
 fn millis(span: Duration) -> u64 {
     span.as_millis() as u64
 }
@@ -88,8 +103,6 @@ fn a_peer_without_streams_that_ignores_goaway_is_not_waited_for() {
     let socket = bench.connect(&asked(""));
     bench.heard(socket);
     bench.stop();
-    let goaways =
-        |heard: &[u8]| heard.windows(9).filter(|head| head[..5] == [0, 0, 8, 7, 0]).count();
     assert_eq!(goaways(&bench.heard(socket)), 1, "RFC 9113 §6.8: the first excludes nothing");
     assert!(!bench.has_finished(), "a request may be on its way");
     bench.wait(millis(Limits::default().drain_stall));
@@ -137,4 +150,31 @@ fn a_response_that_the_server_itself_delays_is_waited_for() {
     bench.wait(1);
     assert!(bench.heard(socket).starts_with(b"HTTP/1.1 200 OK\r\n"));
     assert!(bench.has_finished());
+}
+
+#[test]
+fn a_connection_that_is_not_kept_ends_once_every_response_is_sent() {
+    let mut bench = Bench::of(KeepAlive::Off);
+    let idle = bench.connect(&asked(""));
+    let socket = bench.connect(&asked("/image/1?bytes=9"));
+    bench.wait(1_000);
+    assert_eq!(goaways(&bench.heard(socket)), 0, "its body waits for credit");
+    let mut update = Vec::new();
+    Frame::WindowUpdate { stream: 1, increment: 9 }.encode(&mut update);
+    bench.say(socket, &update);
+    assert_eq!(goaways(&bench.heard(socket)), 1);
+    bench.wait(millis(Limits::default().drain_stall));
+    assert_eq!(bench.connections(), 1, "the one without a request stays");
+    assert_eq!(goaways(&bench.heard(idle)), 0);
+}
+
+#[test]
+fn http1_says_in_its_first_response_that_a_connection_is_not_kept() {
+    let request = b"GET /image/1?bytes=3 HTTP/1.1\r\nHost: a\r\n\r\n";
+    for (keep_alive, closes) in [(KeepAlive::Off, true), (KeepAlive::On, false)] {
+        let mut bench = Bench::of(keep_alive);
+        let socket = bench.connect(request);
+        let heard = String::from_utf8_lossy(&bench.heard(socket)).into_owned();
+        assert_eq!(heard.to_lowercase().contains("\r\nconnection: close\r\n"), closes, "{heard}");
+    }
 }

@@ -61,8 +61,8 @@ pub enum Event<'i> {
     Request {
         /// Its stream.
         stream: StreamId,
-        /// Method, target and fields.
-        head: RequestHead,
+        /// Method, target and fields. Boxed: it goes through many hands, and back by [`ServerConnection::recycle`].
+        head: Box<RequestHead>,
         /// Whether a body follows.
         fin: Fin,
     },
@@ -108,7 +108,7 @@ pub enum Event<'i> {
         /// The stream that will carry the response.
         stream: StreamId,
         /// The request that the server made up.
-        head: RequestHead,
+        head: Box<RequestHead>,
     },
     /// The peer reset the stream, or an error confined to the stream ended it.
     Reset {
@@ -281,5 +281,6 @@ pub trait ServerConnection: Connection {
     fn promise(&mut self, parent: StreamId, head: &RequestHead) -> Result<StreamId, Refused>;
 
     /// Gives back the head of a request that is over: the next one reuses its buffers.
-    fn recycle(&mut self, _head: RequestHead) {}
+    #[expect(clippy::boxed_local, reason = "it goes from hand to hand by its address")]
+    fn recycle(&mut self, _head: Box<RequestHead>) {}
 }

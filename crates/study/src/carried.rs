@@ -97,13 +97,13 @@ mod tests {
         assert_eq!(
             said(&images),
             [
-                "wifi-2013: 9 blocks are enough for the 7 comparisons with https of each workload",
-                "wifi-2013: 9 blocks are enough for the 21 comparisons among the others of each workload only \
-                 while each one before shows a difference; 10 would always do"
+                "wifi-2013: 9 blocks are enough for the 12 comparisons with https of each workload",
+                "wifi-2013: 9 blocks are enough for the 66 comparisons among the others of each workload only \
+                 while each one before shows a difference; 12 would always do"
             ]
         );
         images.links[0].trials = 5;
-        let none = "wifi-2013: 5 blocks are too few for any of the 7 comparisons with https of each workload; 9 would do";
+        let none = "wifi-2013: 5 blocks are too few for any of the 12 comparisons with https of each workload; 9 would do";
         assert_eq!(said(&images)[0], none);
         let quick: Experiment = named("quick").toml.parse().unwrap();
         assert_eq!(

@@ -166,7 +166,12 @@ fn trial_time(cell: &Cell, surroundings: &Surroundings) -> Duration {
                 EchoPattern::Serial => echo.count,
                 EchoPattern::Parallel => link.turns(echo.count, contender),
             };
-            link.opening(contender) + link.rtt * (turns + 1)
+            let anew = if contender.settings.keep_alive {
+                Duration::ZERO
+            } else {
+                link.opening(contender)
+            };
+            link.opening(contender) + link.rtt * (turns + 1) + anew * turns
         }
         WorkloadKind::Stream(stream) => {
             link.opening(contender) + link.rtt * 2 + stream.usual_time()

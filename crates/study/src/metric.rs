@@ -95,6 +95,10 @@ pub const LATENCY_P99_MS: &str = "latency_p99_ms";
 pub const LATENCY_BEYOND_LINK_P99_MS: &str = "latency_beyond_link_p99_ms";
 /// Gaps that are more than 200 ms longer than the time between the two tokens at the server.
 pub const STALLS: &str = "stalls";
+/// The time of the first call, which opens the connection, in milliseconds.
+pub const FIRST_MS: &str = "first_ms";
+/// The mean time of the calls after the first, in milliseconds; absent where there is one call.
+pub const REST_MS: &str = "rest_ms";
 /// The longest time of a call, in milliseconds.
 pub const MAX_MS: &str = "max_ms";
 /// Connections that resumed an earlier TLS session.

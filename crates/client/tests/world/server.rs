@@ -200,7 +200,7 @@ impl Script for HttpServer {
             match machine.handle_bytes(sockets.now(), &mut rest) {
                 None => break,
                 Some(Event::Request { stream, head, .. }) => {
-                    self.request(sockets, socket, stream, head);
+                    self.request(sockets, socket, stream, *head);
                 }
                 Some(Event::Data { stream, data, .. }) => {
                     let length = data.len();

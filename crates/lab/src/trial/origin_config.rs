@@ -8,6 +8,7 @@ use crate::error::CliError;
 use crate::inputs::policy::PolicyFile;
 use origin::{ListenerKind, OriginConfig, WallClock, WebSocketSettings};
 use page::Table;
+use proto::h1::KeepAlive;
 use proto::schedule::Policy;
 use secure::{Identity, KeyLog, Pem, ServerTls, ServerTlsOptions};
 use std::sync::Arc;
@@ -49,6 +50,10 @@ pub(super) fn origin_config(
     config.max_age = next_view.or(foreign);
     // The setting that offers it is too much for some clients.
     config.web_socket_over_h2 = contender.transport.is_web_socket();
+    config.keep_alive = match contender.settings.server_keep_alive {
+        true => KeepAlive::On,
+        false => KeepAlive::Off,
+    };
     config.web_socket = WebSocketSettings {
         deflate: echo::deflate(side),
         writes: echo::writes(side),

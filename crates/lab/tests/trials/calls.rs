@@ -48,6 +48,11 @@ settings = { negotiation = "alpn" }
 name = "spdy-clear"
 transport = "spdy/3.1"
 tls = "none"
+[[contenders]]
+name = "spdy-closed"
+transport = "spdy/3.1"
+tls = "1.2"
+settings = { server_keep_alive = false, resumption = false }
 [[links]]
 name = "rtt=40ms,down=10mbit,up=10mbit"
 "#;
@@ -73,6 +78,8 @@ fn calls_take_the_round_trips_that_their_connections_cost() {
     assert_eq!((serial("kept", "connections"), serial("kept", "round_trips")), (1.0, 6.0));
     assert_eq!((serial("full", "connections"), serial("full", "round_trips")), (3.0, 12.0));
     assert_eq!((serial("resumed", "connections"), serial("resumed", "round_trips")), (3.0, 10.0));
+    // The server ends each connection after its answer; the client opens the next when it has something to ask.
+    assert_eq!(serial("spdy-closed", "connections"), 3.0);
     assert_eq!(
         (serial("full", "resumed_connections"), serial("resumed", "resumed_connections")),
         (0.0, 2.0)

@@ -71,7 +71,7 @@ impl<'a> Parent<'a> {
 /// A push that the client was promised.
 struct Promised {
     stream: StreamId,
-    request: RequestHead,
+    request: Box<RequestHead>,
     plan: Plan,
 }
 
@@ -242,6 +242,7 @@ impl Session {
             Ok(stream) => {
                 state.pushed.insert(name);
                 parent.bytes_left -= size;
+                let request = Box::new(request);
                 self.answer_push(context, parent, Promised { stream, request, plan });
                 NEXT
             }

@@ -8,7 +8,7 @@ use wire::h1::{self, BodyLength, ConnectionOptions, FramingFields, Version};
 /// A request head and what the connection must know about it.
 #[derive(Debug)]
 pub(super) struct Request {
-    pub(super) head: RequestHead,
+    pub(super) head: Box<RequestHead>,
     pub(super) length: BodyLength,
     pub(super) version: Version,
     /// Whether the client would go on with this connection.
@@ -17,19 +17,6 @@ pub(super) struct Request {
     pub(super) expects_continue: bool,
     /// Whether it would rather speak another protocol (its Upgrade field is among the fields).
     pub(super) upgrade: bool,
-}
-
-impl Default for Request {
-    fn default() -> Self {
-        Self {
-            head: RequestHead::default(),
-            length: BodyLength::Empty,
-            version: Version::Http11,
-            persists: true,
-            expects_continue: false,
-            upgrade: false,
-        }
-    }
 }
 
 /// A response head and what the connection must know about it.
@@ -62,7 +49,7 @@ impl Default for Response {
 pub(super) fn read_request(
     bytes: &[u8],
     scheme: Scheme,
-    spare: RequestHead,
+    mut spare: Box<RequestHead>,
 ) -> Result<Request, Error> {
     let mut scratch = h1::field_scratch();
     let parts = h1::parse_request(bytes, &mut scratch).map_err(broken)?;
@@ -70,7 +57,7 @@ pub(super) fn read_request(
     let mut framing = FramingFields::new();
     let mut host = None;
     let mut expect = None;
-    let mut fields = spare.fields;
+    let mut fields = std::mem::take(&mut spare.fields);
     fields.clear();
     fields.reserve(parts.field_count(), bytes.len());
     for field in parts.fields() {
@@ -99,15 +86,11 @@ pub(super) fn read_request(
     let (scheme, authority, path) = read_target(&method, parts.target, (scheme, host))?;
     let upgrade = options.upgrade() && fields.find(b"upgrade").is_some();
     let expects_continue = reads_expect(expect, parts.version)? && length != BodyLength::Empty;
+    let authority = copied(std::mem::take(&mut spare.authority), authority);
+    let path = copied(std::mem::take(&mut spare.path), path);
+    *spare = RequestHead { method, scheme, authority, path, protocol: None, fields };
     Ok(Request {
-        head: RequestHead {
-            method,
-            scheme,
-            authority: copied(spare.authority, authority),
-            path: copied(spare.path, path),
-            protocol: None,
-            fields,
-        },
+        head: spare,
         length,
         version: parts.version,
         persists: options.persists(parts.version),
@@ -318,11 +301,9 @@ mod tests {
     use super::*;
 
     fn request(text: &str) -> Result<Request, u64> {
-        read_request(text.as_bytes(), Scheme::Http, RequestHead::default()).map_err(|error| {
-            match error {
-                Error::PeerViolation { code, .. } => code,
-                other => panic!("{other}"),
-            }
+        read_request(text.as_bytes(), Scheme::Http, Box::default()).map_err(|error| match error {
+            Error::PeerViolation { code, .. } => code,
+            other => panic!("{other}"),
         })
     }
 

@@ -226,7 +226,7 @@ impl Server {
         }
         let Some(whole) = self.reader.read(input).map_err(head::broken)? else { return Ok(None) };
         let bytes = self.reader.bytes(whole);
-        let request = head::read_request(bytes, scheme, std::mem::take(&mut buffers.head));
+        let request = head::read_request(bytes, scheme, buffers.head.take().unwrap_or_default());
         if let Ok(request) = &request {
             buffers.cache.keep(bytes, limits, request);
         }
@@ -475,9 +475,9 @@ impl ServerConnection for Server {
         Err(Refused::NotAllowed)
     }
 
-    fn recycle(&mut self, head: RequestHead) {
+    fn recycle(&mut self, head: Box<RequestHead>) {
         if head.capacity() <= KEEP {
-            self.buffers().head = head;
+            self.buffers().head = Some(head);
         }
     }
 }

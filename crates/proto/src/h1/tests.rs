@@ -34,7 +34,7 @@ enum Told {
 
 fn push(told: &mut Vec<Told>, event: Event<'_>) {
     let next = match event {
-        Event::Request { stream, head, fin } => Told::Request(stream.0, head, fin),
+        Event::Request { stream, head, fin } => Told::Request(stream.0, *head, fin),
         Event::Informational { stream, head } => Told::Informational(stream.0, head),
         Event::Response { stream, head, fin } => Told::Response(stream.0, head, fin),
         Event::Data { stream, data, fin } => {

@@ -21,7 +21,8 @@ pub(super) struct HeaderCodec {
     requests: HeaderBlockCache<RequestHead>,
     responses: HeaderBlockCache<ResponseHead>,
     /// Heads that are done with: the next ones take their buffers.
-    spare: Vec<RequestHead>,
+    #[expect(clippy::vec_box, reason = "heads go from hand to hand by their address")]
+    spare: Vec<Box<RequestHead>>,
     /// Fields of a response that are done with.
     spare_fields: Fields,
     /// The block of the request that `has_sent` found.
@@ -81,7 +82,7 @@ impl HeaderCodec {
 
     /// Takes a head that is done with, for its buffers.
     #[inline]
-    pub(super) fn recycle(&mut self, head: RequestHead) {
+    pub(super) fn recycle(&mut self, head: Box<RequestHead>) {
         if self.spare.len() < SPARE_HEADS && head.capacity() <= SPARE_CAPACITY {
             self.spare.push(head);
         }
@@ -157,7 +158,7 @@ impl HeaderCodec {
 
     /// A head for the next request, with the buffers of one that is done with where there is one.
     #[inline]
-    pub(super) fn spare_head(&mut self) -> RequestHead {
+    pub(super) fn spare_head(&mut self) -> Box<RequestHead> {
         self.spare.pop().unwrap_or_default()
     }
 

@@ -294,7 +294,7 @@ impl Framing for Http2 {
         }
     }
 
-    fn recycle_request(&mut self, head: RequestHead) {
+    fn recycle_request(&mut self, head: Box<RequestHead>) {
         self.codec.recycle(head);
     }
 

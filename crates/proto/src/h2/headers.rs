@@ -263,7 +263,11 @@ impl Session<Http2> {
     }
 
     #[inline]
-    fn on_request(&mut self, headers: Headers, read: Received<RequestHead>) -> Result<(), Over> {
+    fn on_request(
+        &mut self,
+        headers: Headers,
+        read: Received<Box<RequestHead>>,
+    ) -> Result<(), Over> {
         let Headers { id, fin, dependency } = headers;
         let priority = OpeningPriority {
             frame: dependency.map_or(Priority::Unset, priority::from_dependency),
@@ -321,7 +325,7 @@ impl Session<Http2> {
         match read {
             // RFC 9113 §8.4: safe and without a body.
             Ok(read) if matches!(read.head.method, Method::Get | Method::Head) => {
-                self.receive_promise(parent, promised, read.head);
+                self.receive_promise(parent, promised, Box::new(read.head));
                 Ok(())
             }
             _ => self.malformed(promised, "RFC 9113 §8.4: a promise of what cannot be promised"),

@@ -21,7 +21,7 @@ use wire::qpack::Decoded;
 /// What a section was read as.
 #[derive(Debug, Clone)]
 enum Head {
-    Request(Received<RequestHead>),
+    Request(Received<Box<RequestHead>>),
     Response(Received<ResponseHead>),
 }
 
@@ -54,8 +54,15 @@ impl Session {
             return self.on_head(id, head, fin).map(Some);
         }
         let limit = self.settings.max_field_section_size;
-        let spare = self.spare.pop().unwrap_or_default();
-        let (mut reader, mut plain) = (HeadReader::with_buffers(spare, kind), 0);
+        let mut spare = match kind {
+            Kind::Request => self.spare.pop(),
+            Kind::Response | Kind::Trailers => None,
+        };
+        let buffers = match &mut spare {
+            Some(head) => std::mem::take(&mut **head),
+            None => self.spare_buffers(),
+        };
+        let (mut reader, mut plain) = (HeadReader::with_buffers(buffers, kind), 0);
         let decoded = self.decoder.decode(id, section, limit, |field| {
             plain += plain_size(field);
             reader.field(field);
@@ -83,7 +90,10 @@ impl Session {
                 if read.head.authority.is_empty() {
                     return Err(wrong("RFC 9114 §4.3.1: neither :authority nor Host"));
                 }
-                Head::Request(read)
+                let Received { head, content_length } = read;
+                let mut boxed = spare.unwrap_or_default();
+                *boxed = head;
+                Head::Request(Received { head: boxed, content_length })
             }
             Kind::Response => Head::Response(reader.response().map_err(wrong)?),
             Kind::Trailers => {
@@ -94,6 +104,11 @@ impl Session {
         let version = self.decoder.table_version();
         self.received.note(version, block, || ReceivedHead { head: head.clone(), required });
         self.on_head(id, head, fin).map(Some)
+    }
+
+    /// The buffers of a response's fields that are done with.
+    fn spare_buffers(&mut self) -> RequestHead {
+        RequestHead { fields: std::mem::take(&mut self.spare_fields), ..RequestHead::default() }
     }
 
     /// The head of a section that came before, where no entry has come to the dynamic table since: it need not be decoded
@@ -212,7 +227,7 @@ impl Session {
     fn on_request(
         &mut self,
         id: u64,
-        read: Received<RequestHead>,
+        read: Received<Box<RequestHead>>,
         fin: Fin,
     ) -> Result<Event<'static>, Broken> {
         self.guard.useful();

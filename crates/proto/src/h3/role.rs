@@ -41,8 +41,7 @@ impl ClientConnection for Client {
     }
 
     fn recycle(&mut self, head: ResponseHead) {
-        let fields = head.fields;
-        self.session.recycle(RequestHead { fields, ..RequestHead::default() });
+        self.session.recycle_fields(head.fields);
     }
 }
 
@@ -59,7 +58,7 @@ impl ServerConnection for Server {
         Err(Refused::NotAllowed)
     }
 
-    fn recycle(&mut self, head: RequestHead) {
+    fn recycle(&mut self, head: Box<RequestHead>) {
         self.session.recycle(head);
     }
 }

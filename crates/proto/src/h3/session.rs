@@ -25,6 +25,7 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use trace::{HeaderBytes, Tracer};
 use unit::Instant;
+use wire::Fields;
 use wire::h3::{
     ErrorCode, Frame, FrameHeader, FrameKind, SettingsList, StreamType, put_varint, reserved,
 };
@@ -87,7 +88,10 @@ pub(super) struct Session {
     pub(super) closing: Option<StreamAction>,
     pub(super) headers: HeaderBytes,
     /// Heads that are done with: the next ones take their buffers.
-    pub(super) spare: Vec<RequestHead>,
+    #[expect(clippy::vec_box, reason = "heads go from hand to hand by their address")]
+    pub(super) spare: Vec<Box<RequestHead>>,
+    /// Fields of a response that are done with.
+    pub(super) spare_fields: Fields,
     pub(super) datagrams_in: VecDeque<(StreamId, Bytes)>,
     pub(super) datagrams_out: VecDeque<Bytes>,
 }
@@ -170,6 +174,7 @@ impl Session {
             closing: None,
             headers: HeaderBytes::default(),
             spare: Vec::new(),
+            spare_fields: Fields::new(),
             datagrams_in: VecDeque::new(),
             datagrams_out: VecDeque::new(),
             settings,
@@ -251,7 +256,7 @@ impl Session {
     }
 
     /// Takes a head that is done with, for its buffers. Without a stream one is kept.
-    pub(super) fn recycle(&mut self, head: RequestHead) {
+    pub(super) fn recycle(&mut self, head: Box<RequestHead>) {
         if self.spare.len() < SPARE_HEADS && head.capacity() <= SPARE_CAPACITY {
             if self.spare.capacity() == 0 {
                 self.spare.reserve_exact(1);
@@ -261,6 +266,13 @@ impl Session {
         if self.streams.is_empty() {
             self.spare.truncate(1);
             self.spare.shrink_to(1);
+        }
+    }
+
+    /// Takes fields of a response that are done with, for their buffers.
+    pub(super) fn recycle_fields(&mut self, fields: Fields) {
+        if fields.capacity() <= SPARE_CAPACITY {
+            self.spare_fields = fields;
         }
     }
 

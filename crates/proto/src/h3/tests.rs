@@ -52,7 +52,7 @@ enum Owned {
 
 fn owned(event: Event<'_>) -> Owned {
     match event {
-        Event::Request { stream, head, fin } => Owned::Request(stream.0, head, fin),
+        Event::Request { stream, head, fin } => Owned::Request(stream.0, *head, fin),
         Event::Informational { stream, head } => Owned::Informational(stream.0, head.status.code()),
         Event::Response { stream, head, fin } => Owned::Response(stream.0, head, fin),
         Event::Data { stream, data, fin } => Owned::Data(stream.0, data.to_vec(), fin),

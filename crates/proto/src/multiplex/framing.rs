@@ -114,7 +114,8 @@ pub(crate) trait Framing: Debug + Sized + 'static {
     }
 
     /// Takes the head of an event that is done with, for its buffers.
-    fn recycle_request(&mut self, _head: RequestHead) {}
+    #[expect(clippy::boxed_local, reason = "it goes from hand to hand by its address")]
+    fn recycle_request(&mut self, _head: Box<RequestHead>) {}
 
     /// As `recycle_request`.
     fn recycle_response(&mut self, _head: ResponseHead) {}

@@ -76,7 +76,7 @@ macro_rules! impl_roles {
                     self.session.promise(parent, head)
                 }
 
-                fn recycle(&mut self, head: RequestHead) {
+                fn recycle(&mut self, head: Box<RequestHead>) {
                     self.session.framing.recycle_request(head);
                 }
             }

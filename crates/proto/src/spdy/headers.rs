@@ -149,7 +149,7 @@ impl Session<Spdy> {
             Ok(read) => {
                 let frame = Priority::Level(syn.priority);
                 let priority = OpeningPriority { frame, field: None };
-                self.receive_request(syn.id, syn.fin, read, priority)
+                self.receive_request(syn.id, syn.fin, read.boxed(), priority)
             }
             // SPDY §3.2.1: a request without its five names is answered with 400.
             Err(Malformed::Incomplete(rule)) => self.refuse(syn, 400, rule),
@@ -185,7 +185,7 @@ impl Session<Spdy> {
         if fin == Fin::Last && response.is_none() {
             return self.malformed(id, "SPDY §3.3.1: a push that ends without an answer");
         }
-        self.receive_promise(associated, id, request);
+        self.receive_promise(associated, id, Box::new(request));
         match response {
             Some(read) => self.receive_response(id, fin, read),
             None => Ok(()),

@@ -185,7 +185,7 @@ fn react(
     while let Some(event) = server.handle_bytes(now(), &mut input) {
         let whole = match event {
             Event::Request { stream, head, fin } => {
-                bodies.insert(stream, (head, Vec::new()));
+                bodies.insert(stream, (*head, Vec::new()));
                 (fin == Fin::Last).then_some(stream)
             }
             Event::Data { stream, data, fin } => {

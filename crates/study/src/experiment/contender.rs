@@ -266,6 +266,10 @@ pub struct Settings {
     /// Whether a connection serves more requests once it carries none: without it, HTTP/1.1 has a connection
     /// a request, and a multiplexed connection is closed when nothing is under way on it.
     pub keep_alive: bool,
+    /// The same of wirelap's own origin: whether it keeps a connection that carries no request. Without it HTTP/1.1's is closed
+    /// after its first response, and a multiplexed one once every response is sent.
+    #[serde(default = "yes", skip_serializing_if = "is_yes")]
+    pub server_keep_alive: bool,
     /// Whether TLS sessions are taken up again by a later connection (tickets).
     #[serde(default = "yes")]
     pub resumption: bool,
@@ -358,6 +362,7 @@ impl Settings {
     pub fn usual(transport: Transport) -> Self {
         Self {
             keep_alive: true,
+            server_keep_alive: true,
             resumption: true,
             temperature: Temperature::Cold,
             first_visit: FirstVisit::Known,

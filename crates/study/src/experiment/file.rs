@@ -130,6 +130,9 @@ pub(super) struct SettingsFile {
     /// Whether a connection serves more requests once it carries none (default true).
     #[schemars(with = "Option<bool>")]
     pub(super) keep_alive: Option<Spanned<bool>>,
+    /// Whether the server keeps a connection that carries no request (default true); wirelap's own origin alone.
+    #[schemars(with = "Option<bool>")]
+    pub(super) server_keep_alive: Option<Spanned<bool>>,
     /// Whether TLS sessions are taken up again by a later connection (default true).
     #[schemars(with = "Option<bool>")]
     pub(super) resumption: Option<Spanned<bool>>,

@@ -164,6 +164,7 @@ impl Reader<'_> {
         let (client, server) = self.sides(transport, &given)?;
         let settings = Settings {
             keep_alive: given.keep_alive.map_or(usual.keep_alive, Spanned::into_inner),
+            server_keep_alive: self.server_keep_alive(&given.server_keep_alive, &file.server)?,
             resumption: given.resumption.map_or(usual.resumption, Spanned::into_inner),
             temperature,
             first_visit,

@@ -7,18 +7,23 @@ use crate::metric;
 use std::collections::BTreeMap;
 use trace::FetchRecord;
 
-/// Mean, longest and total time of `calls`, by name; empty without calls.
+/// Mean, first, longest and total time of `calls`, by name; empty without calls.
 pub fn call_metrics(calls: &[FetchRecord]) -> BTreeMap<String, f64> {
-    let Some(start) = calls.iter().map(|call| call.phases.queued).min() else {
+    let Some(first) = calls.iter().min_by_key(|call| call.phases.queued) else {
         return BTreeMap::new();
     };
+    let start = first.phases.queued;
     let end = calls.iter().map(finished).max().unwrap_or(start);
-    let times: Vec<f64> =
-        calls.iter().map(|call| millis(finished(call).since(call.phases.queued))).collect();
-    let figures = [
-        (metric::MEAN_MS, times.iter().sum::<f64>() / times.len() as f64),
-        (metric::MAX_MS, times.iter().copied().fold(0.0, f64::max)),
+    let time = |call: &FetchRecord| millis(finished(call).since(call.phases.queued));
+    let (first, all) = (time(first), calls.iter().map(time).sum::<f64>());
+    let mut figures = BTreeMap::from([
+        (metric::MEAN_MS, all / calls.len() as f64),
+        (metric::FIRST_MS, first),
+        (metric::MAX_MS, calls.iter().map(time).fold(0.0, f64::max)),
         (metric::TOTAL_MS, millis(end.since(start))),
-    ];
-    figures.map(|(name, value)| (name.to_owned(), value)).into()
+    ]);
+    if calls.len() > 1 {
+        figures.insert(metric::REST_MS, (all - first) / (calls.len() - 1) as f64);
+    }
+    figures.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
 }

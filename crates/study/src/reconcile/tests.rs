@@ -399,6 +399,7 @@ fn messages_have_their_own_times_and_the_opening_is_told_apart() {
     let metrics = echo_metrics(&fetches, &connections);
     assert_eq!((metrics[metric::TOTAL_MS], metrics[metric::OPEN_MS]), (500.0, 300.0));
     assert_eq!((metrics[metric::MEAN_MS], metrics[metric::MAX_MS]), (250.0, 400.0));
+    assert_eq!((metrics[metric::FIRST_MS], metrics[metric::REST_MS]), (400.0, 100.0));
     // As requests, what opens is the connection.
     let requests = [fetch(0, 0, [0.0, 200.0, 300.0, 300.0])];
     assert_eq!(echo_metrics(&requests, &connections)[metric::OPEN_MS], 200.0);

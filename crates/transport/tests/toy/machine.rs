@@ -88,7 +88,7 @@ impl Machine {
                 self.streams.insert(stream, Stream::default());
                 self.received(stream, fin);
                 let get = RequestHead::get(self.scheme, authority, path);
-                let head = RequestHead { method, ..get };
+                let head = Box::new(RequestHead { method, ..get });
                 Some(Event::Request { stream: StreamId(stream), head, fin })
             }
             Frame::Answer { stream, fin, status } => {

@@ -48,6 +48,6 @@ pub(super) struct Buffers {
     /// What the exchange that ended last has left, for the next.
     pub(super) out: Option<Box<Outgoing>>,
     /// A head whose buffers the next request takes.
-    pub(super) head: RequestHead,
+    pub(super) head: Option<Box<RequestHead>>,
     pub(super) cache: HeaderBlockCache,
 }

@@ -12,12 +12,12 @@ const MAX_LENGTH: usize = 2048;
 /// The header lines that were parsed last, and their meaning.
 #[derive(Debug, Default)]
 pub(super) struct HeaderBlockCache {
-    /// From the first field line to the empty line, both included; empty where none are cached.
+    /// From the first field line to the empty line, both included.
     bytes: Vec<u8>,
     /// The limits that they passed.
     limits: Limits,
-    /// What they say. Its path is empty; its method and scheme mean nothing.
-    request: Request,
+    /// What they say; None where none are cached. Its path is empty; its method and scheme mean nothing.
+    request: Option<Request>,
 }
 
 impl HeaderBlockCache {
@@ -27,13 +27,11 @@ impl HeaderBlockCache {
     pub(super) fn read(
         &self,
         input: &mut &[u8],
-        spare: &mut RequestHead,
+        spare: &mut Option<Box<RequestHead>>,
         scheme: Scheme,
         limits: Limits,
     ) -> Option<(usize, Request)> {
-        if self.is_empty() {
-            return None;
-        }
+        let cached = self.request.as_ref()?;
         let plain = plain_request(input)?;
         let rest = plain.rest.strip_prefix(&self.bytes[..])?;
         let method = Method::parse(plain.method.as_bytes())?;
@@ -42,16 +40,17 @@ impl HeaderBlockCache {
         }
         let length = input.len() - rest.len();
         *input = rest;
-        let mut head = std::mem::take(spare);
-        head.copy_from(&self.request.head);
+        let mut head = spare.take().unwrap_or_default();
+        head.copy_from(&cached.head);
         (head.method, head.scheme) = (method, scheme);
         head.path.push_str(plain.path);
-        Some((length, Request { head, ..self.request }))
+        Some((length, Request { head, ..*cached }))
     }
 
     /// Whether nothing is cached.
+    #[cfg(test)]
     pub(super) fn is_empty(&self) -> bool {
-        self.bytes.is_empty()
+        self.request.is_none()
     }
 
     /// Caches the lines of `head`, where later heads may be compared with them.
@@ -66,9 +65,9 @@ impl HeaderBlockCache {
         self.bytes.clear();
         self.bytes.extend_from_slice(plain.rest);
         self.limits = limits;
-        let mut head = std::mem::take(&mut self.request.head);
+        let mut head = self.request.take().map_or_else(Box::default, |earlier| earlier.head);
         head.copy_from(&request.head);
         head.path.clear();
-        self.request = Request { head, ..*request };
+        self.request = Some(Request { head, ..*request });
     }
 }

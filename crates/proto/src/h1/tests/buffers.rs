@@ -18,7 +18,7 @@ fn serve(pool: &mut BufferPool, bytes: &[u8]) -> (Vec<Told>, String) {
     let said = say(&mut server);
     for event in &told {
         if let Told::Request(_, head, _) = event {
-            server.recycle(head.clone());
+            server.recycle(Box::new(head.clone()));
         }
     }
     server.return_buffers(pool);

@@ -15,6 +15,14 @@ pub(crate) struct Received<H> {
     pub(crate) content_length: Option<u64>,
 }
 
+impl<H> Received<H> {
+    /// The same, on the heap.
+    pub(crate) fn boxed(self) -> Received<Box<H>> {
+        let Self { head, content_length } = self;
+        Received { head: Box::new(head), content_length }
+    }
+}
+
 impl<F: Framing> Session<F> {
     /// The peer opens a stream. Tells whether it is ignored: our GOAWAY has named the last stream.
     pub(crate) fn admit(&mut self, id: u32) -> Admission {
@@ -38,7 +46,7 @@ impl<F: Framing> Session<F> {
         &mut self,
         id: u32,
         fin: Fin,
-        read: Received<RequestHead>,
+        read: Received<Box<RequestHead>>,
         priority: OpeningPriority,
     ) -> Result<(), Over> {
         let length = BodyLength::of(read.content_length);
@@ -77,7 +85,7 @@ impl<F: Framing> Session<F> {
     }
 
     /// A promise came, on a stream that the peer may open.
-    pub(crate) fn receive_promise(&mut self, parent: u32, id: u32, head: RequestHead) {
+    pub(crate) fn receive_promise(&mut self, parent: u32, id: u32, head: Box<RequestHead>) {
         let windows = self.new_windows();
         let mut stream = Stream::opened(Opener::Peer, F::RECEIVED_PROMISE, Fin::More, windows);
         stream.note_method(&head.method);

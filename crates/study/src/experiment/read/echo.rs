@@ -128,7 +128,10 @@ impl Reader<'_> {
         given: &SettingsFile,
     ) -> Result<(), ExperimentError> {
         let several = given.connections.as_ref().filter(|field| *field.get_ref() > 1);
-        let closes = given.keep_alive.as_ref().filter(|field| !*field.get_ref());
+        let closes = [&given.keep_alive, &given.server_keep_alive]
+            .into_iter()
+            .flatten()
+            .find(|field| !*field.get_ref());
         let asks = given.negotiation.as_ref().filter(|field| *field.get_ref() == Negotiation::Alpn);
         let span = several.map(Spanned::span).or(closes.map(Spanned::span));
         if let Some(span) = span {
@@ -242,7 +245,7 @@ mod tests {
             let name = field.split(' ').next().unwrap();
             assert_eq!(fault("h2", field, SERIAL), format!("`{name}` belongs to WebSockets"));
         }
-        for field in ["connections = 2", "keep_alive = false"] {
+        for field in ["connections = 2", "keep_alive = false", "server_keep_alive = false"] {
             assert_eq!(fault("ws", field, SERIAL), "a WebSocket is one connection that is kept");
         }
         assert!(fault("ws", "server_writes = 3", SERIAL).starts_with("`server_writes` is 1"));

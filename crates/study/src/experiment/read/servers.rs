@@ -6,7 +6,7 @@ use super::super::file::{ContenderFile, TlsFile};
 use super::super::one_or_table::ServerField;
 use super::super::service::{PortKind, RunningService, Server};
 use super::super::workload::{Workload, WorkloadKind};
-use super::{ExperimentError, Reader};
+use super::{ExperimentError, Reader, is_foreign};
 use toml::Spanned;
 
 impl Reader<'_> {
@@ -66,6 +66,20 @@ impl Reader<'_> {
             return fault(format!("`{}` and `tls` say different things of the port", service.at));
         }
         Ok(if is_said { contender } else { contender.at(&service) })
+    }
+
+    /// Only our origin can be told when to close.
+    pub(super) fn server_keep_alive(
+        &self,
+        field: &Option<Spanned<bool>>,
+        server: &Option<Spanned<ServerField>>,
+    ) -> Result<bool, ExperimentError> {
+        match field {
+            Some(field) if is_foreign(server) => {
+                Err(self.fault(field.span(), "`server_keep_alive` needs wirelap's own origin"))
+            }
+            field => Ok(field.as_ref().is_none_or(|field| *field.get_ref())),
+        }
     }
 
     /// Settings of a server that wirelap starts.

@@ -115,7 +115,7 @@ mod tests {
                 missed_in: Some(PhaseMiss { phase: LoadPhase::Document, times }),
             }],
         };
-        let text = model_check(&check);
+        let text = model_check(&check).replace('\u{a0}', " ");
         for words in [
             "first contentful paint     off by 20.0 % (median of 1 cells), 20.0 % at most",
             "3 of 4 pairs as chromium decides them (75 %)",

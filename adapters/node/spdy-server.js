@@ -32,6 +32,20 @@ const options = {
   spdy: { protocols: plain[config.transport] },
 };
 
+// The media types that the origin gives.
+const types = {
+  '.css': 'text/css',
+  '.js': 'text/javascript',
+  '.png': 'image/png',
+  '.woff2': 'font/woff2',
+};
+
+function typeOf(name) {
+  if (name === '/page') return 'text/html';
+  if (name.startsWith('/image/')) return 'image/avif';
+  return types[path.extname(name)] || 'application/octet-stream';
+}
+
 function tell(request, response, bytes) {
   // A stream's own socket is node-spdy's invention; the connection's is the system's.
   const raw = request.spdyStream ? request.spdyStream.connection.socket : request.socket;
@@ -66,7 +80,7 @@ function answer(request, response) {
   fs.stat(file, (error, facts) => {
     if (error || !facts.isFile()) return refuse(request, response, 404);
     response.writeHead(200, {
-      'content-type': 'application/octet-stream',
+      'content-type': typeOf(name),
       'content-length': facts.size,
     });
     if (request.method === 'HEAD') {

@@ -342,7 +342,7 @@ impl<W: Work> Client<W> {
         let earlier = std::mem::replace(&mut fetch.spec.priority, priority);
         fetch.spec.place = fetch.spec.place.map(|place| match place {
             Place::Chain { .. } => Place::Chain { level: priority.urgency },
-            Place::Root { weight } => Place::Root { weight },
+            Place::Root { .. } | Place::Group { .. } => place,
         });
         match fetch.state {
             State::Waiting => {

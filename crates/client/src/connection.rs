@@ -228,7 +228,8 @@ impl Exchanges {
     pub(crate) fn place(&self, place: Place) -> Priority {
         match place {
             Place::Chain { level } => self.dependency(level),
-            Place::Root { weight } => below_root(weight),
+            Place::Root { weight } => below(StreamId(0), weight),
+            Place::Group { group, weight } => below(StreamId(u64::from(group)), weight),
         }
     }
 
@@ -254,8 +255,10 @@ impl Exchanges {
         (exchange.level, exchange.place) = (level, self.next_place());
         self.streams.insert(stream, exchange);
         match browser {
-            Browser::Chrome46 => vec![(stream, below_root(weight(level)))],
-            Browser::Chrome92 | Browser::Chrome156 | Browser::Firefox153 => moves,
+            Browser::Chrome46 => vec![(stream, below(StreamId(0), weight(level)))],
+            Browser::Chrome92 | Browser::Chrome156 | Browser::Firefox38 | Browser::Firefox153 => {
+                moves
+            }
         }
     }
 
@@ -312,8 +315,8 @@ fn dependency(parent: Option<StreamId>, level: u8) -> Priority {
     }
 }
 
-fn below_root(weight: u16) -> Priority {
-    Priority::Dependency { parent: StreamId(0), weight, exclusive: Exclusive::Shared }
+fn below(parent: StreamId, weight: u16) -> Priority {
+    Priority::Dependency { parent, weight, exclusive: Exclusive::Shared }
 }
 
 /// HTTP/2's weight for a level from 0 to 7.

@@ -74,7 +74,7 @@ impl FetchSpec {
     pub(crate) fn level(&self) -> u8 {
         match self.place() {
             Place::Chain { level } => level,
-            Place::Root { .. } => self.priority.urgency,
+            Place::Root { .. } | Place::Group { .. } => self.priority.urgency,
         }
     }
 }

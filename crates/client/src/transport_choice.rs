@@ -94,12 +94,21 @@ pub(crate) fn connection_settings(config: &ClientConfig, offer: Offer) -> Rc<Cli
         Priorities::Browser => h2::PrioritySignal::Dependencies,
         Priorities::Field | Priorities::Silent => h2::PrioritySignal::Silent,
     };
+    let groups = match config.priorities {
+        Priorities::Browser => config.browser.groups(),
+        Priorities::Field | Priorities::Silent => &[],
+    };
+    let group = |group: &page::Group| {
+        let page::Group { stream, parent, weight } = *group;
+        h2::Group { stream, parent, weight }
+    };
+    let groups = groups.iter().map(group).collect();
     let enable_push = config.push == Push::Taken;
     Rc::new(ClientSettings {
         offer,
         handshake_timeout: Some(config.timeouts.connect),
         h1: h1::ClientSettings { keep_alive, ..Default::default() },
-        h2: h2::Settings { priority_signal, enable_push, ..config.h2.clone() },
+        h2: h2::Settings { priority_signal, groups, enable_push, ..config.h2.clone() },
         h3: config.h3.clone(),
         spdy: spdy::Settings { enable_push, ..config.spdy.clone() },
     })

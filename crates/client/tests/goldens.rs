@@ -112,7 +112,11 @@ fn lines(mut records: Vec<DeliveryRecord>) -> Vec<String> {
             };
             match signal.asked {
                 AskedPriority::Dependency { parent, weight, exclusive } => {
-                    let parent = names.get(&parent).map_or("root", String::as_str);
+                    let parent = match names.get(&parent) {
+                        Some(path) => path.clone(),
+                        None if parent == 0 => "root".to_owned(),
+                        None => format!("group {parent}"),
+                    };
                     let kind = if exclusive { "exclusive" } else { "shared" };
                     let soon = signal.at.since(record.requested) < Duration::from_millis(100);
                     let when = match signal.by {
@@ -227,6 +231,25 @@ fn firefox_153_says_the_same_of_each_resource() {
     }
 }
 
+/// No recording, but what was published of it (`page::Browser`): leaders depend on 3, unblocked on 5, followers on 11.
+#[test]
+fn firefox_38_puts_each_resource_into_one_of_its_groups() {
+    let expected = [
+        "/page; HEADERS group 11 32 shared",
+        "/style/0.css; HEADERS group 3 2 shared",
+        "/script/0.js; HEADERS group 3 2 shared",
+        "/script/1.js; HEADERS group 5 2 shared",
+        "/script/2.js; HEADERS group 5 2 shared",
+        "/picture/hero.png; HEADERS group 11 12 shared",
+    ];
+    let said = over_tls(Browser::Firefox38, LATE_HERO);
+    for line in expected {
+        assert!(said.iter().any(|one| one == line), "{line} is not among {said:#?}");
+    }
+    let images = said.iter().filter(|line| line.ends_with("HEADERS group 11 12 shared")).count();
+    assert_eq!((said.len(), images), (13, 8), "the hero and seven below: none is raised");
+}
+
 /// The classes that the model of a load does not fetch stand in the tables as they were recorded.
 #[test]
 fn prefetches_and_requests_by_scripts_are_in_the_tables_as_recorded() {
@@ -240,11 +263,11 @@ fn prefetches_and_requests_by_scripts_are_in_the_tables_as_recorded() {
             let signals = browser.signals(class);
             let weight = match signals.place {
                 Place::Chain { level } => page::CHROMIUM_WEIGHTS[usize::from(level)],
-                Place::Root { weight } => weight,
+                Place::Root { weight } | Place::Group { weight, .. } => weight,
             };
             let kind = match signals.place {
                 Place::Chain { .. } => "exclusive",
-                Place::Root { .. } => "shared",
+                Place::Root { .. } | Place::Group { .. } => "shared",
             };
             assert!(line.contains(&format!(" {weight} {kind}")), "{browser:?}: {line}");
             let Priority { urgency, incremental } = signals.priority;

@@ -1,4 +1,4 @@
-//! Pushes and early hints of other people's servers in a page load: H2O's with its CASPER cookie, nghttpd's and Apache's.
+//! Pushes and early hints of other people's servers in a page load: H2O's with its CASPER cookie, nghttpd's, Apache's and nginx's.
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test fail with it")]
 
@@ -9,10 +9,10 @@ use os::reactor::{Reactor, ReactorSettings, Stop};
 use page::{Browser, Load};
 use secure::{Authority, AuthoritySpec, ClientTls, ClientTlsOptions};
 use std::fs::Permissions;
-use std::io::ErrorKind;
-use std::net::{TcpListener, TcpStream};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, UNIX_EPOCH};
 use tempfile::TempDir;
@@ -232,4 +232,69 @@ fn apaches_early_hint_is_followed_and_its_push_is_taken() {
     let (page, _) = view(site.settings(), site.url("long.html"), Cache::new());
     assert_eq!(pushed(&page), ["/style.css"]);
     assert_eq!((page.records.connections[0].requests, page.records.connections[0].pushed), (1, 1));
+}
+
+/// Answers pages by HTTP/1.1 as an application server does that thinks: a 103 at once, the page 100 ms later.
+fn thinking_upstream() -> SocketAddr {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for connection in listener.incoming().flatten() {
+            let mut lines = BufReader::new(&connection).lines().map_while(Result::ok);
+            if lines.find(String::is_empty).is_none() {
+                continue;
+            }
+            let hint =
+                "HTTP/1.1 103 Early Hints\r\nlink: </style.css>; rel=preload; as=style\r\n\r\n";
+            let html = "<!doctype html><link rel=stylesheet href=/style.css>";
+            let answer = format!(
+                "HTTP/1.1 200 OK\r\ncontent-type: text/html\r\ncontent-length: {}\r\nconnection: close\r\n\r\n{html}",
+                html.len()
+            );
+            let _gone = (&connection).write_all(hint.as_bytes());
+            std::thread::sleep(Duration::from_millis(100));
+            let _gone = (&connection).write_all(answer.as_bytes());
+        }
+    });
+    address
+}
+
+/// A current release of a program, as `./peers install` fetches it; None, and a skip, without it.
+fn current(program: &str) -> Option<PathBuf> {
+    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers");
+    let output = Command::new(peers).arg("current").output().unwrap();
+    let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()).join(program);
+    if !path.exists() {
+        testing::skip(format_args!("a current {program} is not installed: ./peers install"));
+        return None;
+    }
+    Some(path)
+}
+
+#[test]
+fn an_early_hint_that_nginx_passes_on_is_followed() {
+    let mut site = Site::new();
+    let Some(nginx) = current("nginx") else { return };
+    let user = if is_root() { "user root;\n" } else { "" };
+    let configuration = format!(
+        "{user}daemon off;\npid pid;\nerror_log stderr;\nevents {{}}\nhttp {{\n access_log off;\n types {{ text/css css; }}\n \
+         client_body_temp_path body;\n proxy_temp_path proxy;\n fastcgi_temp_path fastcgi;\n uwsgi_temp_path uwsgi;\n \
+         scgi_temp_path scgi;\n server {{\n  listen 127.0.0.1:{} ssl;\n  http2 on;\n  ssl_certificate chain.pem;\n  \
+         ssl_certificate_key key.pem;\n  root www;\n  location = /thinks.html {{\n   early_hints 1;\n   \
+         proxy_http_version 1.1;\n   proxy_pass http://{};\n  }}\n }}\n}}\n",
+        site.port,
+        thinking_upstream(),
+    );
+    std::fs::write(site.path("nginx.conf"), configuration).unwrap();
+    let mut command = Command::new(nginx);
+    command.args(["-p", &site.path(""), "-c", &site.path("nginx.conf"), "-e", "stderr"]);
+    if !site.start(&mut command, "./peers install") {
+        return;
+    }
+    let (page, _) = view(site.settings(), site.url("thinks.html"), Cache::new());
+    assert_eq!(page.hints(), HintTally { fetches: 1, used: 1, ..HintTally::default() });
+    let of =
+        |path: &str| page.records.fetches.iter().find(|fetch| fetch.url.ends_with(path)).unwrap();
+    let (style, document) = (of("/style.css").phases, of("/thinks.html").phases);
+    assert!(style.last_byte < document.last_byte, "it came while the server thought");
 }

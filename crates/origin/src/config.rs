@@ -33,7 +33,7 @@ pub struct OriginConfig {
     /// For the `Date` field.
     pub wall_clock: WallClock,
     /// The policy that chooses which response on a connection sends next. With [`Policy::ServerDriven`] the assets that
-    /// block rendering (CSS, JavaScript, fonts) go first.
+    /// block rendering (CSS, fonts, scripts that no document calls async, defer or a module) go first.
     pub priorities: Policy,
     /// What is sent besides responses, and in which order; None for nothing.
     pub delivery: Option<Arc<DeliveryPolicy>>,

@@ -4,9 +4,9 @@ use crate::access::{AccessLog, NotPushed, SkippedPush};
 use crate::answer::Plan;
 use crate::config::OriginConfig;
 use crate::files::Files;
-use crate::learned::PageAssets;
+use crate::learned::{Keeps, PageAssets};
 use crate::media_type::essence;
-use crate::policy::{DeliveryPolicy, Tracking};
+use crate::policy::{DeliveryPolicy, LearnedSettings, Tracking};
 use crate::site::Site;
 use page::Url;
 use proto::schedule::Policy;
@@ -68,10 +68,14 @@ impl Delivery {
             (None, BlockingAssets::First) => Arc::default(),
             (Some(policy), _) => Arc::clone(policy),
         };
+        let keeps = match policy.learned == LearnedSettings::default() {
+            true => Keeps::Scripts,
+            false => Keeps::All,
+        };
         Some(Box::new(Self {
             policy,
             blocking_assets,
-            pages: PageAssets::default(),
+            pages: PageAssets::new(keeps),
             told: HashSet::new(),
         }))
     }

@@ -8,16 +8,41 @@ use crate::policy::{Assets, Blocks, Link};
 use crate::site::host_of;
 use page::{Found, Hint, Kind, Scanner, Table, Url};
 use proto::{RequestHead, Status};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
 /// What the documents of an origin load.
 #[derive(Debug, Default)]
 pub(crate) struct PageAssets {
+    keeps: Keeps,
     /// By host and path.
     pages: HashMap<Box<str>, Known>,
     /// Assets of all of them.
     kept: usize,
+    /// Hashes of the documents without a script, by which these are not read again; where nothing else is remembered.
+    plain: HashSet<u64>,
+    /// The scripts that they have elements for, by URL.
+    scripts: HashMap<Box<str>, Uses>,
+}
+
+/// What of a document is remembered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Keeps {
+    /// All that it loads.
+    #[default]
+    All,
+    /// Scripts: who waits for which decides the order, and nothing else is done with what is learned.
+    Scripts,
+}
+
+/// How many elements of documents wait for a script, and how many do not.
+#[derive(Debug, Default)]
+struct Uses {
+    /// Classic scripts without `async` and `defer`.
+    blocking: usize,
+    /// All others.
+    free: usize,
 }
 
 /// A document that was read.
@@ -33,9 +58,11 @@ struct Known {
 pub(crate) struct Asset {
     /// Its path and query; None on another origin.
     pub(crate) path: Option<Box<str>>,
-    /// The preload link for it. It pushes nothing.
-    pub(crate) link: Link,
+    /// The preload link for it, as it goes into a 103. It has no `nopush`: Chromium 156 was seen to ignore hints that have it.
+    pub(crate) hint: Link,
     blocks: Blocks,
+    /// The URL and what waits for it, where it is a script that has an element of its own.
+    script: Option<(Box<str>, Blocks)>,
 }
 
 impl Asset {
@@ -44,7 +71,13 @@ impl Asset {
         assets.has(self.blocks)
     }
 
+    /// The preload link for the final answer. It pushes nothing.
+    pub(crate) fn link(&self) -> String {
+        format!("{}; nopush", self.hint)
+    }
+
     fn new(document: &Url, url: &Url, kind: Kind, blocks: Blocks) -> Option<Self> {
+        let script = None;
         let is_own =
             (url.scheme, &url.host, url.port) == (document.scheme, &document.host, document.port);
         let target = if is_own { url.path.clone() } else { url.to_string() };
@@ -58,13 +91,17 @@ impl Asset {
             Kind::Image => "image",
             Kind::Document | Kind::Xhr | Kind::Media | Kind::Other => return None,
         };
-        let link = format!("<{target}>; rel=preload; as={what}; nopush").parse().ok()?;
+        let hint: Link = format!("<{target}>; rel=preload; as={what}").parse().ok()?;
         let path = is_own.then(|| target.into());
-        Some(Self { path, link, blocks })
+        Some(Self { path, hint, blocks, script })
     }
 }
 
 impl PageAssets {
+    pub(crate) fn new(keeps: Keeps) -> Self {
+        Self { keeps, ..Self::default() }
+    }
+
     /// What the document of this request loads, in its order; nothing where the response is no HTML.
     pub(crate) fn of(
         &mut self,
@@ -88,8 +125,22 @@ impl PageAssets {
         {
             return Rc::clone(&known.assets);
         }
+        let plain = (self.keeps == Keeps::Scripts).then(|| hash(&name, etag));
+        if plain.is_some_and(|plain| self.plain.contains(&plain)) {
+            self.forget(&name);
+            return Rc::default();
+        }
         let recorded = table.map(|table| recorded(request, table)).filter(|all| !all.is_empty());
-        let assets: Rc<[Asset]> = recorded.unwrap_or_else(|| scanned(request, plan)).into();
+        let assets: Rc<[Asset]> =
+            recorded.unwrap_or_else(|| scanned(request, plan, self.keeps)).into();
+        if let Some(plain) = plain.filter(|_| assets.is_empty()) {
+            if self.plain.len() >= MOST_PAGES {
+                self.plain.clear();
+            }
+            self.plain.insert(plain);
+            self.forget(&name);
+            return assets;
+        }
         self.keep(name, Known { etag: etag.into(), assets: Rc::clone(&assets) });
         assets
     }
@@ -100,12 +151,33 @@ impl PageAssets {
         }
         // A full list is emptied: what is asked for often comes back with its next request.
         if self.pages.len() >= MOST_PAGES || self.kept + known.assets.len() > MOST_KEPT {
-            *self = Self::default();
+            *self = Self::new(self.keeps);
         }
+        self.forget(&name);
         self.kept += known.assets.len();
-        if let Some(earlier) = self.pages.insert(name.into(), known) {
-            self.kept -= earlier.assets.len();
+        for (url, blocks) in known.scripts() {
+            *self.scripts.entry(url.clone()).or_default().of(*blocks) += 1;
         }
+        self.pages.insert(name.into(), known);
+    }
+
+    /// What was known of a document before it changed.
+    fn forget(&mut self, name: &str) {
+        let Some(earlier) = self.pages.remove(name) else { return };
+        self.kept -= earlier.assets.len();
+        for (url, blocks) in earlier.scripts() {
+            let Some(uses) = self.scripts.get_mut(url) else { continue };
+            *uses.of(*blocks) -= 1;
+            if uses.blocking + uses.free == 0 {
+                self.scripts.remove(url);
+            }
+        }
+    }
+
+    /// Whether this script is in documents, and none of them waits for it: it is `async`, `defer` or a module.
+    pub(crate) fn is_free(&self, request: &RequestHead) -> bool {
+        let uses = || self.scripts.get(url_of(request)?.to_string().as_str());
+        !self.scripts.is_empty() && uses().is_some_and(|uses| uses.blocking == 0)
     }
 
     /// What a document loads that was asked about before.
@@ -114,9 +186,30 @@ impl PageAssets {
     }
 }
 
+impl Known {
+    fn scripts(&self) -> impl Iterator<Item = &(Box<str>, Blocks)> {
+        self.assets.iter().filter_map(|asset| asset.script.as_ref())
+    }
+}
+
+impl Uses {
+    fn of(&mut self, blocks: Blocks) -> &mut usize {
+        match blocks {
+            Blocks::Rendering => &mut self.blocking,
+            Blocks::Nothing => &mut self.free,
+        }
+    }
+}
+
 /// Whether a media type is that of a document.
 pub(crate) fn is_html(media_type: &str) -> bool {
     essence(media_type).eq_ignore_ascii_case("text/html")
+}
+
+fn hash(name: &str, etag: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (name, etag).hash(&mut hasher);
+    hasher.finish()
 }
 
 fn name(request: &RequestHead) -> String {
@@ -124,7 +217,7 @@ fn name(request: &RequestHead) -> String {
 }
 
 /// What the HTML names.
-fn scanned(request: &RequestHead, plan: &Plan) -> Vec<Asset> {
+fn scanned(request: &RequestHead, plan: &Plan, keeps: Keeps) -> Vec<Asset> {
     let body = match plan {
         Plan::Answer(answer) => answer.body.first(MOST_HTML),
         Plan::Cached(cached) => cached.body().first(MOST_HTML),
@@ -137,9 +230,15 @@ fn scanned(request: &RequestHead, plan: &Plan) -> Vec<Asset> {
     let base = base.as_ref().unwrap_or(&document);
     let asset = |found: &Found| {
         let url = base.join(&found.reference).ok()?;
-        Asset::new(&document, &url, found.kind, blocks(found))
+        let blocks = blocks(found);
+        let asset = Asset::new(&document, &url, found.kind, blocks)?;
+        // What a preload is for says the element that comes later.
+        let is_script = found.kind == Kind::Script && found.hint != Hint::Preloaded;
+        let script = is_script.then(|| (url.to_string().into(), blocks));
+        Some(Asset { script, ..asset })
     };
-    found.iter().filter_map(asset).take(MOST_ASSETS).collect()
+    let is_kept = |found: &&Found| keeps == Keeps::All || found.kind == Kind::Script;
+    found.iter().filter(is_kept).filter_map(asset).take(MOST_ASSETS).collect()
 }
 
 /// What a recording says that was loaded from the document's host. It has no HTML; its order is that of the paths.
@@ -174,7 +273,9 @@ fn url_of(request: &RequestHead) -> Option<Url> {
 fn blocks(found: &Found) -> Blocks {
     match found.kind {
         Kind::Stylesheet | Kind::Font => Blocks::Rendering,
-        Kind::Script if !matches!(found.hint, Hint::Lowered | Hint::Deferred) => Blocks::Rendering,
+        Kind::Script if found.blocks == page::Blocks::Parsing || found.hint == Hint::Preloaded => {
+            Blocks::Rendering
+        }
         _ => Blocks::Nothing,
     }
 }
@@ -193,3 +294,42 @@ const MOST_HTML: usize = 128 * 1024;
 
 /// Bytes of the longest host and path, validator or URL that is remembered.
 const LONGEST: usize = 1024;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::answer::Answer;
+    use crate::body::Body;
+    use proto::{Fields, Scheme};
+
+    #[test]
+    fn of_a_document_that_changed_the_latest_says_which_scripts_it_waits_for() {
+        for keeps in [Keeps::Scripts, Keeps::All] {
+            let mut pages = PageAssets::new(keeps);
+            let document = RequestHead::get(Scheme::Https, "a.test", "/");
+            let script = RequestHead::get(Scheme::Https, "a.test", "/a.js");
+            let mut is_free = |etag: &str, html: &'static str| {
+                let fields = Fields::new().with("content-type", "text/html").with("etag", etag);
+                let answer = Answer::new(Status::OK, fields, Body::Bytes(html.into()));
+                pages.of(&document, &Plan::Answer(answer), None);
+                pages.is_free(&script)
+            };
+            let waits = "<script src=/a.js></script><img src=/a.png>";
+            assert!(!is_free("1", waits));
+            assert!(
+                !is_free("1", "<script async src=/a.js></script>"),
+                "the same is not read again"
+            );
+            assert!(is_free("2", "<script type=module src=/a.js></script>"));
+            assert!(is_free(
+                "3",
+                "<link rel=preload as=script href=/a.js><script defer src=a.js></script>"
+            ));
+            assert!(!is_free("4", "<link rel=modulepreload href=/b.js>"), "it names it no more");
+            assert!(!is_free("5", "<p>plain</p>"));
+            assert!(!is_free("5", waits), "the same is not read again");
+            assert!(is_free("6", "<script async fetchpriority=high src=/a.js></script>"));
+            assert!(!is_free("5", "<p>plain</p>"), "as it was");
+        }
+    }
+}

@@ -6,6 +6,7 @@
 //! | `chrome-46` | unverified. Chrome sent no dependencies and no `priority` field in 2015; the weights are those of its five levels |
 //! | `chrome-92` | recorded from Chromium 92: crates/client/tests/goldens/chrome-92-*.txt |
 //! | `chrome-156` | recorded from Chromium 156: crates/client/tests/goldens/chrome-156-*.txt |
+//! | `firefox-38` | published, and in part derived: see `firefox_38` |
 //! | `firefox-153` | recorded from Firefox 153: crates/client/tests/goldens/firefox-153-*.txt |
 
 use crate::priority::Priority;
@@ -25,6 +26,9 @@ pub enum Browser {
     #[default]
     #[serde(rename = "chrome-156")]
     Chrome156,
+    /// Firefox of 2015, the first with groups in its tree. Published, and in part derived; no recording.
+    #[serde(rename = "firefox-38")]
+    Firefox38,
     /// Firefox of today. Recorded.
     #[serde(rename = "firefox-153")]
     Firefox153,
@@ -110,6 +114,35 @@ pub enum Place {
         /// 1 to 256.
         weight: u16,
     },
+    /// In a group ([`Browser::groups`]), beside all others of it.
+    Group {
+        /// The group's stream.
+        group: u32,
+        /// 1 to 256.
+        weight: u16,
+    },
+}
+
+/// A stream that is never opened, and stands in HTTP/2's dependency tree for those that depend on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Group {
+    /// Its number.
+    pub stream: u32,
+    /// That of the group that it depends on; 0 for the root.
+    pub parent: u32,
+    /// 1 to 256.
+    pub weight: u16,
+}
+
+/// What a profile's table rests on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Evidence {
+    /// Recordings of the browser itself.
+    Recorded,
+    /// What was published of the browser; the rest of it is derived from that.
+    Published,
+    /// Neither.
+    Unverified,
 }
 
 /// The frame by which an image is raised that can be seen once the page is laid out.
@@ -123,7 +156,8 @@ pub enum Raise {
 
 impl Browser {
     /// Every profile.
-    pub const ALL: [Self; 4] = [Self::Chrome46, Self::Chrome92, Self::Chrome156, Self::Firefox153];
+    pub const ALL: [Self; 5] =
+        [Self::Chrome46, Self::Chrome92, Self::Chrome156, Self::Firefox38, Self::Firefox153];
 
     /// The name in files and reports.
     pub fn name(self) -> &'static str {
@@ -131,13 +165,26 @@ impl Browser {
             Self::Chrome46 => "chrome-46",
             Self::Chrome92 => "chrome-92",
             Self::Chrome156 => "chrome-156",
+            Self::Firefox38 => "firefox-38",
             Self::Firefox153 => "firefox-153",
         }
     }
 
-    /// Whether its table was recorded from the browser itself.
-    pub fn is_verified(self) -> bool {
-        self != Self::Chrome46
+    /// What its table rests on.
+    pub fn evidence(self) -> Evidence {
+        match self {
+            Self::Chrome46 => Evidence::Unverified,
+            Self::Firefox38 => Evidence::Published,
+            Self::Chrome92 | Self::Chrome156 | Self::Firefox153 => Evidence::Recorded,
+        }
+    }
+
+    /// The groups of its dependency tree, which it announces before its first request. That one's stream comes after theirs.
+    pub fn groups(self) -> &'static [Group] {
+        match self {
+            Self::Firefox38 => &FIREFOX_GROUPS,
+            Self::Chrome46 | Self::Chrome92 | Self::Chrome156 | Self::Firefox153 => &[],
+        }
     }
 
     /// What it says of a fetch of this class.
@@ -153,6 +200,7 @@ impl Browser {
             }
             Self::Chrome92 => chain(chrome_92(class)),
             Self::Chrome156 => chain(chrome_156(class)),
+            Self::Firefox38 => firefox_38(class),
             Self::Firefox153 => firefox_153(class),
         }
     }
@@ -171,13 +219,19 @@ impl Browser {
     pub fn raise(self) -> Raise {
         match self {
             Self::Chrome46 | Self::Chrome92 | Self::Chrome156 => Raise::Priority,
-            Self::Firefox153 => Raise::Never,
+            Self::Firefox38 | Self::Firefox153 => Raise::Never,
         }
     }
 
     /// Whether it holds back what is less urgent while scripts in the head stop the parser.
     pub fn has_tight_mode(self) -> bool {
-        self != Self::Firefox153
+        !matches!(self, Self::Firefox38 | Self::Firefox153)
+    }
+
+    /// The same where requests carry priorities. Chrome of 2015 left it to the server then ("requests to request-priority-capable
+    /// origin servers" were issued immediately: content/browser/loader/resource_scheduler.cc).
+    pub fn has_tight_mode_with_priorities(self) -> bool {
+        self.has_tight_mode() && self != Self::Chrome46
     }
 }
 
@@ -244,6 +298,48 @@ fn chrome_46(class: Class) -> Row {
         Class::SeenImage => row(1, true),
         Class::Prefetch => row(4, true),
     }
+}
+
+/// The groups of Firefox from 37 on (`Http2Session::SendHello`; there a weight is one less, as it goes onto the wire).
+const FIREFOX_GROUPS: [Group; 5] = [
+    Group { stream: LEADERS, parent: 0, weight: 201 },
+    Group { stream: UNBLOCKED, parent: 0, weight: 101 },
+    Group { stream: BACKGROUND, parent: 0, weight: 1 },
+    Group { stream: SPECULATIVE, parent: BACKGROUND, weight: 1 },
+    Group { stream: FOLLOWERS, parent: LEADERS, weight: 1 },
+];
+
+/// Style sheets and scripts of the head.
+const LEADERS: u32 = 3;
+/// Scripts of the body, `async` ones, what scripts ask for.
+const UNBLOCKED: u32 = 5;
+/// What the page can do without.
+const BACKGROUND: u32 = 7;
+/// What may be of use later.
+const SPECULATIVE: u32 = 9;
+/// Images and all that has no class: after the leaders.
+const FOLLOWERS: u32 = 11;
+
+/// Firefox 38. Published are the groups (Http2Session.cpp; P. McManus, "HTTP/2 Dependency Priorities in Firefox 37", 2015),
+/// what is in which (Http2Stream.cpp), the document's weight (summerwind, "HTTP/2 Prioritization", speakerdeck.com, 2015, of
+/// Firefox 38.0.5), and those of style sheets, scripts and images (nghttp's manual, after Firefox of April 2015). Derived
+/// are `AsyncScript` and `DeferredScript` (as scripts of the body), `Xhr`, fonts and `Other` (the weight of normal priority is
+/// 22; what has no class is a follower) and `Prefetch`. It had no `priority` field: urgencies are the order in the client's
+/// own queue alone.
+fn firefox_38(class: Class) -> Signals {
+    let (group, weight, urgency) = match class {
+        Class::Document => (FOLLOWERS, 32, 0),
+        Class::Stylesheet | Class::HeadScript => (LEADERS, 2, 2),
+        Class::LateScript | Class::AwaitedScript | Class::AsyncScript | Class::DeferredScript => {
+            (UNBLOCKED, 2, 3)
+        }
+        Class::Xhr => (UNBLOCKED, 22, 4),
+        Class::PreloadedFont | Class::Font | Class::Other => (FOLLOWERS, 22, 3),
+        Class::FirstImage | Class::Image | Class::SeenImage => (FOLLOWERS, 12, 5),
+        Class::Prefetch => (SPECULATIVE, 2, 6),
+    };
+    let priority = Priority { urgency, incremental: false };
+    Signals { priority, place: Place::Group { group, weight } }
 }
 
 /// Firefox 153, recorded. `Font` and `Other` are not in the recordings and have what is nearest.

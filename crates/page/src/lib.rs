@@ -37,7 +37,7 @@ mod synthetic;
 mod table;
 mod url;
 
-pub use browser::{Browser, CHROMIUM_WEIGHTS, Class, Place, Raise, Signals};
+pub use browser::{Browser, CHROMIUM_WEIGHTS, Class, Evidence, Group, Place, Raise, Signals};
 pub use graph::{GraphError, Page};
 pub use load::{ExpectedResponse, FetchStart, History, Load, Milestones, PaintTimes};
 pub use noise::{Padding, noise};

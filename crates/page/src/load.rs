@@ -49,6 +49,8 @@ pub struct Load {
     /// Whether something arrived since the last look that can change what is laid out.
     layout_changed: bool,
     head: tight::Head,
+    /// Whether the browser holds back what is less urgent while scripts in the head stop the parser.
+    has_tight_mode: bool,
     /// The URLs that a page read from the wire has requested already. A browser requests each once.
     browsed: Option<HashMap<Url, ResourceId>>,
 }
@@ -135,6 +137,12 @@ impl Load {
         load
     }
 
+    /// The same load where its requests carry priorities, as over HTTP/2, HTTP/3 and SPDY.
+    pub fn with_priorities(mut self) -> Self {
+        self.has_tight_mode = self.browser.has_tight_mode_with_priorities();
+        self
+    }
+
     fn empty(browser: Browser, document: ResourceId) -> Self {
         Self {
             browser,
@@ -149,6 +157,7 @@ impl Load {
             body_reached: None,
             layout_changed: false,
             head: tight::Head::default(),
+            has_tight_mode: browser.has_tight_mode(),
             browsed: None,
         }
     }

@@ -122,6 +122,7 @@ impl Browser {
         let place = match signals.place {
             Place::Chain { .. } => Place::Chain { level: urgency },
             Place::Root { .. } => Place::Root { weight: CHROMIUM_WEIGHTS[usize::from(urgency)] },
+            Place::Group { .. } => signals.place,
         };
         Signals { priority: Priority { urgency, ..signals.priority }, place }
     }

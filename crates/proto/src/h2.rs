@@ -38,4 +38,4 @@ mod tests;
 
 pub use crate::multiplex::{Allowance, KeepAlive, Limits};
 pub use role::{Client, Server};
-pub use settings::{PrioritySignal, Settings};
+pub use settings::{Group, PrioritySignal, Settings};

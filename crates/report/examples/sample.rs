@@ -1,6 +1,6 @@
 //! Writes the report of a simulated run, to look at: `cargo run -p report --example sample -- report.html`.
-//! With a second word, `troubled`, trials fail and a contender is unsupported. The terminal's report goes to
-//! standard output.
+//! With a second word, `troubled`, trials fail and a contender is unsupported; with `filmed`, browsers showed what they
+//! loaded. The terminal's report goes to standard output.
 
 #![allow(clippy::print_stdout)]
 
@@ -15,6 +15,7 @@ fn main() -> std::io::Result<()> {
     let path = arguments.next().unwrap_or_else(|| "report.html".to_owned());
     let run = match arguments.next().as_deref() {
         Some("troubled") => Run::troubled(),
+        Some("filmed") => Run::filmed(),
         _ => Run::clean(),
     };
     let style = report::Style { colour: report::Colour::On, width: 100 };

@@ -13,9 +13,9 @@
 //!     host: Default::default(),
 //!     command_line: vec!["wirelap".into(), "race".into(), "quick".into()],
 //! };
-//! let (result, links) = (analyse(&header, &[]), Default::default());
+//! let (result, links, films) = (analyse(&header, &[]), Default::default(), Default::default());
 //! let report =
-//!     Report { result: &result, rows: &[], folder: "runs/1", links: &links, assumptions: &[], next: None, full_run: None };
+//!     Report { result: &result, rows: &[], folder: "runs/1", links: &links, assumptions: &[], films: &films, next: None, full_run: None };
 //! let text = report::terminal(&report, Style { colour: Colour::Off, width: 80 });
 //! assert!(text.ends_with("report       runs/1/report.html\n"));
 //! assert!(report::html(&report).contains("On lan, wifi and 3g nothing could be compared"));
@@ -31,6 +31,8 @@ mod comparison;
 mod connections;
 mod cost;
 mod csv;
+mod film;
+mod film_file;
 mod gates;
 mod har;
 mod html;
@@ -39,6 +41,7 @@ mod json;
 mod load;
 mod markup;
 mod metrics;
+mod model_check;
 mod number;
 mod overview;
 mod published_summary;
@@ -57,11 +60,14 @@ pub use calibration::{calibration, conclusion};
 pub use columnar::{ParquetError, parquet};
 pub use comparison::{comparison_junit, comparison_markdown, comparison_terminal};
 pub use csv::csv;
+pub use film::{FilmFrame, FilmKey, Films};
+pub use film_file::{FilmFileError, FilmSide, side_by_side};
 pub use gates::gate_finding;
 pub use har::har;
 pub use html::{comparison_html, html, published_html, timer_html};
 pub use json::{json, load_json, timer_json};
 pub use load::{load, load_csv, load_errors, load_probe};
+pub use model_check::model_check;
 pub use published_summary::published_terminal;
 pub use qlog::{QlogConnection, QlogHead, QlogVantage};
 pub use race_gates::{race_junit, race_markdown};
@@ -85,6 +91,8 @@ pub struct Report<'a> {
     pub links: &'a BTreeMap<String, LinkText>,
     /// What had to be assumed (about a recorded page, for example): one sentence each, with its count.
     pub assumptions: &'a [String],
+    /// What browsers showed, for the cells that were recorded; empty where nothing was.
+    pub films: &'a Films,
     /// The command to try next; None where there is none to suggest.
     pub next: Option<&'a str>,
     /// For a published measurement of which this run left something out: the command that runs all of it, and how long that

@@ -150,7 +150,7 @@ impl Compared<'_> {
                 let counts = handshakes(longer.cell).zip(handshakes(other.cell));
                 against(counts?, "round trip")
             }
-            Wait::Requests => against((longer.median.rounds, other.median.rounds), "round"),
+            Wait::Requests => against(longer.median.rounds.zip(other.median.rounds)?, "round"),
             Wait::LossRecovery => lost(longer, other),
             _ => None,
         }

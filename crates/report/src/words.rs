@@ -208,14 +208,15 @@ pub(crate) fn round_trips(group: &Group<'_>) -> Option<String> {
     let slow = group.baseline()?;
     let fast = group.cell(&group.winner()?.contender)?;
     let (a, b) = (slow.median_trial.as_ref()?, fast.median_trial.as_ref()?);
-    let requests = (a.rounds != b.rounds).then(|| {
+    let rounds = a.rounds.zip(b.rounds).filter(|(a, b)| a != b);
+    let requests = rounds.map(|(slow_rounds, fast_rounds)| {
         format!(
             "{} waits for {} in a row, on {}; {} for {}, on {}",
             slow.contender.name,
-            counted(a.rounds, "request round trip"),
+            counted(slow_rounds, "request round trip"),
             counted(a.connections, "connection"),
             fast.contender.name,
-            b.rounds,
+            fast_rounds,
             counted(b.connections, "connection"),
         )
     });

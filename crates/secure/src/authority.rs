@@ -12,10 +12,12 @@
 
 mod extensions;
 
+use crate::digest::{Digest, Sha256};
 use crate::identity::{Identity, Pem};
 use rcgen::{
     BasicConstraints, CertificateParams, CertifiedIssuer, CrlDistributionPoint, DnType, DnValue,
-    ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose, SanType, SerialNumber, date_time_ymd,
+    ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose, PublicKeyData, SanType, SerialNumber,
+    date_time_ymd,
 };
 use rustls::pki_types::UnixTime;
 use std::fmt::Write as _;
@@ -114,6 +116,14 @@ impl Authority {
     /// The root, for those who shall believe.
     pub fn root_pem(&self) -> Pem {
         Pem::new("wirelap's own root", self.root.pem())
+    }
+
+    /// SHA-256 of the intermediate's public key, as a SubjectPublicKeyInfo in DER (RFC 7469 §2.4): by it a browser can be
+    /// told to trust every leaf of this authority.
+    pub fn public_key_digest(&self) -> Digest {
+        let mut digest = Sha256::new();
+        digest.update(&self.intermediate.key().subject_public_key_info());
+        digest.finish()
     }
 
     /// A leaf for these host names and addresses, with the intermediate behind it.

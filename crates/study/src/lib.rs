@@ -31,6 +31,7 @@ pub mod family;
 pub mod gate;
 pub mod load;
 pub mod metric;
+pub mod model_check;
 mod nearest;
 pub mod outcome;
 pub mod plan;

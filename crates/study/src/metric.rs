@@ -11,9 +11,12 @@ pub fn is_count(name: &str) -> bool {
     by_protocol || COUNTS.contains(&name) || others.contains(&name) || OF_VIEWS.contains(&name)
 }
 
-/// When a page could be parsed and painted, as the page model says.
+/// When a page could be parsed and painted, as the page model or a browser says.
 pub const PAINT_TIMES: [&str; 7] =
     [UNLOAD_MS, FIRST_PAINT_MS, BLANK_MS, FCP_MS, LCP_MS, SPEED_INDEX_MS, DOM_CONTENT_LOADED_MS];
+
+/// What browsers tell of a page, and the page model does not.
+pub const OF_BROWSERS: [&str; 2] = [CLS, LONG_TASKS_MS];
 
 /// When the files that a page needs before it can be painted were there.
 pub const ASSET_TIMES: [&str; 3] = [STYLESHEETS_MS, SCRIPTS_MS, FONTS_MS];
@@ -31,6 +34,8 @@ pub fn words(metric: &str) -> &str {
         LCP_MS => "largest contentful paint",
         DOM_CONTENT_LOADED_MS => "DOMContentLoaded",
         SPEED_INDEX_MS => "speed index",
+        CLS => "cumulative layout shift",
+        LONG_TASKS_MS => "long tasks",
         ROUND_TRIPS => "round trips",
         CONNECTIONS => "connections",
         BYTES => "bytes received",
@@ -64,6 +69,10 @@ pub const LCP_MS: &str = "lcp_ms";
 pub const DOM_CONTENT_LOADED_MS: &str = "dom_content_loaded_ms";
 /// Speed Index: the mean time at which a pixel of the viewport looks as it will in the end.
 pub const SPEED_INDEX_MS: &str = "speed_index_ms";
+/// Cumulative Layout Shift: the largest session window of layout shifts, as browsers tell it. No unit.
+pub const CLS: &str = "cls";
+/// The time that a browser's tasks of over 50 ms took together, in milliseconds.
+pub const LONG_TASKS_MS: &str = "long_tasks_ms";
 /// The mean time of a call, from when it was due to its last byte, in milliseconds.
 pub const MEAN_MS: &str = "mean_ms";
 /// From when the first call was queued to the last byte of the last, in milliseconds: the load time of calls.
@@ -196,7 +205,7 @@ pub fn of_page(time: PageMetric) -> &'static str {
 pub fn names(kind: &WorkloadKind) -> Vec<&'static str> {
     let own: &[&[&'static str]] = match kind {
         WorkloadKind::Page(_) | WorkloadKind::Har(_) => {
-            &[OF_ALL, &[LOAD_MS], &ASSET_TIMES, &PAINT_TIMES]
+            &[OF_ALL, &[LOAD_MS], &ASSET_TIMES, &PAINT_TIMES, &OF_BROWSERS]
         }
         WorkloadKind::Calls(_) => &[OF_ALL, OF_CALLS],
         WorkloadKind::Echo(_) => &[OF_ALL, OF_CALLS, &[OPEN_MS]],

@@ -7,6 +7,7 @@ use crate::comparison::{Comparison, Ratio};
 use crate::experiment::{Contender, Workload};
 use crate::family::FamilyKind;
 use crate::gate::GateResult;
+use crate::metric;
 use crate::plan::CellId;
 use crate::published::Published;
 use crate::reconcile::{GradedClaim, Parts};
@@ -172,6 +173,11 @@ impl CellResult {
             contender: self.contender.name.clone(),
         }
     }
+
+    /// Whether a browser loaded the page: the times of its paints are the browser's own, and not the page model's.
+    pub fn is_of_browser(&self) -> bool {
+        self.contender.client.is_some() && self.metrics.contains_key(metric::FCP_MS)
+    }
 }
 
 /// A link, as the experiment named it.
@@ -191,8 +197,9 @@ pub struct MedianTrial {
     pub key: String,
     /// Its load time.
     pub load_ms: f64,
-    /// Request rounds on its critical path.
-    pub rounds: u32,
+    /// Request rounds on its critical path; absent for another's client, of whose path nothing is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<u32>,
     /// Connections that it opened.
     pub connections: u32,
     /// How its load time splits into parts.

@@ -3,12 +3,14 @@
 
 mod job;
 mod line;
+mod page;
 #[cfg(test)]
 mod tests;
 mod transcript;
 
 pub use job::{Fetch, Job, Negotiation, Pattern, Tls, Transport, Workload};
 pub use line::{DoneLine, FetchLine, OutputLine, ReadyLine, UnsupportedLine};
+pub use page::PageLine;
 pub use transcript::{ContractViolation, Timed, Transcript, TranscriptReader};
 
 /// The version of a job whose fetches are plain GETs.

@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use study::experiment::PageMetric;
+use study::metric;
 
 /// A client subject, declared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -28,6 +30,10 @@ pub struct ClientDeclaration {
     /// The workloads that it supports (default: download and calls).
     #[serde(default = "usual_workloads")]
     pub workloads: Vec<Workload>,
+    /// The times of a page that it tells of beside the load time: a browser's. A workload that another time decides is
+    /// unsupported.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub milestones: Vec<PageMetric>,
     /// The version of the contract that it knows (default 1). With 2, its fetches may have methods, header fields and
     /// bodies.
     #[serde(default = "first_contract", skip_serializing_if = "is_first_contract")]
@@ -179,6 +185,27 @@ impl ClientDeclaration {
             return Ok(());
         };
         Err(Lacking { reason, remedy: "take the contender out, or give it another client".into() })
+    }
+
+    /// Whether it is a browser: it says when a page was painted.
+    pub fn is_browser(&self) -> bool {
+        !self.milestones.is_empty()
+    }
+
+    /// Whether it tells of the time of a page that decides. The error says why not.
+    pub fn tells(&self, metric: PageMetric) -> Result<(), Lacking> {
+        if metric.is_load() || self.milestones.contains(&metric) {
+            return Ok(());
+        }
+        let name = &self.name;
+        let reason = match self.is_browser() {
+            true => format!("{name} does not tell of {}", metric::of_page(metric)),
+            false => format!("{name} does not say when a page could be painted"),
+        };
+        Err(Lacking {
+            reason,
+            remedy: "leave `metric` of the workload away, or the contender's client".to_owned(),
+        })
     }
 
     /// Whether it understands a job of this version. The error says why not.

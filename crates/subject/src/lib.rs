@@ -17,6 +17,7 @@
 
 pub mod contract;
 mod declaration;
+pub mod film;
 mod peer;
 #[cfg(test)]
 #[path = "../../study/src/schema_file.rs"]

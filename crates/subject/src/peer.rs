@@ -65,7 +65,15 @@ pub const PEERS: &[Peer] = &[
         "fifteen clients of the JVM against the origin",
     ),
     peer("chromium", "chromium", Role::Client, &["--version"], "looking at the report, WebSocket"),
+    peer(
+        "chromium-headless-shell",
+        "chromium-headless-shell",
+        Role::Client,
+        &["--version"],
+        "the browser of races",
+    ),
     peer("chromium-92", "", Role::Client, &["--version"], "h2 push, WebSocket"),
+    peer("chromium-103", "", Role::Client, &["--version"], "h2 push and early hints"),
     peer(
         "firefox-esr",
         "firefox-esr",

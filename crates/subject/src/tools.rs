@@ -2,6 +2,7 @@
 //! tool's output into lines. What a tool does not report is left out, and what it cannot do is unsupported, so that no
 //! figure stands for work that was not done. Nothing here prints; the caller gets the lines.
 
+mod chromium;
 mod curl;
 mod drive;
 mod get;
@@ -40,17 +41,21 @@ impl ToolError {
     }
 }
 
-/// What runs a job by a tool.
-type Adapter = fn(&Job, &mut Emit<'_>) -> Result<(), ToolError>;
+/// What runs a job by a tool. A browser's has the program, since one adapter serves several.
+enum Adapter {
+    Tool(fn(&Job, &mut Emit<'_>) -> Result<(), ToolError>),
+    Browser(fn(&Job, &str, &mut Emit<'_>) -> Result<(), ToolError>),
+}
 
 /// The tools by name.
 const TOOLS: &[(&str, Adapter)] = &[
-    ("curl", curl::run),
-    ("get", get::run),
-    ("h2load", h2load::run),
-    ("nghttp", nghttp::run),
-    ("wget", wget::run),
-    ("wrk", wrk::run),
+    ("chromium", Adapter::Browser(chromium::run)),
+    ("curl", Adapter::Tool(curl::run)),
+    ("get", Adapter::Tool(get::run)),
+    ("h2load", Adapter::Tool(h2load::run)),
+    ("nghttp", Adapter::Tool(nghttp::run)),
+    ("wget", Adapter::Tool(wget::run)),
+    ("wrk", Adapter::Tool(wrk::run)),
 ];
 
 /// The names of all tools.
@@ -58,8 +63,13 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     TOOLS.iter().map(|(name, _)| *name)
 }
 
-/// Does `job` by the tool `name`.
-pub fn run(name: &str, job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
+/// Does `job` by the tool `name`. A browser is the program of this path or name.
+pub fn run(
+    name: &str,
+    program: Option<&str>,
+    job: &Job,
+    emit: &mut Emit<'_>,
+) -> Result<(), ToolError> {
     let tool = TOOLS.iter().find(|(known, _)| *known == name);
     let Some((_, run)) = tool else {
         return Err(ToolError::Broken(format!("there is no adapter for `{name}`")));
@@ -69,7 +79,13 @@ pub fn run(name: &str, job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> 
             "{name} has nothing that a warm-up would leave warm"
         )));
     }
-    run(job, emit)
+    match (run, program) {
+        (Adapter::Tool(run), None) => run(job, emit),
+        (Adapter::Browser(run), program) => run(job, program.unwrap_or(name), emit),
+        (Adapter::Tool(_), Some(_)) => {
+            Err(ToolError::Broken(format!("{name} is its own program, and takes no other")))
+        }
+    }
 }
 
 /// Where the body of a fetch goes.

@@ -91,10 +91,13 @@ pub(crate) struct SubjectArgs {
     /// The client
     #[arg(value_name = "TOOL", value_parser = clap::builder::PossibleValuesParser::new(subject::tools::names()))]
     pub(crate) tool: String,
+    /// The program, of a client that comes as several programs: a browser
+    #[arg(value_name = "PROGRAM")]
+    pub(crate) program: Option<String>,
 }
 
 /// Run an experiment: the same work by every contender over every link, and a verdict.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   wirelap race quick
   wirelap race quick --links 3g,'rtt=60ms,down=10mbit,up=2mbit,loss=0.5%' --trials 20
@@ -133,6 +136,14 @@ pub(crate) struct RaceArgs {
     /// Contenders that race: the experiment's, or any that `wirelap list` names
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     pub(crate) contenders: Vec<String>,
+    /// Whose client does the work of every contender that has none of its own, by the name that `wirelap list` gives it: a
+    /// browser loads the pages of any experiment
+    #[arg(long, value_name = "NAME")]
+    pub(crate) client: Option<String>,
+    /// Run every experiment twice, by wirelap's own client and by this browser, and tell how far the page model is from the
+    /// browser: the error of each time, the order of contenders, and in which phase it misses
+    #[arg(long, value_name = "NAME", conflicts_with = "client")]
+    pub(crate) with_browser: Option<String>,
     /// The contender that the others are set against
     #[arg(long, value_name = "NAME")]
     pub(crate) baseline: Option<String>,
@@ -179,14 +190,14 @@ pub(crate) struct RaceArgs {
     #[arg(long)]
     pub(crate) no_wait: bool,
     /// Go on with the interrupted run in this folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential", "until_decided", "gate", "gate_error", "subjects", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "client", "with_browser", "baseline", "margin", "fast", "sequential", "until_decided", "gate", "gate_error", "subjects", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
     pub(crate) resume: Option<PathBuf>,
     /// Add so many trials to each cell of the run that --resume names. What comes of them is labelled exploratory: the
     /// confidence of the intervals no longer holds, and the gates are judged without them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_TRIALS)))]
     pub(crate) add: Option<u32>,
     /// Run the experiment of this folder once more, into a new one: same settings, seeds and files
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "resume", "seed", "trials", "links", "contenders", "baseline", "margin", "fast", "sequential", "until_decided", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "resume", "seed", "trials", "links", "contenders", "client", "with_browser", "baseline", "margin", "fast", "sequential", "until_decided", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
     pub(crate) again: Option<PathBuf>,
     /// Run every trial alone, even those that need little CPU
     #[arg(long)]
@@ -199,6 +210,10 @@ pub(crate) struct RaceArgs {
     /// with KEY, into the output folder's qlogs/
     #[arg(long, value_name = "KEY", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(crate) qlog: Option<String>,
+    /// Have browsers film every trial: the report shows the frames of the median trials above their waterfall, and the output
+    /// folder's films/ keeps them all. It costs the browser half a second of CPU or more in each trial
+    #[arg(long)]
+    pub(crate) film: bool,
     /// Leave out the second in which the link machinery is measured before the first trial
     #[arg(long)]
     pub(crate) no_calibration: bool,
@@ -293,7 +308,7 @@ pub(crate) struct ServeArgs {
     #[arg(long)]
     pub(crate) no_websocket_over_h2: bool,
     /// Who sends next where responses share a connection: auto, rfc9218, rfc7540, spdy, fifo, round-robin or server-driven
-    /// (CSS, JavaScript and fonts first, whatever the client asks)
+    /// (CSS, fonts and the scripts that block first, whatever the client asks)
     /// [default: the policy file's, else auto]
     #[arg(long, value_name = "NAME")]
     pub(crate) priorities: Option<Policy>,
@@ -396,6 +411,12 @@ pub(crate) struct ReportArgs {
     /// The trial of --har: its key, or workload/link/contender for the median one
     #[arg(long, value_name = "KEY", requires = "har")]
     pub(crate) trial: Option<String>,
+    /// Write two films of a race with --film beside each other too, as an animated PNG of ten seconds at most
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, requires = "side")]
+    pub(crate) film: Option<PathBuf>,
+    /// A side of --film, given twice: a trial's key, or workload/link/contender for the median one
+    #[arg(long, value_name = "KEY", requires = "film")]
+    pub(crate) side: Vec<String>,
 }
 
 /// Print the page timer: one HTML file that times two pages of the server that it lies on, in any browser.

@@ -12,6 +12,7 @@ use crate::inputs::subjects;
 use crate::machine;
 use crate::named_file;
 use crate::race::again;
+use crate::race::beside_browser;
 use crate::race::experiments::{self, Selected};
 use crate::race::planned::{Planned, plan};
 use crate::race::progress::Progress;
@@ -36,6 +37,7 @@ use study::experiment::{Experiment, LinkChoice};
 use study::gate::{GateOutcome, outcome_of};
 use study::plan::TrialPlan;
 use study::record::{HostFacts, ROWS_SCHEMA, RunHeader};
+use study::result::RunResult;
 use unit::Instant;
 
 /// Runs every experiment named, one after another.
@@ -59,8 +61,14 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
     }
     // All of them are read before the first one runs: a slip in the last one shows at once.
     let names = args.experiments.iter().flat_map(|name| experiments::expand(name));
-    let mut chosen: Vec<Selected> =
-        names.map(|name| experiments::select(name, args)).collect::<Result<_, _>>()?;
+    let mut chosen: Vec<Selected> = Vec::new();
+    for name in names {
+        chosen.push(experiments::select(name, args)?);
+        if args.with_browser.is_some() {
+            let by_browser = RaceArgs { client: args.with_browser.clone(), ..args.clone() };
+            chosen.push(experiments::select(name, &by_browser)?);
+        }
+    }
     if let Some(dir) = &args.again {
         chosen.push(again::select(dir, args.gates.gates())?);
     }
@@ -90,7 +98,21 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
         // Where nothing of one is measured, the others race all the same.
         ends.push(start(args, chosen, &interrupts)?);
     }
-    let published: Vec<RunFolder> = ends.iter().filter_map(|end| end.published.clone()).collect();
+    if args.with_browser.is_some() {
+        for pair in ends.chunks_exact(2) {
+            let is_read_by_program = args.json || args.csv;
+            let (model, browser) = (&pair[0], &pair[1]);
+            beside_browser::tell(
+                &model.result,
+                &browser.result,
+                &browser.folder,
+                is_read_by_program,
+            )?;
+        }
+        return exit_code(args, &ends);
+    }
+    let published = ends.iter().filter(|end| end.result.published.is_some());
+    let published: Vec<RunFolder> = published.map(|end| end.folder.clone()).collect();
     if published.len() > 1 {
         let summary = published_page::write(&published)?;
         // What a program reads stays as it is.
@@ -123,8 +145,8 @@ struct RaceEnd {
     gates: GateOutcome,
     /// Why no trial was measured; None where one was.
     unanswered: Option<String>,
-    /// Its folder, where a published measurement was run again.
-    published: Option<RunFolder>,
+    folder: RunFolder,
+    result: RunResult,
 }
 
 /// A race of which no trial was measured has not done what was asked for. A gate that failed goes before one that is
@@ -286,7 +308,8 @@ fn race(
     Ok(RaceEnd {
         gates: outcome_of(&result.gates),
         unanswered: unanswered(&result),
-        published: header.experiment.published.map(|_| folder.clone()),
+        folder: folder.clone(),
+        result,
     })
 }
 
@@ -313,6 +336,7 @@ fn run_trials(
         }
         None => None,
     };
+    let films = args.film.then(|| made(&folder.films())).transpose()?;
     let concurrency = concurrency(args);
     let kept = store.records()?.records;
     let schedule = Schedule::new(&header.experiment, &planned.trials, &kept, concurrency);
@@ -330,6 +354,7 @@ fn run_trials(
         inputs: std::path::absolute(folder.inputs()).unwrap_or_else(|_| folder.inputs()),
         key_log: environment::ssl_key_log_file(),
         qlogs,
+        films,
         captures: std::path::absolute(folder.captures()).unwrap_or_else(|_| folder.captures()),
         scratch: std::path::absolute(folder.scratch()).unwrap_or_else(|_| folder.scratch()),
         concurrency,

@@ -3,10 +3,12 @@
 use super::timer_report;
 use crate::cli::ReportArgs;
 use crate::error::CliError;
+use crate::race::films;
 use crate::race::published_page;
 use crate::race::report::{OutputFormat, report_results};
 use crate::race::run_folder::RunFolder;
 use crate::race::store::{Rows, Store};
+use report::{FilmFrame, FilmSide};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
@@ -29,11 +31,19 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, CliError> {
         write_parquet(&rows, file)?;
     }
     let trial = args.trial.as_deref().map(|key| Wanted::find(&rows, key)).transpose()?;
+    let sides = Side::find_two(&rows, &args.side)?;
     let format = OutputFormat::of(args.json, args.csv);
     let result = report_results(&folder, &header, &rows, format)?;
     if let (Some(file), Some(trial)) = (&args.har, trial) {
         let har = report::har(trial.row(&rows, &result)?, env!("CARGO_PKG_VERSION"));
         crate::named_file::write(file, har)?;
+    }
+    if let (Some(file), Some(sides)) = (&args.film, sides) {
+        let [left, right] = &sides;
+        let (left, right) =
+            (left.read(&folder, &rows, &result)?, right.read(&folder, &rows, &result)?);
+        let film = report::side_by_side(left.side(), right.side()).map_err(CliError::failed)?;
+        crate::named_file::write(file, film)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -75,10 +85,60 @@ impl<'r> Wanted<'r> {
     }
 }
 
+/// One of the two films of `--film`.
+struct Side<'r> {
+    trial: Wanted<'r>,
+}
+
+/// What it shows.
+struct SideFilm {
+    label: String,
+    frames: Vec<FilmFrame>,
+}
+
+impl<'r> Side<'r> {
+    /// None without `--film`.
+    fn find_two(rows: &'r Rows, keys: &[String]) -> Result<Option<[Self; 2]>, CliError> {
+        let side = |key: &String| Wanted::find(rows, key).map(|trial| Self { trial });
+        match keys {
+            [] => Ok(None),
+            [left, right] => Ok(Some([side(left)?, side(right)?])),
+            _ => Err(CliError::misuse(format!(
+                "a film has two sides, and --side names {}",
+                keys.len()
+            ))
+            .remedy("give --side twice")),
+        }
+    }
+
+    fn read(
+        &self,
+        folder: &RunFolder,
+        rows: &Rows,
+        result: &RunResult,
+    ) -> Result<SideFilm, CliError> {
+        let plan = &self.trial.row(rows, result)?.plan;
+        let frames = films::of_trial(folder, &plan.key).ok_or_else(|| {
+            CliError::misuse(format!("{} was not filmed", plan.key))
+                .remedy("race with --film, and with a browser as the client (docs/browsers.md)")
+        })?;
+        let client = plan.cell.contender.client.as_ref().map_or("", |client| client.name.as_str());
+        let label = format!("{} {} {client}", plan.cell.contender.name, plan.cell.link.name);
+        Ok(SideFilm { label, frames })
+    }
+}
+
+impl SideFilm {
+    fn side(&self) -> FilmSide<'_> {
+        FilmSide { label: &self.label, frames: &self.frames }
+    }
+}
+
 /// The summary page of several runs.
 fn published(args: &ReportArgs) -> Result<ExitCode, CliError> {
-    if args.json || args.csv || args.parquet.is_some() || args.har.is_some() {
-        return Err(CliError::misuse("--json, --csv, --parquet and --har are for one run")
+    if args.json || args.csv || args.parquet.is_some() || args.har.is_some() || args.film.is_some()
+    {
+        return Err(CliError::misuse("--json, --csv, --parquet, --har and --film are for one run")
             .remedy("name one folder at a time"));
     }
     let folders: Vec<RunFolder> = args.dirs.iter().map(|dir| RunFolder::open(dir)).collect();

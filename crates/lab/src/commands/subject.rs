@@ -16,7 +16,7 @@ pub(crate) fn run(args: &SubjectArgs) -> Result<ExitCode, CliError> {
         console::print_json(&format!("{text}\n"))
             .map_err(|error| std::io::Error::other(error.to_string()))
     };
-    match tools::run(&args.tool, &job, &mut emit) {
+    match tools::run(&args.tool, args.program.as_deref(), &job, &mut emit) {
         Ok(()) => Ok(ExitCode::SUCCESS),
         Err(ToolError::Unsupported(line)) => {
             emit(OutputLine::Unsupported(line)).map_err(CliError::failed)?;

@@ -2,6 +2,7 @@
 //! that change them. Everything is read and checked here, before anything runs.
 
 use crate::cli::RaceArgs;
+use crate::console;
 use crate::error::{self, CliError};
 use crate::foreign;
 use crate::inputs::files;
@@ -40,7 +41,12 @@ pub(crate) fn select(name: &str, args: &RaceArgs) -> Result<Selected, CliError> 
         files::rebase(&mut experiment, folder);
     }
     // Links that a flag names read their files from here.
+    let whole = Overrides { client: None, ..overrides(args)? };
+    let whole = experiment.clone().with(&whole).map_err(CliError::misuse)?;
     let mut experiment = experiment.with(&overrides(args)?).map_err(CliError::misuse)?;
+    if let Some(client) = &args.client {
+        tell_left_out(&whole, &experiment, client);
+    }
     for link in &experiment.links {
         let here = |file: &str| PathBuf::from(file);
         link_spec(link, here).map_err(|error| error.within(named_at(name, link.text())))?;
@@ -74,6 +80,20 @@ fn read(name: &str, args: &RaceArgs) -> Result<Experiment, CliError> {
         Some(har) if har.eq_ignore_ascii_case("har") => recorded(name),
         Some("toml") => parse(name, &read_toml(name)?),
         _ => Err(unknown_experiment(name)),
+    }
+}
+
+/// Names the contenders that another client leaves nothing of.
+fn tell_left_out(whole: &Experiment, experiment: &Experiment, client: &str) {
+    let is_left = |name: &str| experiment.contenders.iter().any(|one| one.name == name);
+    let names = whole.contenders.iter().map(|one| one.name.as_str());
+    let gone: Vec<&str> = names.filter(|name| !is_left(name)).collect();
+    if !gone.is_empty() {
+        console::note(&format!(
+            "{}: left out with --client {client}: {}: what sets them apart is of wirelap's own client",
+            experiment.name,
+            gone.join(", ")
+        ));
     }
 }
 
@@ -156,6 +176,7 @@ fn overrides(args: &RaceArgs) -> Result<Overrides, CliError> {
         margin: args.margin,
         baseline: args.baseline.clone(),
         contenders: args.contenders.clone(),
+        client: args.client.clone(),
         links,
         extent: if args.fast { Extent::Fast } else { Extent::Whole },
         stopping: args.sequential.then_some(Stopping::Sequential),
@@ -271,8 +292,15 @@ mod tests {
 
     #[test]
     fn published_is_every_experiment_that_runs_a_published_one_again() {
-        let all =
-            ["h2-push", "jvm-downloads", "lossy", "spdy-images", "twitter-api", "websocket-echo"];
+        let all = [
+            "first-paint",
+            "h2-push",
+            "jvm-downloads",
+            "lossy",
+            "spdy-images",
+            "twitter-api",
+            "websocket-echo",
+        ];
         let mut published = expand("published");
         published.sort_unstable();
         assert_eq!(published, all);

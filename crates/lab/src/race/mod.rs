@@ -5,7 +5,9 @@
 //! Nothing of a run is in memory alone: a run that is resumed makes the same schedule from its rows.
 
 pub(crate) mod again;
+pub(crate) mod beside_browser;
 pub(crate) mod experiments;
+pub(crate) mod films;
 mod leader;
 pub(crate) mod planned;
 pub(crate) mod progress;

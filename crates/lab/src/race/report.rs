@@ -3,12 +3,13 @@
 use crate::error::CliError;
 use crate::inputs::har;
 use crate::inputs::links;
+use crate::race::films;
 use crate::race::planned;
 use crate::race::run_folder::RunFolder;
 use crate::race::schedule::Concurrency;
 use crate::race::service;
 use crate::race::store::Rows;
-use report::{Colour, LinkText, Report, Style};
+use report::{Colour, Films, LinkText, Report, Style};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use study::comparison::Verdict;
@@ -73,6 +74,7 @@ pub(crate) struct Judged<'r> {
     assumptions: Vec<String>,
     next: String,
     full_run: Option<String>,
+    films: Films,
 }
 
 impl<'r> Judged<'r> {
@@ -80,14 +82,16 @@ impl<'r> Judged<'r> {
     pub(crate) fn of(folder: &RunFolder, header: &RunHeader, rows: &'r Rows) -> Self {
         let mut assumptions = service::assumptions(&header.experiment);
         assumptions.extend(har::assumptions(&header.experiment, |file| folder.inputs().join(file)));
+        let result = study::analyse(header, &rows.records);
         Self {
             assumptions: assumptions.iter().map(|one| unit::escape(one).into_owned()).collect(),
-            result: study::analyse(header, &rows.records),
             rows,
             name: unit::escape(&folder.path().display().to_string()).into_owned(),
             links: link_texts(folder, header),
             next: next_command(header),
             full_run: full_run(&header.experiment),
+            films: films::of_medians(folder, &result),
+            result,
         }
     }
 
@@ -99,6 +103,7 @@ impl<'r> Judged<'r> {
             folder: &self.name,
             links: &self.links,
             assumptions: &self.assumptions,
+            films: &self.films,
             next: Some(&self.next),
             full_run: self.full_run.as_deref(),
         }

@@ -85,9 +85,19 @@ impl RunFolder {
         self.path.join("qlogs")
     }
 
+    /// The frames that browsers showed, a folder for each trial.
+    pub(crate) fn films(&self) -> PathBuf {
+        self.path.join("films")
+    }
+
     /// The judgement.
     pub(crate) fn result(&self) -> PathBuf {
         self.path.join("result.json")
+    }
+
+    /// How far the page model is from a browser, where both ran.
+    pub(crate) fn model_check(&self) -> PathBuf {
+        self.path.join("model-check.json")
     }
 
     /// The report.
@@ -103,7 +113,7 @@ impl RunFolder {
 
     /// Refuses folders in which trials would run outside of it, through a symbolic link that somebody else left.
     pub(crate) fn check_links(&self) -> Result<(), CliError> {
-        let folders = [self.inputs(), self.scratch(), self.captures(), self.qlogs()];
+        let folders = [self.inputs(), self.scratch(), self.captures(), self.qlogs(), self.films()];
         match folders.into_iter().find(|folder| folder.is_symlink()) {
             Some(folder) => Err(CliError::misuse(format!(
                 "{} is a symbolic link, and files are written there",

@@ -59,6 +59,8 @@ pub(crate) struct RunContext {
     pub(crate) captures: PathBuf,
     /// Which trials write qlog files; None for none.
     pub(crate) qlogs: Option<Qlogs>,
+    /// Where browsers keep their films, a folder for each trial; None: they do not film.
+    pub(crate) films: Option<PathBuf>,
     /// Where trials have folders of their own while they run; taken away at the end.
     pub(crate) scratch: PathBuf,
     /// How the trials run.
@@ -198,7 +200,9 @@ impl<'a> Runner<'a> {
             |error: &dyn std::fmt::Display| CliError::failed(format!("starting a worker: {error}"));
         let file = || self.context.captures.join(capture::file_name(&plan.key));
         let qlogs = self.context.qlogs.as_ref().filter(|one| plan.key.starts_with(&one.keys));
+        let film = |films: &PathBuf| films.join(capture::file_stem(&plan.key));
         let order = TrialOrder {
+            film: self.context.films.as_ref().map(film),
             capture: plan.capture.then(file),
             qlog: qlogs.map(|one| one.folder.join(capture::file_stem(&plan.key))),
             plan,

@@ -94,6 +94,7 @@ pub(super) fn browser(profile: Profile) -> Browser {
         Profile::Chrome46 => Browser::Chrome46,
         Profile::Chrome92 => Browser::Chrome92,
         Profile::Chrome156 => Browser::Chrome156,
+        Profile::Firefox38 => Browser::Firefox38,
         Profile::Firefox153 => Browser::Firefox153,
     }
 }

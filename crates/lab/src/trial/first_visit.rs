@@ -51,9 +51,11 @@ pub(super) fn link_of(
     Ok(link)
 }
 
-/// The port that `Alt-Svc` offers HTTP/3 on.
+/// The port that `Alt-Svc` offers HTTP/3 on. Other people's clients get the offer over HTTP/3, too: until Chromium 156 has
+/// heard it, it holds requests over HTTP/3 back as over HTTP/1.1, two at a time while scripts in the head block.
 pub(super) fn alt_svc(job: &FarJob) -> Option<u16> {
-    let offers = job.contender.settings.first_visit == FirstVisit::AltSvc;
+    let contender = &job.contender;
+    let offers = contender.settings.first_visit == FirstVisit::AltSvc || contender.client.is_some();
     job.listen_quic.first().filter(|_| offers).map(std::net::SocketAddr::port)
 }
 
@@ -95,6 +97,28 @@ mod tests {
     fn contender(settings: &str) -> Contender {
         let text = format!("transport = \"h3\"\nsettings = {{ {settings} }}");
         order("kind = \"page\"\nimages = 1\nbytes = 10", &text).plan.cell.contender
+    }
+
+    #[test]
+    fn other_peoples_clients_are_offered_http3_where_it_is_spoken() {
+        let offered = |contender: &str| {
+            let order = order("kind = \"page\"\nimages = 1\nbytes = 10", contender);
+            let contender = order.plan.cell.contender;
+            let listen_quic = match contender.transport.is_over_quic() {
+                true => vec!["127.0.0.1:8443"],
+                false => Vec::new(),
+            };
+            let job = serde_json::json!({
+                "listen": [], "listen_tls": [], "listen_quic": listen_quic,
+                "identities": [], "table": null, "root": null, "contender": contender,
+            });
+            alt_svc(&serde_json::from_value(job).unwrap())
+        };
+        assert_eq!(offered("transport = \"h3\"\nclient = \"curl\""), Some(8443));
+        assert_eq!(offered("transport = \"h2\"\nclient = \"curl\""), None);
+        assert_eq!(offered("transport = \"h3\""), None);
+        let found = "transport = \"h3\"\nsettings = { first_visit = \"alt-svc\" }";
+        assert_eq!(offered(found), Some(8443));
     }
 
     #[test]

@@ -32,6 +32,9 @@ pub(crate) struct TrialOrder {
     /// What the names of its qlog files begin with.
     #[serde(default)]
     pub(crate) qlog: Option<PathBuf>,
+    /// The folder that a browser's film is kept in.
+    #[serde(default)]
+    pub(crate) film: Option<PathBuf>,
     /// A folder of this trial's own, which whoever gives the order makes and takes away.
     pub(crate) scratch: PathBuf,
     /// A folder for the files that are served, which the trials of a run share.
@@ -239,6 +242,7 @@ pub(super) mod tests {
             key_log: None,
             capture: None,
             qlog: None,
+            film: None,
             scratch: folder.join("scratch"),
             served: folder.join("served"),
             run_by: 1,

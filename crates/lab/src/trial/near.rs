@@ -22,14 +22,14 @@ use client::{
 use endpoint::EndPoint;
 use os::reactor::{LoopTimes, Reactor, ReactorSettings, SocketStage, Stop, Timing};
 use os::tcp::TcpFacts;
-use page::{Browser, Load, Page, ResourceId};
+use page::{Browser, Evidence, Load, Page, ResourceId};
 use report::QlogVantage;
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::process::ExitCode;
 use std::rc::Rc;
-use study::experiment::{Contender, FirstVisit, Tls};
+use study::experiment::{Contender, FirstVisit, Tls, Transport};
 use trace::{CacheTally, HintTally};
 use unit::Instant;
 
@@ -73,7 +73,7 @@ pub(super) fn do_task(
             let config = ClientConfig { cookies: Some(Cookies::new()), ..config };
             let browser = config.browser;
             let (load, said) = match job.contender.settings.next_view {
-                None => visit.drive(config, page_load(page, browser))?,
+                None => visit.drive(config, page_load(page, browser, &job.contender))?,
                 Some(view) => next_view::drive(config, view, page, job)?,
             };
             page_report(page, &load, said)
@@ -95,9 +95,13 @@ pub(super) fn do_task(
 }
 
 /// A load of the page by this browser without a cache.
-pub(super) fn page_load(page: &Page, browser: Browser) -> PageLoad {
+pub(super) fn page_load(page: &Page, browser: Browser, contender: &Contender) -> PageLoad {
     let replayed = page.clone();
-    PageLoad::new(move |now| Load::replay(&replayed, browser, now))
+    let has_priorities = contender.transport != Transport::Http1;
+    PageLoad::new(move |now| {
+        let load = Load::replay(&replayed, browser, now);
+        if has_priorities { load.with_priorities() } else { load }
+    })
 }
 
 /// Fetches what a contender needs that says its first bytes with its SYN: one cookie an address.
@@ -221,7 +225,11 @@ fn page_report(page: &Page, load: &PageLoad, said: Said) -> NearReport {
     };
     let mut said = said;
     if let Some(browser) = load.load().map(Load::browser) {
-        let note = if browser.is_verified() { "" } else { " (unverified)" };
+        let note = match browser.evidence() {
+            Evidence::Recorded => "",
+            Evidence::Published => " (published, in part derived)",
+            Evidence::Unverified => " (unverified)",
+        };
         said.settings.insert(BROWSER.to_owned(), format!("{}{note}", browser.name()));
     }
     let mut report = NearReport {

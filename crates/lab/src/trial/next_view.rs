@@ -22,7 +22,7 @@ pub(super) fn drive(
         true => config.clone(),
         false => ClientConfig { cookies: config.cookies.clone(), ..config_of(job)? },
     };
-    let first = page_load(page, browser).with_cache(Cache::new());
+    let first = page_load(page, browser, &job.contender).with_cache(Cache::new());
     let (first, said) = near::drive(first_config, first)?;
     if first.milestones().load.is_none() {
         let reason =
@@ -35,7 +35,8 @@ pub(super) fn drive(
     let cache = first.into_cache().unwrap_or_default().after(absence);
     let began = os::clock::now();
     let config = ClientConfig { cookies: said.cookies, ..config };
-    let (load, mut said) = near::drive(config, page_load(page, browser).with_cache(cache))?;
+    let (load, mut said) =
+        near::drive(config, page_load(page, browser, &job.contender).with_cache(cache))?;
     said.began = Some(began);
     Ok((load, said))
 }

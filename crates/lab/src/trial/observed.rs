@@ -127,6 +127,12 @@ impl Ends {
                 if let (Outcome::Measured, Some(reason)) = (&finding.outcome, &report.wrong_file) {
                     finding.outcome = failed(reason);
                 }
+                if let (Outcome::Measured, [_, ..]) = (&finding.outcome, &report.unlisted[..]) {
+                    let asked = report.unlisted.join(", ");
+                    let reason =
+                        format!("the browser asked for what the page does not have: {asked}");
+                    finding.outcome = Outcome::Invalid { reason };
+                }
                 (finding, evidence)
             }
         }

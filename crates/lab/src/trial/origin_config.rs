@@ -43,8 +43,11 @@ pub(super) fn origin_config(
         named => policy(named),
     };
     config.delivery = trial.policy.delivery.map(Arc::new);
+    let is_synthetic = trial.table.is_none();
     config.table = trial.table;
-    config.max_age = contender.settings.next_view.map(|view| view.max_age);
+    let next_view = contender.settings.next_view.map(|view| view.max_age);
+    let foreign = (contender.client.is_some() && is_synthetic).then_some(FOREIGN_MAX_AGE);
+    config.max_age = next_view.or(foreign);
     // The setting that offers it is too much for some clients.
     config.web_socket_over_h2 = contender.transport.is_web_socket();
     config.keep_alive = match contender.settings.server_keep_alive {
@@ -60,6 +63,10 @@ pub(super) fn origin_config(
     config.limits.drain = Duration::ZERO;
     Ok(config)
 }
+
+/// How long other people's clients may keep the parts of a synthetic page. A browser fetches twice what was hinted or
+/// preloaded and cannot be kept.
+const FOREIGN_MAX_AGE: Duration = Duration::from_secs(3_600);
 
 fn policy(priorities: Priorities) -> Policy {
     match priorities {
@@ -135,6 +142,14 @@ mod tests {
         let offers = |contender: &str| config(contender).unwrap().web_socket_over_h2;
         assert!(offers("transport = \"ws-h2\"") && offers("transport = \"ws-h3\""));
         assert!(!offers("transport = \"h2\"") && !offers("transport = \"h3\""));
+    }
+
+    #[test]
+    fn other_peoples_clients_may_keep_what_a_page_loads() {
+        let max_age = |contender: &str| config(contender).unwrap().max_age;
+        let an_hour = Some(Duration::from_secs(3_600));
+        assert_eq!(max_age("transport = \"h2\"\nclient = \"curl\""), an_hour);
+        assert_eq!(max_age("transport = \"h2\""), None);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::job::ServerTrust;
 use super::outcome::failed;
 use super::service;
 use super::setup::Setup;
-use super::subject_client::SubjectClient;
+use super::subject_client::{SubjectClient, Trust};
 use super::task::Task;
 use super::{Network, Trial, first_visit, run};
 use crate::inputs::links;
@@ -23,11 +23,16 @@ impl<'o> Trial<'o> {
         let setup = Setup::of(order)?;
         let network = Network::of(order, &setup)?;
         let authority = Authority::new(AuthoritySpec::default()).map_err(failed)?;
-        let root = match order.plan.cell.contender.service() {
-            Some(service) => subject_trusts(order, service, &setup.task)?,
-            None => authority.root_pem().text.to_vec(),
+        let trust = match order.plan.cell.contender.service() {
+            Some(service) => {
+                Trust { root: subject_trusts(order, service, &setup.task)?, public_key: None }
+            }
+            None => Trust {
+                root: authority.root_pem().text.to_vec(),
+                public_key: Some(authority.public_key_digest()),
+            },
         };
-        let subject = SubjectClient::prepare(order, &setup.task, root)?;
+        let subject = SubjectClient::prepare(order, &setup.task, trust)?;
         Ok(Self { order, setup, network, authority, subject })
     }
 }

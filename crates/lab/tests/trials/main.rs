@@ -6,12 +6,15 @@
 #[path = "../commands/bench.rs"]
 mod bench;
 mod broken_peers;
+mod browser_needs;
+mod browsers;
 mod calls;
 mod echo;
 mod equal_terms;
 mod first_visit;
 mod h3_servers;
 mod http3;
+
 mod near_side;
 mod next_view;
 mod policies;

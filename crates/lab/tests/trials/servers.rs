@@ -5,20 +5,20 @@ use serde_json::Value;
 use std::fs;
 use std::process::Command;
 
-const HEAD: &str = "name = \"servers\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"origin\"\ntrials = 1\n\
+pub(crate) const HEAD: &str = "name = \"servers\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"origin\"\ntrials = 1\n\
     warmup = 0\ntimeout = \"20s\"\n[[contenders]]\nname = \"origin\"\ntransport = \"http/1.1\"\n\
     [[links]]\nname = \"rtt=10ms,down=20mbit,up=20mbit\"\n";
 
-const PAGE: &str = "[[workloads]]\nkind = \"page\"\nimages = 8\nbytes = \"20kB\"\n";
+pub(crate) const PAGE: &str = "[[workloads]]\nkind = \"page\"\nimages = 8\nbytes = \"20kB\"\n";
 
-fn contender(name: &str, server: &str, transport: &str, tls: &str) -> String {
+pub(crate) fn contender(name: &str, server: &str, transport: &str, tls: &str) -> String {
     format!(
         "[[contenders]]\nname = \"{name}\"\nserver = \"{server}\"\ntransport = \"{transport}\"\ntls = \"{tls}\"\n"
     )
 }
 
 /// Outcome and reason of the one trial of a contender.
-fn outcome(bench: &Bench, folder: &str, contender: &str) -> (String, String) {
+pub(crate) fn outcome(bench: &Bench, folder: &str, contender: &str) -> (String, String) {
     let rows = outcomes(&bench.path(folder));
     let mark = format!("/{contender}/");
     let (_, outcome, reason) = rows.into_iter().find(|(key, ..)| key.contains(&mark)).unwrap();

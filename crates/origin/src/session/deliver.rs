@@ -92,7 +92,7 @@ impl Session {
             }
             for asset in page.iter() {
                 if asset.is_among(policy.learned.hints) {
-                    push_links(&mut hints, std::slice::from_ref(&asset.link));
+                    push_links(&mut hints, std::slice::from_ref(&asset.hint));
                 }
                 push.extend(asset.path.as_deref().filter(|_| asset.is_among(policy.learned.push)));
             }
@@ -130,12 +130,16 @@ impl Session {
         if policy.learned.links != Assets::Unused && is_html(&media_type) {
             let page = delivery.pages.known(request).unwrap_or_default();
             for asset in page.iter().filter(|asset| asset.is_among(policy.learned.links)) {
-                push_links(&mut head.fields, std::slice::from_ref(&asset.link));
+                head.fields.push(b"link", asset.link().as_bytes());
             }
         }
         // A push has the place that pushes have.
         let is_placed = ledger.pushed_with.is_some() && policy.push.place != PushPlace::After;
-        if blocking_assets == BlockingAssets::First && blocks_rendering(&media_type) && !is_placed {
+        if blocking_assets == BlockingAssets::First
+            && blocks_rendering(&media_type)
+            && !is_placed
+            && !delivery.pages.is_free(request)
+        {
             urgency = urgency.or(Some(FIRST));
         }
         let by_link = policy.push.by_link == ByLink::Pushed
@@ -356,18 +360,20 @@ fn subject<'a>(request: &'a RequestHead, media_type: &'a str) -> Subject<'a> {
     Subject { host: host_of(&request.authority), target: &request.path, media_type }
 }
 
-/// What the document that was asked for loads, where the policy makes use of that.
+/// What the document that was asked for loads, where that makes a difference.
 fn assets_of(
     context: &mut Context<'_>,
     policy: &DeliveryPolicy,
     request: &RequestHead,
     plan: &Plan,
 ) -> Rc<[Asset]> {
-    if policy.learned == LearnedSettings::default() {
-        return Rc::default();
-    }
     let Shared { delivery, config, .. } = &mut *context.shared;
     let Some(delivery) = delivery else { return Rc::default() };
+    // Which scripts a document waits for decides the order of their responses.
+    let orders = delivery.blocking_assets == BlockingAssets::First;
+    if policy.learned == LearnedSettings::default() && !orders {
+        return Rc::default();
+    }
     delivery.pages.of(request, plan, config.table.as_deref())
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::priority::Hint;
 use crate::resource::{Fold, Resource};
+use crate::synthetic::Synthetic;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -173,6 +174,26 @@ fn any_page() -> impl Strategy<Value = Page> {
         }
         page(resources)
     })
+}
+
+/// Chrome of 2015 held images back where the server hears of no priorities, and asked for everything at once where it does.
+#[test]
+fn chrome_46_holds_images_back_over_http_1_alone() {
+    let origin: Url = "https://a/".parse().unwrap();
+    let page: Synthetic = "/page?images=4&bytes=300&css=1&scripts=1".parse().unwrap();
+    let page = page.page(&origin).unwrap();
+    let asked_at_once = |load: Load| {
+        let mut load = load;
+        let document = load.poll_fetch(ms(0)).unwrap().id;
+        load.handle_done(document, ms(1));
+        std::iter::from_fn(|| load.poll_fetch(ms(1))).count()
+    };
+    let load = |browser| Load::replay(&page, browser, ms(0));
+    assert_eq!(asked_at_once(load(Browser::Chrome46).with_priorities()), 6);
+    assert_eq!(asked_at_once(load(Browser::Chrome46)), 2);
+    // Its first images are of medium urgency, of which two go.
+    assert_eq!(asked_at_once(load(Browser::Chrome156).with_priorities()), 4);
+    assert_eq!(asked_at_once(load(Browser::Firefox38)), 6);
 }
 
 proptest! {

@@ -73,7 +73,7 @@ impl Load {
     /// Takes the most urgent of the resources that are ready, unless it is held back.
     pub(super) fn next_ready(&mut self) -> Option<ResourceId> {
         let (urgency, ..) = *self.ready.first()?;
-        if self.browser.has_tight_mode() && urgency > 1 && self.is_tight() {
+        if self.has_tight_mode && urgency > 1 && self.is_tight() {
             let in_flight = |is_such: &dyn Fn(u8) -> bool| {
                 let among = (0..).map(ResourceId).zip(&self.resources);
                 let such = among.filter(|(id, track)| {

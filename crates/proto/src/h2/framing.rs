@@ -141,6 +141,12 @@ impl Framing for Http2 {
             let increment = settings.connection_window - DEFAULT_WINDOW;
             out.queue(&Frame::WindowUpdate { stream: 0, increment });
         }
+        let mut last_group = 0;
+        for (stream, dependency) in settings.announced_groups(role) {
+            out.queue(&Frame::Priority { stream, dependency });
+            last_group = last_group.max(stream);
+        }
+        session.open_after(last_group);
         let acknowledged_by = session.now() + session.framing.settings.settings_timeout;
         session.timers.set(Timer::SettingsAck, acknowledged_by);
     }

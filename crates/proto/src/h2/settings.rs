@@ -1,9 +1,12 @@
 //! What a connection is set to, and what the peer said that it takes.
 
 use super::framing::protocol;
+use super::priority::to_dependency;
+use crate::StreamId;
 use crate::multiplex::{KeepAlive, Limits, Role, Rule, rule};
+use crate::schedule::Exclusive;
 use std::time::Duration;
-use wire::h2::{ErrorCode, LARGEST_WINDOW, Setting, SettingId, SettingsList};
+use wire::h2::{Dependency, ErrorCode, LARGEST_WINDOW, Setting, SettingId, SettingsList};
 
 /// RFC 9113 §6.5.2, §6.9.2: what holds until SETTINGS arrive.
 pub(super) const DEFAULT_WINDOW: u32 = 65_535;
@@ -21,6 +24,18 @@ pub enum PrioritySignal {
     Both,
     /// Not at all.
     Silent,
+}
+
+/// A stream that is never opened, and stands in the dependency tree for a group of those that depend on it (RFC 7540
+/// §5.3.4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Group {
+    /// Its number, which is odd and below 2^31.
+    pub stream: u32,
+    /// The number of its parent; 0 for the root.
+    pub parent: u32,
+    /// 1 to 256.
+    pub weight: u16,
 }
 
 /// Settings of a connection. Sizes are bytes.
@@ -50,6 +65,9 @@ pub struct Settings {
     pub no_rfc7540_priorities: bool,
     /// What a client's `prioritise` sends.
     pub priority_signal: PrioritySignal,
+    /// The groups that a client announces before its first request, where it sends dependencies. It opens no stream with a number
+    /// up to the highest of theirs.
+    pub groups: Vec<Group>,
     /// `Event::Writable` comes when fewer bytes than this wait on a stream.
     pub send_low_water: usize,
     /// How long the peer may take to acknowledge our SETTINGS.
@@ -82,6 +100,7 @@ impl Settings {
             enable_connect_protocol: false,
             no_rfc7540_priorities: false,
             priority_signal: PrioritySignal::Urgencies,
+            groups: Vec::new(),
             send_low_water: 65_536,
             settings_timeout: Duration::from_secs(60),
             head_timeout: Duration::from_secs(60),
@@ -129,6 +148,24 @@ impl Settings {
             list.insert(0, Setting { id: SettingId::ENABLE_CONNECT_PROTOCOL, value: 1 });
         }
         list
+    }
+
+    /// The groups that this role announces, of those that the wire can carry.
+    pub(super) fn announced_groups(
+        &self,
+        role: Role,
+    ) -> impl Iterator<Item = (u32, Dependency)> + use<> {
+        let signal = self.priority_signal;
+        let sends = matches!(signal, PrioritySignal::Dependencies | PrioritySignal::Both);
+        let groups = match role == Role::Client && sends {
+            true => self.groups.clone(),
+            false => Vec::new(),
+        };
+        groups.into_iter().filter_map(|Group { stream, parent, weight }| {
+            let parent = StreamId(u64::from(parent));
+            let dependency = to_dependency(parent, weight, Exclusive::Shared)?;
+            (stream % 2 == 1 && stream >> 31 == 0).then_some((stream, dependency))
+        })
     }
 
     /// These settings, corrected to the bounds of the protocol.

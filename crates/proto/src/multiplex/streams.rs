@@ -81,6 +81,13 @@ impl Streams {
         id
     }
 
+    /// No stream is opened whose number is this one or a lower one.
+    pub(crate) fn open_after(&mut self, id: u32) {
+        while self.next <= id {
+            self.next += 2;
+        }
+    }
+
     /// How many streams we may still open.
     pub(crate) fn identifiers_left(&self) -> usize {
         (LAST_STREAM.saturating_sub(self.next) / 2) as usize

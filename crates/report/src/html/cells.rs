@@ -188,7 +188,10 @@ fn sums(cell: &CellResult, trial: &TrialRecord) -> [String; 7] {
     [
         all.len().to_string(),
         sum(|connection| u64::from(connection.requests)),
-        cell.median_trial.as_ref().map(|median| median.rounds.to_string()).unwrap_or_default(),
+        cell.median_trial
+            .as_ref()
+            .map(|median| median.rounds.map_or_else(|| "–".to_owned(), |rounds| rounds.to_string()))
+            .unwrap_or_default(),
         sum(|connection| connection.bytes_sent),
         sum(|connection| connection.bytes_received),
         (trial.link.down.lost + trial.link.up.lost).to_string(),

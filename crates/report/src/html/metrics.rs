@@ -5,6 +5,7 @@ use crate::markup::Markup;
 use crate::metrics::verdict;
 use crate::overview::{Group, load};
 use crate::{Report, number, words};
+use std::collections::BTreeSet;
 use study::metric;
 use study::result::{CellResult, MetricComparison, MetricVerdict};
 use study::stats::Summary;
@@ -42,7 +43,8 @@ pub(super) fn assets(m: &mut Markup, groups: &[Group<'_>]) {
 pub(super) fn paint(m: &mut Markup, groups: &[Group<'_>]) {
     let cells = || groups.iter().flat_map(|group| group.cells.iter().map(move |c| (group, *c)));
     let has = |name: &str| cells().any(|(_, cell)| cell.metrics.contains_key(name));
-    let names: Vec<&str> = metric::PAINT_TIMES.into_iter().filter(|name| has(name)).collect();
+    let all = metric::PAINT_TIMES.into_iter().chain(metric::OF_BROWSERS);
+    let names: Vec<&str> = all.filter(|name| has(name)).collect();
     if names.is_empty() {
         return;
     }
@@ -57,20 +59,38 @@ pub(super) fn paint(m: &mut Markup, groups: &[Group<'_>]) {
                 Some(MetricVerdict::Less) => "▼ sooner: ",
                 _ => "",
             };
-            format!("{mark}{}", cell.metrics.get(*name).map_or_else(String::new, time))
+            format!("{mark}{}", cell.metrics.get(*name).map_or_else(|| "–".to_owned(), time))
         }));
         row
     };
     let rows: Vec<Vec<String>> =
         cells().filter(|(_, cell)| !cell.metrics.is_empty()).map(row).collect();
     m.line("h3", &[], "When the page could be painted");
-    m.line("p", &[], PAINT);
+    m.line("p", &[], format!("{PAINT} {}", whose(cells().map(|(_, cell)| cell))));
     table(m, "Milestones of the page", &columns, rows);
 }
 
 const PAINT: &str = "Medians with 95 % intervals, from the first request on; a blank screen counts from unload. ▲ later and ▼ sooner: than \
-                     with the baseline, with 95 % confidence for that comparison by itself. They are the page model's: what arrived \
-                     allows no earlier paint, and scripts, decoding and layout take no time.";
+                     with the baseline, with 95 % confidence for that comparison by itself.";
+
+/// Who says when a page was painted.
+fn whose<'c>(cells: impl Iterator<Item = &'c CellResult>) -> String {
+    const MODEL: &str = "the page model's: what arrived allows no earlier paint, and scripts, decoding and layout take no time.";
+    let cells: Vec<&CellResult> = cells.filter(|cell| !cell.metrics.is_empty()).collect();
+    let browsers: BTreeSet<&str> = cells
+        .iter()
+        .filter(|cell| cell.is_of_browser())
+        .filter_map(|cell| Some(cell.contender.client.as_ref()?.name.as_str()))
+        .collect();
+    let names = browsers.into_iter().collect::<Vec<_>>().join(", ");
+    match cells.iter().filter(|cell| cell.is_of_browser()).count() {
+        0 => format!("They are {MODEL}"),
+        all if all == cells.len() => format!("They are what the browser itself tells: {names}."),
+        _ => format!(
+            "Of contenders with {names} they are what that browser tells; all others are {MODEL}"
+        ),
+    }
+}
 
 const ASSETS: &str = "Medians with 95 % intervals, from the first request to the last byte of the last such file. ▲ later: later than \
                       with the baseline, with 95 % confidence for that comparison by itself. Nothing is parsed or run here: \

@@ -8,6 +8,7 @@ mod cells;
 mod comparison;
 mod dots;
 mod facts;
+mod film;
 mod forest;
 mod gates;
 mod instrument;
@@ -38,16 +39,27 @@ pub fn html(report: &Report<'_>) -> String {
     m.own("<!DOCTYPE html>\n");
     m.element("html", &[("lang", &"en")], |m| {
         let title = format!("{} · wirelap", report.result.experiment);
-        m.element("head", &[], |m| head(m, &title, &report.result.version));
+        let policy = if report.films.is_empty() { DRAWINGS } else { SCREENSHOTS };
+        let version = &report.result.version;
+        m.element("head", &[], |m| head_with_policy(m, &title, version, policy));
         m.element("body", &[], |m| body(m, report));
     });
     m.finish()
 }
 
 fn head(m: &mut Markup, title: &str, version: &str) {
+    head_with_policy(m, title, version, DRAWINGS);
+}
+
+/// The page loads nothing, whatever markup a name might contain.
+const DRAWINGS: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
+
+/// The same for a page with pictures, which stand in it.
+const SCREENSHOTS: &str =
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:";
+
+fn head_with_policy(m: &mut Markup, title: &str, version: &str, policy: &str) {
     m.empty("meta", &[("charset", &"utf-8")]);
-    // The page loads nothing, whatever markup a name might contain.
-    let policy = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'";
     m.empty("meta", &[("http-equiv", &"Content-Security-Policy"), ("content", &policy)]);
     m.empty("meta", &[("name", &"viewport"), ("content", &"width=device-width, initial-scale=1")]);
     m.empty("meta", &[("name", &"color-scheme"), ("content", &"light dark")]);
@@ -126,6 +138,7 @@ fn link_section(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>], numbe
             m.line("p", &[("class", &"note")], note);
         }
         dots::dots(m, report, group, &id);
+        film::film(m, report, group, &id);
         if let Some(scale) = waterfall::waterfall(m, report, group, &id) {
             link_timeline::link_timeline(m, report, group, &link_timeline::Axis { id: &id, scale });
         }

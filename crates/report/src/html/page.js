@@ -1,5 +1,5 @@
 // Niceties alone: the page says everything without them. A button copies a command; a line follows the pointer
-// over the pictures that have a time axis.
+// over the pictures that have a time axis; a picture of a film is enlarged on the side where it is not.
 (function () {
   'use strict';
   document.querySelectorAll('.command').forEach(function (line) {
@@ -30,6 +30,16 @@
     });
     svg.addEventListener('pointerleave', function () {
       if (line !== null) { line.remove(); line = null; }
+    });
+  });
+  document.querySelectorAll('.strips').forEach(function (strips) {
+    ['pointerover', 'focusin'].forEach(function (type) {
+      strips.addEventListener(type, function (event) {
+        var cell = event.target.closest('td');
+        if (cell === null) { return; }
+        var box = cell.getBoundingClientRect();
+        cell.classList.toggle('right', 2 * box.left + box.width > window.innerWidth);
+      });
     });
   });
 }());

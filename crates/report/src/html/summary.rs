@@ -148,10 +148,17 @@ pub(super) fn limits(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
                 "Your users.",
                 "The intervals cover repeats on this emulated link, not the spread of real networks.",
             );
-            item(
-                "Page speed.",
-                "This is network load: nothing was parsed, laid out, painted or run in a browser.",
-            );
+            let mut cells = groups.iter().flat_map(|group| &group.cells);
+            match cells.any(|cell| cell.is_of_browser()) {
+                true => item(
+                    "Your pages.",
+                    "A browser ran and painted the page, whose scripts and layout are simpler than those of most sites.",
+                ),
+                false => item(
+                    "Page speed.",
+                    "This is network load: nothing was parsed, laid out, painted or run in a browser.",
+                ),
+            }
             if !result.not_covered.is_empty() {
                 item("Not tested:", &format!("{}.", result.not_covered.join(", ")));
             }

@@ -143,12 +143,9 @@ impl<'a> Panel<'a> {
         let Some(median) = &self.cell.median_trial else { return String::new() };
         let some =
             |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-        format!(
-            "{}, {}, {}",
-            duration(median.load_ms),
-            some(median.connections, "connection"),
-            some(median.rounds, "request round trip")
-        )
+        let mut figures = vec![duration(median.load_ms), some(median.connections, "connection")];
+        figures.extend(median.rounds.map(|rounds| some(rounds, "request round trip")));
+        figures.join(", ")
     }
 
     fn bar(&self, m: &mut Markup, bar: &Bar<'_>, scale: Scale, y: f64) {

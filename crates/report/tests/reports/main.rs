@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod exports;
+mod films;
 mod page;
 mod pictures;
 mod plain_answers;

@@ -22,11 +22,19 @@ use trace::{
 };
 use unit::{BitRate, ByteSize, Instant, Random, Seed};
 
+/// Screenshots of one page: blank, half there, there.
+pub(crate) const SCREENSHOTS: (&[u8], &[u8], &[u8]) = (
+    include_bytes!("../../../../vectors/film/blank.jpg"),
+    include_bytes!("../../../../vectors/film/half.jpg"),
+    include_bytes!("../../../../vectors/film/whole.jpg"),
+);
+
 /// A simulated run.
 pub(crate) struct Run {
     pub(crate) result: RunResult,
     pub(crate) rows: Vec<TrialRecord>,
     pub(crate) links: BTreeMap<String, report::LinkText>,
+    pub(crate) films: report::Films,
 }
 
 impl Run {
@@ -63,6 +71,42 @@ impl Run {
         })
     }
 
+    /// The built-in experiment with films of its loads on 3g: h2 is complete after 1.9 s, h1-tls after 4.1 s, of h1 nobody
+    /// computed how complete it was.
+    pub(crate) fn filmed() -> &'static Self {
+        static RUN: LazyLock<Run> = LazyLock::new(Run::with_films);
+        &RUN
+    }
+
+    fn with_films() -> Self {
+        let (blank, half, whole) = SCREENSHOTS;
+        let film =
+            |contender: &str, shown: &[(f64, &[u8], Option<f64>)]| {
+                let frame = |&(at_ms, jpeg, percent): &(f64, &[u8], Option<f64>)| {
+                    report::FilmFrame { at_ms, jpeg: jpeg.to_owned(), percent }
+                };
+                let workload = quick().workloads[0].name.clone();
+                let (link, contender) = ("3g".to_owned(), contender.to_owned());
+                (report::FilmKey { workload, link, contender }, shown.iter().map(frame).collect())
+            };
+        let run = Self::of(quick(), |_| None);
+        let films = report::Films::from([
+            film("h1", &[(640.0, half, None), (3900.0, whole, None)]),
+            film(
+                "h1-tls",
+                &[
+                    (31.0, blank, Some(0.0)),
+                    (1210.0, half, Some(50.0)),
+                    (1230.0, half, Some(50.0)),
+                    (4100.0, whole, Some(100.0)),
+                    (5000.0, whole, Some(100.0)),
+                ],
+            ),
+            film("h2", &[(22.0, blank, Some(0.0)), (1900.0, whole, Some(100.0))]),
+        ]);
+        Self { films, ..run }
+    }
+
     /// Any experiment, each trial of which took `load_ms` milliseconds.
     pub(crate) fn timed(experiment: Experiment, load_ms: impl Fn(&TrialPlan) -> f64) -> Self {
         let mut run = Self::of(experiment.clone(), |_| None);
@@ -90,7 +134,13 @@ impl Run {
                 row
             })
             .collect();
-        Self { result: study::analyse(&header(experiment), &rows), rows, links: link_texts() }
+        let films = report::Films::new();
+        Self {
+            result: study::analyse(&header(experiment), &rows),
+            rows,
+            links: link_texts(),
+            films,
+        }
     }
 
     /// `quick` on a machine that was too busy on 3g, with h2's scripts there later than the baseline's, and an instrument
@@ -122,6 +172,7 @@ impl Run {
             folder: "./wirelap-quick-1",
             links: &self.links,
             assumptions: &[],
+            films: &self.films,
             next: Some("wirelap race my.har --links 4g,3g"),
             full_run: Some("wirelap race spdy-images, about 9 min"),
         }

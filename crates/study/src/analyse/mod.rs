@@ -85,7 +85,13 @@ fn exploratory(experiment: &Experiment, rows: &Rows<'_>) -> Option<Exploratory> 
 fn not_covered(experiment: &Experiment, records: &[TrialRecord]) -> Vec<String> {
     let has_loss = || records.iter().any(|row| row.link.down.lost + row.link.up.lost > 0);
     let has_http3 = || experiment.contenders.iter().any(|c| c.transport.is_over_quic());
+    let is_browser = |row: &TrialRecord| {
+        row.plan.cell.contender.client.is_some() && row.metrics.contains_key(metric::FCP_MS)
+    };
     let is_covered = |what: &str| match what {
+        "the time that a browser takes to run scripts and to paint" | "CPU of a real browser" => {
+            records.iter().any(is_browser)
+        }
         "loss" => has_loss(),
         "h3" => has_http3(),
         _ => false,
@@ -254,12 +260,12 @@ fn median_trial(measured: &[&TrialRecord], metric: &str) -> Option<MedianTrial> 
         .filter_map(|row| Some((*row, value(row)?)))
         .min_by(|a, b| (a.1 - middle).abs().total_cmp(&(b.1 - middle).abs()))?;
     let load_ms = row.metrics.get(metric::LOAD_MS).copied()?;
-    let whole = |name: &str| row.metrics.get(name).map_or(0, |value| *value as u32);
+    let whole = |name: &str| row.metrics.get(name).map(|value| *value as u32);
     Some(MedianTrial {
         key: row.plan.key.clone(),
         load_ms,
         rounds: whole(metric::ROUNDS),
-        connections: whole(metric::CONNECTIONS),
+        connections: whole(metric::CONNECTIONS).unwrap_or(0),
         parts: row.parts,
         timeline: row.timeline.clone(),
     })

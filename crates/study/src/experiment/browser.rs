@@ -17,6 +17,9 @@ pub enum Profile {
     #[default]
     #[serde(rename = "chrome-156")]
     Chrome156,
+    /// Firefox of 2015: a tree with groups, no `priority` field. Published and derived, not recorded.
+    #[serde(rename = "firefox-38")]
+    Firefox38,
     /// Firefox of today: weights below the root and the `priority` field.
     #[serde(rename = "firefox-153")]
     Firefox153,
@@ -24,7 +27,8 @@ pub enum Profile {
 
 impl Profile {
     /// Every profile.
-    pub const ALL: [Self; 4] = [Self::Chrome46, Self::Chrome92, Self::Chrome156, Self::Firefox153];
+    pub const ALL: [Self; 5] =
+        [Self::Chrome46, Self::Chrome92, Self::Chrome156, Self::Firefox38, Self::Firefox153];
 
     /// The name in files.
     pub fn name(self) -> &'static str {
@@ -32,6 +36,7 @@ impl Profile {
             Self::Chrome46 => "chrome-46",
             Self::Chrome92 => "chrome-92",
             Self::Chrome156 => "chrome-156",
+            Self::Firefox38 => "firefox-38",
             Self::Firefox153 => "firefox-153",
         }
     }

@@ -470,7 +470,7 @@ pub enum Priorities {
     Fifo,
     /// A frame of each response in turn, whatever the client says.
     RoundRobin,
-    /// CSS, JavaScript and fonts first, whatever the client says; all else as `auto`.
+    /// CSS, fonts and the scripts that block first, whatever the client says; all else as `auto`.
     ServerDriven,
 }
 

@@ -273,9 +273,14 @@ pub fn builtin() -> &'static [Builtin] {
         },
         Builtin { name: "h2-push", toml: include_str!("../../../../experiments/h2-push.toml") },
         Builtin {
+            name: "first-paint",
+            toml: include_str!("../../../../experiments/first-paint.toml"),
+        },
+        Builtin {
             name: "h2-push-next",
             toml: include_str!("../../../../experiments/h2-push-next.toml"),
         },
+        Builtin { name: "pages", toml: include_str!("../../../../experiments/pages.toml") },
         Builtin {
             name: "priorities",
             toml: include_str!("../../../../experiments/priorities.toml"),

@@ -2,9 +2,9 @@
 
 use super::error::help;
 use super::{
-    CallsWorkload, Contender, DownloadWorkload, EchoPattern, EchoWorkload, Experiment, Fast,
-    KNOWN_CONTENDERS, KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Server, Stopping,
-    StreamWorkload, Workload, WorkloadKind,
+    CallsWorkload, ClientSubject, Contender, DownloadWorkload, EchoPattern, EchoWorkload,
+    Experiment, Fast, KNOWN_CONTENDERS, KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern,
+    Server, Settings, Stopping, StreamWorkload, Workload, WorkloadKind,
 };
 use crate::family::{FamilySizes, blocks_for_all};
 use crate::gate::Gates;
@@ -26,6 +26,8 @@ pub struct Overrides {
     pub baseline: Option<String>,
     /// Only these contenders, in this order: the experiment's own, or known ones.
     pub contenders: Vec<String>,
+    /// Whose client does the work of the contenders that name none.
+    pub client: Option<String>,
     /// These links, the experiment's own or any other.
     pub links: Vec<String>,
     /// How much of it runs.
@@ -120,6 +122,9 @@ impl Experiment {
         }
         self.choose_contenders(&overrides.contenders)?;
         self.carried()?;
+        if let Some(client) = &overrides.client {
+            self.give_client(client);
+        }
         if let Some(baseline) = &overrides.baseline {
             if self.contender(baseline).is_none() && KnownContender::find(baseline).is_none() {
                 return Err(self.unknown(baseline));
@@ -250,6 +255,42 @@ impl Experiment {
         Ok(())
     }
 
+    /// Has another's client do the work of the contenders that name none. What they say of wirelap's own client means
+    /// nothing then. A contender that says nothing else is left out, for it would race against its like; so is one whose
+    /// view, visit or temperature only wirelap's own client has.
+    fn give_client(&mut self, name: &str) {
+        let mut given: Vec<Contender> = Vec::new();
+        for mut contender in std::mem::take(&mut self.contenders) {
+            let usual = Settings::usual(contender.transport);
+            let own = &contender.settings;
+            let stays = contender.client.is_some()
+                || (own.next_view.is_none()
+                    && own.first_visit == usual.first_visit
+                    && own.temperature == usual.temperature);
+            if !stays {
+                continue;
+            }
+            if contender.client.is_none() {
+                contender.client = Some(ClientSubject { name: name.to_owned(), warmup: 0 });
+                contender.settings = Settings {
+                    push: usual.push,
+                    early_hints: usual.early_hints,
+                    profile: usual.profile,
+                    raise: usual.raise,
+                    ..contender.settings
+                };
+            }
+            let is_like = |other: &Contender| {
+                Contender { name: contender.name.clone(), ..other.clone() } == contender
+            };
+            if !given.iter().any(is_like) {
+                given.push(contender);
+            }
+        }
+        self.contenders = given;
+        self.title.push_str(&format!(", in {name}"));
+    }
+
     /// A WebSocket from the command line meets the workloads of the file here for the first time.
     fn carried(&self) -> Result<(), OverrideError> {
         let is_socket = |one: &&Contender| one.transport.is_web_socket();
@@ -320,6 +361,36 @@ mod tests {
     #[test]
     fn nothing_overridden_is_the_experiment_itself() {
         assert_eq!(quick().with(&Overrides::default()), Ok(quick()));
+    }
+
+    #[test]
+    fn another_client_does_the_work_and_what_is_of_wirelaps_own_falls_away() {
+        let with = |name: &str, client: Option<&str>| {
+            let toml = builtin().iter().find(|builtin| builtin.name == name).unwrap().toml;
+            let experiment: Experiment = toml.parse().unwrap();
+            let client = client.map(str::to_owned);
+            experiment.with(&Overrides { client, ..Overrides::default() }).unwrap()
+        };
+        let own = with("priorities", None);
+        let given = with("priorities", Some("chromium"));
+        let names = |of: &Experiment| {
+            of.contenders.iter().map(|one| one.name.clone()).collect::<Vec<String>>()
+        };
+        // It differs by how wirelap's own client raises images.
+        let gone: Vec<String> =
+            names(&own).into_iter().filter(|name| !names(&given).contains(name)).collect();
+        assert_eq!(gone, ["h2 rfc9218 control"]);
+        for contender in &given.contenders {
+            assert_eq!(contender.client.as_ref().unwrap().name, "chromium");
+        }
+        // A client that the file names stays.
+        let downloads = with("jvm-downloads", Some("chromium"));
+        assert!(
+            downloads
+                .contenders
+                .iter()
+                .any(|one| { one.client.as_ref().is_some_and(|client| client.name != "chromium") })
+        );
     }
 
     #[test]

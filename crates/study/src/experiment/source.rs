@@ -21,4 +21,6 @@ pub enum Source {
     /// Server push and the server's own order of delivery (H2O, 2015-10).
     #[serde(rename = "h2-push")]
     H2Push,
+    /// HTTP/2 against HTTP/1.1 and SPDY until the first paint (H2O, 2015-06).
+    FirstPaint,
 }

@@ -3,6 +3,7 @@
 //! published figures are data in `experiments/published/`. The one rule: nothing here adjusts our figures to them.
 
 mod check;
+mod first_paint;
 mod h2_push;
 mod http3_loss;
 mod jvm_downloads;
@@ -170,6 +171,7 @@ pub(crate) fn compare(source: Source, ours: &Ours<'_>) -> Option<Published> {
         Source::JvmDownloads => jvm_downloads::compare(ours),
         Source::Http3Loss => http3_loss::compare(ours),
         Source::H2Push => h2_push::compare(ours),
+        Source::FirstPaint => first_paint::compare(ours),
     }
 }
 

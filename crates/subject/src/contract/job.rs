@@ -36,6 +36,14 @@ pub struct Job {
     pub fetches: Vec<Fetch>,
     /// A PEM file with the root certificate to trust; null without TLS.
     pub trust: Option<PathBuf>,
+    /// For browsers: SHA-256 of a public key in the server's certificate chain, as a SubjectPublicKeyInfo (RFC 7469 §2.4), in
+    /// Base64. A certificate whose chain has it is to be trusted. Empty without TLS.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub public_keys: Vec<String>,
+    /// For browsers: an existing folder for a film of the page, one JPEG a frame, called `MS.jpg` by its time in
+    /// milliseconds since `ready`; absent: no film.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub film: Option<PathBuf>,
     /// An existing folder for files, used by this trial only; null where nothing is to be written.
     pub output: Option<PathBuf>,
     /// A file to append TLS secrets to, in NSS key log format, if the subject can; null where none are wanted.

@@ -1,9 +1,11 @@
-//! The lines that a client subject writes on standard output, one JSON object each.
+//! The lines that a client subject writes on standard output, one JSON object each. What a browser tells of a page is in
+//! [`super::page`].
 
+use super::page::PageLine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A line: one `ready`, one `fetch` for each fetch as it ends, one `done`. Or `unsupported`, with exit code 127.
+/// A line: one `ready`, one `fetch` for each fetch as it ends, `page` from a browser, one `done`. Or `unsupported`, with exit code 127.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "lowercase")]
 #[schemars(title = "wirelap subject line")]
@@ -12,6 +14,8 @@ pub enum OutputLine {
     Ready(ReadyLine),
     /// A fetch has ended.
     Fetch(FetchLine),
+    /// A browser has loaded the page.
+    Page(PageLine),
     /// All is done.
     Done(DoneLine),
     /// The subject cannot do this job.
@@ -169,7 +173,7 @@ impl FetchLine {
 }
 
 /// No trial takes longer than a day.
-const LATEST_MS: f64 = 86_400_000.0;
+pub(super) const LATEST_MS: f64 = 86_400_000.0;
 
 impl FetchLine {
     /// A line with only a number and times, to be filled in.

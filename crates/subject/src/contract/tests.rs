@@ -3,6 +3,7 @@ use crate::schema_file;
 use unit::Instant;
 
 const READY: &str = r#"{"event":"ready","name":"a","version":"1"}"#;
+const PAGE: &str = r#"{"event":"page","fcp_ms":310.5,"cls":0.02}"#;
 const DONE: &str = r#"{"event":"done","connections":1}"#;
 
 fn fetch(id: u32) -> String {
@@ -19,7 +20,8 @@ fn read(fetches: u32, lines: &[&str]) -> Result<Transcript, ContractViolation> {
 
 #[test]
 fn a_subject_is_heard_line_by_line() {
-    let transcript = read(2, &[READY, &fetch(1), &fetch(0), "", DONE]).unwrap();
+    let transcript = read(2, &[READY, &fetch(1), PAGE, &fetch(0), "", DONE]).unwrap();
+    assert_eq!(transcript.page.unwrap().line.fcp_ms, Some(310.5));
     assert_eq!(transcript.ready.unwrap().line.version.as_deref(), Some("1"));
     assert_eq!(transcript.fetches.iter().map(|fetch| fetch.line.id).collect::<Vec<_>>(), [1, 0]);
     assert_eq!(transcript.done.unwrap().line.connections, Some(1));
@@ -46,6 +48,9 @@ fn what_is_out_of_order_is_refused_with_what_was_expected() {
         (&[READY, &fetch(0), &fetch(0)], 3, "reported before"),
         (&[READY, &fetch(7)], 2, "no fetch 7"),
         (&[READY, &fetch(0), DONE, DONE], 4, "nothing more"),
+        (&[READY, PAGE, PAGE], 3, "reported before"),
+        (&[PAGE], 1, "ready"),
+        (&[READY, r#"{"event":"page","fcp_ms":-1}"#], 2, "`fcp_ms` is -1"),
         (&["hello"], 1, "ready"),
         (&[r#"{"event":"reday"}"#], 1, "unknown variant `reday`"),
     ] {

@@ -2,6 +2,7 @@
 //! the right order and belongs to the job. The first line that breaks this ends the reading.
 
 use super::line::{DoneLine, FetchLine, OutputLine, ReadyLine, UnsupportedLine};
+use super::page::PageLine;
 use std::collections::BTreeSet;
 use std::fmt;
 use unit::Instant;
@@ -28,6 +29,8 @@ pub struct Transcript {
     pub ready: Option<Timed<ReadyLine>>,
     /// The fetches, as they ended.
     pub fetches: Vec<Timed<FetchLine>>,
+    /// How a browser showed the page.
+    pub page: Option<Timed<PageLine>>,
     /// The work was done.
     pub done: Option<Timed<DoneLine>>,
     /// Why there is none.
@@ -151,6 +154,15 @@ impl TranscriptReader {
                     return Err(format!("fetch {} was reported before", line.id));
                 }
                 self.transcript.fetches.push(Timed { at, line });
+            }
+            (OutputLine::Page(_), true) if so_far.page.is_some() => {
+                return Err("the page was reported before".to_owned());
+            }
+            (OutputLine::Page(line), true) => {
+                if let Some(fault) = line.fault() {
+                    return Err(fault);
+                }
+                self.transcript.page = Some(Timed { at, line });
             }
             (OutputLine::Done(_), true) if !self.missing.is_empty() => {
                 return Err(format!("{} fetches have not been reported", self.missing.len()));

@@ -34,6 +34,36 @@ pub(super) fn companion(path: &Path) -> Option<&'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::server::ServerSite;
+    use study::experiment::Experiment;
+
+    /// Chromium treats HTTP/3 as HTTP/1.1 until it is offered it, and fetches twice what it cannot keep.
+    #[test]
+    fn nginx_tells_other_peoples_clients_of_http3_and_that_they_may_keep_what_a_page_loads() {
+        let servers = builtin_servers();
+        let nginx = servers.iter().find(|server| server.name() == "nginx").unwrap();
+        let configured = |contender: &str, recorded| {
+            let text = format!(
+                "name = \"e\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"c\"\n\
+                 [[contenders]]\nname = \"c\"\n{contender}\n\
+                 [[workloads]]\nkind = \"page\"\nimages = 1\nbytes = 1\n[[links]]\nname = \"lan\"\n"
+            );
+            let experiment: Experiment = text.parse().unwrap();
+            let site = ServerSite::example(recorded);
+            nginx.launch(&experiment.contenders[0], &site).unwrap().files[0].1.clone()
+        };
+        let offer = "add_header Alt-Svc 'h3=\":80\"; ma=86400' always;";
+        for (contender, recorded, offers, keeps) in [
+            ("transport = \"h3\"\nclient = \"curl\"", false, true, true),
+            ("transport = \"h3\"\nclient = \"curl\"", true, true, false),
+            ("transport = \"h2\"\nclient = \"curl\"", false, false, true),
+            ("transport = \"h3\"", false, false, false),
+        ] {
+            let text = configured(contender, recorded);
+            assert_eq!(text.contains(offer), offers, "{contender}: {text}");
+            assert_eq!(text.contains("expires 1h;"), keeps, "{contender}: {text}");
+        }
+    }
 
     #[test]
     fn every_built_in_declaration_reads_and_has_its_companions() {

@@ -174,6 +174,8 @@ pub(super) struct Conditions {
     tls: Option<Vec<Tls>>,
     resumption: Option<bool>,
     recorded: Option<bool>,
+    /// Whether the contender has a client of its own, which is not wirelap's.
+    foreign_client: Option<bool>,
 }
 
 /// The server's own log.
@@ -196,6 +198,8 @@ pub(super) struct Way {
     pub(super) resumption: bool,
     /// Whether a recorded page is served, which may have several hosts.
     pub(super) recorded: bool,
+    /// Whether the contender's client is not wirelap's.
+    pub(super) foreign_client: bool,
 }
 
 /// What is wrong in a declaration, and where.
@@ -333,8 +337,15 @@ impl ServerDeclaration {
         let each = |(transport, tls)| {
             let both = [true, false].into_iter();
             both.flat_map(move |resumption| {
-                let way = move |&recorded: &bool| Way { transport, tls, resumption, recorded };
-                recorded.iter().map(way)
+                recorded.iter().flat_map(move |&recorded| {
+                    [false, true].map(|foreign_client| Way {
+                        transport,
+                        tls,
+                        resumption,
+                        recorded,
+                        foreign_client,
+                    })
+                })
             })
         };
         clear.chain(tls).flat_map(each).collect()
@@ -384,6 +395,7 @@ impl Way {
             tls: contender.tls,
             resumption: contender.settings.resumption,
             recorded,
+            foreign_client: contender.client.is_some(),
         }
     }
 }
@@ -394,6 +406,7 @@ impl Conditions {
             && self.tls.as_ref().is_none_or(|these| these.contains(&way.tls))
             && self.resumption.is_none_or(|wanted| wanted == way.resumption)
             && self.recorded.is_none_or(|wanted| wanted == way.recorded)
+            && self.foreign_client.is_none_or(|wanted| wanted == way.foreign_client)
     }
 }
 

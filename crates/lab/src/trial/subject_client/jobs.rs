@@ -1,6 +1,6 @@
 //! The job of each process of a subject: a trial in the contract's words. Nothing here does IO.
 
-use super::{OUTPUT, ROOT};
+use super::{FILM, OUTPUT, ROOT};
 use crate::trial::capture;
 use crate::trial::job::TrialOrder;
 use crate::trial::own_calls::CallBody;
@@ -12,15 +12,26 @@ use subject::contract::{self, Fetch, Job};
 
 /// What is asked of the subject, as its declaration supports it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked {
+pub(super) struct Asked<'a> {
     pub(super) workload: contract::Workload,
     pub(super) transport: contract::Transport,
     /// Fetches that it makes before its work counts.
     pub(super) warmup: u32,
+    /// What a browser gets; None: the subject is none.
+    pub(super) browser: Option<BrowserJob<'a>>,
+}
+
+/// What the job of a browser has beside another's.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct BrowserJob<'a> {
+    /// What it trusts servers by, in Base64.
+    pub(super) public_key: &'a str,
+    /// Whether it films the page.
+    pub(super) films: bool,
 }
 
 /// One job for each process.
-pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked) -> Vec<Job> {
+pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked<'_>) -> Vec<Job> {
     let contender = &order.plan.cell.contender;
     let settings = &contender.settings;
     let is_clear = contender.tls == Tls::None;
@@ -42,6 +53,13 @@ pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked) -> Vec<Job> {
         resumption: settings.resumption && !is_clear,
         fetches,
         trust: (!is_clear).then(|| order.scratch.join(ROOT)),
+        public_keys: asked
+            .browser
+            .filter(|_| !is_clear)
+            .map(|browser| browser.public_key.to_owned())
+            .into_iter()
+            .collect(),
+        film: asked.browser.filter(|browser| browser.films).map(|_| order.scratch.join(FILM)),
         output: is_download.then(|| order.scratch.join(OUTPUT)),
         key_log: (!is_clear).then(|| capture::near_keys(order)),
         warmup: asked.warmup,
@@ -145,6 +163,7 @@ mod tests {
             workload: workload_of(&task),
             transport: transport(order.plan.cell.contender.transport).unwrap(),
             warmup: 0,
+            browser: None,
         };
         jobs(&order, &task, asked)
     }

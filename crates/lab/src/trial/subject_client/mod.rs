@@ -7,7 +7,7 @@ mod report;
 pub(super) use super::subject_process::ProcessRun;
 pub(crate) use report::SubjectReport;
 
-use super::download_files::{self, Digest};
+use super::download_files::{self, Digest as FileDigest};
 use super::job::TrialOrder;
 use super::outcome::{failed, subject_lacking};
 use super::own_calls::OwnCall;
@@ -16,15 +16,18 @@ use super::subject_process::{self, SubjectProcess};
 use super::task::{Asset, Call, Task};
 use crate::inputs::subjects;
 use crate::link::path::NetworkPath;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use os::net::{Placement, Side, Topology};
 use os::process::CpuSet;
 use page::Url;
+use secure::Digest;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use study::experiment::{ClientSubject, Contender, Transport, WorkloadKind};
+use study::experiment::{ClientSubject, Contender, PageMetric, Tls, Transport, WorkloadKind};
 use study::outcome::Outcome;
 use subject::contract::Job;
 use subject::{ClientDeclaration, Lacking};
@@ -37,6 +40,17 @@ const ROOT: &str = "root.pem";
 
 /// The folder in a trial's folder that files are downloaded to.
 const OUTPUT: &str = "out";
+
+/// The folder in a trial's folder that a browser's film goes to.
+const FILM: &str = "film";
+
+/// What a subject trusts servers by.
+pub(super) struct Trust {
+    /// The root certificate in PEM.
+    pub(super) root: Vec<u8>,
+    /// The digest of a public key in the server's chain, for browsers; None where the chain is not wirelap's.
+    pub(super) public_key: Option<Digest>,
+}
 
 /// A subject that can be started.
 pub(super) struct SubjectClient {
@@ -57,6 +71,8 @@ pub(super) struct SubjectClient {
     files: Option<Vec<ServedFile>>,
     /// The root certificate in PEM.
     root: Vec<u8>,
+    /// Where a film is kept.
+    film: Option<PathBuf>,
     /// The trial's own folder.
     scratch: PathBuf,
     /// Where its TLS secrets go, and the user's own file for them.
@@ -71,7 +87,7 @@ pub(super) struct SubjectClient {
 struct ServedFile {
     name: String,
     bytes: u64,
-    digest: Digest,
+    digest: FileDigest,
 }
 
 impl SubjectClient {
@@ -87,25 +103,24 @@ impl SubjectClient {
     }
 
     /// Finds the subject, and makes the files that it is to download; None where the client in this program does the
-    /// work. What the subject lacks makes the trial unsupported before anything is started. `root` is the certificate
-    /// that it is to trust, in PEM.
+    /// work. What the subject lacks makes the trial unsupported before anything is started.
     pub(super) fn prepare(
         order: &TrialOrder,
         task: &Task,
-        root: Vec<u8>,
+        trust: Trust,
     ) -> Result<Option<Self>, Outcome> {
         let contender = &order.plan.cell.contender;
         let Some(client) = Self::of_contender(contender, task) else { return Ok(None) };
-        if let WorkloadKind::Page(page) = &order.plan.cell.workload.kind
-            && !page.metric.is_load()
-        {
-            return Err(subject_lacking(Lacking {
-                reason: format!("{} does not say when a page could be painted", client.name),
-                remedy: "leave `metric` of the workload away, or the contender's client".to_owned(),
-            }));
-        }
         let catalogue = subjects::of_run(&order.inputs).map_err(failed)?;
         let declared = declaration(&catalogue, &client.name)?;
+        let films = match &order.plan.cell.workload.kind {
+            WorkloadKind::Page(page) => {
+                declared.tells(page.metric).map_err(subject_lacking)?;
+                order.film.is_some() || page.metric == PageMetric::SpeedIndex
+            }
+            WorkloadKind::Har(_) if declared.is_browser() => return Err(no_recordings(declared)),
+            _ => false,
+        };
         let (workload, transport) = (jobs::workload(task), jobs::transport(contender.transport));
         let (Some(workload), Some(transport)) = (workload, transport) else {
             return Err(subject_lacking(Lacking {
@@ -123,7 +138,14 @@ impl SubjectClient {
             Task::Page { .. } | Task::Calls { .. } | Task::Echo(_) | Task::Stream(_) => None,
         };
         let jobs = {
-            let asked = jobs::Asked { workload, transport, warmup: client.warmup };
+            let public_key = trust.public_key.map(|digest| BASE64_STANDARD.encode(digest.0));
+            if declared.is_browser() && contender.tls != Tls::None && public_key.is_none() {
+                return Err(no_key(declared));
+            }
+            let public_key = public_key.unwrap_or_default();
+            let browser = jobs::BrowserJob { public_key: &public_key, films };
+            let browser = Some(browser).filter(|_| declared.is_browser());
+            let asked = jobs::Asked { workload, transport, warmup: client.warmup, browser };
             jobs::jobs(order, task, asked)
         };
         let contract = jobs.iter().map(|job| job.contract).max().unwrap_or_default();
@@ -137,7 +159,8 @@ impl SubjectClient {
             own: own(task),
             bodies: jobs::bodies(order, task),
             files,
-            root,
+            root: trust.root,
+            film: order.film.clone().filter(|_| declared.is_browser()),
             scratch: order.scratch.clone(),
             keys: super::capture::near_keys(order),
             user_keys: order.key_log.clone(),
@@ -156,6 +179,7 @@ impl SubjectClient {
         cpus: CpuSet,
     ) -> Result<Vec<ProcessRun>, Outcome> {
         fs::create_dir_all(self.scratch.join(OUTPUT)).map_err(failed)?;
+        fs::create_dir_all(self.scratch.join(FILM)).map_err(failed)?;
         fs::write(self.scratch.join(ROOT), &self.root).map_err(failed)?;
         for (text, file) in &self.bodies {
             fs::write(file, text).map_err(failed)?;
@@ -177,6 +201,21 @@ impl SubjectClient {
         }
         Ok(processes)
     }
+}
+
+/// A recording's page has the recorded responses, but no document that a browser could read the same fetches from.
+fn no_recordings(browser: &ClientDeclaration) -> Outcome {
+    subject_lacking(Lacking {
+        reason: format!("{} loads documents, and a recording (HAR) replays fetches", browser.name),
+        remedy: "leave the contender's client away for this workload, or race a page".to_owned(),
+    })
+}
+
+fn no_key(browser: &ClientDeclaration) -> Outcome {
+    subject_lacking(Lacking {
+        reason: format!("{} trusts no certificate of a service that runs already", browser.name),
+        remedy: "leave the contender's client away, or race over http/1.1 without TLS".to_owned(),
+    })
 }
 
 /// The bytes of each body that are known, by the fetch's number.

@@ -1,6 +1,6 @@
 //! The report of a client subject as rows. Nothing here checks whether it is true; `study` does.
 
-use super::{OUTPUT, ProcessRun, ServedFile, SubjectClient};
+use super::{FILM, OUTPUT, ProcessRun, ServedFile, SubjectClient};
 use crate::trial::audit::LEAST_TICKS;
 use crate::trial::download_files;
 use crate::trial::job::NearReport;
@@ -9,15 +9,17 @@ use crate::trial::outcome::failed;
 use crate::trial::own_calls::wrong_status;
 use os::clock;
 use os::process::Counter;
+use page::PaintTimes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 use std::time::Duration;
 use study::experiment::Contender;
 use study::metric;
 use study::outcome::Outcome;
 use study::reconcile::{Case, KeyLogFacts};
 use study::record::EndUse;
-use subject::contract::{self, Fetch, FetchLine};
+use subject::contract::{self, Fetch, FetchLine, PageLine};
 use trace::{CacheTally, FetchOutcome, FetchRecord, HintTally, Phases, SpokenProtocol, TlsVersion};
 use unit::Instant;
 
@@ -33,6 +35,8 @@ pub(crate) struct SubjectReport {
     pub(crate) busy: Option<f64>,
     /// A file that is not what was served.
     pub(crate) wrong_file: Option<String>,
+    /// What a browser asked for beside the page: what else shared the link with it.
+    pub(crate) unlisted: Vec<String>,
     expected: BTreeMap<u32, u64>,
     reported_bytes: BTreeMap<u32, u64>,
     connections: Option<u64>,
@@ -57,6 +61,7 @@ impl SubjectClient {
             // A download compares what its client costs, its start included. So no share of a core is judged.
             busy: busy(processes).filter(|_| self.files.is_none()),
             wrong_file: None,
+            unlisted: page(processes).map(|page| page.unlisted.clone()).unwrap_or_default(),
             expected: self.expected.clone(),
             reported_bytes: reported_bytes(processes),
             connections: sum(processes
@@ -68,6 +73,12 @@ impl SubjectClient {
             key_log: self.key_log_facts(processes),
             since: processes.first().filter(|_| self.client.warmup > 0).map(ready_at),
         };
+        if let Some(page) = page(processes) {
+            report.metrics.extend(page_metrics(page));
+        }
+        if let Some(folder) = &self.film {
+            keep_film(&self.scratch.join(FILM), folder, begun_ms(processes)).map_err(failed)?;
+        }
         if let Some(files) = &self.files {
             self.check_files(files, &mut report)?;
         }
@@ -98,7 +109,7 @@ impl SubjectClient {
             schedule_lag: None,
             before: Vec::new(),
             began: None,
-            paint: None,
+            paint: page(processes).map(|line| paint_times(line, processes)),
             next: None,
         }
     }
@@ -135,6 +146,7 @@ impl SubjectClient {
             }
         };
         note("subject", &Some(self.client.name.clone()));
+        note("lcp element", &page(processes).and_then(|page| page.lcp_element.clone()));
         if let Some(ready) = processes.first().and_then(|process| process.transcript.ready.as_ref())
         {
             note("name", &ready.line.name);
@@ -290,6 +302,49 @@ fn record(zero: Instant, asked: Option<&Fetch>, line: &FetchLine) -> FetchRecord
         },
         ..record
     }
+}
+
+/// What a browser says of the page.
+fn page(processes: &[ProcessRun]) -> Option<&PageLine> {
+    processes.iter().find_map(|process| process.transcript.page.as_ref()).map(|page| &page.line)
+}
+
+/// When the page was asked for, in milliseconds since `ready`: its times count from there.
+fn begun_ms(processes: &[ProcessRun]) -> f64 {
+    let lines = processes.iter().flat_map(|process| &process.transcript.fetches);
+    lines.map(|fetch| fetch.line.started_ms).reduce(f64::min).unwrap_or(0.0)
+}
+
+fn paint_times(line: &PageLine, processes: &[ProcessRun]) -> PaintTimes {
+    let begun = begun_ms(processes);
+    let since = |ms: Option<f64>| ms.map(|ms| Duration::from_secs_f64((ms - begun).max(0.0) / 1e3));
+    PaintTimes {
+        unload: None,
+        first_paint: since(line.first_paint_ms),
+        fcp: since(line.fcp_ms),
+        lcp: since(line.lcp_ms),
+        dom_content_loaded: since(line.dom_content_loaded_ms),
+        speed_index: line.speed_index_ms.map(|ms| Duration::from_secs_f64(ms / 1e3)),
+    }
+}
+
+/// What only browsers tell of.
+fn page_metrics(line: &PageLine) -> impl Iterator<Item = (String, f64)> {
+    let named = [(metric::CLS, line.cls), (metric::LONG_TASKS_MS, line.long_tasks_ms)];
+    named.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)))
+}
+
+/// Moves the frames of a film to where the run keeps them; their names then count from the start of the page.
+fn keep_film(from: &Path, to: &Path, begun_ms: f64) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let path = entry?.path();
+        let stem = path.file_stem().and_then(|stem| stem.to_str()?.parse::<f64>().ok());
+        let Some(at_ms) = stem else { continue };
+        let at_ms = (at_ms - begun_ms).max(0.0);
+        fs::copy(&path, to.join(format!("{at_ms:08.1}.jpg")))?;
+    }
+    Ok(())
 }
 
 fn metrics(processes: &[ProcessRun], usage: EndUse, is_warm: bool) -> BTreeMap<String, f64> {

@@ -1,8 +1,12 @@
 //! Every way in which priorities are said reaches the scheduler.
 
 use super::*;
+use crate::h2::{Group, PrioritySignal};
 use crate::schedule::{Policy, Priority, PriorityField, Scheduler};
-use crate::{Fields, Fin, RequestHead, ResponseHead, Scheme, ServerConnection, Status, StreamId};
+use crate::{
+    ClientConnection, Fields, Fin, RequestHead, ResponseHead, Scheme, ServerConnection, Status,
+    StreamId,
+};
 use std::cell::RefCell;
 use std::rc::Rc;
 use wire::h2::{Dependency, SettingId};
@@ -68,6 +72,39 @@ fn recorded() -> (ByHand, Rc<RefCell<Vec<String>>>) {
     let told = Rc::clone(&recorder.told);
     hand.server.session.replace_scheduler(Box::new(recorder));
     (hand, told)
+}
+
+/// As Firefox has it from 37 on: the groups come before the first request, which has a number behind theirs.
+#[test]
+fn groups_are_announced_before_the_first_request_and_keep_their_numbers() {
+    let group = |stream, parent, weight| Group { stream, parent, weight };
+    let groups = vec![group(3, 0, 201), group(11, 3, 1), group(4, 0, 1), group(5, 0, 0)];
+    let begun = |priority_signal| {
+        let settings = Settings { priority_signal, groups: groups.clone(), ..Settings::client() };
+        let mut client = client(settings);
+        let mut out = SendBuf::new();
+        client.poll_transmit(Instant::ZERO, &mut out, 1 << 16);
+        let greeting = out.to_vec();
+        let mut hand = ByHand::greeted(Settings::server());
+        let recorder = Recorder::default();
+        let told = Rc::clone(&recorder.told);
+        hand.server.session.replace_scheduler(Box::new(recorder));
+        // Behind the preface: what `greeted` has said already.
+        hand.give(&greeting[24..]);
+        let head = RequestHead::get(Scheme::Http, "a", "/");
+        let place = Priority::Dependency {
+            parent: StreamId(11),
+            weight: 32,
+            exclusive: crate::schedule::Exclusive::Shared,
+        };
+        let stream = client.request_at(Instant::ZERO, &head, Fin::Last, place).unwrap();
+        (told.take(), stream)
+    };
+    let (told, first) = begun(PrioritySignal::Dependencies);
+    // Neither an even number nor a weight of 0 goes onto the wire.
+    assert_eq!(told, ["3: under 0 by 201 Shared", "11: under 3 by 1 Shared"]);
+    assert_eq!(first, StreamId(13));
+    assert_eq!(begun(PrioritySignal::Urgencies), (Vec::new(), StreamId(1)));
 }
 
 #[test]

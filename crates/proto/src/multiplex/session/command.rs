@@ -63,6 +63,11 @@ impl<F: Framing> Session<F> {
         Ok(stream)
     }
 
+    /// No stream is opened whose number is this one or a lower one.
+    pub(crate) fn open_after(&mut self, id: u32) {
+        self.streams.open_after(id);
+    }
+
     /// How many further requests may be made right now.
     pub(crate) fn available_streams(&self) -> usize {
         if !self.draining.is_open() {

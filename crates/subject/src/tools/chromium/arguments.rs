@@ -1,0 +1,107 @@
+//! The command line of Chromium: nothing but the page asks for anything, and the protocol is the one that is asked for.
+
+use super::ToolError;
+use crate::contract::{Job, Tls, Transport};
+
+/// The page's size in the page model, too.
+const WINDOW: &str = "--window-size=800,600";
+
+/// What keeps the browser from asking anybody else, and from leaving anything behind.
+const QUIET: [&str; 13] = [
+    "--headless",
+    // Root has no sandbox of Chromium's; the trial's namespaces are one.
+    "--no-sandbox",
+    "--disable-gpu",
+    "--hide-scrollbars",
+    "--no-first-run",
+    "--no-default-browser-check",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-default-apps",
+    "--disable-extensions",
+    "--disable-dev-shm-usage",
+    "--no-proxy-server",
+];
+
+/// The arguments for a job. The profile is in the working directory, which is the trial's own.
+pub(super) fn of(job: &Job) -> Result<Vec<String>, ToolError> {
+    let profile = std::env::current_dir()?.join("browser-profile");
+    let mut arguments: Vec<String> = QUIET.map(str::to_owned).into();
+    arguments.push(WINDOW.to_owned());
+    arguments.push(format!("--user-data-dir={}", profile.display()));
+    match job.transport {
+        Transport::Http1 => {
+            arguments.extend(["--disable-http2", "--disable-quic"].map(str::to_owned))
+        }
+        Transport::H3 => {
+            arguments.push("--enable-quic".to_owned());
+            arguments.push(format!("--origin-to-force-quic-on={}", origins(job).join(",")));
+        }
+        _ => arguments.push("--disable-quic".to_owned()),
+    }
+    match job.tls {
+        Tls::None => {}
+        Tls::V1_2 => arguments.push("--ssl-version-max=tls1.2".to_owned()),
+        Tls::V1_3 => arguments.push("--ssl-version-min=tls1.3".to_owned()),
+    }
+    if !job.public_keys.is_empty() {
+        // Without a list, the HTTP cache would be off, and what is hinted at would be fetched twice.
+        let list = job.public_keys.join(",");
+        arguments.push(format!("--ignore-certificate-errors-spki-list={list}"));
+    } else if job.tls != Tls::None {
+        return Err(ToolError::unable("a browser needs `public_keys` to trust a server by"));
+    }
+    if let Some(keys) = &job.key_log {
+        arguments.push(format!("--ssl-key-log-file={}", keys.display()));
+    }
+    arguments.push("--remote-debugging-pipe".to_owned());
+    Ok(arguments)
+}
+
+/// Every `HOST:PORT` of the job, once each.
+fn origins(job: &Job) -> Vec<String> {
+    let origin = |url: &str| {
+        let (_, rest) = url.split_once("://")?;
+        let authority = rest.split(['/', '?']).next().unwrap_or(rest);
+        let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
+        Some(if has_port { authority.to_owned() } else { format!("{authority}:443") })
+    };
+    let mut origins: Vec<String> =
+        job.fetches.iter().filter_map(|fetch| origin(&fetch.url)).collect();
+    origins.sort();
+    origins.dedup();
+    origins
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::chromium::fetches::tests::job;
+
+    #[test]
+    fn the_protocol_asked_for_is_the_only_one() {
+        let with = |transport, tls| {
+            let mut job = job(&["https://far.test/", "https://b.test:8443/a?b=:1"]);
+            (job.transport, job.tls, job.public_keys) = (transport, tls, vec!["abc=".to_owned()]);
+            of(&job).unwrap()
+        };
+        let has = |arguments: &[String], one: &str| arguments.iter().any(|known| known == one);
+        let h1 = with(Transport::Http1, Tls::V1_2);
+        assert!(has(&h1, "--disable-http2") && has(&h1, "--disable-quic"), "{h1:?}");
+        assert!(has(&h1, "--ssl-version-max=tls1.2"), "{h1:?}");
+        let h3 = with(Transport::H3, Tls::V1_3);
+        assert!(has(&h3, "--origin-to-force-quic-on=b.test:8443,far.test:443"), "{h3:?}");
+        assert!(!has(&h3, "--disable-quic"), "{h3:?}");
+        assert!(has(&h3, "--ignore-certificate-errors-spki-list=abc="), "{h3:?}");
+    }
+
+    #[test]
+    fn without_a_key_to_trust_there_is_no_tls() {
+        let mut job = job(&["https://far.test/"]);
+        job.tls = Tls::V1_3;
+        assert!(of(&job).is_err());
+        job.tls = Tls::None;
+        assert!(of(&job).is_ok());
+    }
+}

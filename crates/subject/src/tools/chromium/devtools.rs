@@ -1,0 +1,196 @@
+//! The DevTools protocol over a pipe: JSON messages that end with a zero byte, commands with a number each, events in between
+//! (chromedevtools.github.io/devtools-protocol). No call and no wait is longer than the deadline that the caller sets.
+
+use super::ToolError;
+use serde_json::{Value, json};
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
+use unit::Instant;
+
+/// The browser reads its descriptor 3 and writes its descriptor 4; a process is given only the first three, so a shell puts
+/// them there.
+const ON_PIPES: &str = "exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null";
+
+/// How long it may take to end.
+const END: Duration = Duration::from_secs(3);
+
+/// A browser and the pipe to it. Dropping it ends it.
+pub(super) struct DevTools {
+    child: Child,
+    to: ChildStdin,
+    messages: Receiver<Value>,
+    events: VecDeque<Event>,
+    session: Option<String>,
+    last_id: u64,
+    deadline: Instant,
+}
+
+/// Something that the browser said by itself.
+#[derive(Debug)]
+pub(super) struct Event {
+    pub(super) method: String,
+    pub(super) params: Value,
+}
+
+impl DevTools {
+    /// Starts the browser `program`.
+    pub(super) fn start(program: &str, arguments: &[String]) -> Result<Self, ToolError> {
+        let mut command = Command::new("sh");
+        command.args(["-c", ON_PIPES, "sh", program]).args(arguments);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        let mut child = command
+            .spawn()
+            .map_err(|error| ToolError::Broken(format!("starting {program}: {error}")))?;
+        let (Some(to), Some(from)) = (child.stdin.take(), child.stdout.take()) else {
+            return Err(ToolError::Broken("the browser has no pipe".to_owned()));
+        };
+        let (sender, messages) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut from = BufReader::new(from);
+            let mut bytes = Vec::new();
+            while from.read_until(0, &mut bytes).is_ok_and(|count| count > 0) {
+                if bytes.last() == Some(&0) {
+                    bytes.pop();
+                }
+                // What is no JSON is no message.
+                let Ok(message) = serde_json::from_slice(&bytes) else { break };
+                bytes.clear();
+                if sender.send(message).is_err() {
+                    break;
+                }
+            }
+        });
+        Ok(Self {
+            child,
+            to,
+            messages,
+            events: VecDeque::new(),
+            session: None,
+            last_id: 0,
+            deadline: os::clock::now(),
+        })
+    }
+
+    /// Until when calls may take.
+    pub(super) fn set_deadline(&mut self, deadline: Instant) {
+        self.deadline = deadline;
+    }
+
+    /// The page that `attached`, the result of `Target.attachToTarget`, names.
+    pub(super) fn use_session(&mut self, attached: &Value) -> Result<(), ToolError> {
+        let session = attached["sessionId"].as_str().ok_or_else(|| {
+            ToolError::Broken("the browser attached to its page without a session".to_owned())
+        })?;
+        self.session = Some(session.to_owned());
+        Ok(())
+    }
+
+    /// A command to the browser; its result.
+    pub(super) fn call(&mut self, method: &str, params: Value) -> Result<Value, ToolError> {
+        self.send(None, method, params)
+    }
+
+    /// A command to the page; its result.
+    pub(super) fn call_page(&mut self, method: &str, params: Value) -> Result<Value, ToolError> {
+        self.send(self.session.clone(), method, params)
+    }
+
+    fn send(
+        &mut self,
+        session: Option<String>,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, ToolError> {
+        self.last_id += 1;
+        let id = self.last_id;
+        let mut command = json!({ "id": id, "method": method, "params": params });
+        if let Some(session) = session {
+            command["sessionId"] = Value::String(session);
+        }
+        let mut bytes = serde_json::to_vec(&command).map_err(std::io::Error::from)?;
+        bytes.push(0);
+        self.to.write_all(&bytes).map_err(|error| {
+            ToolError::Broken(format!("{method}: the browser is gone: {error}"))
+        })?;
+        loop {
+            let message = self.message(self.deadline)?.ok_or_else(|| {
+                ToolError::Broken(format!("the browser did not answer {method} in time"))
+            })?;
+            if message["id"].as_u64() != Some(id) {
+                self.keep(message);
+                continue;
+            }
+            return match message.get("error") {
+                None => Ok(message["result"].clone()),
+                Some(error) => Err(ToolError::Broken(format!(
+                    "{method}: {}",
+                    error["message"].as_str().unwrap_or("refused")
+                ))),
+            };
+        }
+    }
+
+    /// The next event; None when the deadline has passed.
+    pub(super) fn event(&mut self, deadline: Instant) -> Result<Option<Event>, ToolError> {
+        loop {
+            if let Some(event) = self.events.pop_front() {
+                return Ok(Some(event));
+            }
+            match self.message(deadline)? {
+                Some(message) => self.keep(message),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    /// Whether an event has come that was not taken.
+    pub(super) fn has_events(&self) -> bool {
+        !self.events.is_empty()
+    }
+
+    fn keep(&mut self, mut message: Value) {
+        // The answer to a command that nobody waits for any more is dropped.
+        if let Some(method) = message["method"].as_str() {
+            let method = method.to_owned();
+            self.events.push_back(Event { method, params: message["params"].take() });
+        }
+    }
+
+    fn message(&mut self, deadline: Instant) -> Result<Option<Value>, ToolError> {
+        let left = deadline.since(os::clock::now());
+        match self.messages.recv_timeout(left) {
+            Ok(message) => Ok(Some(message)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => {
+                let status = self.child.wait()?;
+                Err(ToolError::Broken(format!("the browser ended by itself: {status}")))
+            }
+        }
+    }
+
+    /// Ends the browser and waits for it, so that what it used can be counted.
+    pub(super) fn close(mut self) -> Result<(), ToolError> {
+        self.deadline = os::clock::now() + END;
+        // It may be gone before it has answered.
+        let _ = self.call("Browser.close", json!({}));
+        while os::clock::now() < self.deadline {
+            if self.child.try_wait()?.is_some() {
+                return Ok(());
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        // It is killed when it is dropped.
+        Ok(())
+    }
+}
+
+impl Drop for DevTools {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,116 @@
+//! What the page itself knows of its paints and shifts: observers that are there before the page's first script, and that a
+//! variable of the window keeps from the garbage collector.
+
+use super::ToolError;
+use super::devtools::DevTools;
+use super::fetches::Fetches;
+use crate::contract::PageLine;
+use serde::Deserialize;
+use serde_json::json;
+
+/// Runs before anything of the page does. A browser that lacks an entry type leaves its figure null.
+pub(super) const OBSERVERS: &str = r#"(() => {
+  if (window !== window.top) return;
+  const seen = { lcp: null, shifts: null, long: null, observers: [] };
+  window.__wirelap = seen;
+  const watch = (type, take) => {
+    if (!(PerformanceObserver.supportedEntryTypes || []).includes(type)) return false;
+    const observer = new PerformanceObserver(list => list.getEntries().forEach(take));
+    observer.observe({ type, buffered: true });
+    seen.observers.push(observer);
+    return true;
+  };
+  watch('largest-contentful-paint', entry => { seen.lcp = entry; });
+  if (watch('longtask', entry => { seen.long += entry.duration; })) seen.long = 0;
+  const shift = entry => {
+    if (entry.hadRecentInput) return;
+    const s = seen.shifts;
+    // A session window ends after a second without a shift, and after five seconds.
+    if (s.sum && entry.startTime - s.last < 1000 && entry.startTime - s.first < 5000) s.sum += entry.value;
+    else { s.sum = entry.value; s.first = entry.startTime; }
+    s.last = entry.startTime;
+    s.most = Math.max(s.most, s.sum);
+  };
+  seen.shifts = { sum: 0, first: 0, last: 0, most: 0 };
+  if (!watch('layout-shift', shift)) seen.shifts = null;
+})();"#;
+
+/// Two frames and a little: the last paint is presented, and its observer has run.
+const SETTLE: &str = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => setTimeout(done, 50))))";
+
+/// All that the page can tell, in one JSON text. Times are milliseconds since its `timeOrigin`.
+const READ: &str = r#"(() => {
+  const seen = window.__wirelap || {};
+  const paint = name => performance.getEntriesByName(name)[0]?.startTime ?? null;
+  const navigation = performance.getEntriesByType('navigation')[0] || {};
+  const event = at => at > 0 ? at : null;
+  const lcp = seen.lcp;
+  const element = lcp && lcp.element ? lcp.element.tagName.toLowerCase() : null;
+  const path = lcp && lcp.url ? new URL(lcp.url, location).pathname : '';
+  return JSON.stringify({
+    origin_ms: performance.timeOrigin,
+    first_paint: paint('first-paint'),
+    fcp: paint('first-contentful-paint'),
+    lcp: lcp ? lcp.renderTime || lcp.loadTime || lcp.startTime : null,
+    lcp_element: element ? (element + ' ' + path).trim().slice(0, 200) : null,
+    dom_content_loaded: event(navigation.domContentLoadedEventStart),
+    load: event(navigation.loadEventStart),
+    cls: seen.shifts ? seen.shifts.most : null,
+    long: seen.long ?? null,
+  });
+})()"#;
+
+/// What a page told; times are milliseconds since its `timeOrigin`.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+pub(super) struct PageTimes {
+    /// `timeOrigin` itself, in milliseconds of the wall clock.
+    origin_ms: f64,
+    first_paint: Option<f64>,
+    fcp: Option<f64>,
+    lcp: Option<f64>,
+    lcp_element: Option<String>,
+    dom_content_loaded: Option<f64>,
+    load: Option<f64>,
+    cls: Option<f64>,
+    long: Option<f64>,
+}
+
+/// Waits until what is painted has been reported to the page.
+pub(super) fn settle(browser: &mut DevTools) -> Result<(), ToolError> {
+    let script = json!({ "expression": SETTLE, "awaitPromise": true });
+    browser.call_page("Runtime.evaluate", script).map(|_| ())
+}
+
+impl PageTimes {
+    /// Asks the page; None where it has none to tell of.
+    pub(super) fn read(browser: &mut DevTools) -> Result<Option<Self>, ToolError> {
+        let script = json!({ "expression": READ, "returnByValue": true });
+        let answer = browser.call_page("Runtime.evaluate", script)?;
+        if let Some(fault) = answer["exceptionDetails"]["text"].as_str() {
+            return Err(ToolError::Broken(format!("the page does not tell its times: {fault}")));
+        }
+        let text = answer["result"]["value"].as_str().unwrap_or_default();
+        serde_json::from_str(text)
+            .map_err(|error| ToolError::Broken(format!("the page's times: {error}")))
+    }
+
+    /// As a line; `fetches` joins the page's clock to the contract's.
+    pub(super) fn line(self, fetches: &Fetches<'_>) -> PageLine {
+        // The document was asked for at both of these times.
+        let shift = fetches.clocks().map_or(0.0, |(ready_ms, wall_ms)| ready_ms - wall_ms);
+        let at = |ms: Option<f64>| ms.map(|ms| (ms + self.origin_ms + shift).max(0.0));
+        PageLine {
+            first_paint_ms: at(self.first_paint),
+            fcp_ms: at(self.fcp),
+            lcp_ms: at(self.lcp),
+            dom_content_loaded_ms: at(self.dom_content_loaded),
+            load_event_ms: at(self.load),
+            cls: self.cls,
+            long_tasks_ms: self.long,
+            unlisted: fetches.unlisted(),
+            lcp_element: self.lcp_element,
+            speed_index_ms: None,
+            visually_complete_ms: None,
+        }
+    }
+}

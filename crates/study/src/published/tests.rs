@@ -208,7 +208,7 @@ fn the_page_of_the_claims_has_every_finding_and_its_command() {
         );
         seen += 1;
     }
-    assert_eq!(seen, 6);
+    assert_eq!(seen, 7);
 }
 
 #[test]

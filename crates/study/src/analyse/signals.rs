@@ -25,7 +25,7 @@ pub(super) fn notes(cells: &[CellResult], rows: &Rows<'_>) -> Vec<String> {
              the raise in {times} of {} measured trials.",
             cell.contender.name,
             cell.link.name,
-            cell.contender.settings.profile.name(),
+            browser(cell),
             cell.trials.measured,
         );
         let is_heard = |(other, all): &&(&CellResult, Vec<Hearing>)| {
@@ -43,6 +43,15 @@ pub(super) fn notes(cells: &[CellResult], rows: &Rows<'_>) -> Vec<String> {
         text
     })
     .collect()
+}
+
+/// The browser that asked, or the one as which wirelap's own client did.
+fn browser(cell: &CellResult) -> &str {
+    let contender = &cell.contender;
+    contender
+        .client
+        .as_ref()
+        .map_or(contender.settings.profile.name(), |client| client.name.as_str())
 }
 
 fn lcp(cell: &CellResult) -> Option<f64> {

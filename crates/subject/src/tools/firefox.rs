@@ -37,6 +37,7 @@ pub(super) fn run(job: &Job, program: &str, emit: &mut Emit<'_>) -> Result<(), T
     emit(OutputLine::Ready(ReadyLine {
         name: Some("Firefox".to_owned()),
         version: version.map(str::to_owned),
+        key_log: job.key_log.is_some(),
         ..ReadyLine::default()
     }))?;
     load(job, &mut browser, page, emit)?;
@@ -88,6 +89,9 @@ fn load(job: &Job, browser: &mut BiDi, page: &str, emit: &mut Emit<'_>) -> Resul
         true => None,
         false => PageTimes::parse(evaluate(browser, page, READ)?.as_str().unwrap_or_default())?,
     };
+    if let Some(times) = &times {
+        fetches.note_final_head(times.final_head_ms(fetches.zero_wall_ms()));
+    }
     fetches.end(os::clock::now());
     for line in fetches.lines() {
         emit(OutputLine::Fetch(line))?;

@@ -52,6 +52,7 @@ pub(crate) const READ: &str = r#"(() => {
     lcp_element: element ? (element + ' ' + path).trim().slice(0, 200) : null,
     dom_content_loaded: event(navigation.domContentLoadedEventStart),
     load: event(navigation.loadEventStart),
+    final_head: navigation.firstInterimResponseStart > 0 ? event(navigation.finalResponseHeadersStart) : null,
     cls: seen.shifts ? seen.shifts.most : null,
     long: seen.long ?? null,
   });
@@ -68,6 +69,8 @@ pub(crate) struct PageTimes {
     lcp_element: Option<String>,
     dom_content_loaded: Option<f64>,
     load: Option<f64>,
+    /// The head of the document's final response, where a 103 came before it.
+    final_head: Option<f64>,
     cls: Option<f64>,
     long: Option<f64>,
 }
@@ -77,6 +80,12 @@ impl PageTimes {
     pub(crate) fn parse(text: &str) -> Result<Option<Self>, ToolError> {
         serde_json::from_str(text)
             .map_err(|error| ToolError::Broken(format!("the page's times: {error}")))
+    }
+
+    /// When the head of the document's final response came, in milliseconds since the contract's zero; None where no 103 came
+    /// before it. `zero_wall_ms` is as below.
+    pub(crate) fn final_head_ms(&self, zero_wall_ms: f64) -> Option<f64> {
+        Some((self.final_head? + self.origin_ms - zero_wall_ms).max(0.0))
     }
 
     /// As a line. `zero_wall_ms` is the contract's zero in milliseconds of the wall clock, and joins the page's clock to it;
@@ -96,5 +105,25 @@ impl PageTimes {
             speed_index_ms: None,
             visually_complete_ms: None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TOLD: &str = r#"{"origin_ms": 5000.5, "first_paint": null, "fcp": 300.0, "lcp": 420.25, "lcp_element": "img /a.png",
+        "dom_content_loaded": 250.0, "load": 500.0, "final_head": 90.0, "cls": null, "long": null}"#;
+
+    #[test]
+    fn times_of_the_page_are_joined_to_the_contracts_clock_and_what_it_lacks_is_absent() {
+        let times = PageTimes::parse(TOLD).unwrap().unwrap();
+        assert_eq!(times.final_head_ms(4990.5), Some(100.0));
+        let line = times.line(4990.5, Vec::new());
+        assert_eq!((line.fcp_ms, line.lcp_ms), (Some(310.0), Some(430.25)));
+        assert_eq!((line.dom_content_loaded_ms, line.load_event_ms), (Some(260.0), Some(510.0)));
+        assert_eq!((line.first_paint_ms, line.cls, line.long_tasks_ms), (None, None, None));
+        assert!(PageTimes::parse("null").unwrap().is_none());
+        assert!(PageTimes::parse("{}").is_err());
     }
 }

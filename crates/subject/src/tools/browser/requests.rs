@@ -85,6 +85,11 @@ impl<'a> Requests<'a> {
         self.order.first().and_then(|id| self.by_id.get(id))
     }
 
+    /// The same, to be changed.
+    pub(crate) fn document_mut(&mut self) -> Option<&mut Request> {
+        self.order.first().and_then(|id| self.by_id.get_mut(id))
+    }
+
     /// URLs that the job does not have. A browser may ask for an icon by itself, once the page has loaded; the trial has
     /// ended by then as good as always.
     pub(crate) fn unlisted(&self) -> Vec<String> {

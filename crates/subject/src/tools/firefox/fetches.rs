@@ -73,6 +73,13 @@ impl<'a> Fetches<'a> {
         }
     }
 
+    /// When the head of the document's final response came, where a 103 came before it: the protocol has the 103's time.
+    pub(super) fn note_final_head(&mut self, at_ms: Option<f64>) {
+        if let (Some(at_ms), Some(document)) = (at_ms, self.requests.document_mut()) {
+            document.first_byte_ms = Some(at_ms);
+        }
+    }
+
     /// The document could not be asked for.
     pub(super) fn refuse(&mut self, error: &str) {
         self.requests.refuse(error);
@@ -129,4 +136,159 @@ struct Steps {
 fn protocol(response: &Value) -> Option<String> {
     let name = response["protocol"].as_str()?.to_ascii_lowercase();
     (!name.is_empty()).then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tools::browser::tests::job;
+    use serde_json::json;
+
+    const PAGE: &str = "https://far.test/";
+    const IMAGE: &str = "https://far.test/a.png";
+
+    /// The wall clock at `ready`, in milliseconds.
+    const ZERO: f64 = 1_795_629_393_136.0;
+
+    fn event(name: &str, id: &str, url: &str, steps: &[(&str, f64)], more: Value) -> Event {
+        let mut params = json!({"context": "c", "timestamp": ZERO + 400.0, "request": {"request": id, "url": url,
+            "timings": {"timeOrigin": 0, "requestTime": 0, "connectStart": 0, "connectEnd": 0, "tlsStart": 0, "tlsEnd": 0,
+                "requestStart": 0, "responseStart": 0, "responseEnd": 0}}});
+        for (step, at) in steps {
+            params["request"]["timings"][*step] = json!(ZERO + at);
+        }
+        for (key, value) in more.as_object().into_iter().flatten() {
+            params[key] = value.clone();
+        }
+        Event { method: format!("network.{name}"), params }
+    }
+
+    fn asked(id: &str, url: &str, at: f64) -> Event {
+        event("beforeRequestSent", id, url, &[("requestTime", at)], json!({}))
+    }
+
+    fn ended(id: &str, url: &str, steps: &[(&str, f64)], bytes: u64, cached: bool) -> Event {
+        let response =
+            json!({"status": 200, "protocol": "h2", "fromCache": cached, "bodySize": bytes});
+        event("responseCompleted", id, url, steps, json!({ "response": response }))
+    }
+
+    fn fetches<'a>(job: &'a Job, events: &[Event]) -> Fetches<'a> {
+        let zero = Instant::from_nanos(10_000_000_000);
+        let mut fetches = Fetches::new(job, zero, Duration::from_secs_f64(ZERO / 1e3));
+        events.iter().for_each(|event| fetches.take(event));
+        fetches.end(Instant::from_nanos(11_000_000_000));
+        fetches
+    }
+
+    const STEPS: [(&str, f64); 8] = [
+        ("requestTime", 4.0),
+        ("connectStart", 5.0),
+        ("connectEnd", 80.0),
+        ("tlsStart", 45.0),
+        ("tlsEnd", 80.0),
+        ("requestStart", 81.0),
+        ("responseStart", 120.5),
+        ("responseEnd", 300.25),
+    ];
+
+    #[test]
+    fn a_request_is_a_fetch_with_the_times_of_its_steps() {
+        let job = job(&[PAGE]);
+        let events = [asked("1", PAGE, 4.0), ended("1", PAGE, &STEPS, 1_000, false)];
+        let lines = fetches(&job, &events).lines();
+        let line = &lines[0];
+        assert_eq!(
+            (line.status, line.bytes, line.protocol.as_deref()),
+            (Some(200), Some(1_000), Some("h2"))
+        );
+        let times = [line.started_ms, line.ended_ms].map(|ms| (ms * 10.0).round());
+        assert_eq!(times, [40.0, 3_003.0]);
+        let steps = [line.connected_ms, line.secured_ms, line.sent_ms, line.first_byte_ms];
+        let rounded = steps.map(|ms| ms.map(|ms| (ms * 10.0).round()));
+        assert_eq!(rounded, [450.0, 800.0, 810.0, 1_205.0].map(Some));
+        // It tells neither.
+        assert_eq!((line.connection, line.tls.as_deref()), (None, None));
+    }
+
+    #[test]
+    fn a_connection_that_was_there_has_no_steps_and_one_without_tls_is_not_secured() {
+        let job = job(&[PAGE, IMAGE]);
+        let clear =
+            [("connectStart", 5.0), ("connectEnd", 45.0), ("tlsEnd", 45.0), ("responseEnd", 90.0)];
+        let events = [
+            asked("1", PAGE, 4.0),
+            ended("1", PAGE, &clear, 10, false),
+            asked("2", IMAGE, 95.0),
+            ended("2", IMAGE, &[("requestStart", 96.0), ("responseEnd", 150.0)], 10, false),
+        ];
+        let lines = fetches(&job, &events).lines();
+        assert_eq!(lines[0].connected_ms.map(f64::round), Some(45.0));
+        assert_eq!(lines[0].secured_ms, None);
+        assert_eq!((lines[1].connected_ms, lines[1].secured_ms), (None, None));
+    }
+
+    #[test]
+    fn the_documents_first_byte_is_that_of_its_final_head() {
+        let job = job(&[PAGE]);
+        let events = [asked("1", PAGE, 4.0), ended("1", PAGE, &STEPS, 1_000, false)];
+        let mut fetches = fetches(&job, &events);
+        fetches.note_final_head(None);
+        assert_eq!(fetches.lines()[0].first_byte_ms.map(f64::round), Some(121.0));
+        fetches.note_final_head(Some(290.0));
+        assert_eq!(fetches.lines()[0].first_byte_ms, Some(290.0));
+    }
+
+    #[test]
+    fn what_a_hint_fetched_and_the_page_took_from_the_cache_is_one_fetch() {
+        let job = job(&[PAGE, IMAGE]);
+        let events = [
+            asked("1", PAGE, 4.0),
+            asked("2", IMAGE, 20.0),
+            ended("2", IMAGE, &[("responseEnd", 200.0)], 5_000, false),
+            ended("1", PAGE, &STEPS, 10, false),
+            asked("3", IMAGE, 310.0),
+            ended("3", IMAGE, &[("responseEnd", 311.0)], 0, true),
+        ];
+        let lines = fetches(&job, &events).lines();
+        assert_eq!((lines[1].bytes, lines[1].started_ms.round()), (Some(5_000), 20.0));
+        assert_eq!(lines[1].ended_ms.round(), 200.0);
+    }
+
+    #[test]
+    fn what_failed_or_is_under_way_says_so_and_what_nobody_listed_is_named() {
+        let other = "https://elsewhere.test/beacon";
+        let job = job(&[PAGE, IMAGE]);
+        let failed = json!({ "errorText": "NS_ERROR_NET_RESET" });
+        let under_way =
+            json!({ "response": {"status": 200, "protocol": "h2", "fromCache": false} });
+        let events = [
+            asked("1", PAGE, 4.0),
+            event("responseStarted", "1", PAGE, &STEPS[..7], under_way),
+            asked("2", IMAGE, 20.0),
+            event("fetchError", "2", IMAGE, &[], failed),
+            asked("3", other, 30.0),
+            asked("4", "data:image/png;base64,AA==", 31.0),
+        ];
+        let fetches = fetches(&job, &events);
+        assert!(!fetches.is_idle() && !fetches.is_refused());
+        let lines = fetches.lines();
+        assert_eq!(lines[0].error.as_deref(), Some("the response did not end in time"));
+        assert_eq!((lines[0].status, lines[0].ended_ms.round()), (None, 1_000.0));
+        assert_eq!(lines[1].error.as_deref(), Some("NS_ERROR_NET_RESET"));
+        assert_eq!(lines[1].ended_ms.round(), 400.0);
+        assert_eq!(fetches.unlisted(), [other]);
+    }
+
+    #[test]
+    fn without_its_document_there_is_no_page() {
+        let job = job(&[PAGE, IMAGE]);
+        let failed = json!({ "errorText": "NS_ERROR_CONNECTION_REFUSED" });
+        let events = [asked("1", PAGE, 4.0), event("fetchError", "1", PAGE, &[], failed)];
+        let fetches = fetches(&job, &events);
+        assert!(fetches.is_refused());
+        let lines = fetches.lines();
+        assert_eq!(lines[0].error.as_deref(), Some("NS_ERROR_CONNECTION_REFUSED"));
+        assert_eq!(lines[1].error.as_deref(), Some("the page did not ask for it"));
+    }
 }

@@ -52,7 +52,7 @@ const PLAN: &[(&str, &[&str])] = &[
     ("os", &["wire", "secure", "link", "endpoint", "trace", "unit"]),
     ("sim", &["endpoint", "link", "trace", "unit"]),
     ("report", &["study", "trace", "unit"]),
-    ("subject", &["os", "study", "trace", "unit"]),
+    ("subject", &["endpoint", "os", "proto", "study", "trace", "unit"]),
     (
         "lab",
         &[

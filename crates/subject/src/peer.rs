@@ -79,7 +79,7 @@ pub const PEERS: &[Peer] = &[
         "firefox-esr",
         Role::Client,
         &["--version"],
-        "WebSocket by Upgrade and over h2",
+        "a browser of races, WebSocket by Upgrade and over h2",
     ),
     peer("nginx", "nginx", Role::Server, &["-v"], "our client against HTTP/1.1 and h2"),
     peer("h2o", "h2o", Role::Server, &["--version"], "our client against h2"),

@@ -2,9 +2,11 @@
 //! tool's output into lines. What a tool does not report is left out, and what it cannot do is unsupported, so that no
 //! figure stands for work that was not done. Nothing here prints; the caller gets the lines.
 
+mod browser;
 mod chromium;
 mod curl;
 mod drive;
+mod firefox;
 mod get;
 mod h2load;
 mod nghttp;
@@ -51,6 +53,7 @@ enum Adapter {
 const TOOLS: &[(&str, Adapter)] = &[
     ("chromium", Adapter::Browser(chromium::run)),
     ("curl", Adapter::Tool(curl::run)),
+    ("firefox", Adapter::Browser(firefox::run)),
     ("get", Adapter::Tool(get::run)),
     ("h2load", Adapter::Tool(h2load::run)),
     ("nghttp", Adapter::Tool(nghttp::run)),

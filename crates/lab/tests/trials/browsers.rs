@@ -1,4 +1,7 @@
-//! Chromium in trials of ours: what it tells of a page, what the witnesses say of it, and what it cannot do.
+//! Browsers in trials of ours: what they tell of a page, what the witnesses say of it, and what they cannot do.
+
+mod firefox;
+
 use crate::bench::{Bench, outcomes, trials_run_here};
 use serde_json::Value;
 use std::fs;

@@ -7,14 +7,13 @@
 mod arguments;
 mod devtools;
 mod fetches;
-mod page;
 mod screenshots;
 
+use super::browser::{OBSERVERS, PageTimes, READ, SETTLE, check};
 use super::{Emit, ToolError};
-use crate::contract::{DoneLine, Job, OutputLine, Pattern, ReadyLine, Tls, Transport, Workload};
+use crate::contract::{DoneLine, Job, OutputLine, ReadyLine};
 use devtools::DevTools;
 use fetches::Fetches;
-use page::{OBSERVERS, PageTimes};
 use serde_json::json;
 use std::time::Duration;
 use unit::Instant;
@@ -70,7 +69,7 @@ fn load(job: &Job, browser: &mut DevTools, emit: &mut Emit<'_>) -> Result<(), To
     }
     let times = match fetches.is_refused() {
         true => None,
-        false => PageTimes::read(browser)?,
+        false => page_times(browser)?,
     };
     let frames = match &job.film {
         Some(folder) => screenshots::end(browser, zero, folder)?,
@@ -81,7 +80,7 @@ fn load(job: &Job, browser: &mut DevTools, emit: &mut Emit<'_>) -> Result<(), To
         emit(OutputLine::Fetch(line))?;
     }
     if let Some(times) = times {
-        let mut line = times.line(&fetches);
+        let mut line = times.line(fetches.zero_wall_ms().unwrap_or(0.0), fetches.unlisted());
         screenshots::judge(&frames, fetches.begun_ms(), &mut line)?;
         emit(OutputLine::Page(line))?;
     }
@@ -105,7 +104,8 @@ fn watch(
         }
     }
     // What is painted last is reported with the frame after it; what the page asks for meanwhile counts, too.
-    page::settle(browser)?;
+    let script = json!({ "expression": SETTLE, "awaitPromise": true });
+    browser.call_page("Runtime.evaluate", script)?;
     while !fetches.is_idle() || browser.has_events() {
         let Some(event) = browser.event(deadline)? else { return Ok(()) };
         fetches.take(&event);
@@ -113,23 +113,12 @@ fn watch(
     Ok(())
 }
 
-/// What a browser does not do in this way.
-fn check(job: &Job) -> Result<(), ToolError> {
-    let reason = match (job.workload, job.pattern, job.transport, job.tls) {
-        (Workload::Download | Workload::Calls, ..) => "a browser loads pages",
-        (_, Pattern::Serial | Pattern::Staggered { .. }, ..) => {
-            "a browser chooses itself when a page's fetches begin"
-        }
-        (_, _, Transport::Spdy31 | Transport::Spdy3, _) => {
-            "Chromium has not spoken SPDY since version 51"
-        }
-        (_, _, Transport::H2 | Transport::H3, Tls::None) => {
-            "browsers speak HTTP/2 and HTTP/3 over TLS alone"
-        }
-        (_, _, Transport::H3, Tls::V1_2) => "HTTP/3 is TLS 1.3",
-        _ if !job.keep_alive => "a browser keeps its connections",
-        _ if job.warmup > 0 => "a browser starts cold",
-        _ => return Ok(()),
-    };
-    Err(ToolError::unable(reason))
+/// Asks the page; None where it has nothing to tell.
+fn page_times(browser: &mut DevTools) -> Result<Option<PageTimes>, ToolError> {
+    let script = json!({ "expression": READ, "returnByValue": true });
+    let answer = browser.call_page("Runtime.evaluate", script)?;
+    if let Some(fault) = answer["exceptionDetails"]["text"].as_str() {
+        return Err(ToolError::Broken(format!("the page does not tell its times: {fault}")));
+    }
+    PageTimes::parse(answer["result"]["value"].as_str().unwrap_or_default())
 }

@@ -2,6 +2,7 @@
 
 use super::ToolError;
 use crate::contract::{Job, Tls, Transport};
+use crate::tools::browser::origins;
 
 /// The page's size in the page model, too.
 const WINDOW: &str = "--window-size=800,600";
@@ -59,25 +60,10 @@ pub(super) fn of(job: &Job) -> Result<Vec<String>, ToolError> {
     Ok(arguments)
 }
 
-/// Every `HOST:PORT` of the job, once each.
-fn origins(job: &Job) -> Vec<String> {
-    let origin = |url: &str| {
-        let (_, rest) = url.split_once("://")?;
-        let authority = rest.split(['/', '?']).next().unwrap_or(rest);
-        let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
-        Some(if has_port { authority.to_owned() } else { format!("{authority}:443") })
-    };
-    let mut origins: Vec<String> =
-        job.fetches.iter().filter_map(|fetch| origin(&fetch.url)).collect();
-    origins.sort();
-    origins.dedup();
-    origins
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tools::chromium::fetches::tests::job;
+    use crate::tools::browser::tests::job;
 
     #[test]
     fn the_protocol_asked_for_is_the_only_one() {

@@ -1,64 +1,26 @@
-//! The requests of a page as lines of the contract, from the events of the protocol's domain Network. A fetch of the job is
-//! matched by its URL. The browser may ask for one URL twice (a hint, and then the page, which takes it from the cache): both
-//! are one fetch, which began with the first and whose bytes came with the one that was not from the cache.
+//! The requests of a page, from the events of the protocol's domain Network.
 
 use super::devtools::Event;
 use crate::contract::{FetchLine, Job};
+use crate::tools::browser::Requests;
 use serde_json::Value;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use unit::Instant;
-
-/// URLs that the job does not have and that are told by name.
-const MOST_UNLISTED: usize = 10;
 
 /// What a page asked for.
 pub(super) struct Fetches<'a> {
-    job: &'a Job,
     zero: Instant,
-    /// By the protocol's identifier, which a redirect keeps.
-    requests: BTreeMap<String, Request>,
-    /// Identifiers in the order of their requests.
-    order: Vec<String>,
+    requests: Requests<'a>,
     /// The protocol's numbers of connections, and the job's.
     connections: BTreeMap<u64, u32>,
-    /// Why the document could not be asked for.
-    refusal: Option<String>,
-    ended_ms: f64,
-}
-
-/// A request of the page; times are milliseconds since `ready`.
-#[derive(Debug, Default)]
-struct Request {
-    url: String,
-    started_ms: f64,
-    /// The same on the wall clock, in seconds since its epoch.
-    wall_s: f64,
-    status: Option<u16>,
-    protocol: Option<String>,
-    tls: Option<String>,
-    connection: Option<u32>,
-    connected_ms: Option<f64>,
-    secured_ms: Option<f64>,
-    sent_ms: Option<f64>,
-    first_byte_ms: Option<f64>,
-    ended_ms: Option<f64>,
-    bytes: u64,
-    from_cache: bool,
-    error: Option<String>,
+    /// When the document was asked for on the wall clock, in seconds since its epoch.
+    wall_s: Option<f64>,
 }
 
 impl<'a> Fetches<'a> {
     /// For a page that is asked for from `zero` on.
     pub(super) fn new(job: &'a Job, zero: Instant) -> Self {
-        Self {
-            job,
-            zero,
-            requests: BTreeMap::new(),
-            order: Vec::new(),
-            connections: BTreeMap::new(),
-            refusal: None,
-            ended_ms: 0.0,
-        }
+        Self { zero, requests: Requests::new(job), connections: BTreeMap::new(), wall_s: None }
     }
 
     /// Takes an event; those of other domains say nothing here.
@@ -89,18 +51,9 @@ impl<'a> Fetches<'a> {
 
     fn ask(&mut self, id: &str, at_ms: Option<f64>, params: &Value) {
         let url = params["request"]["url"].as_str().unwrap_or_default();
-        if !url.starts_with("http") {
-            // Data in the page itself.
-            return;
-        }
-        if !self.requests.contains_key(id) {
-            self.order.push(id.to_owned());
-        }
-        let request = self.requests.entry(id.to_owned()).or_default();
-        if request.url.is_empty() {
-            url.clone_into(&mut request.url);
-            request.started_ms = at_ms.unwrap_or_default();
-            request.wall_s = params["wallTime"].as_f64().unwrap_or_default();
+        self.requests.ask(id, url, at_ms.unwrap_or_default());
+        if self.requests.document().is_some() && self.wall_s.is_none() {
+            self.wall_s = params["wallTime"].as_f64();
         }
     }
 
@@ -135,101 +88,43 @@ impl<'a> Fetches<'a> {
 
     /// The document could not be asked for.
     pub(super) fn refuse(&mut self, error: &str) {
-        self.refusal = Some(error.to_owned());
+        self.requests.refuse(error);
     }
 
     /// Whether the document could not be asked for.
     pub(super) fn is_refused(&self) -> bool {
-        self.refusal.is_some()
+        self.requests.is_refused()
     }
 
     /// Whether every request has ended.
     pub(super) fn is_idle(&self) -> bool {
-        self.requests.values().all(|request| request.ended_ms.is_some())
+        self.requests.is_idle()
     }
 
     /// Nothing is waited for any more.
     pub(super) fn end(&mut self, now: Instant) {
-        self.ended_ms = now.since(self.zero).as_secs_f64() * 1e3;
+        self.requests.end(now.since(self.zero).as_secs_f64() * 1e3);
     }
 
     /// When the document was asked for, since `ready`; 0 where it was not.
     pub(super) fn begun_ms(&self) -> f64 {
-        self.document().map_or(0.0, |document| document.started_ms)
+        self.requests.document().map_or(0.0, |document| document.started_ms)
     }
 
-    /// The document's start on both clocks: milliseconds since `ready`, and milliseconds of the wall clock.
-    pub(super) fn clocks(&self) -> Option<(f64, f64)> {
-        self.document().map(|document| (document.started_ms, document.wall_s * 1e3))
+    /// How far the contract's clock is behind the wall clock's, in milliseconds: the document was asked for on both. None
+    /// where it was not.
+    pub(super) fn zero_wall_ms(&self) -> Option<f64> {
+        Some(self.wall_s? * 1e3 - self.requests.document()?.started_ms)
     }
 
-    fn document(&self) -> Option<&Request> {
-        self.order.first().and_then(|id| self.requests.get(id))
-    }
-
-    /// URLs that the job does not have. The full browser asks for an icon by itself, once the page has loaded; the trial has
-    /// ended by then as good as always.
+    /// URLs that the job does not have.
     pub(super) fn unlisted(&self) -> Vec<String> {
-        let listed: BTreeSet<&str> =
-            self.job.fetches.iter().map(|fetch| fetch.url.as_str()).collect();
-        let asked = self.order.iter().filter_map(|id| self.requests.get(id));
-        let mut urls: Vec<String> = asked
-            .filter(|request| !listed.contains(request.url.as_str()))
-            .filter(|request| !request.url.ends_with("/favicon.ico"))
-            .map(|request| request.url.clone())
-            .collect();
-        urls.dedup();
-        urls.truncate(MOST_UNLISTED);
-        urls
+        self.requests.unlisted()
     }
 
     /// A line for each fetch of the job.
     pub(super) fn lines(&self) -> Vec<FetchLine> {
-        let mut by_url: BTreeMap<&str, Vec<&Request>> = BTreeMap::new();
-        for request in self.order.iter().filter_map(|id| self.requests.get(id)) {
-            by_url.entry(&request.url).or_default().push(request);
-        }
-        let line = |fetch: &crate::contract::Fetch| {
-            let asked = by_url.get(fetch.url.as_str());
-            asked.map_or_else(|| self.missing(fetch.id), |asked| self.line(fetch.id, asked))
-        };
-        self.job.fetches.iter().map(line).collect()
-    }
-
-    fn missing(&self, id: u32) -> FetchLine {
-        let error = match &self.refusal {
-            Some(error) => error.clone(),
-            None => "the page did not ask for it".to_owned(),
-        };
-        FetchLine { error: Some(error), ..FetchLine::at(id, self.ended_ms, self.ended_ms) }
-    }
-
-    /// The requests of one URL, in their order, as one fetch.
-    fn line(&self, id: u32, asked: &[&Request]) -> FetchLine {
-        let first = asked[0];
-        let carrier = asked.iter().find(|request| !request.from_cache).unwrap_or(&first);
-        let ended_ms = carrier.ended_ms.unwrap_or(self.ended_ms).max(first.started_ms);
-        let error = match (&carrier.error, carrier.status, carrier.ended_ms) {
-            (Some(error), ..) => Some(error.clone()),
-            (None, None, _) => Some("no response".to_owned()),
-            (None, Some(_), None) => Some("the response did not end in time".to_owned()),
-            (None, Some(_), Some(_)) => None,
-        };
-        // A connection may have been opened before the request was made.
-        let within = |ms: Option<f64>| ms.map(|ms| ms.clamp(first.started_ms, ended_ms));
-        FetchLine {
-            status: carrier.status.filter(|_| error.is_none()),
-            error,
-            protocol: carrier.protocol.clone(),
-            connection: carrier.connection,
-            connected_ms: within(carrier.connected_ms),
-            secured_ms: within(carrier.secured_ms),
-            sent_ms: within(carrier.sent_ms),
-            first_byte_ms: within(carrier.first_byte_ms),
-            bytes: Some(carrier.bytes),
-            tls: carrier.tls.clone(),
-            ..FetchLine::at(id, first.started_ms, ended_ms)
-        }
+        self.requests.lines()
     }
 
     /// A time of the protocol, in seconds of the monotonic clock, as milliseconds since `ready`.
@@ -248,33 +143,10 @@ fn tls_name(version: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+mod tests {
     use super::*;
-    use crate::contract::{Fetch, Negotiation, Pattern, Tls, Transport, Workload};
+    use crate::tools::browser::tests::job;
     use serde_json::json;
-
-    /// A page's job in the clear.
-    pub(in super::super) fn job(urls: &[&str]) -> Job {
-        Job {
-            contract: 1,
-            workload: Workload::Page,
-            transport: Transport::Http1,
-            tls: Tls::None,
-            negotiation: Negotiation::Alpn,
-            pattern: Pattern::Parallel,
-            connections: 6,
-            keep_alive: true,
-            resumption: true,
-            fetches: (0..).zip(urls).map(|(id, url)| Fetch::get(id, (*url).into(), None)).collect(),
-            trust: None,
-            public_keys: Vec::new(),
-            film: None,
-            output: None,
-            key_log: None,
-            warmup: 0,
-            timeout_ms: 1_000,
-        }
-    }
 
     const PAGE: &str = "https://far.test/";
     const IMAGE: &str = "https://far.test/a.png";

@@ -1,0 +1,75 @@
+//! What the adapters of browsers share: what a browser does not do, the lines of a page's requests, and what the page itself
+//! knows of its times.
+
+mod page;
+mod requests;
+
+pub(super) use page::{OBSERVERS, PageTimes, READ, SETTLE};
+pub(super) use requests::Requests;
+
+use super::ToolError;
+use crate::contract::{Job, Pattern, Tls, Transport, Workload};
+
+/// What no browser does in this way.
+pub(super) fn check(job: &Job) -> Result<(), ToolError> {
+    let reason = match (job.workload, job.pattern, job.transport, job.tls) {
+        (Workload::Download | Workload::Calls, ..) => "a browser loads pages",
+        (_, Pattern::Serial | Pattern::Staggered { .. }, ..) => {
+            "a browser chooses itself when a page's fetches begin"
+        }
+        (_, _, Transport::Spdy31 | Transport::Spdy3, _) => {
+            "no browser that is driven in this way speaks SPDY"
+        }
+        (_, _, Transport::H2 | Transport::H3, Tls::None) => {
+            "browsers speak HTTP/2 and HTTP/3 over TLS alone"
+        }
+        (_, _, Transport::H3, Tls::V1_2) => "HTTP/3 is TLS 1.3",
+        _ if !job.keep_alive => "a browser keeps its connections",
+        _ if job.warmup > 0 => "a browser starts cold",
+        _ => return Ok(()),
+    };
+    Err(ToolError::unable(reason))
+}
+
+/// Every `HOST:PORT` of the job, once each.
+pub(super) fn origins(job: &Job) -> Vec<String> {
+    let origin = |url: &str| {
+        let (_, rest) = url.split_once("://")?;
+        let authority = rest.split(['/', '?']).next().unwrap_or(rest);
+        let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
+        Some(if has_port { authority.to_owned() } else { format!("{authority}:443") })
+    };
+    let mut origins: Vec<String> =
+        job.fetches.iter().filter_map(|fetch| origin(&fetch.url)).collect();
+    origins.sort();
+    origins.dedup();
+    origins
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use crate::contract::{Fetch, Job, Negotiation, Pattern, Tls, Transport, Workload};
+
+    /// A page's job in the clear.
+    pub(crate) fn job(urls: &[&str]) -> Job {
+        Job {
+            contract: 1,
+            workload: Workload::Page,
+            transport: Transport::Http1,
+            tls: Tls::None,
+            negotiation: Negotiation::Alpn,
+            pattern: Pattern::Parallel,
+            connections: 6,
+            keep_alive: true,
+            resumption: true,
+            fetches: (0..).zip(urls).map(|(id, url)| Fetch::get(id, (*url).into(), None)).collect(),
+            trust: None,
+            public_keys: Vec::new(),
+            film: None,
+            output: None,
+            key_log: None,
+            warmup: 0,
+            timeout_ms: 1_000,
+        }
+    }
+}

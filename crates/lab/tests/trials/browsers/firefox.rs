@@ -1,8 +1,15 @@
 //! Firefox in trials of ours, as Chromium beside it.
 
-use super::{HEAD, PAGE, assert_unsupported, contender, figure, grade, has, race, record};
+use super::{HEAD, PAGE, assert_unsupported, contender, figure, grade, has, race_under, record};
 use crate::bench::{Bench, outcomes, trials_run_here};
+use serde_json::Value;
 use std::fs;
+
+/// Firefox's own work is a small part of a load over a slow link, which the audit asks for.
+fn race(bench: &Bench, contenders: &[(&str, &str)]) -> Vec<Value> {
+    let head = HEAD.replace("rtt=40ms,down=8mbit,up=4mbit", "slow-4g");
+    race_under(bench, &head, contenders, &[])
+}
 
 fn is_here() -> bool {
     has("firefox-esr") && has("certutil")
@@ -21,7 +28,7 @@ fn firefox_tells_of_a_page_over_every_protocol_that_it_speaks() {
         ("h2", "transport = \"h2\"\nclient = \"firefox\""),
         ("h3", "transport = \"h3\"\nclient = \"firefox\""),
     ];
-    for (row, (name, _)) in race(&bench, &contenders, &[]).iter().zip(contenders) {
+    for (row, (name, _)) in race(&bench, &contenders).iter().zip(contenders) {
         // The document, a style sheet, a script, four images and the hero, each once.
         let fetches = row["fetches"].as_array().unwrap();
         assert_eq!(fetches.len(), 8, "{name}");
@@ -66,7 +73,7 @@ fn firefox_loads_pages_from_other_peoples_servers() {
         ("caddy", "transport = \"h3\"\nclient = \"firefox\"\nserver = \"caddy\""),
         ("apache", "transport = \"h2\"\nclient = \"firefox\"\nserver = \"apache\""),
     ];
-    for (row, (name, _)) in race(&bench, &contenders, &[]).iter().zip(contenders) {
+    for (row, (name, _)) in race(&bench, &contenders).iter().zip(contenders) {
         let element = row["settings"]["client lcp element"].as_str().unwrap();
         assert!(element.starts_with("img /picture/hero"), "{name}: {element}");
         let asked = &row["plan"]["cell"]["contender"]["transport"];

@@ -40,9 +40,8 @@ fn twitter4j_makes_the_published_calls_over_the_transport_that_each_contender_na
     let bench = Bench::new();
     bench.write("small.toml", in_small());
     let names = CONTENDERS.map(|(name, ..)| name).join(",");
-    // Loopback: no audit of lateness can refuse a trial there, however busy the machine is.
-    let words = ["race", "small.toml", "--contenders", &names, "--baseline", CONTENDERS[0].0];
-    bench.run(&[&words[..], &["--links", "none", "--out", "run"]].concat()).said(0, &[]);
+    let words = ["--contenders", &names, "--baseline", CONTENDERS[0].0, "--links", "none"];
+    bench.race_undisturbed("small.toml", "run", &words);
     assert_eq!(bench.alive(), [], "a process is left");
     assert_eq!(outcomes(&bench.path("run")).len(), CONTENDERS.len() * 2);
     for row in records(&bench.path("run")) {

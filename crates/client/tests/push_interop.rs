@@ -12,6 +12,7 @@ use std::fs::Permissions;
 use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, UNIX_EPOCH};
@@ -58,7 +59,7 @@ impl Site {
     /// Waits until the program listens; false, and a skip, without it.
     fn start(&mut self, command: &mut Command, install: &str) -> bool {
         let log = std::fs::File::create(self.path("log")).unwrap();
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log).process_group(0);
         match command.spawn() {
             Ok(child) => self.server = Some(child),
             Err(error) if error.kind() == ErrorKind::NotFound => {
@@ -95,7 +96,9 @@ impl Site {
 impl Drop for Site {
     fn drop(&mut self) {
         if let Some(mut server) = self.server.take() {
-            let _gone = server.kill();
+            // Servers have workers, which outlive a killed master.
+            let group = format!("-{}", server.id());
+            let _gone = Command::new("kill").args(["-KILL", "--", &group]).status();
             let _gone = server.wait();
         }
     }

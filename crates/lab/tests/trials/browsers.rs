@@ -44,13 +44,29 @@ fn race_under(bench: &Bench, head: &str, contenders: &[(&str, &str)], more: &[&s
         text += &contender(name, rest);
     }
     bench.write("browsers.toml", text);
-    bench.race_undisturbed("browsers.toml", "run", more);
+    race_unhurried(bench, more);
     let rows = outcomes(&bench.path("run"));
     for (key, outcome, reason) in &rows {
         assert_eq!(outcome, "measured", "{key}: {reason:?}");
     }
     assert_eq!(rows.len(), contenders.len());
     contenders.iter().map(|(name, _)| record(bench, name)).collect()
+}
+
+/// Races `browsers.toml`, and once more where the audit found that a browser had not processor enough: on a slow machine that
+/// happens, and these tests are not about it.
+fn race_unhurried(bench: &Bench, more: &[&str]) {
+    const TIMES: usize = 5;
+    for time in 1..=TIMES {
+        bench.race_undisturbed("browsers.toml", "run", more);
+        let is_slow = |why: &str| why.starts_with("the client itself was too slow");
+        let rows = outcomes(&bench.path("run"));
+        let is_spoilt = rows.iter().any(|(.., reason)| reason.as_deref().is_some_and(is_slow));
+        if !is_spoilt || time == TIMES {
+            return;
+        }
+        fs::remove_dir_all(bench.path("run")).unwrap();
+    }
 }
 
 fn record(bench: &Bench, contender: &str) -> Value {

@@ -1,6 +1,9 @@
 //! Firefox in trials of ours, as Chromium beside it.
 
-use super::{HEAD, PAGE, assert_unsupported, contender, figure, grade, has, race_under, record};
+use super::{
+    HEAD, PAGE, assert_unsupported, contender, figure, grade, has, race_under, race_unhurried,
+    record,
+};
 use crate::bench::{Bench, outcomes, trials_run_here};
 use serde_json::Value;
 use std::fs;
@@ -92,7 +95,7 @@ fn firefox_heeds_hints_and_a_103_is_no_first_byte() {
         "transport = \"h2\"\nclient = \"firefox\"\nsettings = { policy = \"early-hints\" }";
     let head = HEAD.replace("rtt=40ms,down=8mbit,up=4mbit", LINK);
     bench.write("browsers.toml", head + &page + &contender("first", hinting));
-    bench.race_undisturbed("browsers.toml", "run", &[]);
+    race_unhurried(&bench, &[]);
     let row = record(&bench, "first");
     assert_eq!(row["outcome"]["kind"], "measured", "{}", row["outcome"]);
     let at = |id: usize, phase: &str| row["fetches"][id]["phases"][phase].as_u64().unwrap();

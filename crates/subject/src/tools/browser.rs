@@ -1,9 +1,11 @@
-//! What the adapters of browsers share: what a browser does not do, the lines of a page's requests, and what the page itself
+//! What the adapters of browsers share: what a browser does not do, its events, the lines of a page's requests, and what the page itself
 //! knows of its times.
 
+mod events;
 mod page;
 mod requests;
 
+pub(super) use events::{Event, Events};
 pub(super) use page::{OBSERVERS, PageTimes, READ, SETTLE};
 pub(super) use requests::Requests;
 

@@ -2,8 +2,8 @@
 //! (chromedevtools.github.io/devtools-protocol). No call and no wait is longer than the deadline that the caller sets.
 
 use super::ToolError;
+use crate::tools::browser::{Event, Events};
 use serde_json::{Value, json};
-use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
@@ -22,17 +22,10 @@ pub(super) struct DevTools {
     child: Child,
     to: ChildStdin,
     messages: Receiver<Value>,
-    events: VecDeque<Event>,
+    events: Events,
     session: Option<String>,
     last_id: u64,
     deadline: Instant,
-}
-
-/// Something that the browser said by itself.
-#[derive(Debug)]
-pub(super) struct Event {
-    pub(super) method: String,
-    pub(super) params: Value,
 }
 
 impl DevTools {
@@ -67,7 +60,7 @@ impl DevTools {
             child,
             to,
             messages,
-            events: VecDeque::new(),
+            events: Events::default(),
             session: None,
             last_id: 0,
             deadline: os::clock::now(),
@@ -120,7 +113,7 @@ impl DevTools {
                 ToolError::Broken(format!("the browser did not answer {method} in time"))
             })?;
             if message["id"].as_u64() != Some(id) {
-                self.keep(message);
+                self.events.keep(message);
                 continue;
             }
             return match message.get("error") {
@@ -136,11 +129,11 @@ impl DevTools {
     /// The next event; None when the deadline has passed.
     pub(super) fn event(&mut self, deadline: Instant) -> Result<Option<Event>, ToolError> {
         loop {
-            if let Some(event) = self.events.pop_front() {
+            if let Some(event) = self.events.pop() {
                 return Ok(Some(event));
             }
             match self.message(deadline)? {
-                Some(message) => self.keep(message),
+                Some(message) => self.events.keep(message),
                 None => return Ok(None),
             }
         }
@@ -149,14 +142,6 @@ impl DevTools {
     /// Whether an event has come that was not taken.
     pub(super) fn has_events(&self) -> bool {
         !self.events.is_empty()
-    }
-
-    fn keep(&mut self, mut message: Value) {
-        // The answer to a command that nobody waits for any more is dropped.
-        if let Some(method) = message["method"].as_str() {
-            let method = method.to_owned();
-            self.events.push_back(Event { method, params: message["params"].take() });
-        }
     }
 
     fn message(&mut self, deadline: Instant) -> Result<Option<Value>, ToolError> {

@@ -1,8 +1,7 @@
 //! The requests of a page, from the events of the protocol's domain Network.
 
-use super::devtools::Event;
 use crate::contract::{FetchLine, Job};
-use crate::tools::browser::Requests;
+use crate::tools::browser::{Event, Requests};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use unit::Instant;

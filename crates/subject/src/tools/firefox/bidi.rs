@@ -3,8 +3,8 @@
 
 use super::socket::WebSocket;
 use crate::tools::ToolError;
+use crate::tools::browser::{Event, Events};
 use serde_json::{Value, json};
-use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
 use std::process::{Child, ChildStderr, Command, Stdio};
@@ -25,16 +25,9 @@ const END: Duration = Duration::from_secs(3);
 pub(super) struct BiDi {
     child: Running,
     socket: WebSocket,
-    events: VecDeque<Event>,
+    events: Events,
     last_id: u64,
     deadline: Instant,
-}
-
-/// Something that the browser said by itself.
-#[derive(Debug)]
-pub(super) struct Event {
-    pub(super) method: String,
-    pub(super) params: Value,
 }
 
 /// A process that is ended when it is dropped.
@@ -72,7 +65,7 @@ impl BiDi {
         };
         let socket = WebSocket::open(address, PATH, deadline)
             .map_err(|error| ToolError::Broken(format!("the browser's WebSocket: {error}")))?;
-        Ok(Self { child, socket, events: VecDeque::new(), last_id: 0, deadline })
+        Ok(Self { child, socket, events: Events::default(), last_id: 0, deadline })
     }
 
     /// Until when calls may take.
@@ -97,7 +90,7 @@ impl BiDi {
                 return Err(ToolError::Broken(format!("the browser does not answer {method}")));
             };
             if message["id"].as_u64() != Some(id) {
-                self.keep(message);
+                self.events.keep(message);
                 continue;
             }
             return Ok(match message["type"].as_str() {
@@ -116,11 +109,11 @@ impl BiDi {
     /// The next event; None when the deadline has passed.
     pub(super) fn event(&mut self, deadline: Instant) -> Result<Option<Event>, ToolError> {
         loop {
-            if let Some(event) = self.events.pop_front() {
+            if let Some(event) = self.events.pop() {
                 return Ok(Some(event));
             }
             match self.message(deadline)? {
-                Some(message) => self.keep(message),
+                Some(message) => self.events.keep(message),
                 None => return Ok(None),
             }
         }
@@ -129,14 +122,6 @@ impl BiDi {
     /// Whether an event has come that was not taken.
     pub(super) fn has_events(&self) -> bool {
         !self.events.is_empty()
-    }
-
-    fn keep(&mut self, mut message: Value) {
-        // The answer to a command that nobody waits for any more is dropped.
-        if let Some(method) = message["method"].as_str() {
-            let method = method.to_owned();
-            self.events.push_back(Event { method, params: message["params"].take() });
-        }
     }
 
     fn message(&mut self, deadline: Instant) -> Result<Option<Value>, ToolError> {

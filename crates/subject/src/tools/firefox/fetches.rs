@@ -1,9 +1,8 @@
 //! The requests of a page, from the events of WebDriver BiDi's module network. Their `timings` are milliseconds of the wall clock
 //! with microseconds behind the point; 0 means that there was no such step.
 
-use super::bidi::Event;
 use crate::contract::{FetchLine, Job};
-use crate::tools::browser::Requests;
+use crate::tools::browser::{Event, Requests};
 use serde_json::Value;
 use std::time::Duration;
 use unit::Instant;

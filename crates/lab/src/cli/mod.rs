@@ -316,6 +316,10 @@ pub(crate) struct ServeArgs {
     /// (docs/delivery.md). --priorities goes before its key of that name
     #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath)]
     pub(crate) policy: Option<PathBuf>,
+    /// The application server that answers what is no file in DIR, over HTTP/1.1: http://127.0.0.1:3000. Its 103 and its Link
+    /// fields are passed on, and push by a policy; `serve` then has no targets of its own but /timer (docs/delivery.md)
+    #[arg(long, value_name = "URL", value_parser = parse_upstream)]
+    pub(crate) upstream: Option<SocketAddr>,
     /// Write what each response asked for and what it got, a line of JSON each (docs/delivery.md)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) delivery_log: Option<PathBuf>,
@@ -503,6 +507,26 @@ fn parse_seed(text: &str) -> Result<Seed, String> {
 fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         "an address and a port are expected, such as 127.0.0.1:8080, [::1]:8443 or 0.0.0.0:0"
+            .to_owned()
+    })
+}
+
+/// The address of an application server, as a URL or alone.
+fn parse_upstream(text: &str) -> Result<SocketAddr, String> {
+    let address = text.strip_prefix("http://").unwrap_or(text);
+    let address = address.strip_suffix('/').unwrap_or(address);
+    // Another name may mean many addresses, or none at times: an address is one.
+    let address = match address.strip_prefix("localhost") {
+        Some(port) => format!("127.0.0.1{port}"),
+        None => address.to_owned(),
+    };
+    let address = if address.ends_with(']') || !address.contains(':') {
+        format!("{address}:80")
+    } else {
+        address
+    };
+    address.parse().map_err(|_| {
+        "an address without TLS and without a path is expected, such as http://127.0.0.1:3000"
             .to_owned()
     })
 }

@@ -88,7 +88,9 @@ impl Task {
     pub(crate) fn of(cell: &Cell, inputs: &Path, seed: Seed) -> Result<Self, CliError> {
         match &cell.workload.kind {
             WorkloadKind::Page(page) => {
-                let page = crate::trial::synthetic::page(page, SYNTHETIC_HOST)
+                let markup = cell.contender.settings.fetchpriority;
+                let page = page.with_fetchpriority(markup);
+                let page = crate::trial::synthetic::page(&page, SYNTHETIC_HOST)
                     .map_err(CliError::failed)?;
                 Ok(Self::Page { page, recorded: false })
             }

@@ -198,6 +198,9 @@ pub(super) struct SettingsFile {
     /// page and har over h2 and h3: how the client raises an image that can be seen, "profile" (default) or "priority-update".
     #[schemars(with = "Option<RaiseBy>")]
     pub(super) raise: Option<Spanned<RaiseBy>>,
+    /// page with a hero: what the markup says of it for this contender, "auto" or "high" (default: the workload's word).
+    #[schemars(with = "Option<FetchPriority>")]
+    pub(super) fetchpriority: Option<Spanned<FetchPriority>>,
     /// page and har: the view that is measured comes after a first one, with its cache and its cookies, { } or
     /// { evicted = 20, away = "2h" } (default: a first view); wirelap's own client alone.
     #[schemars(with = "Option<NextView>")]

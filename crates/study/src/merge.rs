@@ -6,6 +6,7 @@ mod tests;
 
 use crate::audit;
 use crate::blocks::BlockId;
+use crate::experiment::Experiment;
 use crate::outcome::Outcome;
 use crate::plan::TrialPlan;
 use crate::record::{HostFacts, MachineRun, RunHeader, TrialRecord};
@@ -161,12 +162,7 @@ fn check_alike(a: &ShardRows<'_>, b: &ShardRows<'_>) -> Result<(), MergeError> {
     let fact = facts.into_iter().find(|(_, a, b)| a != b);
     let what = match fact {
         Some((what, a, b)) => Some(format!("{what} is {a} and {b}")),
-        None => {
-            let experiment = |run: &ShardRows<'_>| {
-                serde_json::to_value(&run.header.experiment).unwrap_or_default()
-            };
-            difference("the experiment's", &experiment(a), &experiment(b))
-        }
+        None => experiment_difference(&a.header.experiment, &b.header.experiment),
     };
     match what {
         Some(what) => {
@@ -174,6 +170,12 @@ fn check_alike(a: &ShardRows<'_>, b: &ShardRows<'_>) -> Result<(), MergeError> {
         }
         None => Ok(()),
     }
+}
+
+/// The first thing in which two experiments differ, with both values.
+pub fn experiment_difference(a: &Experiment, b: &Experiment) -> Option<String> {
+    let value = |one: &Experiment| serde_json::to_value(one).unwrap_or_default();
+    difference("the experiment's", &value(a), &value(b))
 }
 
 /// A fact of the host by this name tells how wirelap was built; what was built otherwise takes other times.

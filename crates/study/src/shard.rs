@@ -4,7 +4,6 @@
 use crate::blocks::BlockId;
 use crate::plan::TrialPlan;
 use crate::record::TrialRecord;
-use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,9 +13,8 @@ use std::str::FromStr;
 pub const MOST_SHARDS: u32 = 1_000;
 
 /// One of the parts that a run's plan is dealt into.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct Shard {
     /// Its number, from 1.
     number: u32,
@@ -93,6 +91,20 @@ pub(crate) fn is_of_one_machine(rows: &[&TrialRecord]) -> bool {
 impl fmt::Display for Shard {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
+impl From<Shard> for String {
+    fn from(shard: Shard) -> Self {
+        shard.to_string()
+    }
+}
+
+impl TryFrom<String> for Shard {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
     }
 }
 

@@ -5,7 +5,7 @@ use crate::inputs::regular::{self, LONGEST_TEXT};
 use crate::race::planned::plan;
 use crate::race::run_folder::{Lock, RunFolder};
 use crate::race::store::{Rows, Store};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use study::experiment::Experiment;
@@ -31,8 +31,14 @@ impl ReadShards {
     /// Reads the shards in `dirs`, each the folder of one or the folder that several share.
     pub(crate) fn read(dirs: &[PathBuf], terms: Terms) -> Result<Self, CliError> {
         let mut shards = Vec::new();
+        let mut seen = BTreeSet::new();
         for dir in dirs {
             for folder in expand(dir)? {
+                // Each is locked while it is read.
+                if folder.canonicalize().is_ok_and(|place| !seen.insert(place)) {
+                    return Err(CliError::misuse(format!("{} is named twice", folder.display()))
+                        .remedy("name each shard once"));
+                }
                 shards.push(ShardFolder::read(&folder)?);
             }
         }

@@ -112,7 +112,9 @@ fn a_shard_that_was_killed_goes_on_and_all_shards_make_the_plan() {
     );
     bench.run(&["race", "--resume", "run"]).said(2, &["run was merged from shards"]);
     bench.run(&["merge", "run"]).said(2, &["run is a whole run, and no shard of one"]);
-    bench.run(&["merge", "all/shard-1-of-2", "all"]).said(2, &["are both shard 1/2"]);
+    bench.run(&["merge", "all/shard-1-of-2", "all"]).said(2, &["is named twice"]);
+    bench.shell(&[], "cp -r all/shard-1-of-2 copy").said(0, &[]);
+    bench.run(&["merge", "copy", "all"]).said(2, &["copy and all/shard-1-of-2 are both shard 1/2"]);
     bench.run(&["race", "--resume", "all/shard-1-of-2", "--add", "2"]).said(2, &["is a shard"]);
     let other = bench.run(&[&shard[..], &["--seed", "9"]].concat());
     other.said(2, &["all/shard-1-of-2 holds another run: the experiment's seed is 1 and 9"]);
@@ -156,10 +158,10 @@ fn the_dry_runs_of_all_shards_are_the_dry_run_of_the_whole() {
     for number in 1..=3 {
         let shard = format!("{number}/3");
         let mine = planned(&bench.run(&["race", "quick", "--dry-run", "--shard", &shard]));
-        let counted = mine.iter().filter(|(key, _)| !key.contains("warm"));
+        let counted = mine.iter().filter(|(key, _)| !key.contains("/w"));
         counted.for_each(|trial| assert!(all.insert(trial.clone()), "{trial:?} is of two shards"));
     }
-    let counted: BTreeSet<_> = whole.into_iter().filter(|(key, _)| !key.contains("warm")).collect();
+    let counted: BTreeSet<_> = whole.into_iter().filter(|(key, _)| !key.contains("/w")).collect();
     assert_eq!(all, counted);
 }
 
@@ -182,7 +184,7 @@ fn a_job_array_and_an_indexed_job_are_printed() {
         "#SBATCH --array=1-4",
         "#SBATCH --exclusive",
         "#SBATCH --partition=quiet",
-        "exec wirelap race quick --trials 9 --links 3g,loss=1% --out wirelap-quick-shards --shard \"$SLURM_ARRAY_TASK_ID/4\"",
+        "exec wirelap race quick --trials 9 --links '3g,loss=1%' --out wirelap-quick-shards --shard \"$SLURM_ARRAY_TASK_ID/4\"",
     ] {
         assert!(script.out.lines().any(|one| one == line), "no {line:?} in {}", script.out);
     }

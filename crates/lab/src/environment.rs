@@ -51,6 +51,10 @@ pub(crate) struct ArrayTask {
     pub(crate) slurm_count: Option<String>,
     /// The distance from a number to the next.
     pub(crate) slurm_step: Option<String>,
+    /// Slurm's number of this process of a step, from 0.
+    pub(crate) slurm_process: Option<String>,
+    /// How many processes the step has.
+    pub(crate) slurm_processes: Option<String>,
     /// Kubernetes's number of this pod, from 0.
     pub(crate) completion_index: Option<String>,
 }
@@ -63,6 +67,8 @@ pub(crate) fn array_task() -> ArrayTask {
         slurm_min: set("SLURM_ARRAY_TASK_MIN"),
         slurm_count: set("SLURM_ARRAY_TASK_COUNT"),
         slurm_step: set("SLURM_ARRAY_TASK_STEP"),
+        slurm_process: set("SLURM_PROCID"),
+        slurm_processes: set("SLURM_STEP_NUM_TASKS"),
         completion_index: set("JOB_COMPLETION_INDEX"),
     }
 }

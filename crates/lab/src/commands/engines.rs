@@ -19,7 +19,7 @@ use study::shard::Shard;
 /// Prints a script for `sbatch`.
 pub(crate) fn slurm(args: &SlurmArgs) -> Result<ExitCode, CliError> {
     let sharded = Sharded::of(&args.race, args.shards)?;
-    let words = race_words(&["--shards", "--sbatch", "--program"]);
+    let words = words_but(&["--shards", "--sbatch", "--program"]);
     console::print(&script(args, &sharded, &words)?)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -33,7 +33,7 @@ pub(crate) fn kubernetes(args: &KubernetesArgs) -> Result<ExitCode, CliError> {
         None => Path::new(manifest::MOUNTED).join(&sharded.out),
     };
     let mut command = vec!["wirelap".to_owned(), "race".to_owned()];
-    command.extend(race_words(&["--shards", "--image", "--claim", "--out"]));
+    command.extend(words_but(&["--shards", "--image", "--claim", "--out"]));
     let shard = format!("auto/{}", args.shards);
     command.extend(["--shard".to_owned(), shard, "--out".to_owned(), out.display().to_string()]);
     let job = Job {
@@ -90,8 +90,8 @@ impl Sharded {
     }
 }
 
-/// The words of this command line that are the race's: all but the command's name and the flags in `own`.
-fn race_words(own: &[&str]) -> Vec<String> {
+/// The words of this command line: all but the command's name and the flags in `own`, which have a value each.
+pub(super) fn words_but(own: &[&str]) -> Vec<String> {
     let words = std::env::args_os().skip(2).map(|word| word.to_string_lossy().into_owned());
     without(words, own)
 }

@@ -25,6 +25,19 @@ pub(crate) fn of(choice: ShardChoice) -> Result<Shard, CliError> {
     }
 }
 
+/// The agent that was asked for, or that an engine made of this process: a process of a step of Slurm's begins with the
+/// others, which a task of an array need not.
+pub(crate) fn agent(choice: ShardChoice) -> Result<Shard, CliError> {
+    let task = environment::array_task();
+    match (choice, &task.slurm_process, &task.slurm_processes) {
+        (ShardChoice::Auto(_), Some(process), Some(processes)) if task.slurm_id.is_none() => {
+            let process: u32 = number("SLURM_PROCID", process)?;
+            shard(process.checked_add(1), number("SLURM_STEP_NUM_TASKS", processes)?)
+        }
+        _ => of(choice),
+    }
+}
+
 /// What an engine's variables say; `of` is how many shards the user says there are.
 fn told(task: &ArrayTask, of: Option<u32>) -> Result<Shard, CliError> {
     match (&task.slurm_id, &task.completion_index) {
@@ -190,7 +203,7 @@ mod tests {
             slurm_min: set(min),
             slurm_count: set(count),
             slurm_step: set(step),
-            completion_index: None,
+            ..ArrayTask::default()
         }
     }
 

@@ -121,7 +121,7 @@ fn eight_shards_under_slurm_one_killed_and_run_again_are_the_plan() {
         return testing::skip("Slurm is not installed: ./peers install");
     }
     let bench = Bench::new();
-    bench.write("tiny.toml", experiment(SLOW, 8));
+    bench.write("tiny.toml", experiment(SLOW, 16));
     let program = crate::bench::wirelap().display().to_string();
     let script = bench.run(&[
         "slurm",
@@ -145,7 +145,7 @@ fn eight_shards_under_slurm_one_killed_and_run_again_are_the_plan() {
     let is_over = |job: &str| cluster.ask("squeue", &["-h", "-j", job, "-o", "%T"]).is_empty();
     cluster.await_that("the array is over", |_| is_over(&job));
     let rows = first_attempts(&third).len();
-    assert_eq!(rows, 1, "of its two trials, when it was killed");
+    assert!((1..4).contains(&rows), "{rows} of its four trials were done when it was killed");
     let refused = bench.run(&["merge", "wirelap-tiny-shards", "--keep-bad"]);
     refused.said(2, &["the run is not whole: no row is there of ", "shard-3-of-8"]);
     let again = cluster.ask("sbatch", &["--parsable", "--array=3", "race.sbatch"]);

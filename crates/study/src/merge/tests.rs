@@ -8,6 +8,9 @@ use unit::Seed;
 
 const OF: u32 = 4;
 
+/// A shard's folder, header and rows.
+type TestShard = (String, RunHeader, Vec<TrialRecord>);
+
 /// A whole run of `quick` with noise of 10 %, some blocks of which were refused and ran again.
 struct Whole {
     header: RunHeader,
@@ -50,7 +53,7 @@ impl Whole {
     }
 
     /// Its rows, dealt to shards. Each shard has the warm-ups of what it measures.
-    fn shards(&self) -> Vec<(String, RunHeader, Vec<TrialRecord>)> {
+    fn shards(&self) -> Vec<TestShard> {
         let shard = |number| {
             let shard = Shard::new(number, OF).unwrap();
             let name = format!("node{number}");
@@ -73,18 +76,14 @@ impl Whole {
         (1..=OF).map(shard).collect()
     }
 
-    fn merge(
-        &self,
-        shards: &[(String, RunHeader, Vec<TrialRecord>)],
-        terms: Terms,
-    ) -> Result<Merged, MergeError> {
+    fn merge(&self, shards: &[TestShard], terms: Terms) -> Result<Merged, MergeError> {
         let shards: Vec<ShardRows<'_>> =
             shards.iter().map(|(name, header, rows)| ShardRows { name, header, rows }).collect();
         merge(&shards, &self.plan, terms)
     }
 
     /// The error that `change` of the shards leads to.
-    fn refused(&self, change: impl Fn(&mut Vec<(String, RunHeader, Vec<TrialRecord>)>)) -> String {
+    fn refused(&self, change: impl Fn(&mut Vec<TestShard>)) -> String {
         let mut shards = self.shards();
         change(&mut shards);
         self.merge(&shards, Terms::default()).unwrap_err().to_string()
@@ -112,7 +111,7 @@ fn judged(header: &RunHeader, rows: &[TrialRecord]) -> String {
 fn a_run_that_is_split_and_merged_has_the_same_result_to_the_byte() {
     let whole = Whole::new();
     let mut shards = whole.shards();
-    let ways: [fn(&mut Vec<(String, RunHeader, Vec<TrialRecord>)>); 3] =
+    let ways: [fn(&mut Vec<TestShard>); 3] =
         [|_| (), |shards| shards.reverse(), |shards| shards.rotate_left(1)];
     let before = judged(&whole.header, &whole.rows);
     assert!(before.contains("\"faster\"") || before.contains("\"slower\""), "nothing was decided");
@@ -207,7 +206,7 @@ fn what_is_missing_is_refused_by_name_or_named_in_the_result() {
     let whole = Whole::new();
     let refused = whole.refused(|shards| drop(shards.remove(1)));
     assert_eq!(refused, "the run is not whole: no folder is of shard 2/4");
-    let lose = |shards: &mut Vec<(String, RunHeader, Vec<TrialRecord>)>| {
+    let lose = |shards: &mut Vec<TestShard>| {
         let lost = |row: &TrialRecord| row.plan.key == "page-50x5kB/lan/h2/2";
         shards.iter_mut().for_each(|(_, _, rows)| rows.retain(|row| !lost(row)));
     };
@@ -225,7 +224,7 @@ fn what_is_missing_is_refused_by_name_or_named_in_the_result() {
 #[test]
 fn a_shard_whose_machine_was_too_busy_is_refused_unless_it_is_wanted() {
     let whole = Whole::new();
-    let spoil = |shards: &mut Vec<(String, RunHeader, Vec<TrialRecord>)>| {
+    let spoil = |shards: &mut Vec<TestShard>| {
         let reason = "the machine was busy: the link let a packet out too late".to_owned();
         for row in shards[2].2.iter_mut().filter(|row| row.plan.order < 2) {
             row.outcome = Outcome::Invalid { reason: reason.clone() };

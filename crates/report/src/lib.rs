@@ -12,6 +12,9 @@
 //!     started_unix_ms: 0,
 //!     host: Default::default(),
 //!     command_line: vec!["wirelap".into(), "race".into(), "quick".into()],
+//!     shard: None,
+//!     machines: Vec::new(),
+//!     missing: Vec::new(),
 //! };
 //! let (result, links, films) = (analyse(&header, &[]), Default::default(), Default::default());
 //! let report =

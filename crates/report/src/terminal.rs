@@ -37,6 +37,9 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
     report.result.notes.iter().for_each(|note| out.labelled("NOTE", note));
     out.wrapped(&words::conditions(report), 0);
     out.wrapped(&words::trials_line(report), 0);
+    for machine in &report.result.machines {
+        out.labelled(&machine.name, &words::machine(machine));
+    }
     if let Some(calibration) = &report.result.host.calibration {
         out.labelled("calibration", &crate::calibration::line(calibration));
     }

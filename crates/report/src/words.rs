@@ -10,7 +10,7 @@ use study::family::blocks_for_all;
 use study::metric;
 use study::published::PublishedFinding;
 use study::reconcile::Grade;
-use study::result::{CellResult, Exploratory, Pair, Ranked, RunResult, TrialCounts};
+use study::result::{CellResult, Exploratory, MachineResult, Pair, Ranked, RunResult, TrialCounts};
 use study::stats::{LEAST_FOR_INTERVAL, Modes, Percentile};
 
 /// The TLS version as experiments name it.
@@ -453,6 +453,23 @@ fn only<T: PartialEq>(mut items: impl Iterator<Item = T>) -> Option<T> {
 /// `1 connection`, `6 connections`.
 pub(crate) fn counted(count: u32, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// What a machine of a merged run did, and what it is: `shards 1, 5 of 8, 40 attempts, 2 refused; 4 cores, AMD EPYC, Linux 6.1`.
+pub(crate) fn machine(machine: &MachineResult) -> String {
+    let shards: Vec<String> = machine.shards.iter().map(u32::to_string).collect();
+    let word = if shards.len() == 1 { "shard" } else { "shards" };
+    let host = &machine.host;
+    let cores = if host.cores == 1 { "1 core".to_owned() } else { format!("{} cores", host.cores) };
+    format!(
+        "{word} {} of {}, {} attempts, {} refused; {cores}, {}, Linux {}",
+        shards.join(", "),
+        machine.of,
+        machine.attempts,
+        machine.refused,
+        host.cpu,
+        host.kernel,
+    )
 }
 
 #[cfg(test)]

@@ -6,6 +6,7 @@ mod get;
 mod link;
 mod load;
 mod serve;
+mod shards;
 
 pub(crate) use bisect::BisectArgs;
 pub(crate) use gates::GateArgs;
@@ -13,6 +14,7 @@ pub(crate) use get::GetArgs;
 pub(crate) use link::{Expose, FarPort, Forward, Host, LinkArgs, Service};
 pub(crate) use load::{Inconclusive, LoadArgs, TargetUrl, parse_target};
 use serve::{PatienceArgs, QuicCongestion};
+pub(crate) use shards::{KubernetesArgs, MergeArgs, ShardChoice, SlurmArgs};
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use os::reactor::Backend;
@@ -59,6 +61,9 @@ pub(crate) enum Command {
     Report(ReportArgs),
     Timer(TimerArgs),
     Compare(CompareArgs),
+    Merge(MergeArgs),
+    Slurm(Box<SlurmArgs>),
+    K8s(Box<KubernetesArgs>),
     Bisect(Box<BisectArgs>),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -112,6 +117,7 @@ pub(crate) struct SubjectArgs {
   wirelap race quick --capture=page/3g/     keep what went over the wire, for Wireshark
   wirelap race --resume wirelap-quick-1     go on where an interrupted run stopped
   wirelap race --again wirelap-quick-1      the same once more, from all that the folder holds
+  wirelap race quick --shard 2/8            one of eight parts, on a machine of its own; wirelap merge judges them
 
 Writes result.json, report.html and rows.sqlite to the output folder.
 Exit codes: 0 done, 1 a gate failed or a race answers nothing, 2 misuse, 3 the machine lacks something, 4 a gate is inconclusive under --inconclusive fail, 130 interrupted.
@@ -199,6 +205,11 @@ pub(crate) struct RaceArgs {
     /// Run the experiment of this folder once more, into a new one: same settings, seeds and files
     #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "resume", "seed", "trials", "links", "contenders", "client", "with_browser", "baseline", "margin", "fast", "sequential", "until_decided", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
     pub(crate) again: Option<PathBuf>,
+    /// Run a part of the trials, by whole blocks: shard I of N, on a machine of its own; `auto` where a job array of Slurm
+    /// tells it, auto/N where an Indexed Job of Kubernetes does. --out names the folder that all shards share; a shard that
+    /// is there goes on. `wirelap merge` judges (docs/many-machines.md)
+    #[arg(long, value_name = "I/N|auto", value_parser = shards::parse_shard, conflicts_with_all = ["resume", "sequential", "until_decided", "with_browser", "json", "csv", "junit", "markdown"])]
+    pub(crate) shard: Option<ShardChoice>,
     /// Run every trial alone, even those that need little CPU
     #[arg(long)]
     pub(crate) serial: bool,

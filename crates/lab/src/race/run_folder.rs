@@ -30,6 +30,13 @@ impl RunFolder {
         Ok(folder)
     }
 
+    /// Gives a folder that was made and filled elsewhere its place. Nobody ever finds half of it there.
+    pub(crate) fn move_to(self, path: &Path) -> Result<Self, CliError> {
+        fs::rename(&self.path, path)
+            .map_err(|error| error::file(format!("naming a folder {}", path.display()), &error))?;
+        Ok(Self::open(path))
+    }
+
     /// Takes the folder for this process alone, until the lock is dropped. A file system that knows no locks
     /// gives one that keeps nobody out.
     pub(crate) fn lock(&self) -> Result<Lock, CliError> {
@@ -138,10 +145,7 @@ impl RunFolder {
     }
 
     fn create_numbered(name: &str) -> Result<Self, CliError> {
-        let plain: String = name
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' })
-            .collect();
+        let plain = plain(name);
         for number in 1_u32.. {
             let path = PathBuf::from(format!("wirelap-{plain}-{number}"));
             match fs::create_dir(&path) {
@@ -155,6 +159,12 @@ impl RunFolder {
         }
         Err(CliError::failed("every number for a run's folder is taken"))
     }
+}
+
+/// An experiment's name as a part of a folder's.
+pub(crate) fn plain(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect()
 }
 
 #[cfg(test)]

@@ -67,6 +67,8 @@ pub(crate) struct RunContext {
     pub(crate) concurrency: Concurrency,
     /// When no further block may begin.
     pub(crate) deadline: Option<Instant>,
+    /// Of a shard: what its rows call this machine.
+    pub(crate) machine: Option<String>,
 }
 
 /// The trials still to run and those that run.
@@ -263,6 +265,7 @@ impl<'a> Runner<'a> {
             let reason = "the trial's own process was stopped for a while, and its link with it";
             record.outcome = Outcome::Invalid { reason: reason.to_owned() };
         }
+        record.machine.clone_from(&self.context.machine);
         self.outputs.progress.done(&record);
         self.outputs.store.put(&record)?;
         self.outputs.store.check_place()?;

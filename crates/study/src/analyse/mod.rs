@@ -7,6 +7,7 @@ mod family_tests;
 #[cfg(test)]
 mod gate_tests;
 mod gates;
+mod machines;
 mod metrics;
 mod same;
 mod signals;
@@ -52,6 +53,7 @@ pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
         seed: experiment.seed,
         started: rfc3339(header.started_unix_ms),
         host: header.host.clone(),
+        machines: machines::machines(header, records),
         command_line: header.command_line.clone(),
         baseline: experiment.baseline.clone(),
         margin: experiment.margin,

@@ -180,6 +180,7 @@ fn overrides(args: &RaceArgs) -> Result<Overrides, CliError> {
         links,
         extent: if args.fast { Extent::Fast } else { Extent::Whole },
         stopping: args.sequential.then_some(Stopping::Sequential),
+        requests: args.requests,
         time_limit: args.until_decided,
         gates: args.gates.gates(),
     })
@@ -296,9 +297,12 @@ mod tests {
             "first-paint",
             "h2-push",
             "jvm-downloads",
+            "jvm-many",
             "lossy",
             "spdy-images",
             "twitter-api",
+            "twitter-conditions",
+            "twitter-desktop",
             "websocket-echo",
         ];
         let mut published = expand("published");

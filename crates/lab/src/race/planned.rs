@@ -83,7 +83,7 @@ pub(crate) fn plan(
             }
             // What other people's answers weigh is not known: the link is taken to be busy all the time.
             WorkloadKind::Calls(calls) if calls.requests.is_some() => continue,
-            WorkloadKind::Calls(calls) => crate::trial::task::call_facts(calls),
+            WorkloadKind::Calls(calls) => crate::trial::task::call_facts(calls, least),
             WorkloadKind::Echo(echo) => crate::trial::echo::echo_facts(echo, least),
             WorkloadKind::Stream(stream) => crate::trial::stream::stream_facts(stream, least),
             WorkloadKind::Page(_) | WorkloadKind::Download(_) => continue,

@@ -210,6 +210,25 @@ pub(crate) struct NearReport {
     pub(crate) next: Option<NextView>,
 }
 
+impl NearReport {
+    /// It and what another client did after it, whose fetches and connections are counted on.
+    pub(crate) fn followed_by(mut self, next: Self) -> Self {
+        let past = |ids: &mut dyn Iterator<Item = u32>| ids.max().map_or(0, |last| last + 1);
+        let fetches = past(&mut self.fetches.iter().map(|fetch| fetch.id));
+        let connections = past(&mut self.connections.iter().map(|connection| connection.id));
+        self.fetches.extend(next.fetches.into_iter().map(|fetch| FetchRecord {
+            id: fetch.id + fetches,
+            connection: fetch.connection.map(|id| id + connections),
+            ..fetch
+        }));
+        let counted_on = |one: ConnectionRecord| ConnectionRecord { id: one.id + connections, ..one };
+        self.connections.extend(next.connections.into_iter().map(counted_on));
+        self.times = self.times.zip(next.times).map(|(before, after)| before.followed_by(after));
+        self.settings.extend(next.settings);
+        self
+    }
+}
+
 /// A second view of a page, over what the first one found.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct NextView {

@@ -106,7 +106,9 @@ pub fn deciding_metric(workload: &Workload) -> &'static str {
         WorkloadKind::Har(_) => metric::LOAD_MS,
         WorkloadKind::Calls(calls) => match calls.pattern {
             // A client that calls one by one waits for each call; one that calls all at once waits for the last.
-            Pattern::Serial | Pattern::Staggered { .. } => metric::MEAN_MS,
+            Pattern::Serial | Pattern::Staggered { .. } | Pattern::Mixed { .. } => {
+                metric::MEAN_MS
+            }
             Pattern::Parallel => metric::TOTAL_MS,
         },
         WorkloadKind::Download(_) => metric::WALL_MS,

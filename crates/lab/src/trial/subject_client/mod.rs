@@ -131,6 +131,15 @@ impl SubjectClient {
                 remedy: "leave the contender's client away for this workload".to_owned(),
             }));
         };
+        let Some(pattern) = jobs::pattern(task) else {
+            return Err(subject_lacking(Lacking {
+                reason: format!(
+                    "{} is asked for calls in one pattern, and these are mixed",
+                    client.name
+                ),
+                remedy: "leave the contender's client away for this workload".to_owned(),
+            }));
+        };
         declared.supports(transport, workload).map_err(subject_lacking)?;
         let places = subjects::places().map_err(failed)?;
         let files = match task {
@@ -145,7 +154,7 @@ impl SubjectClient {
             let public_key = public_key.unwrap_or_default();
             let browser = jobs::BrowserJob { public_key: &public_key, films };
             let browser = Some(browser).filter(|_| declared.is_browser());
-            let asked = jobs::Asked { workload, transport, warmup: client.warmup, browser };
+            let asked = jobs::Asked { workload, transport, pattern, warmup: client.warmup, browser };
             jobs::jobs(order, task, asked)
         };
         let contract = jobs.iter().map(|job| job.contract).max().unwrap_or_default();

@@ -356,6 +356,13 @@ fn metrics(processes: &[ProcessRun], usage: EndUse, is_warm: bool) -> BTreeMap<S
     // A warm client is a process that already runs when the measured work begins.
     let begun = |process: &ProcessRun| if is_warm { ready_at(process) } else { begun(process) };
     set(metric::WALL_MS, of_all(&|process| process.ended.since(begun(process))));
+    let built = processes.iter().map(|process| process.transcript.ready.as_ref()?.line.client_ms);
+    if let Some(built) = built.sum::<Option<f64>>() {
+        let wall = of_all(&|process| process.ended.since(begun(process)));
+        let counted = if is_warm { 0.0 } else { built };
+        set(metric::CLIENT_MS, built);
+        set(metric::WALL_WITHOUT_CLIENT_MS, (wall - counted).max(0.0));
+    }
     // An adapter whose client reports no time before its first request cannot separate its start from its work.
     if let startup @ 0.001.. = of_all(&startup) {
         set(metric::STARTUP_MS, startup);

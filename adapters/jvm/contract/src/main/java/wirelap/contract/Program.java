@@ -76,9 +76,11 @@ public final class Program {
 
     private void measure(Job job, int openedBefore, OptionalDouble warmupMillis) throws Exception {
         try (Subject subject = maker.get()) {
+            Clock building = new Clock();
             subject.open(job);
+            double clientMillis = building.millis();
             Heap heap = new Heap();
-            Clock clock = ready(subject, warmupMillis);
+            Clock clock = ready(subject, clientMillis, warmupMillis);
             try (Round round = new Round(subject, job, clock, this::print)) {
                 round.run();
             }
@@ -90,14 +92,15 @@ public final class Program {
         }
     }
 
-    private Clock ready(Subject subject, OptionalDouble warmupMillis) {
+    private Clock ready(Subject subject, double clientMillis, OptionalDouble warmupMillis) {
         JsonStringWriter line = JsonWriter.string()
                 .object()
                 .value("event", "ready")
                 .value("name", name(subject))
                 .value("version", subject.version())
                 .value("runtime", runtime())
-                .value("key_log", false);
+                .value("key_log", false)
+                .value("client_ms", clientMillis);
         warmupMillis.ifPresent(millis -> line.value("warmup_ms", millis));
         // Before the line goes out: whoever reads it reads a clock too, and loading this one's class takes its time.
         Clock clock = new Clock();

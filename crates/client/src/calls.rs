@@ -166,7 +166,7 @@ impl Work for Calls {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trace::{FetchOutcome, Phases};
+    use trace::{FetchOutcome, Phases, SpokenProtocol};
 
     const MS: Duration = Duration::from_millis(1);
 

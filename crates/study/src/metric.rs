@@ -120,6 +120,14 @@ pub const WALL_MS: &str = "wall_ms";
 pub const CLIENT_MS: &str = "client_ms";
 /// [`WALL_MS`] less [`CLIENT_MS`], of clients that report it.
 pub const WALL_WITHOUT_CLIENT_MS: &str = "wall_without_client_ms";
+/// System calls of a client, in a warm-up that was profiled.
+pub const SYSTEM_CALLS: &str = "system_calls";
+/// Those among them that copy bytes from the kernel into the program.
+pub const SYSTEM_READS: &str = "system_calls_reading";
+/// Those that copy bytes from the program into the kernel.
+pub const SYSTEM_WRITES: &str = "system_calls_writing";
+/// Those that move bytes within the kernel: sendfile, splice.
+pub const SYSTEM_IN_KERNEL: &str = "system_calls_in_kernel";
 /// From the start of a client's process until it began its work, in milliseconds, all processes added up. The warm-up
 /// is subtracted where the client reports how long it took.
 pub const STARTUP_MS: &str = "startup_ms";

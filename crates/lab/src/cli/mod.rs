@@ -215,6 +215,10 @@ pub(crate) struct RaceArgs {
     /// folder's films/ keeps them all. It costs the browser half a second of CPU or more in each trial
     #[arg(long)]
     pub(crate) film: bool,
+    /// Before the trials, keep what each client of somebody else's does, in two warm-ups of each cell, which do not count: a table
+    /// of its system calls (strace), and a recording of its JVM (JFR), in the output folder's profiles/
+    #[arg(long)]
+    pub(crate) profile: bool,
     /// Leave out the second in which the link machinery is measured before the first trial
     #[arg(long)]
     pub(crate) no_calibration: bool,

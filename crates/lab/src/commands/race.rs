@@ -15,6 +15,7 @@ use crate::race::again;
 use crate::race::beside_browser;
 use crate::race::experiments::{self, Selected};
 use crate::race::planned::{Planned, plan};
+use crate::race::profiles;
 use crate::race::progress::Progress;
 use crate::race::published_page;
 use crate::race::quiet::{self, Patience};
@@ -25,6 +26,7 @@ use crate::race::schedule::{Concurrency, Schedule};
 use crate::race::service;
 use crate::race::store::Store;
 use crate::race::until_decided::{self, TimePlan};
+use crate::trial::profile::STRACE;
 use os::signal::Interrupts;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -81,6 +83,14 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
         }
         crate::console::print(&plans)?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if args.profile
+        && !environment::program_folders().iter().any(|folder| folder.join(STRACE).is_file())
+    {
+        return Err(CliError::lacking(format!(
+            "{STRACE}, which counts system calls, is not there"
+        ))
+        .remedy("./peers install, or leave --profile away"));
     }
     chosen.iter().try_for_each(service::check)?;
     for key in [&args.capture, &args.qlog].into_iter().flatten() {
@@ -298,7 +308,9 @@ fn race(
     let deadline = deadline.filter(|_| header.experiment.links.iter().all(|link| link.added == 0));
     run_trials(args, folder, &mut store, header, interrupts, deadline)?;
     let format = OutputFormat::of(args.json, args.csv);
-    let result = report_results(folder, header, &store.records()?, format).map_err(ended)?;
+    let rows = store.records()?;
+    let result = report_results(folder, header, &rows, format).map_err(ended)?;
+    profiles::lines(&rows.records, folder).iter().for_each(|line| console::note(line));
     if let Some(path) = &args.gates.junit {
         named_file::write(path, ::report::race_junit(&result))?;
     }
@@ -337,6 +349,7 @@ fn run_trials(
         None => None,
     };
     let films = args.film.then(|| made(&folder.films())).transpose()?;
+    let profiles = args.profile.then(|| made(&folder.profiles())).transpose()?;
     let concurrency = concurrency(args);
     let kept = store.records()?.records;
     let schedule = Schedule::new(&header.experiment, &planned.trials, &kept, concurrency);
@@ -355,6 +368,7 @@ fn run_trials(
         key_log: environment::ssl_key_log_file(),
         qlogs,
         films,
+        profiles,
         captures: std::path::absolute(folder.captures()).unwrap_or_else(|_| folder.captures()),
         scratch: std::path::absolute(folder.scratch()).unwrap_or_else(|_| folder.scratch()),
         concurrency,

@@ -12,6 +12,7 @@ use crate::inputs::regular::{self, LONGEST_TEXT, position};
 use crate::inputs::servers::{Servers, Source};
 use crate::inputs::subjects;
 use crate::race::service;
+use crate::trial::profile;
 use std::fs;
 use std::path::{Path, PathBuf};
 use study::experiment::{
@@ -46,6 +47,10 @@ pub(crate) fn select(name: &str, args: &RaceArgs) -> Result<Selected, CliError> 
     let mut experiment = experiment.with(&overrides(args)?).map_err(CliError::misuse)?;
     if let Some(client) = &args.client {
         tell_left_out(&whole, &experiment, client);
+    }
+    if args.profile {
+        let links = experiment.links.iter_mut();
+        links.for_each(|link| link.warmup = link.warmup.max(profile::PROFILED));
     }
     for link in &experiment.links {
         let here = |file: &str| PathBuf::from(file);

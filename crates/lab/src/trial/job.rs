@@ -2,6 +2,7 @@
 
 use crate::inputs::policy::PolicyText;
 use crate::qlog::QlogSpec;
+use crate::trial::profile::Profile;
 use crate::trial::task::Task;
 use os::reactor::LoopTimes;
 use page::Table;
@@ -35,6 +36,9 @@ pub(crate) struct TrialOrder {
     /// The folder that a browser's film is kept in.
     #[serde(default)]
     pub(crate) film: Option<PathBuf>,
+    /// What is kept of its client, where that is somebody else's.
+    #[serde(default)]
+    pub(crate) profile: Option<Profile>,
     /// A folder of this trial's own, which whoever gives the order makes and takes away.
     pub(crate) scratch: PathBuf,
     /// A folder for the files that are served, which the trials of a run share.
@@ -221,7 +225,8 @@ impl NearReport {
             connection: fetch.connection.map(|id| id + connections),
             ..fetch
         }));
-        let counted_on = |one: ConnectionRecord| ConnectionRecord { id: one.id + connections, ..one };
+        let counted_on =
+            |one: ConnectionRecord| ConnectionRecord { id: one.id + connections, ..one };
         self.connections.extend(next.connections.into_iter().map(counted_on));
         self.times = self.times.zip(next.times).map(|(before, after)| before.followed_by(after));
         self.settings.extend(next.settings);
@@ -262,6 +267,7 @@ pub(super) mod tests {
             capture: None,
             qlog: None,
             film: None,
+            profile: None,
             scratch: folder.join("scratch"),
             served: folder.join("served"),
             run_by: 1,

@@ -95,12 +95,8 @@ mod tests {
 
     #[test]
     fn numbers_count_from_one_and_come_back_doubled() {
-        let echo = EchoWorkload {
-            pattern: EchoPattern::Serial,
-            count: 3,
-            bytes: None,
-            views: None,
-        };
+        let echo =
+            EchoWorkload { pattern: EchoPattern::Serial, count: 3, bytes: None, views: None };
         let messages: Vec<_> = (0..3).map(|nth| echo.message(Seed(1), nth)).collect();
         let pair = |text: &str, answer: &str| (text.to_owned(), answer.to_owned());
         assert_eq!(messages, [pair("1", "2"), pair("2", "4"), pair("3", "6")]);

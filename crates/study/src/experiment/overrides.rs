@@ -2,9 +2,9 @@
 
 use super::error::help;
 use super::{
-    CallsWorkload, ClientSubject, Contender, DownloadWorkload, EchoPattern,
-    Experiment, Fast, KNOWN_CONTENDERS, KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern,
-    Server, Settings, Stopping, StreamWorkload, Workload, WorkloadKind,
+    CallsWorkload, ClientSubject, Contender, DownloadWorkload, EchoPattern, Experiment, Fast,
+    KNOWN_CONTENDERS, KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Server, Settings,
+    Stopping, StreamWorkload, Workload, WorkloadKind,
 };
 use crate::family::{FamilySizes, blocks_for_all};
 use crate::gate::Gates;

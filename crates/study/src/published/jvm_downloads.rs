@@ -202,15 +202,28 @@ impl Judge<'_, '_> {
         Check::about(&what, ours.as_ref(), HEAP)
     }
 
-    /// Copies cannot be counted. They show in the processor time per GiB.
+    /// Copies show in the processor time per GiB, and where clients were profiled, in the system calls that copy.
     fn copies(&self) -> Vec<Check> {
-        let others = SEVEN.iter().filter(|other| ![ZERO_COPY, CURL].contains(*other));
-        let check = |other: &&str| {
+        let others = || SEVEN.iter().filter(|other| ![ZERO_COPY, CURL].contains(*other));
+        let time = |other: &&str| {
             let what = format!("CPU a GiB of {ZERO_COPY} / {other}, {}", self.words(Size::Large));
             let ours = self.ask_of(metric::CPU_PER_GIB, Size::Large, ZERO_COPY, other);
             Check::faster(&what, ours.as_ref())
         };
-        others.map(check).collect()
+        let calls = |other: &&str| {
+            let what = format!("reading and writing system calls of {ZERO_COPY} against {other}");
+            let (ours, theirs) = (self.copying_calls(ZERO_COPY)?, self.copying_calls(other)?);
+            Some(Check::fewer(&what, ours, theirs))
+        };
+        others().map(time).chain(others().filter_map(calls)).collect()
+    }
+
+    /// The system calls that copied bytes between kernel and client while it fetched the large file; None where it was not
+    /// profiled.
+    fn copying_calls(&self, client: &str) -> Option<f64> {
+        let question = self.question(Size::Large, client, client)?;
+        let of = |metric: &str| (self.ours.profiled)(metric, question);
+        Some(of(metric::SYSTEM_READS)? + of(metric::SYSTEM_WRITES)?)
     }
 }
 
@@ -223,7 +236,8 @@ const COLLECTOR: &str = "JDK 17 picks its collector and the size of its young ge
 
 /// Why processor time may have another cause.
 const WHOLE_PROCESS: &str = "The evidence is the processor time of the whole process, the start of the JVM in it, among the clients \
-     on the JVM: buffer copies themselves are not counted";
+     on the JVM, and with --profile the system calls that copy. JDK 17 reads a socket into a buffer and writes that to the file where \
+     its transferFrom is called";
 
 impl Size {
     fn bytes(self) -> u64 {

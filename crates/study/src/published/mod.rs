@@ -158,6 +158,8 @@ pub(crate) struct Ours<'a> {
     /// The first contender's figures for the metric of this name, one per measured trial. None where a name is not in the
     /// run.
     pub(crate) figures: &'a dyn Fn(&str, Question<'_>) -> Option<Vec<f64>>,
+    /// The first contender's figure for the metric of this name in the warm-up that was profiled; None without one.
+    pub(crate) profiled: &'a dyn Fn(&str, Question<'_>) -> Option<f64>,
     /// The first contender's times, by the deciding metric; None where none was measured.
     pub(crate) time: &'a dyn Fn(Question<'_>) -> Option<Summary>,
     /// How much longer the first takes per message than the second, by itself at 95 %. None as above, and for

@@ -148,7 +148,10 @@ fn answer(excess_ms: f64, causes: &[Cause]) -> String {
         ),
     };
     let others = [
-        (Explains::TooMuch, ", which is more than all of it: that can have struck a part of the messages at most"),
+        (
+            Explains::TooMuch,
+            ", which is more than all of it: that can have struck a part of the messages at most",
+        ),
         (Explains::Part, ", which is a part of it"),
         (Explains::Nothing, ", which is next to nothing"),
     ];

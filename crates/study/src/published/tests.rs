@@ -33,6 +33,7 @@ fn nothing(experiment: &Experiment) -> Ours<'_> {
         ask: &|_| None,
         ask_of: &|_, _| None,
         figures: &|_, _| None,
+        profiled: &|_, _| None,
         time: &|_| None,
         differ: &|_| None,
     }
@@ -258,6 +259,7 @@ fn every_question_names_what_its_experiment_has() {
             ask: &ask,
             ask_of: &ask_of,
             figures: &figures,
+            profiled: &|_, _| None,
             time: &|_| None,
             differ: &differ,
         };
@@ -367,6 +369,29 @@ fn downloads_as_they_were_published_confirm_every_finding() {
         },
     );
     assert_eq!(verdicts, [Agreement::Confirmed; 6]);
+}
+
+#[test]
+fn where_system_calls_were_counted_zero_copy_needs_the_fewest_that_copy() {
+    let experiment = experiment("jvm-downloads");
+    let verdict = |calls: f64| {
+        let profiled = |metric: &str, q: Question<'_>| {
+            assert_eq!(q.workload, "download-30MB");
+            let zero_copy = q.a == "apache-asyncclient-4";
+            match metric {
+                "system_calls_reading" | "system_calls_writing" if zero_copy => Some(calls),
+                "system_calls_reading" | "system_calls_writing" => Some(3_700.0),
+                other => panic!("{other}"),
+            }
+        };
+        let ask_of = |_: &str, _: Question<'_>| Some(comparison(0.7, 0.8));
+        let ours = Ours { ask_of: &ask_of, profiled: &profiled, ..nothing(&experiment) };
+        compare(Source::JvmDownloads, &ours).unwrap().findings.swap_remove(5)
+    };
+    assert_eq!(verdict(100.0).verdict, Agreement::Confirmed);
+    let many = verdict(8_000.0);
+    assert_eq!(many.verdict, Agreement::NotConfirmed);
+    assert!(many.reason.contains("16000 against 7400"), "{}", many.reason);
 }
 
 #[test]

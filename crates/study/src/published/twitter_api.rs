@@ -95,7 +95,9 @@ impl Judge<'_, '_> {
             let WorkloadKind::Calls(calls) = kind else { return false };
             // With fewer calls the first connection weighs more, so the ratio would be another one. A server that does not
             // think is another one than theirs.
-            if calls.count != PUBLISHED_CALLS || calls.server_time == ServerTime::Fixed(Duration::ZERO) {
+            if calls.count != PUBLISHED_CALLS
+                || calls.server_time == ServerTime::Fixed(Duration::ZERO)
+            {
                 return false;
             }
             how.is(calls.pattern)

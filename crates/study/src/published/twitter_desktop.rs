@@ -3,7 +3,9 @@
 
 use super::check::{Check, Occurs, finding};
 use super::twitter_api::{FILE, File, Row, file, mean};
-use super::{Ours, Published, PublishedFinding, PublishedRatio, PublishedSide, Question, conditions};
+use super::{
+    Ours, Published, PublishedFinding, PublishedRatio, PublishedSide, Question, conditions,
+};
 use crate::comparison::Ratio;
 use crate::experiment::{Pattern, WorkloadKind};
 use crate::metric;

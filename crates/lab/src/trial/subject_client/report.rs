@@ -7,6 +7,7 @@ use crate::trial::job::NearReport;
 use crate::trial::observed::end_use;
 use crate::trial::outcome::failed;
 use crate::trial::own_calls::wrong_status;
+use crate::trial::profile::{Profile, SystemCalls};
 use os::clock;
 use os::process::Counter;
 use page::PaintTimes;
@@ -75,6 +76,9 @@ impl SubjectClient {
         };
         if let Some(page) = page(processes) {
             report.metrics.extend(page_metrics(page));
+        }
+        if let Some(Profile::SystemCalls(file)) = &self.profile {
+            report.metrics.extend(system_calls(&fs::read_to_string(file).map_err(failed)?));
         }
         if let Some(folder) = &self.film {
             keep_film(&self.scratch.join(FILM), folder, begun_ms(processes)).map_err(failed)?;
@@ -326,6 +330,18 @@ fn paint_times(line: &PageLine, processes: &[ProcessRun]) -> PaintTimes {
         dom_content_loaded: since(line.dom_content_loaded_ms),
         speed_index: line.speed_index_ms.map(|ms| Duration::from_secs_f64(ms / 1e3)),
     }
+}
+
+/// How often it asked the kernel for what.
+fn system_calls(tables: &str) -> impl Iterator<Item = (String, f64)> {
+    let SystemCalls { all, reads, writes, in_kernel } = SystemCalls::read(tables);
+    let named = [
+        (metric::SYSTEM_CALLS, all),
+        (metric::SYSTEM_READS, reads),
+        (metric::SYSTEM_WRITES, writes),
+        (metric::SYSTEM_IN_KERNEL, in_kernel),
+    ];
+    named.into_iter().map(|(name, count)| (name.to_owned(), count as f64))
 }
 
 /// What only browsers tell of.

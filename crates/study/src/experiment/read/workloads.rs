@@ -267,8 +267,10 @@ impl Reader<'_> {
                 let message = format!("{} calls need `every`, such as \"100ms\"", kind.name());
                 Err(self.fault(pattern.span(), message))
             }
-            (_, Some(every)) => Err(self
-                .fault(every.span(), "`every` belongs to the patterns \"staggered\" and \"mixed\"")),
+            (_, Some(every)) => Err(self.fault(
+                every.span(),
+                "`every` belongs to the patterns \"staggered\" and \"mixed\"",
+            )),
             (PatternFile::Serial, None) => Ok(Pattern::Serial),
             (PatternFile::Parallel, None) => Ok(Pattern::Parallel),
         }

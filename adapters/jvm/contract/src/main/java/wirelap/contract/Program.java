@@ -10,6 +10,9 @@ import java.util.function.Supplier;
 
 /** A subject's `main`: the job on standard input, the lines on standard output, everything else on standard error. */
 public final class Program {
+    /** System property: the process is being recorded. */
+    private static final String PROFILED = "wirelap.profile";
+
     private static final int DONE = 0;
     private static final int BROKE = 1;
     private static final int UNSUPPORTED = 127;
@@ -35,6 +38,10 @@ public final class Program {
             exit = BROKE;
         }
         lines.flush();
+        if (Boolean.getBoolean(PROFILED)) {
+            // A recording is written by a shutdown hook.
+            System.exit(exit);
+        }
         Runtime.getRuntime().halt(exit);
     }
 

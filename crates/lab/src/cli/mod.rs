@@ -160,7 +160,8 @@ pub(crate) struct RaceArgs {
     /// the format of `load --requests-from` (docs/load.md)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) requests_from: Option<PathBuf>,
-    /// With a URL: requests of a trial [default: 20]
+    /// Requests of a trial: with a URL [default: 20]; of an experiment with calls or messages, so many in each [default: the
+    /// experiment's]
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub(crate) requests: Option<u32>,
     /// With a URL: what the service is called, in Host and in its certificate [default: the URL's host and port]
@@ -225,6 +226,10 @@ pub(crate) struct RaceArgs {
     /// folder's films/ keeps them all. It costs the browser half a second of CPU or more in each trial
     #[arg(long)]
     pub(crate) film: bool,
+    /// Before the trials, keep what each client of somebody else's does, in two warm-ups of each cell, which do not count: a table
+    /// of its system calls (strace), and a recording of its JVM (JFR), in the output folder's profiles/
+    #[arg(long)]
+    pub(crate) profile: bool,
     /// Leave out the second in which the link machinery is measured before the first trial
     #[arg(long)]
     pub(crate) no_calibration: bool,
@@ -246,7 +251,6 @@ impl RaceArgs {
     pub(crate) fn flag_of_url(&self) -> Option<&'static str> {
         let flags = [
             ("--requests-from", self.requests_from.is_some()),
-            ("--requests", self.requests.is_some()),
             ("--server-name", self.server_name.is_some()),
             ("--cacert", self.cacert.is_some()),
             ("--tls-max", self.tls_max.is_some()),

@@ -31,6 +31,7 @@ mod comparison;
 mod connections;
 mod cost;
 mod csv;
+mod file_name;
 mod film;
 mod film_file;
 mod gates;

@@ -65,7 +65,7 @@ pub use film::{FilmFrame, FilmKey, Films};
 pub use film_file::{FilmFileError, FilmSide, side_by_side};
 pub use gates::gate_finding;
 pub use har::har;
-pub use html::{comparison_html, html, published_html, timer_html};
+pub use html::{ComparisonLinks, comparison_html, html, load_html, published_html, timer_html};
 pub use json::{json, load_json, timer_json};
 pub use load::{load, load_csv, load_errors, load_probe};
 pub use model_check::model_check;

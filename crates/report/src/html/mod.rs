@@ -5,6 +5,7 @@
 mod again;
 mod audited;
 mod cells;
+mod chart;
 mod comparison;
 mod curves;
 mod differences;
@@ -15,6 +16,7 @@ mod forest;
 mod gates;
 mod instrument;
 mod link_timeline;
+mod load_page;
 mod matrix;
 mod metrics;
 mod parts;
@@ -28,7 +30,8 @@ mod timer;
 mod waterfall;
 mod your_page;
 
-pub use comparison::comparison_html;
+pub use comparison::{ComparisonLinks, comparison_html};
+pub use load_page::load_html;
 pub use published_page::published_html;
 pub use timer::timer_html;
 

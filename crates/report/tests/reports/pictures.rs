@@ -205,7 +205,7 @@ fn a_bar_and_what_the_legend_calls_it_have_one_colour_and_no_label_stands_in_the
         assert_eq!(with_class(pane, "tag").count(), 0);
     }
     let names: Vec<String> = with_class(svg, "tag").map(content).collect();
-    assert!(names.iter().any(|name| name == "image 2.png"), "{names:?}");
+    assert!(names.iter().any(|name| name.starts_with("image 2.png")), "{names:?}");
 }
 
 #[test]

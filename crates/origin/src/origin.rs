@@ -250,8 +250,8 @@ impl Origin {
     }
 
     fn finish_when_empty(&mut self) {
-        let is_empty = self.connections.iter().all(|(_, connection)| connection.has_ended());
-        if matches!(self.stop, Stop::By(_)) && is_empty {
+        let has_ended = |(_, connection): (usize, &Connection)| connection.has_ended();
+        if matches!(self.stop, Stop::By(_)) && self.connections.iter().all(has_ended) {
             self.stop = Stop::Done;
             self.actions.push_back(Action::Finish);
         }

@@ -272,7 +272,7 @@ fn okhttp_1_fetches_over_spdy_3_and_says_so() {
 }
 
 /// Each in the clear and over TLS of the version that it must do, and in every transport that it speaks.
-const CLIENTS: [(&str, &[&str]); 16] = [
+const CLIENTS: [(&str, &[&str]); 17] = [
     ("jdk-httpclient", &["http/1.1", "h2"]),
     ("jdk-urlconnection", &["http/1.1"]),
     ("commons-httpclient-3", &["http/1.1"]),

@@ -23,12 +23,13 @@ pub(crate) fn ssl_cert_file() -> Option<PathBuf> {
     std::env::var_os("SSL_CERT_FILE").filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
-/// Folders in which programs are looked for: those of PATH, and two for daemons, which an ordinary user's PATH leaves
-/// out.
+/// Folders in which programs are looked for: those of PATH, two for daemons, which an ordinary user's PATH leaves out, and
+/// the one that `./peers install` fills.
 pub(crate) fn program_folders() -> Vec<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders: Vec<PathBuf> = std::env::split_paths(&path).collect();
     folders.extend(["/usr/sbin", "/sbin"].map(PathBuf::from));
+    folders.push(peers_folder().join("bin"));
     folders
 }
 

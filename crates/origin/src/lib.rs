@@ -48,6 +48,7 @@ mod static_files;
 mod target;
 mod timers;
 mod token_stream;
+mod upstream;
 mod wall_clock;
 mod web_socket;
 
@@ -62,4 +63,5 @@ pub use policy::{
     Link, PushPlace, PushSettings, Rule, Tracking, Urgency,
 };
 pub use shared::Parts;
+pub use upstream::UpstreamSettings;
 pub use wall_clock::WallClock;

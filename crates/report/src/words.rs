@@ -8,7 +8,7 @@ use study::comparison::{Comparison, Verdict};
 use study::experiment::{Contender, Settings, Tls};
 use study::family::blocks_for_all;
 use study::metric;
-use study::published::PublishedFinding;
+use study::published::{Agreement, Published, PublishedFinding, PublishedRatio};
 use study::reconcile::Grade;
 use study::result::{CellResult, Exploratory, MachineResult, Pair, Ranked, RunResult, TrialCounts};
 use study::stats::{LEAST_FOR_INTERVAL, Modes, Percentile};
@@ -355,6 +355,32 @@ pub(crate) fn findings_need(report: &Report<'_>) -> Vec<String> {
         ));
     }
     lines
+}
+
+/// The published measurement in a sentence: how many findings hold, and the largest of its ratios that judge beside ours.
+pub(crate) fn published_headline(published: &Published) -> String {
+    let count = |verdict| published.findings.iter().filter(|one| one.verdict == verdict).count();
+    let mut line = format!(
+        "{} of {} findings confirmed, {} not",
+        count(Agreement::Confirmed),
+        published.findings.len(),
+        count(Agreement::NotConfirmed)
+    );
+    let judging = published.ratios.iter().filter(|ratio| !ratio.reconstructs);
+    let size = |ratio: &&PublishedRatio| ratio.published.ln().abs();
+    let measured = judging.filter_map(|ratio| Some((ratio, ratio.ours?, ratio.ci95?)));
+    let largest = measured.max_by(|(a, ..), (b, ..)| size(&a).total_cmp(&size(&b)));
+    if let Some((ratio, ours, [low, high])) = largest {
+        let ours = Ratio { value: ours.0, ci: [low.0, high.0] };
+        line.push_str(&format!(
+            "; the largest difference, {}, was {:.2} and is {} {} here",
+            ratio.what,
+            ratio.published,
+            ours.number(),
+            ours.interval()
+        ));
+    }
+    line
 }
 
 /// The open question, where causes of it were not measured.

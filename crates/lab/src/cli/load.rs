@@ -125,6 +125,9 @@ pub(crate) struct LoadArgs {
     /// Write the times as an HDR histogram log, which other tools merge and draw
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) hdr: Option<PathBuf>,
+    /// Write a page with the rates, percentiles and the course as pictures, this client's lateness shaded
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) html: Option<PathBuf>,
     /// Print the result as JSON (docs/schema/load.schema.json)
     #[arg(long, conflicts_with = "csv")]
     pub(crate) json: bool,

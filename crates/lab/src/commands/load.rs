@@ -91,6 +91,9 @@ pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
         followers.end(code);
     }
     tell(args, &result)?;
+    if let Some(file) = &args.html {
+        named_file::write(file, report::load_html(&result))?;
+    }
     if let Some(file) = &args.hdr {
         let span = Duration::from_secs_f64(result.seconds);
         let started = os::clock::realtime().saturating_sub(span);

@@ -16,6 +16,7 @@ use crate::race::again;
 use crate::race::beside_browser;
 use crate::race::experiments::{self, Selected};
 use crate::race::planned::{Planned, plan};
+use crate::race::profiles;
 use crate::race::progress::Progress;
 use crate::race::published_page;
 use crate::race::quiet::{self, Patience};
@@ -27,6 +28,7 @@ use crate::race::service;
 use crate::race::shard;
 use crate::race::store::{Rows, Store};
 use crate::race::until_decided::{self, TimePlan};
+use crate::trial::profile::STRACE;
 use os::signal::Interrupts;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -98,6 +100,14 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
         }
         crate::console::print(&plans)?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if args.profile
+        && !environment::program_folders().iter().any(|folder| folder.join(STRACE).is_file())
+    {
+        return Err(CliError::lacking(format!(
+            "{STRACE}, which counts system calls, is not there"
+        ))
+        .remedy("./peers install, or leave --profile away"));
     }
     chosen.iter().try_for_each(service::check)?;
     for key in [&args.capture, &args.qlog].into_iter().flatten() {
@@ -341,6 +351,7 @@ pub(super) fn conclude(
 ) -> Result<RaceEnd, CliError> {
     let JudgedRun { folder, header, rows } = run;
     let result = report_results(folder, header, rows, format)?;
+    profiles::lines(&rows.records, folder).iter().for_each(|line| console::note(line));
     if let Some(path) = &gates.junit {
         named_file::write(path, ::report::race_junit(&result))?;
     }
@@ -379,6 +390,7 @@ pub(super) fn run_trials(
         None => None,
     };
     let films = args.film.then(|| made(&folder.films())).transpose()?;
+    let profiles = args.profile.then(|| made(&folder.profiles())).transpose()?;
     let concurrency = concurrency(args);
     let mut kept = store.records()?.records;
     let machine = header.shard.map(|_| machine::host_name());
@@ -402,6 +414,7 @@ pub(super) fn run_trials(
         key_log: environment::ssl_key_log_file(),
         qlogs,
         films,
+        profiles,
         captures: std::path::absolute(folder.captures()).unwrap_or_else(|_| folder.captures()),
         scratch: std::path::absolute(folder.scratch()).unwrap_or_else(|_| folder.scratch()),
         concurrency,

@@ -70,8 +70,8 @@ impl ReadShards {
             copy_tree(&first.folder.inputs(), &folder.inputs())?;
         }
         for shard in &self.shards {
-            let kept: [fn(&RunFolder) -> PathBuf; 3] =
-                [RunFolder::captures, RunFolder::qlogs, RunFolder::films];
+            let kept: [fn(&RunFolder) -> PathBuf; 4] =
+                [RunFolder::captures, RunFolder::qlogs, RunFolder::films, RunFolder::profiles];
             for kept in kept {
                 copy_tree(&kept(&shard.folder), &kept(folder))?;
             }

@@ -13,6 +13,7 @@ pub(crate) mod films;
 mod leader;
 pub(crate) mod merge;
 pub(crate) mod planned;
+pub(crate) mod profiles;
 pub(crate) mod progress;
 pub(crate) mod published_page;
 pub(crate) mod quiet;

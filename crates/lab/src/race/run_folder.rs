@@ -97,6 +97,11 @@ impl RunFolder {
         self.path.join("films")
     }
 
+    /// What clients did, of each trial that was profiled.
+    pub(crate) fn profiles(&self) -> PathBuf {
+        self.path.join("profiles")
+    }
+
     /// The judgement.
     pub(crate) fn result(&self) -> PathBuf {
         self.path.join("result.json")
@@ -120,8 +125,9 @@ impl RunFolder {
 
     /// Refuses folders in which trials would run outside of it, through a symbolic link that somebody else left.
     pub(crate) fn check_links(&self) -> Result<(), CliError> {
-        let folders = [self.inputs(), self.scratch(), self.captures(), self.qlogs(), self.films()];
-        match folders.into_iter().find(|folder| folder.is_symlink()) {
+        let kept = [self.captures(), self.qlogs(), self.films(), self.profiles()];
+        let mut folders = [self.inputs(), self.scratch()].into_iter().chain(kept);
+        match folders.find(|folder| folder.is_symlink()) {
             Some(folder) => Err(CliError::misuse(format!(
                 "{} is a symbolic link, and files are written there",
                 folder.display()

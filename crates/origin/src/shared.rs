@@ -6,6 +6,7 @@ use crate::buffer_pool::BufferPool;
 use crate::config::OriginConfig;
 use crate::delivery::Delivery;
 use crate::files::Files;
+use crate::replay::Replay;
 use crate::response_cache::CachedResponse;
 use crate::site::Site;
 use crate::wall_clock::DateField;
@@ -25,6 +26,8 @@ pub struct Parts {
     pub log: Option<Rc<dyn AccessLog>>,
     /// Takes the trace events of the connections.
     pub tracer: Tracer,
+    /// A recorded site, from which browsers are answered in place of all else.
+    pub replay: Option<Rc<Replay>>,
 }
 
 /// The state that all connections use.
@@ -52,7 +55,8 @@ impl Shared {
     pub(crate) fn new(config: OriginConfig, parts: Parts) -> Self {
         Self {
             site: Site::new(parts.files, config.table.clone(), config.max_age)
-                .with_timer(config.timer.clone()),
+                .with_timer(config.timer.clone())
+                .with_replay(parts.replay),
             date: DateField::new(config.wall_clock),
             // RFC 7838 §3.1: for a day.
             alt_svc: config.alt_svc.map(|port| format!("h3=\":{port}\"; ma=86400")),

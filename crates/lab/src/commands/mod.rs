@@ -11,6 +11,7 @@ pub(crate) mod list;
 pub(crate) mod load;
 pub(crate) mod man;
 pub(crate) mod race;
+pub(crate) mod record;
 pub(crate) mod relay;
 pub(crate) mod report;
 pub(crate) mod serve;

@@ -251,7 +251,9 @@ fn lay_out(
     calibration: Option<Calibration>,
 ) -> Result<(Store, RunHeader), CliError> {
     for (file, called) in &chosen.files {
-        std::fs::copy(file, folder.inputs().join(called)).map_err(|error| {
+        let copy = folder.inputs().join(called);
+        let made = copy.parent().map_or(Ok(()), std::fs::create_dir_all);
+        made.and_then(|()| std::fs::copy(file, &copy)).map_err(|error| {
             error::file(format!("copying {} into the run's folder", file.display()), &error)
         })?;
     }

@@ -22,7 +22,9 @@ pub(crate) const CONTENT_TOO_LARGE: Status = status(413);
 pub(crate) const URI_TOO_LONG: Status = status(414);
 pub(crate) const RANGE_NOT_SATISFIABLE: Status = status(416);
 pub(crate) const NOT_IMPLEMENTED: Status = status(501);
+pub(crate) const BAD_GATEWAY: Status = status(502);
 pub(crate) const UNAVAILABLE: Status = status(503);
+pub(crate) const GATEWAY_TIMEOUT: Status = status(504);
 
 /// A response, and the server time before it.
 #[derive(Debug)]
@@ -51,6 +53,8 @@ pub(crate) enum Plan {
     Stream(Box<Streamed>),
     /// Its target is a WebSocket.
     WebSocket(Service),
+    /// The application server answers.
+    Forward,
 }
 
 impl Answer {

@@ -2,6 +2,7 @@
 
 use crate::budget::BudgetLimits;
 use crate::policy::DeliveryPolicy;
+use crate::upstream::UpstreamSettings;
 use crate::wall_clock::WallClock;
 use bytes::Bytes;
 use page::Table;
@@ -44,6 +45,8 @@ pub struct OriginConfig {
     pub web_socket_over_h2: bool,
     /// The page timer, which `/timer` is answered with; None: that is a path as any other.
     pub timer: Option<Bytes>,
+    /// The application server that answers what is no file; None: this origin's own targets do.
+    pub upstream: Option<UpstreamSettings>,
     /// Whether a connection is kept that carries no request. Without it HTTP/1.1's ends with its first response, and a
     /// multiplexed one, by GOAWAY, once every response is sent.
     pub keep_alive: h1::KeepAlive,
@@ -157,6 +160,7 @@ impl OriginConfig {
             web_socket: WebSocketSettings::default(),
             web_socket_over_h2: true,
             timer: None,
+            upstream: None,
             keep_alive: h1::KeepAlive::On,
             limits: Limits::default(),
         }

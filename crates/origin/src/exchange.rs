@@ -5,6 +5,7 @@ use crate::answer::Answer;
 use crate::body::Body;
 use crate::policy::Urgency;
 use crate::streamed::Streamed;
+use crate::upstream::RequestId;
 use crate::web_socket::WebSocket;
 use proto::{RequestHead, StreamId};
 use transport::Protocol;
@@ -39,8 +40,23 @@ pub(crate) enum State {
     Streaming(Box<Streamed>),
     /// The stream carries a WebSocket.
     WebSocket(Box<WebSocket>),
+    /// The application server answers.
+    Forwarded(Forwarded),
     /// The whole response was given to the connection.
     Given,
+}
+
+/// A request that the application server answers.
+#[derive(Debug)]
+pub(crate) struct Forwarded {
+    /// Its number there.
+    pub(crate) id: RequestId,
+    /// Bytes of the request's head, which waits there.
+    pub(crate) head: usize,
+    /// Bytes of the request's body that the client has no credit for yet.
+    pub(crate) uncredited: usize,
+    /// Bytes of the response's body that have not gone to the client.
+    pub(crate) unsent: usize,
 }
 
 /// How far an echo is behind its request.

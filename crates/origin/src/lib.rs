@@ -50,6 +50,7 @@ mod streamed;
 mod target;
 mod timers;
 mod token_stream;
+mod upstream;
 mod wall_clock;
 mod web_socket;
 
@@ -65,4 +66,5 @@ pub use policy::{
 };
 pub use replay::{Content, Replay, ReplayTally};
 pub use shared::Parts;
+pub use upstream::UpstreamSettings;
 pub use wall_clock::WallClock;

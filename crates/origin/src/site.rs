@@ -71,6 +71,17 @@ pub(crate) struct Site {
     timer: Option<Bytes>,
     /// The latest synthetic document: a page is requested many times in a row.
     document: Option<(Synthetic, Bytes)>,
+    /// Who answers what is no file.
+    beyond_files: BeyondFiles,
+}
+
+/// Who answers requests for what is no file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BeyondFiles {
+    /// This origin, by its own targets.
+    OwnTargets,
+    /// The application server. Its paths are its own, so but for the page timer this origin has no targets.
+    Application,
 }
 
 impl Site {
@@ -80,7 +91,17 @@ impl Site {
         max_age: Option<Duration>,
     ) -> Self {
         let responses = ResponseCache::default();
-        Self { files, responses, table, replay: None, max_age, timer: None, document: None }
+        let beyond_files = BeyondFiles::OwnTargets;
+        Self {
+            files,
+            responses,
+            table,
+            replay: None,
+            max_age,
+            timer: None,
+            document: None,
+            beyond_files,
+        }
     }
 
     /// The same with the page timer.
@@ -91,6 +112,11 @@ impl Site {
     /// The same with a recorded site.
     pub(crate) fn with_replay(self, replay: Option<Rc<Replay>>) -> Self {
         Self { replay, ..self }
+    }
+
+    /// The same with somebody else for what is no file.
+    pub(crate) fn with_beyond_files(self, beyond_files: BeyondFiles) -> Self {
+        Self { beyond_files, ..self }
     }
 
     /// How to handle a request.
@@ -111,6 +137,9 @@ impl Site {
         // RFC 9110 §9.3.7: OPTIONS for the server as a whole.
         if request.path == "*" && request.method == Method::Options {
             return Plan::Answer(Answer::options(static_files::ALLOW));
+        }
+        if self.beyond_files == BeyondFiles::Application {
+            return self.file_or_forward(now, request);
         }
         let target = match Target::parse(&request.path) {
             Ok(target) => target,
@@ -155,6 +184,31 @@ impl Site {
         };
         answer.delay = delay;
         Plan::Answer(answer)
+    }
+
+    /// A file where there is one; all else is the application's.
+    fn file_or_forward(&mut self, now: Instant, request: &RequestHead) -> Plan {
+        if request.method == Method::Connect {
+            return Plan::Answer(Answer::text(
+                answer::NOT_IMPLEMENTED,
+                "Neither tunnels nor WebSockets go to the application.",
+            ));
+        }
+        let path = request.path.split('?').next().unwrap_or_default();
+        if let (TIMER_PATH, Some(page)) = (path, &self.timer) {
+            return Plan::Answer(timer_page(request, page));
+        }
+        let reads = matches!(request.method, Method::Get | Method::Head);
+        if let (true, Some(files), Ok(target)) = (reads, &self.files, Target::parse(&request.path))
+        {
+            let responses = &mut self.responses;
+            let ask = static_files::Ask { files: &**files, now, request, responses };
+            let answer = ask.answer(&target);
+            if answer.status != answer::NOT_FOUND {
+                return Plan::Answer(answer);
+            }
+        }
+        Plan::Forward
     }
 
     /// A record answers every method: recorded pages post and preflight too.

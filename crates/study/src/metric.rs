@@ -116,6 +116,18 @@ pub fn connections_by(protocol: &trace::SpokenProtocol) -> String {
 /// From the start of the client's first process to the end of its last, in milliseconds. After a warm-up it counts
 /// from when the process was ready.
 pub const WALL_MS: &str = "wall_ms";
+/// How long a client took to build its client object, as it reports it, in milliseconds, all processes added up.
+pub const CLIENT_MS: &str = "client_ms";
+/// [`WALL_MS`] less [`CLIENT_MS`], of clients that report it.
+pub const WALL_WITHOUT_CLIENT_MS: &str = "wall_without_client_ms";
+/// System calls of a client, in a warm-up that was profiled.
+pub const SYSTEM_CALLS: &str = "system_calls";
+/// Those among them that copy bytes from the kernel into the program.
+pub const SYSTEM_READS: &str = "system_calls_reading";
+/// Those that copy bytes from the program into the kernel.
+pub const SYSTEM_WRITES: &str = "system_calls_writing";
+/// Those that move bytes within the kernel: sendfile, splice.
+pub const SYSTEM_IN_KERNEL: &str = "system_calls_in_kernel";
 /// From the start of a client's process until it began its work, in milliseconds, all processes added up. The warm-up
 /// is subtracted where the client reports how long it took.
 pub const STARTUP_MS: &str = "startup_ms";
@@ -290,6 +302,16 @@ const OF_VIEWS: &[&str] = &[
     CACHE_REVALIDATED,
     CACHED_BYTES,
 ];
-const OF_CALLS: &[&str] = &[MEAN_MS, MAX_MS, TOTAL_MS];
-const OF_DOWNLOADS: &[&str] =
-    &[WALL_MS, STARTUP_MS, TRANSFER_MS, CPU_PER_GIB, SHA256_OK, GC_COUNT, GC_MS, HEAP_PEAK];
+const OF_CALLS: &[&str] = &[MEAN_MS, FIRST_MS, REST_MS, MAX_MS, TOTAL_MS];
+const OF_DOWNLOADS: &[&str] = &[
+    WALL_MS,
+    WALL_WITHOUT_CLIENT_MS,
+    CLIENT_MS,
+    STARTUP_MS,
+    TRANSFER_MS,
+    CPU_PER_GIB,
+    SHA256_OK,
+    GC_COUNT,
+    GC_MS,
+    HEAP_PEAK,
+];

@@ -13,6 +13,7 @@ use crate::inputs::servers::{Servers, Source};
 use crate::inputs::site;
 use crate::inputs::subjects;
 use crate::race::service;
+use crate::trial::profile;
 use std::fs;
 use std::path::{Path, PathBuf};
 use study::experiment::{
@@ -47,6 +48,10 @@ pub(crate) fn select(name: &str, args: &RaceArgs) -> Result<Selected, CliError> 
     let mut experiment = experiment.with(&overrides(args)?).map_err(CliError::misuse)?;
     if let Some(client) = &args.client {
         tell_left_out(&whole, &experiment, client);
+    }
+    if args.profile {
+        let links = experiment.links.iter_mut();
+        links.for_each(|link| link.warmup = link.warmup.max(profile::PROFILED));
     }
     for link in &experiment.links {
         let here = |file: &str| PathBuf::from(file);
@@ -199,6 +204,7 @@ fn overrides(args: &RaceArgs) -> Result<Overrides, CliError> {
         links,
         extent: if args.fast { Extent::Fast } else { Extent::Whole },
         stopping: args.sequential.then_some(Stopping::Sequential),
+        requests: args.requests,
         time_limit: args.until_decided,
         gates: args.gates.gates(),
     })
@@ -316,9 +322,12 @@ mod tests {
             "first-paint",
             "h2-push",
             "jvm-downloads",
+            "jvm-many",
             "lossy",
             "spdy-images",
             "twitter-api",
+            "twitter-conditions",
+            "twitter-desktop",
             "websocket-echo",
         ];
         let mut published = expand("published");

@@ -30,6 +30,7 @@ mod origin_config;
 mod outcome;
 pub(crate) mod own_calls;
 mod prepare;
+pub(crate) mod profile;
 mod recorded_site;
 mod run;
 mod server_process;

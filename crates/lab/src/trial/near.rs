@@ -83,7 +83,7 @@ pub(super) fn do_task(
             page_report(page, &load, said)
         }
         Task::Calls { pattern, calls } => {
-            let work = Calls::new(own_calls::fetches(calls)?, (*pattern).into());
+            let work = Calls::beside_each_other(own_calls::fetches(calls)?, &pattern.lists());
             // An answer that leads elsewhere is an answer: its status is what the user expects, or not.
             let redirects =
                 if calls.iter().any(|call| call.own.is_some()) { 0 } else { config.redirects };
@@ -142,12 +142,19 @@ fn echo(
     task: &EchoTask,
 ) -> Result<NearReport, CliError> {
     if contender.transport.is_web_socket() {
-        let own = task.web_socket(contender.settings.client);
-        let talk = EchoSocket::new(task.messages(), task.pattern());
-        let mut client = WebSocketClient::new(config, own, talk);
-        let said = run_client(&mut client)?;
-        let done = client.into_conversation();
-        return Ok(report(&done.records, said));
+        let mut whole: Option<NearReport> = None;
+        for messages in task.views() {
+            let own = task.web_socket(contender.settings.client);
+            let talk = EchoSocket::new(messages, task.pattern());
+            let mut client = WebSocketClient::new(config.clone(), own, talk);
+            let said = run_client(&mut client)?;
+            let view = report(&client.into_conversation().records, said);
+            whole = Some(match whole {
+                None => view,
+                Some(before) => before.followed_by(view),
+            });
+        }
+        return whole.ok_or_else(|| CliError::failed("an echo has messages"));
     }
     let work = EchoRequests::new(task.requests(), task.pattern());
     let (done, said) = visit.drive(config, work)?;

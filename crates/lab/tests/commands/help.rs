@@ -3,7 +3,7 @@
 use crate::bench::Bench;
 use std::fs;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 16] = [
     "race",
     "get",
     "load",
@@ -15,6 +15,9 @@ const COMMANDS: [&str; 13] = [
     "timer",
     "bisect",
     "compare",
+    "merge",
+    "slurm",
+    "k8s",
     "completions",
     "man",
 ];

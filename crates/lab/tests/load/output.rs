@@ -8,7 +8,7 @@ use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use std::io::{BufRead, BufReader};
 
 /// Our own server without a log, and its URL.
-fn serve(bench: &Bench) -> (crate::bench::Running, String) {
+pub(crate) fn serve(bench: &Bench) -> (crate::bench::Running, String) {
     std::fs::create_dir(bench.path("www")).unwrap();
     bench.write("www/hello", "hello, world\n");
     let args = ["serve", "www", "--listen", "127.0.0.1:0", "--threads", "1"];
@@ -38,7 +38,7 @@ fn either_reactor_asks_for_what_it_is_to_ask_for() {
     }
 }
 
-fn histograms(text: &[u8]) -> Vec<Histogram<u64>> {
+pub(crate) fn histograms(text: &[u8]) -> Vec<Histogram<u64>> {
     let mut deserializer = Deserializer::new();
     let entries = IntervalLogIterator::new(text).map(Result::unwrap);
     let encoded = entries.filter_map(|entry| match entry {

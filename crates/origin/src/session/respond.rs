@@ -81,6 +81,7 @@ impl Session {
             Plan::Count => {}
             Plan::Stream(stream) => self.begin_stream(context, index, stream),
             Plan::WebSocket(service) => self.open_web_socket(context, index, service),
+            Plan::Forward => self.begin_forward(context, index, fin),
         }
     }
 
@@ -189,7 +190,11 @@ impl Session {
             State::Echoing(_) => self.credit_echo(context, index),
             State::WebSocket(_) => self.pump_web_socket(context, index),
             State::Streaming(_) => self.pump_stream(context, index),
-            State::Thinking { .. } | State::Counting | State::Taking(_) | State::Given => {}
+            State::Thinking { .. }
+            | State::Counting
+            | State::Taking(_)
+            | State::Forwarded(_)
+            | State::Given => {}
         }
         Sent::Last
     }

@@ -16,6 +16,7 @@ use subject::contract::{self, Fetch, Job};
 pub(super) struct Asked<'a> {
     pub(super) workload: contract::Workload,
     pub(super) transport: contract::Transport,
+    pub(super) pattern: contract::Pattern,
     /// Fetches that it makes before its work counts.
     pub(super) warmup: u32,
     /// What a browser gets; None: the subject is none.
@@ -57,7 +58,7 @@ pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked<'_>) -> Vec<Job
         transport: asked.transport,
         tls: contender.tls,
         negotiation: settings.negotiation,
-        pattern: pattern(task),
+        pattern: asked.pattern,
         connections: connections(task).unwrap_or(settings.connections),
         keep_alive: settings.keep_alive,
         resumption: settings.resumption && !is_clear,
@@ -100,11 +101,12 @@ pub(super) fn transport(transport: Transport) -> Option<contract::Transport> {
     contract::Transport::of(transport.protocol())
 }
 
-fn pattern(task: &Task) -> contract::Pattern {
+/// A task's pattern in the contract's words; None where it has none.
+pub(super) fn pattern(task: &Task) -> Option<contract::Pattern> {
     match task {
         Task::Calls { pattern, .. } => pattern.in_contract(),
         Task::Download { .. } | Task::Page { .. } | Task::Echo(_) | Task::Stream(_) => {
-            contract::Pattern::Parallel
+            Some(contract::Pattern::Parallel)
         }
     }
 }
@@ -173,6 +175,7 @@ mod tests {
         let asked = Asked {
             workload: workload_of(&task),
             transport: transport(order.plan.cell.contender.transport).unwrap(),
+            pattern: pattern(&task).unwrap(),
             warmup: 0,
             browser: None,
         };

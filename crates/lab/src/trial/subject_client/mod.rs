@@ -11,6 +11,7 @@ use super::download_files::{self, Digest as FileDigest};
 use super::job::TrialOrder;
 use super::outcome::{failed, subject_lacking};
 use super::own_calls::OwnCall;
+use super::profile::Profile;
 use super::run::NEAR_GRACE;
 use super::setup::Setup;
 use super::site_contents::SiteReplay;
@@ -79,6 +80,8 @@ pub(super) struct SubjectClient {
     root: Vec<u8>,
     /// Where a film is kept.
     film: Option<PathBuf>,
+    /// What is kept of its processes.
+    profile: Option<Profile>,
     /// The trial's own folder.
     scratch: PathBuf,
     /// Where its TLS secrets go, and the user's own file for them.
@@ -141,6 +144,15 @@ impl SubjectClient {
                 remedy: "leave the contender's client away for this workload".to_owned(),
             }));
         };
+        let Some(pattern) = jobs::pattern(task) else {
+            return Err(subject_lacking(Lacking {
+                reason: format!(
+                    "{} is asked for calls in one pattern, and these are mixed",
+                    client.name
+                ),
+                remedy: "leave the contender's client away for this workload".to_owned(),
+            }));
+        };
         declared.supports(transport, workload).map_err(subject_lacking)?;
         let places = subjects::places().map_err(failed)?;
         let files = match task {
@@ -155,7 +167,8 @@ impl SubjectClient {
             let public_key = public_key.unwrap_or_default();
             let browser = jobs::BrowserJob { public_key: &public_key, films, site };
             let browser = Some(browser).filter(|_| declared.is_browser());
-            let asked = jobs::Asked { workload, transport, warmup: client.warmup, browser };
+            let asked =
+                jobs::Asked { workload, transport, pattern, warmup: client.warmup, browser };
             jobs::jobs(order, task, asked)
         };
         let contract = jobs.iter().map(|job| job.contract).max().unwrap_or_default();
@@ -174,6 +187,7 @@ impl SubjectClient {
             files,
             root: trust.root,
             film: order.film.clone().filter(|_| declared.is_browser()),
+            profile: order.profile.clone(),
             scratch: order.scratch.clone(),
             keys: super::capture::near_keys(order),
             user_keys: order.key_log.clone(),
@@ -201,8 +215,13 @@ impl SubjectClient {
         let mut processes = Vec::new();
         for job in &self.jobs {
             let process = SubjectProcess { name: &self.client.name, job, deadline, server };
+            let words = self.profile.as_ref().map(|profile| profile.command(&self.command));
+            let words = words.as_ref().unwrap_or(&self.command);
             let mut command =
-                subject_process::command(&self.command, job, &self.scratch).map_err(failed)?;
+                subject_process::command(words, job, &self.scratch).map_err(failed)?;
+            if let Some((name, value)) = self.profile.as_ref().and_then(Profile::variable) {
+                command.env(name, value);
+            }
             if let Some(folder) = &self.qlogs {
                 fs::create_dir_all(folder).map_err(failed)?;
                 // curl and quic-go know it by this name, and so does `wirelap get`.

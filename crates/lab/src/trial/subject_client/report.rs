@@ -7,6 +7,7 @@ use crate::trial::job::NearReport;
 use crate::trial::observed::end_use;
 use crate::trial::outcome::failed;
 use crate::trial::own_calls::wrong_status;
+use crate::trial::profile::{Profile, SystemCalls};
 use os::clock;
 use os::process::Counter;
 use page::PaintTimes;
@@ -83,6 +84,9 @@ impl SubjectClient {
         if !self.statuses.is_empty() {
             let missing = self.statuses.len().saturating_sub(report.near.fetches.len());
             report.metrics.insert(metric::REPLAY_NOT_ASKED.to_owned(), missing as f64);
+        }
+        if let Some(Profile::SystemCalls(file)) = &self.profile {
+            report.metrics.extend(system_calls(&fs::read_to_string(file).map_err(failed)?));
         }
         if let Some(folder) = &self.film {
             keep_film(&self.scratch.join(FILM), folder, begun_ms(processes)).map_err(failed)?;
@@ -351,6 +355,18 @@ fn paint_times(line: &PageLine, processes: &[ProcessRun]) -> PaintTimes {
     }
 }
 
+/// How often it asked the kernel for what.
+fn system_calls(tables: &str) -> impl Iterator<Item = (String, f64)> {
+    let SystemCalls { all, reads, writes, in_kernel } = SystemCalls::read(tables);
+    let named = [
+        (metric::SYSTEM_CALLS, all),
+        (metric::SYSTEM_READS, reads),
+        (metric::SYSTEM_WRITES, writes),
+        (metric::SYSTEM_IN_KERNEL, in_kernel),
+    ];
+    named.into_iter().map(|(name, count)| (name.to_owned(), count as f64))
+}
+
 /// What only browsers tell of.
 fn page_metrics(line: &PageLine) -> impl Iterator<Item = (String, f64)> {
     let named = [(metric::CLS, line.cls), (metric::LONG_TASKS_MS, line.long_tasks_ms)];
@@ -379,6 +395,13 @@ fn metrics(processes: &[ProcessRun], usage: EndUse, is_warm: bool) -> BTreeMap<S
     // A warm client is a process that already runs when the measured work begins.
     let begun = |process: &ProcessRun| if is_warm { ready_at(process) } else { begun(process) };
     set(metric::WALL_MS, of_all(&|process| process.ended.since(begun(process))));
+    let built = processes.iter().map(|process| process.transcript.ready.as_ref()?.line.client_ms);
+    if let Some(built) = built.sum::<Option<f64>>() {
+        let wall = of_all(&|process| process.ended.since(begun(process)));
+        let counted = if is_warm { 0.0 } else { built };
+        set(metric::CLIENT_MS, built);
+        set(metric::WALL_WITHOUT_CLIENT_MS, (wall - counted).max(0.0));
+    }
     // An adapter whose client reports no time before its first request cannot separate its start from its work.
     if let startup @ 0.001.. = of_all(&startup) {
         set(metric::STARTUP_MS, startup);

@@ -47,6 +47,7 @@ const VERSION_FIELD: &str = concat!("wirelap/", env!("CARGO_PKG_VERSION"));
 fn main() -> ExitCode {
     let done: Result<ExitCode, CliError> = match Cli::parse().command {
         Command::Race(args) => commands::race::run(&args),
+        Command::Record(args) => commands::record::run(&args),
         Command::Get(args) => commands::get::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
         Command::Link(args) => commands::link::run(&args),

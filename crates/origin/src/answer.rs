@@ -2,7 +2,7 @@
 
 use crate::body::Body;
 use crate::response_cache::CachedResponse;
-use crate::token_stream::TokenStream;
+use crate::streamed::Streamed;
 use crate::web_socket::Service;
 use bytes::Bytes;
 use proto::{Fields, RequestHead, Status};
@@ -41,14 +41,16 @@ pub(crate) struct Answer {
 pub(crate) enum Plan {
     /// With an answer that does not depend on the request's body.
     Answer(Answer),
+    /// With an answer that follows the request's body.
+    AnswerAfter(Box<Answer>),
     /// With a file whose response is cached.
     Cached(Rc<CachedResponse>),
     /// Its body is sent back as it arrives.
     Echo,
     /// The answer is the length of its body.
     Count,
-    /// With tokens, each when it is due.
-    Stream(Box<TokenStream>),
+    /// With tokens, each when it is due, or with what else comes bit by bit.
+    Stream(Box<Streamed>),
     /// Its target is a WebSocket.
     WebSocket(Service),
     /// The application server answers.

@@ -4,7 +4,7 @@ use crate::access::{AccessRecord, ExchangeEnd};
 use crate::answer::Answer;
 use crate::body::Body;
 use crate::policy::Urgency;
-use crate::token_stream::TokenStream;
+use crate::streamed::Streamed;
 use crate::upstream::RequestId;
 use crate::web_socket::WebSocket;
 use proto::{RequestHead, StreamId};
@@ -32,10 +32,12 @@ pub(crate) enum State {
     Echoing(Box<Echo>),
     /// The request's body is counted.
     Counting,
+    /// The request's body is dropped; when it is whole, this is the answer.
+    Taking(Box<Answer>),
     /// The response is being sent.
     Sending(Body),
-    /// Tokens are sent, each when it is due.
-    Streaming(Box<TokenStream>),
+    /// Tokens are sent, each when it is due, or what else comes bit by bit.
+    Streaming(Box<Streamed>),
     /// The stream carries a WebSocket.
     WebSocket(Box<WebSocket>),
     /// The application server answers.

@@ -307,6 +307,7 @@ impl Session {
             State::WebSocket(_) => self.feed_web_socket(context, index, data, fin),
             State::Forwarded(_) => self.forward_body(context, index, data, fin),
             State::Counting if fin == Fin::Last => self.answer_count(context, index),
+            State::Taking(_) if fin == Fin::Last => self.answer_taken(context, index),
             _ => {}
         }
         self.keep_within_limit(context);

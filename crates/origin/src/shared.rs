@@ -6,6 +6,7 @@ use crate::buffer_pool::BufferPool;
 use crate::config::OriginConfig;
 use crate::delivery::Delivery;
 use crate::files::Files;
+use crate::replay::Replay;
 use crate::response_cache::CachedResponse;
 use crate::site::{BeyondFiles, Site};
 use crate::upstream::Upstream;
@@ -26,6 +27,8 @@ pub struct Parts {
     pub log: Option<Rc<dyn AccessLog>>,
     /// Takes the trace events of the connections.
     pub tracer: Tracer,
+    /// A recorded site, from which browsers are answered in place of all else.
+    pub replay: Option<Rc<Replay>>,
 }
 
 /// The state that all connections use.
@@ -60,6 +63,7 @@ impl Shared {
         Self {
             site: Site::new(parts.files, config.table.clone(), config.max_age)
                 .with_timer(config.timer.clone())
+                .with_replay(parts.replay)
                 .with_beyond_files(beyond_files),
             upstream,
             date: DateField::new(config.wall_clock),

@@ -5,8 +5,10 @@ use crate::answer::{self, Answer, Plan};
 use crate::body::Body;
 use crate::conditional::{self, Validators, Verdict};
 use crate::files::Files;
+use crate::replay::Replay;
 use crate::response_cache::ResponseCache;
 use crate::static_files;
+use crate::streamed::{EvenBody, Streamed};
 use crate::target::Target;
 use crate::token_stream::{self, TokenStream};
 use crate::web_socket::{self, Service};
@@ -14,6 +16,7 @@ use bytes::Bytes;
 use page::{IMAGE_PATH, PAGE_PATH, Synthetic, SyntheticHtml, SyntheticImage, SyntheticPart, Table};
 use proto::{Fields, Method, RequestHead, Status};
 use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use unit::{Instant, Seed};
@@ -62,6 +65,7 @@ pub(crate) struct Site {
     files: Option<Box<dyn Files>>,
     responses: ResponseCache,
     table: Option<Arc<Table>>,
+    replay: Option<Rc<Replay>>,
     max_age: Option<Duration>,
     /// The page timer.
     timer: Option<Bytes>,
@@ -88,12 +92,26 @@ impl Site {
     ) -> Self {
         let responses = ResponseCache::default();
         let beyond_files = BeyondFiles::OwnTargets;
-        Self { files, responses, table, max_age, timer: None, document: None, beyond_files }
+        Self {
+            files,
+            responses,
+            table,
+            replay: None,
+            max_age,
+            timer: None,
+            document: None,
+            beyond_files,
+        }
     }
 
     /// The same with the page timer.
     pub(crate) fn with_timer(self, timer: Option<Bytes>) -> Self {
         Self { timer, ..self }
+    }
+
+    /// The same with a recorded site.
+    pub(crate) fn with_replay(self, replay: Option<Rc<Replay>>) -> Self {
+        Self { replay, ..self }
     }
 
     /// The same with somebody else for what is no file.
@@ -103,8 +121,11 @@ impl Site {
 
     /// How to handle a request.
     pub(crate) fn plan(&mut self, now: Instant, request: &RequestHead) -> Plan {
-        if let Some(answer) = self.replayed(request) {
-            return Plan::Answer(self.cacheable(request, answer));
+        if let Some(replay) = &self.replay {
+            return replay.plan(request);
+        }
+        if let Some(plan) = self.replayed(now, request) {
+            return plan;
         }
         if request.path.len() > LONGEST_TARGET || request.authority.len() > LONGEST_AUTHORITY {
             return Plan::Answer(Answer::text(answer::URI_TOO_LONG, "This target is too long."));
@@ -140,7 +161,7 @@ impl Site {
             DOUBLE_SOCKET_PATH => return Plan::WebSocket(Service::Double),
             STREAM_SOCKET_PATH => return Plan::WebSocket(Service::Stream),
             STREAM_PATH => match TokenStream::requested(now, request, &target) {
-                Ok(stream) => return Plan::Stream(Box::new(stream)),
+                Ok(stream) => return Plan::Stream(Box::new(Streamed::tokens(stream))),
                 Err(answer) => answer,
             },
             // The time before it is the time until its token is due.
@@ -191,20 +212,33 @@ impl Site {
     }
 
     /// A record answers every method: recorded pages post and preflight too.
-    fn replayed(&self, request: &RequestHead) -> Option<Answer> {
+    fn replayed(&self, now: Instant, request: &RequestHead) -> Option<Plan> {
         let table = self.table.as_ref()?;
         let host = host_of(&request.authority);
         let recorded = table.answer(&host.to_ascii_lowercase(), &request.path)?;
+        if let Some(messages) = &recorded.answered.messages {
+            return Some(Plan::WebSocket(Service::Recorded(messages.as_slice().into())));
+        }
         let mut fields = Fields::new();
         if !recorded.content_type.is_empty() {
             fields.push(b"content-type", recorded.content_type.as_bytes());
         }
-        let seed = Seed(0).child(&request.path);
-        let body = Body::Noise { seed, left: 0..recorded.body.0 };
+        for field in &recorded.answered.fields {
+            fields.push(field.name.as_bytes(), field.value.as_bytes());
+        }
         let status = Status::new(recorded.status).unwrap_or(Status::OK);
+        let seed = Seed(0).child(&request.path);
+        if let Some(span) = recorded.answered.streamed {
+            let begin = now + recorded.server_time;
+            let body = EvenBody { fields, bytes: recorded.body.0, begin, span, sent: 0 };
+            return Some(Plan::Stream(Box::new(Streamed::even(body))));
+        }
+        let body = Body::Noise { seed, left: 0..recorded.body.0 };
         let mut answer = Answer::new(status, fields, body);
         answer.delay = recorded.server_time;
-        Some(answer)
+        let answer = self.cacheable(request, answer);
+        let is_read = matches!(request.method, Method::Get | Method::Head);
+        Some(if is_read { Plan::Answer(answer) } else { Plan::AnswerAfter(Box::new(answer)) })
     }
 
     /// The answer of a page's resource as a browser may store it, or 304 where it has that already.

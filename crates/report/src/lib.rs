@@ -72,6 +72,7 @@ pub use html::{ComparisonLinks, comparison_html, html, load_html, published_html
 pub use json::{json, load_json, timer_json};
 pub use load::{load, load_csv, load_errors, load_probe};
 pub use model_check::model_check;
+pub use number::timestamp;
 pub use published_summary::published_terminal;
 pub use qlog::{QlogConnection, QlogHead, QlogVantage};
 pub use race_gates::{race_junit, race_markdown};

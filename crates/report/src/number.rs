@@ -248,7 +248,7 @@ impl fmt::Display for Percent {
 }
 
 /// A date and time of day in UTC, from milliseconds since 1970: `2026-11-21T19:58:06.123Z` (RFC 3339).
-pub(crate) fn timestamp(unix_ms: u64) -> String {
+pub fn timestamp(unix_ms: u64) -> String {
     let (days, of_day) = (unix_ms / 86_400_000, unix_ms % 86_400_000);
     let (year, month, day) = civil(days);
     let (seconds, millis) = (of_day / 1000, of_day % 1000);

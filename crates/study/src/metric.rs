@@ -168,6 +168,14 @@ pub const PUSHES_UNUSED: &str = "pushes_unused";
 pub const HINTED: &str = "hinted_fetches";
 /// Those of them that the page did not need.
 pub const HINTS_UNUSED: &str = "hints_unused";
+/// Requests of a browser that a recorded site answered by the nearest recorded query.
+pub const REPLAY_NEAREST: &str = "replay_nearest";
+/// Requests of a browser that nothing in a recorded site matched.
+pub const REPLAY_MISSED: &str = "replay_missed";
+/// WebSockets of a recorded site that a browser did not open.
+pub const REPLAY_SOCKETS_MISSED: &str = "replay_sockets_missed";
+/// Recorded fetches of a site that a browser did not ask for.
+pub const REPLAY_NOT_ASKED: &str = "replay_not_asked";
 /// Body bytes that were received and not used: of pushes that no fetch took, and of hinted fetches that the page did not
 /// need.
 pub const WASTED: &str = "wasted_bytes";
@@ -264,6 +272,10 @@ const OF_ALL: &[&str] = &[
     HINTED,
     HINTS_UNUSED,
     WASTED,
+    REPLAY_NEAREST,
+    REPLAY_MISSED,
+    REPLAY_NOT_ASKED,
+    REPLAY_SOCKETS_MISSED,
     CACHE_FRESH,
     CACHE_REVALIDATED,
     CACHED_BYTES,

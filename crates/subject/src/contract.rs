@@ -8,7 +8,7 @@ mod page;
 mod tests;
 mod transcript;
 
-pub use job::{Fetch, Job, Negotiation, Pattern, Tls, Transport, Workload};
+pub use job::{Fetch, Job, Negotiation, Pattern, Replay, Tls, Transport, Workload};
 pub use line::{DoneLine, FetchLine, OutputLine, ReadyLine, UnsupportedLine};
 pub use page::PageLine;
 pub use transcript::{ContractViolation, Timed, Transcript, TranscriptReader};

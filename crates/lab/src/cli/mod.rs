@@ -5,6 +5,7 @@ mod gates;
 mod get;
 mod link;
 mod load;
+mod record;
 mod serve;
 mod shards;
 mod suggest;
@@ -14,6 +15,7 @@ pub(crate) use gates::GateArgs;
 pub(crate) use get::{Address, GetArgs};
 pub(crate) use link::{Expose, FarPort, Forward, Host, LinkArgs, Service};
 pub(crate) use load::{Inconclusive, LoadArgs, TargetUrl, parse_target};
+pub(crate) use record::{RecordArgs, Resolve};
 use serve::{PatienceArgs, QuicCongestion};
 pub(crate) use shards::{KubernetesArgs, MergeArgs, ShardChoice, SlurmArgs};
 
@@ -36,6 +38,7 @@ use unit::Seed;
     after_help = "Examples:
   wirelap race quick                    the built-in race: one page, three transports, three links
   wirelap race my.har --links 4g,3g     your own page, as your browser exported it
+  wirelap record https://shop.example/ -o shop/    a page with all its responses, for wirelap race shop/
   wirelap serve ./site --listen 127.0.0.1:8080 --listen-tls 127.0.0.1:8443
   wirelap link 3g --far 'iperf3 -s -1' -- sh -c 'iperf3 -c far'
   wirelap get -O https://example.org/disk.iso    a download that resumes and never leaves half a file
@@ -53,6 +56,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Race(RaceArgs),
+    Record(RecordArgs),
     Get(Box<GetArgs>),
     Load(Box<LoadArgs>),
     Serve(ServeArgs),
@@ -110,6 +114,7 @@ pub(crate) struct SubjectArgs {
   wirelap race published --fast         what others measured, again: their findings, confirmed or not
   wirelap race https://127.0.0.1:3443/api/items --contenders h1,h2 --links 4g -k   an API that runs here
   wirelap race my.har                   a page load that any browser's developer tools saved as HAR
+  wirelap race shop/                    a page that wirelap record has recorded
   wirelap race experiment.toml --out results --seed 7
   wirelap race aa                       how often is a difference found where there is none, here and now?
   wirelap race mine.toml --gate 'new/old load_ms<1.05' --junit gates.xml    two builds in one run, for CI
@@ -124,7 +129,7 @@ Writes result.json, report.html and rows.sqlite to the output folder.
 Exit codes: 0 done, 1 a gate failed or a race answers nothing, 2 misuse, 3 the machine lacks something, 4 a gate is inconclusive under --inconclusive fail, 130 interrupted.
 What a link can be given: wirelap link --help.")]
 pub(crate) struct RaceArgs {
-    /// Built-in experiments (see `wirelap list`), experiment files (.toml), page loads (.har), or URLs of a service that runs
+    /// Built-in experiments (see `wirelap list`), experiment files (.toml), page loads (.har), recorded sites (folders), or URLs of a service that runs
     /// on this machine
     #[arg(value_name = "NAME|FILE|URL", required_unless_present_any = ["resume", "again"], value_hint = ValueHint::FilePath, value_parser = suggest::experiments(), hide_possible_values = true)]
     pub(crate) experiments: Vec<String>,

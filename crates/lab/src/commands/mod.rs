@@ -14,6 +14,7 @@ pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod race;
 mod race_shard;
+pub(crate) mod record;
 pub(crate) mod relay;
 pub(crate) mod report;
 pub(crate) mod serve;

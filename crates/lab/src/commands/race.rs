@@ -282,7 +282,9 @@ pub(super) fn lay_out(
     shard: Option<Shard>,
 ) -> Result<(Store, RunHeader), CliError> {
     for (file, called) in &chosen.files {
-        std::fs::copy(file, folder.inputs().join(called)).map_err(|error| {
+        let copy = folder.inputs().join(called);
+        let made = copy.parent().map_or(Ok(()), std::fs::create_dir_all);
+        made.and_then(|()| std::fs::copy(file, &copy)).map_err(|error| {
             error::file(format!("copying {} into the run's folder", file.display()), &error)
         })?;
     }

@@ -206,7 +206,7 @@ impl Worker {
             false => Some(Rc::new(Log { printed, delivery })),
         };
         let files = Box::new(FilesAdapter(root));
-        let parts = Parts { files: Some(files), log, tracer };
+        let parts = Parts { files: Some(files), log, tracer, ..Parts::default() };
         reactor.run(&mut Origin::new(self.config, parts))
     }
 }

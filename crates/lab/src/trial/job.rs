@@ -3,6 +3,7 @@
 use crate::inputs::policy::PolicyText;
 use crate::qlog::QlogSpec;
 use crate::trial::profile::Profile;
+use crate::trial::site_contents::{FarSite, ReplayCounts};
 use crate::trial::task::Task;
 use os::reactor::LoopTimes;
 use page::Table;
@@ -85,6 +86,9 @@ pub(crate) struct FarJob {
     /// Whether it tells what each stream asked for and what it got.
     #[serde(default)]
     pub(crate) tells_delivery: bool,
+    /// The recorded site that answers a browser.
+    #[serde(default)]
+    pub(crate) site: Option<FarSite>,
     /// Whose ways the origin takes on.
     pub(crate) contender: Contender,
 }
@@ -117,6 +121,9 @@ pub(crate) struct FarReport {
     /// What each stream asked for and what it got, where that was to be told.
     #[serde(default)]
     pub(crate) deliveries: Vec<DeliveryRecord>,
+    /// How a browser's requests found their answers in a recorded site.
+    #[serde(default)]
+    pub(crate) replay: Option<ReplayCounts>,
 }
 
 /// Worker to near: do this.

@@ -36,6 +36,7 @@ mod run;
 mod server_process;
 pub(crate) mod service;
 mod setup;
+pub(crate) mod site_contents;
 mod split_proxy;
 mod static_files;
 pub(crate) mod stream;

@@ -69,8 +69,12 @@ pub(super) fn do_task(
     job: &NearJob,
 ) -> Result<NearReport, CliError> {
     Ok(match &job.task {
-        Task::Page { page, .. } => {
-            let config = ClientConfig { cookies: Some(Cookies::new()), ..config };
+        Task::Page { page, recorded } => {
+            // Where a recorded redirect leads is another fetch of the recording.
+            let redirects = if *recorded { 0 } else { config.redirects };
+            let shared_hosts = shared_hosts(job).filter(|_| *recorded).unwrap_or_default();
+            let cookies = Some(Cookies::new());
+            let config = ClientConfig { cookies, redirects, shared_hosts, ..config };
             let browser = config.browser;
             let (load, said) = match job.contender.settings.next_view {
                 None => visit.drive(config, page_load(page, browser, &job.contender))?,
@@ -92,6 +96,23 @@ pub(super) fn do_task(
         Task::Echo(task) => echo(config, visit, &job.contender, task)?,
         Task::Stream(task) => stream(config, visit, &job.contender, task)?,
     })
+}
+
+/// The hosts that have another one's address, with that one's name, where the contender's protocol carries requests side by
+/// side: browsers have them share connections.
+fn shared_hosts(job: &NearJob) -> Option<BTreeMap<String, String>> {
+    if job.contender.transport == Transport::Http1 {
+        return None;
+    }
+    let mut first: BTreeMap<IpAddr, &String> = BTreeMap::new();
+    let mut shared = BTreeMap::new();
+    for (name, address) in &job.hosts {
+        let whose = *first.entry(*address).or_insert(name);
+        if whose != name {
+            shared.insert(name.clone(), whose.clone());
+        }
+    }
+    Some(shared)
 }
 
 /// A load of the page by this browser without a cache.

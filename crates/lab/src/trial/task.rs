@@ -6,7 +6,7 @@ use crate::trial::echo::EchoTask;
 use crate::trial::own_calls::{self, OwnCall};
 use crate::trial::stream::StreamTask;
 use client::Pattern;
-use page::{Method, Page, Table, Url};
+use page::{Page, Table, Url};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -153,7 +153,7 @@ impl Task {
     pub(crate) fn bodies(&self) -> Vec<(Url, Option<u64>)> {
         match self {
             Self::Page { page, .. } => {
-                let with_body = page.resources().iter().filter(|one| one.method == Method::Get);
+                let with_body = page.resources().iter().filter(|one| one.is_plain_get());
                 with_body.map(|one| (one.url.clone(), Some(one.body.0))).collect()
             }
             Self::Calls { calls, .. } => {

@@ -255,6 +255,7 @@ fn a_workload_that_only_checks_another_is_shown_without_a_verdict_of_its_own() {
         file: "pages/shop.har".into(),
         think: Think::None,
         dependencies: Dependencies::Inferred,
+        hosts: Default::default(),
     };
     let mut experiment = quick();
     experiment.workloads = Workload::har(har).with_check();

@@ -14,6 +14,7 @@ use super::quantity::{SizeField, SpanField};
 use super::service::Server;
 use super::stopping::Stopping;
 use super::stream::Delivery;
+use super::workload::RecordedHosts;
 use crate::experiment::Source;
 use schemars::JsonSchema;
 use serde::de::value::SeqAccessDeserializer;
@@ -349,6 +350,9 @@ pub(super) struct WorkloadFile {
     /// har: what makes a resource known (default "both": inferred, with flat as a check).
     #[schemars(with = "Option<DependenciesFile>")]
     pub(super) dependencies: Option<Spanned<DependenciesFile>>,
+    /// har: where its hosts are (default "apart").
+    #[schemars(with = "Option<RecordedHosts>")]
+    pub(super) hosts: Option<Spanned<RecordedHosts>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]

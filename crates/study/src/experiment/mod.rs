@@ -52,7 +52,7 @@ pub use side::Side;
 pub use source::Source;
 pub use stopping::Stopping;
 pub use stream::{Delivery, StreamWorkload};
-pub use workload::{Dependencies, HarWorkload, Think, Workload, WorkloadKind};
+pub use workload::{Dependencies, HarWorkload, RecordedHosts, Think, Workload, WorkloadKind};
 
 use crate::gate::Gates;
 use schemars::JsonSchema;

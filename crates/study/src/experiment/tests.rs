@@ -260,6 +260,7 @@ fn quick_runs_over_a_recorded_page_of_ones_own() {
         file: "saved/my.har".to_owned(),
         think: Think::Recorded,
         dependencies: Dependencies::Inferred,
+        hosts: RecordedHosts::Apart,
     };
     let own = quick.clone().over_pages(vec![har]);
     assert_eq!((own.name.as_str(), own.workloads.len()), ("my", 2));

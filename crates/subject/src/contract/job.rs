@@ -44,6 +44,10 @@ pub struct Job {
     /// milliseconds since `ready`; absent: no film.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub film: Option<PathBuf>,
+    /// For browsers: the page is a recorded one, and sees the time and the random numbers of the recording; absent: it is
+    /// not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replay>,
     /// An existing folder for files, used by this trial only; null where nothing is to be written.
     pub output: Option<PathBuf>,
     /// A file to append TLS secrets to, in NSS key log format, if the subject can; null where none are wanted.
@@ -52,6 +56,14 @@ pub struct Job {
     pub warmup: u32,
     /// Milliseconds after which a fetch has failed.
     pub timeout_ms: u64,
+}
+
+/// How a recorded page is replayed. Its fetches are those of the recording; the page may ask for others, which are counted
+/// where they are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Replay {
+    /// The time that the page sees at first, in milliseconds since 1970.
+    pub epoch_ms: u64,
 }
 
 /// What the fetches are for.

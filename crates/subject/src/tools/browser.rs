@@ -5,8 +5,9 @@ mod events;
 mod page;
 mod requests;
 
-pub(super) use events::{Event, Events};
+pub(crate) use events::{Event, Events};
 pub(super) use page::{OBSERVERS, PageTimes, READ, SETTLE};
+pub use requests::NOT_ASKED;
 pub(super) use requests::Requests;
 
 use super::ToolError;
@@ -68,6 +69,7 @@ pub(super) mod tests {
             trust: None,
             public_keys: Vec::new(),
             film: None,
+            replay: None,
             output: None,
             key_log: None,
             warmup: 0,

@@ -12,7 +12,9 @@ mod screenshots;
 use super::browser::{OBSERVERS, PageTimes, READ, SETTLE, check};
 use super::{Emit, ToolError};
 use crate::contract::{DoneLine, Job, OutputLine, ReadyLine};
-use devtools::DevTools;
+use crate::record::replaying_script;
+pub(crate) use arguments::QUIET as QUIET_ARGUMENTS;
+pub(crate) use devtools::DevTools;
 use fetches::Fetches;
 use serde_json::json;
 use std::time::Duration;
@@ -40,6 +42,10 @@ pub(super) fn run(job: &Job, program: &str, emit: &mut Emit<'_>) -> Result<(), T
         browser.call_page(&format!("{domain}.enable"), json!({}))?;
     }
     browser.call_page("Page.addScriptToEvaluateOnNewDocument", json!({ "source": OBSERVERS }))?;
+    if let Some(replay) = &job.replay {
+        let script = json!({ "source": replaying_script(replay.epoch_ms, job.transport) });
+        browser.call_page("Page.addScriptToEvaluateOnNewDocument", script)?;
+    }
     if job.film.is_some() {
         screenshots::begin(&mut browser)?;
     }

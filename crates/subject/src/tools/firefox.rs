@@ -12,6 +12,7 @@ mod socket;
 use super::browser::{OBSERVERS, PageTimes, READ, SETTLE, check};
 use super::{Emit, ToolError};
 use crate::contract::{DoneLine, Job, OutputLine, ReadyLine};
+use crate::record::replaying_script;
 use bidi::BiDi;
 use fetches::{EVENTS, Fetches};
 use serde_json::{Value, json};
@@ -34,6 +35,10 @@ pub(super) fn run(job: &Job, program: &str, emit: &mut Emit<'_>) -> Result<(), T
         return Err(ToolError::Broken("the browser has no page".to_owned()));
     };
     prepare(&mut browser, page)?;
+    if let Some(replay) = &job.replay {
+        let freezing = format!("() => {{ {} }}", replaying_script(replay.epoch_ms, job.transport));
+        browser.call("script.addPreloadScript", json!({ "functionDeclaration": freezing }))?;
+    }
     emit(OutputLine::Ready(ReadyLine {
         name: Some("Firefox".to_owned()),
         version: version.map(str::to_owned),

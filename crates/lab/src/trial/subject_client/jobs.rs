@@ -4,6 +4,7 @@ use super::{FILM, OUTPUT, ROOT};
 use crate::trial::capture;
 use crate::trial::job::TrialOrder;
 use crate::trial::own_calls::CallBody;
+use crate::trial::site_contents::SiteReplay;
 use crate::trial::task::Task;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
@@ -29,6 +30,8 @@ pub(super) struct BrowserJob<'a> {
     pub(super) public_key: &'a str,
     /// Whether it films the page.
     pub(super) films: bool,
+    /// The recorded site that it loads.
+    pub(super) site: Option<&'a SiteReplay>,
 }
 
 /// One job for each process.
@@ -37,7 +40,14 @@ pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked<'_>) -> Vec<Job
     let settings = &contender.settings;
     let is_clear = contender.tls == Tls::None;
     let is_download = matches!(task, Task::Download { .. });
-    let fetches = fetches(order, task, is_clear);
+    let site = asked.browser.and_then(|browser| browser.site);
+    let fetches = match site {
+        Some(site) => (0..)
+            .zip(site.fetches())
+            .map(|(id, (url, _))| Fetch::get(id, url.to_string(), None))
+            .collect(),
+        None => fetches(order, task, is_clear),
+    };
     let contract = match fetches.iter().all(Fetch::is_plain_get) {
         true => contract::CONTRACT,
         false => contract::CONTRACT_WITH_REQUESTS,
@@ -61,6 +71,7 @@ pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked<'_>) -> Vec<Job
             .into_iter()
             .collect(),
         film: asked.browser.filter(|browser| browser.films).map(|_| order.scratch.join(FILM)),
+        replay: site.map(|site| contract::Replay { epoch_ms: site.epoch_ms }),
         output: is_download.then(|| order.scratch.join(OUTPUT)),
         key_log: (!is_clear).then(|| capture::near_keys(order)),
         warmup: asked.warmup,

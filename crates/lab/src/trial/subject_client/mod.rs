@@ -13,6 +13,8 @@ use super::outcome::{failed, subject_lacking};
 use super::own_calls::OwnCall;
 use super::profile::Profile;
 use super::run::NEAR_GRACE;
+use super::setup::Setup;
+use super::site_contents::SiteReplay;
 use super::subject_process::{self, SubjectProcess};
 use super::task::{Asset, Call, Task};
 use crate::inputs::subjects;
@@ -64,6 +66,10 @@ pub(super) struct SubjectClient {
     jobs: Vec<Job>,
     /// The bytes of each body, by the fetch's number.
     expected: BTreeMap<u32, u64>,
+    /// Requests of a recorded page that it is not told of, because they are more than a URL.
+    left_out: usize,
+    /// The recorded status of each fetch, by its number, where the page is a recorded site; else none.
+    statuses: BTreeMap<u32, u16>,
     /// What each fetch says of its own, by its number; none where fetches are wirelap's.
     own: BTreeMap<u32, (OwnCall, Url)>,
     /// Bodies of requests, and the files that the subject finds them in.
@@ -109,9 +115,10 @@ impl SubjectClient {
     /// work. What the subject lacks makes the trial unsupported before anything is started.
     pub(super) fn prepare(
         order: &TrialOrder,
-        task: &Task,
+        setup: &Setup,
         trust: Trust,
     ) -> Result<Option<Self>, Outcome> {
+        let (task, site) = (&setup.task, setup.site.as_ref());
         let contender = &order.plan.cell.contender;
         let Some(client) = Self::of_contender(contender, task) else { return Ok(None) };
         let catalogue = subjects::of_run(&order.inputs).map_err(failed)?;
@@ -121,7 +128,10 @@ impl SubjectClient {
                 declared.tells(page.metric).map_err(subject_lacking)?;
                 order.film.is_some() || page.metric == PageMetric::SpeedIndex
             }
-            WorkloadKind::Har(_) if declared.is_browser() => return Err(no_recordings(declared)),
+            WorkloadKind::Har(_) if declared.is_browser() && site.is_none() => {
+                return Err(no_recordings(declared));
+            }
+            WorkloadKind::Har(_) if declared.is_browser() => order.film.is_some(),
             _ => false,
         };
         let (workload, transport) = (jobs::workload(task), jobs::transport(contender.transport));
@@ -155,7 +165,7 @@ impl SubjectClient {
                 return Err(no_key(declared));
             }
             let public_key = public_key.unwrap_or_default();
-            let browser = jobs::BrowserJob { public_key: &public_key, films };
+            let browser = jobs::BrowserJob { public_key: &public_key, films, site };
             let browser = Some(browser).filter(|_| declared.is_browser());
             let asked =
                 jobs::Asked { workload, transport, pattern, warmup: client.warmup, browser };
@@ -168,7 +178,10 @@ impl SubjectClient {
             command: declared.command_line(&places).map_err(subject_lacking)?,
             version: declared.version_command(&places),
             jobs,
-            expected: expected(task),
+            // A browser tells of decoded bytes, and the page is free to ask for less.
+            expected: if site.is_some() { BTreeMap::new() } else { expected(task) },
+            left_out: left_out(task, site),
+            statuses: statuses(site),
             own: own(task),
             bodies: jobs::bodies(order, task),
             files,
@@ -225,8 +238,12 @@ impl SubjectClient {
 /// A recording's page has the recorded responses, but no document that a browser could read the same fetches from.
 fn no_recordings(browser: &ClientDeclaration) -> Outcome {
     subject_lacking(Lacking {
-        reason: format!("{} loads documents, and a recording (HAR) replays fetches", browser.name),
-        remedy: "leave the contender's client away for this workload, or race a page".to_owned(),
+        reason: format!(
+            "{} loads documents, and a HAR file has fetches without a document that it could load",
+            browser.name
+        ),
+        remedy: "record the page with `wirelap record`, or leave the contender's client away for this workload"
+            .to_owned(),
     })
 }
 
@@ -240,6 +257,16 @@ fn no_key(browser: &ClientDeclaration) -> Outcome {
 /// The bytes of each body that are known, by the fetch's number.
 fn expected(task: &Task) -> BTreeMap<u32, u64> {
     (0..).zip(task.bodies()).filter_map(|(id, (_, bytes))| Some((id, bytes?))).collect()
+}
+
+fn left_out(task: &Task, site: Option<&SiteReplay>) -> usize {
+    let page = task.recorded_page().filter(|_| site.is_none());
+    page.map_or(0, |page| page.resources().iter().filter(|one| !one.is_plain_get()).count())
+}
+
+fn statuses(site: Option<&SiteReplay>) -> BTreeMap<u32, u16> {
+    let fetches = site.map(SiteReplay::fetches).unwrap_or_default();
+    (0..).zip(fetches).map(|(id, (_, status))| (id, status)).collect()
 }
 
 fn own(task: &Task) -> BTreeMap<u32, (OwnCall, Url)> {

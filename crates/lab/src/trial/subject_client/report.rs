@@ -62,7 +62,11 @@ impl SubjectClient {
             // A download compares what its client costs, its start included. So no share of a core is judged.
             busy: busy(processes).filter(|_| self.files.is_none()),
             wrong_file: None,
-            unlisted: page(processes).map(|page| page.unlisted.clone()).unwrap_or_default(),
+            // What a recorded page asks for beside its recording is counted where it is answered.
+            unlisted: page(processes)
+                .filter(|_| self.statuses.is_empty())
+                .map(|page| page.unlisted.clone())
+                .unwrap_or_default(),
             expected: self.expected.clone(),
             reported_bytes: reported_bytes(processes),
             connections: sum(processes
@@ -76,6 +80,10 @@ impl SubjectClient {
         };
         if let Some(page) = page(processes) {
             report.metrics.extend(page_metrics(page));
+        }
+        if !self.statuses.is_empty() {
+            let missing = self.statuses.len().saturating_sub(report.near.fetches.len());
+            report.metrics.insert(metric::REPLAY_NOT_ASKED.to_owned(), missing as f64);
         }
         if let Some(Profile::SystemCalls(file)) = &self.profile {
             report.metrics.extend(system_calls(&fs::read_to_string(file).map_err(failed)?));
@@ -101,6 +109,9 @@ impl SubjectClient {
             }
         }
         fetches.sort_by_key(|fetch| fetch.id);
+        if !self.statuses.is_empty() {
+            fetches.retain(|fetch| !was_not_asked(fetch));
+        }
         NearReport {
             fetches,
             connections: Vec::new(),
@@ -131,6 +142,11 @@ impl SubjectClient {
 
     /// A fetch that is one of the user's own requests has the status that its user expects, or has failed.
     fn judged(&self, record: FetchRecord) -> FetchRecord {
+        if let (Some(recorded), Some(status)) = (self.statuses.get(&record.id), record.status)
+            && *recorded == status
+        {
+            return FetchRecord { outcome: FetchOutcome::Done, ..record };
+        }
         let own = self.own.get(&record.id).zip(record.status);
         let Some(((own, url), status)) = own else { return record };
         let outcome = match (wrong_status(own, url, status), &record.outcome) {
@@ -150,6 +166,8 @@ impl SubjectClient {
             }
         };
         note("subject", &Some(self.client.name.clone()));
+        let left_out = format!("{} requests that are more than a GET", self.left_out);
+        note("left out", &Some(left_out).filter(|_| self.left_out > 0));
         note("lcp element", &page(processes).and_then(|page| page.lcp_element.clone()));
         if let Some(ready) = processes.first().and_then(|process| process.transcript.ready.as_ref())
         {
@@ -306,6 +324,11 @@ fn record(zero: Instant, asked: Option<&Fetch>, line: &FetchLine) -> FetchRecord
         },
         ..record
     }
+}
+
+/// Whether the page did not make a fetch.
+fn was_not_asked(fetch: &FetchRecord) -> bool {
+    matches!(&fetch.outcome, FetchOutcome::Failed(reason) if reason == subject::tools::NOT_ASKED)
 }
 
 /// What a browser says of the page.

@@ -45,11 +45,12 @@ impl Reader<'_> {
     /// Every field belongs to the kinds that read it.
     fn own_fields(&self, file: &WorkloadFile) -> Result<(), ExperimentError> {
         use KindFile::{Calls, Download, Echo, Har, Page, Stream};
-        let fields: [Field<'_>; 32] = [
+        let fields: [Field<'_>; 33] = [
             ("images", file.images.as_ref().map(Spanned::span), &[Page]),
             ("bytes", file.bytes.as_ref().map(Spanned::span), &[Page, Calls, Echo, Stream]),
             ("file", file.file.as_ref().map(Spanned::span), &[Har]),
             ("think", file.think.as_ref().map(Spanned::span), &[Page, Har]),
+            ("hosts", file.hosts.as_ref().map(Spanned::span), &[Har]),
             ("dependencies", file.dependencies.as_ref().map(Spanned::span), &[Har]),
             ("pattern", file.pattern.as_ref().map(Spanned::span), &[Calls, Echo]),
             ("count", file.count.as_ref().map(Spanned::span), &[Calls, Echo, Download, Stream]),
@@ -107,7 +108,9 @@ impl Reader<'_> {
                 return Err(self.fault(field.span(), message));
             }
         };
-        let har = |dependencies| Workload::har(HarWorkload { file: name, think, dependencies });
+        let hosts = file.hosts.map(Spanned::into_inner).unwrap_or_default();
+        let har =
+            |dependencies| Workload::har(HarWorkload { file: name, think, dependencies, hosts });
         let choice = file.dependencies.map_or(DependenciesFile::Both, Spanned::into_inner);
         Ok(match choice {
             DependenciesFile::Inferred => vec![har(Dependencies::Inferred)],

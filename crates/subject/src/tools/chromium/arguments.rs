@@ -8,7 +8,7 @@ use crate::tools::browser::origins;
 const WINDOW: &str = "--window-size=800,600";
 
 /// What keeps the browser from asking anybody else, and from leaving anything behind.
-const QUIET: [&str; 13] = [
+pub(crate) const QUIET: [&str; 13] = [
     "--headless",
     // Root has no sandbox of Chromium's; the trial's namespaces are one.
     "--no-sandbox",

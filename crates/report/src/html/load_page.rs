@@ -88,7 +88,7 @@ fn rates(m: &mut Markup, result: &LoadResult) {
         };
         tried.iter().filter_map(point).collect()
     };
-    let without = |tried: &Tried<'_>| tried.own.unwrap_or(tried.times).at(TAIL);
+    let without = |tried: &Tried<'_>| tried.own?.at(TAIL);
     let late: Vec<(Point, f64)> = tried
         .iter()
         .filter_map(|tried| {

@@ -153,7 +153,7 @@ fn redirects_are_followed_and_circles_are_told() {
     });
     get(&bench, &[&server.url("/one")]).said(1, &["circle", "/one"]);
     get(&bench, &[&server.url("/deep"), "--max-redirs", "4"]).said(1, &["more than 4 redirects"]);
-    get(&bench, &[&server.url("/far")]).said(0, &["far: 5 bytes"]);
+    get(&bench, &[&server.url("/far")]).said(0, &["far: 5 B in "]);
     is_whole(&bench, "far", b"there");
     assert_eq!(names(&bench), ["far"]);
 }

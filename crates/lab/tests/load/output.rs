@@ -176,3 +176,20 @@ fn an_objective_that_holds_at_no_rate_is_exit_code_1_with_every_rate_that_was_tr
     serving.signal("INT");
     serving.end();
 }
+
+#[test]
+fn a_page_shows_rates_percentiles_and_the_course() {
+    let bench = Bench::new();
+    let (_serving, url) = serve(&bench);
+    let url = format!("{url}hello");
+    let rates = ["--rate", "100:1100ms", "--rate", "200:1100ms"];
+    let ran = bench.run(&[&["load", "-c", "4", "--html", "load.html", &url][..], &rates].concat());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let page = std::fs::read_to_string(bench.path("load.html")).unwrap();
+    assert!(page.contains("requests/s answered over"), "{page}");
+    for id in ["rates", "percentiles", "course"] {
+        assert!(page.contains(&format!("<figure id=\"{id}\"")), "{id} is missing");
+    }
+    // A schedule of rates does not know this client's lateness by rate; the whole run does.
+    assert_eq!(page.matches("class=\"late\"").count(), 1);
+}

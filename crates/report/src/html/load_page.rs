@@ -88,7 +88,7 @@ fn rates(m: &mut Markup, result: &LoadResult) {
         };
         tried.iter().filter_map(point).collect()
     };
-    let without = |tried: &Tried<'_>| tried.own.unwrap_or(tried.times).at(TAIL);
+    let without = |tried: &Tried<'_>| tried.own?.at(TAIL);
     let late: Vec<(Point, f64)> = tried
         .iter()
         .filter_map(|tried| {
@@ -104,11 +104,12 @@ fn rates(m: &mut Markup, result: &LoadResult) {
         shaded: late,
         ticks: rate_ticks(most, most * 1.03),
     };
+    let shaded = if tried.iter().any(|tried| tried.own.is_some()) { SHADED } else { "" };
     let picture = Picture {
         id: "rates".to_owned(),
         title: rates_title(result, &tried),
         description: format!(
-            "Requests a second that were due, against the times of their answers.{SHADED}"
+            "Requests a second that were due, against the times of their answers.{shaded}"
         ),
         key: Vec::new(),
         height: chart.height(),

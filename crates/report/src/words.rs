@@ -369,7 +369,7 @@ pub(crate) fn published_headline(published: &Published) -> String {
     let judging = published.ratios.iter().filter(|ratio| !ratio.reconstructs);
     let size = |ratio: &&PublishedRatio| ratio.published.ln().abs();
     let measured = judging.filter_map(|ratio| Some((ratio, ratio.ours?, ratio.ci95?)));
-    let largest = measured.max_by(|(a, ..), (b, ..)| size(&a).total_cmp(&size(&b)));
+    let largest = measured.max_by(|(a, ..), (b, ..)| size(a).total_cmp(&size(b)));
     if let Some((ratio, ours, [low, high])) = largest {
         let ours = Ratio { value: ours.0, ci: [low.0, high.0] };
         line.push_str(&format!(

@@ -23,7 +23,8 @@ pub(crate) struct EchoTask {
     pub(crate) seed: u64,
     /// The messages, in order.
     pub(crate) messages: Vec<EchoMessage>,
-    /// Page views that they are dealt out to.
+    /// Page views that they are dealt out to, one at least.
+    #[serde(default)]
     pub(crate) views: u32,
 }
 

@@ -18,6 +18,7 @@
 pub mod contract;
 mod declaration;
 pub mod film;
+mod freeze;
 mod peer;
 pub mod record;
 #[cfg(test)]

@@ -5,11 +5,8 @@
 
 mod browse;
 mod exchanges;
-mod freeze;
 mod timing;
 
-pub use freeze::freezing_script;
-pub(crate) use freeze::replaying_script;
 pub use timing::Timing;
 
 use crate::tools::ToolError;
@@ -33,7 +30,7 @@ pub struct RecordSpec<'a> {
     pub insecure: bool,
     /// Chromium's rules for host names (`MAP shop.test 127.0.0.1`), comma-separated; empty for none.
     pub resolver_rules: String,
-    /// The time that the page sees, in milliseconds since 1970; see [`freezing_script`].
+    /// The time that the page sees, in milliseconds since 1970; random numbers come from one seed.
     pub epoch_ms: u64,
     /// Whether to stop at once.
     pub is_stopped: &'a dyn Fn() -> bool,

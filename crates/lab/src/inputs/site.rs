@@ -11,10 +11,8 @@ pub(crate) const BODIES: &str = "bodies";
 
 /// The file of the recording at `path`, which is a HAR file or a site's folder.
 pub(crate) fn file_of(path: &Path) -> PathBuf {
-    match path.is_dir() {
-        true => path.join(FILE),
-        false => path.to_owned(),
-    }
+    let file = path.join(FILE);
+    if file.is_file() { file } else { path.to_owned() }
 }
 
 /// The site's folder of which `path` is the folder or the file; None where it is another file.

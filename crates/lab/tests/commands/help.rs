@@ -3,8 +3,9 @@
 use crate::bench::Bench;
 use std::fs;
 
-const COMMANDS: [&str; 16] = [
+const COMMANDS: [&str; 17] = [
     "race",
+    "record",
     "get",
     "load",
     "serve",

@@ -1,7 +1,8 @@
 //! Drives the browser through a recording.
 
 use super::exchanges::Exchanges;
-use super::{Coverage, RecordSpec, RecordedPage, freezing_script};
+use super::{Coverage, RecordSpec, RecordedPage};
+use crate::freeze::freezing_script;
 use crate::tools::ToolError;
 use crate::tools::browser::Event;
 use crate::tools::chromium::{DevTools, QUIET_ARGUMENTS};

@@ -12,7 +12,7 @@ mod screenshots;
 use super::browser::{OBSERVERS, PageTimes, READ, SETTLE, check};
 use super::{Emit, ToolError};
 use crate::contract::{DoneLine, Job, OutputLine, ReadyLine};
-use crate::record::replaying_script;
+use crate::freeze::replaying_script;
 pub(crate) use arguments::QUIET as QUIET_ARGUMENTS;
 pub(crate) use devtools::DevTools;
 use fetches::Fetches;

@@ -12,7 +12,7 @@ mod socket;
 use super::browser::{OBSERVERS, PageTimes, READ, SETTLE, check};
 use super::{Emit, ToolError};
 use crate::contract::{DoneLine, Job, OutputLine, ReadyLine};
-use crate::record::replaying_script;
+use crate::freeze::replaying_script;
 use bidi::BiDi;
 use fetches::{EVENTS, Fetches};
 use serde_json::{Value, json};

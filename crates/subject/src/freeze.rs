@@ -5,7 +5,7 @@
 use crate::contract::Transport;
 
 /// The script that runs before anything of the page, with the time that the page sees, in milliseconds since 1970.
-pub fn freezing_script(epoch_ms: u64) -> String {
+pub(crate) fn freezing_script(epoch_ms: u64) -> String {
     SCRIPT.replace("EPOCH", &epoch_ms.to_string())
 }
 

@@ -145,7 +145,9 @@ fn assert_whole(name: &str, row: &Value) {
         // A WebSocket over HTTP/2 and HTTP/3 is answered with 200.
         let is_socket = answer == 101 && matches!(status, 101 | 200);
         assert!(*status == answer || is_socket, "{name}: {place}: {status}");
-        assert!(length == 0 || *bytes == length, "{name}: {place}: {bytes} bytes");
+        // In a HAR `_transferSize` goes before `bodySize`, and has the bytes of the head, too.
+        let is_length = if name == "site" { *bytes == length } else { *bytes >= length };
+        assert!(length == 0 || is_length, "{name}: {place}: {bytes} bytes");
     }
 }
 
@@ -171,8 +173,8 @@ fn a_recorded_page_of_three_hosts_is_replayed_whole_over_each_http_and_by_its_ha
     assert_eq!(site["wirelap_site"], 1);
     let bodies = fs::read_dir(bench.path("site/bodies")).unwrap().count();
     assert_eq!(bodies, 7, "the page, a script, a sheet, a font, a picture, two answers");
-    // The HAR is read by the same reader: one way is enough.
-    for (what, contenders, cells) in [("site", "h1-tls,h2,h3", 6), ("page.har", "h2", 2)] {
+    // The HAR is read by the same reader: two ways are enough.
+    for (what, contenders, cells) in [("site", "h1-tls,h2,h3", 6), ("page.har", "h1-tls,h2", 4)] {
         let run = format!("run-{what}");
         let link = "rtt=10ms,down=20mbit,up=20mbit";
         let args = ["--contenders", contenders, "--links", link, "--trials", "1", "--out", &run];

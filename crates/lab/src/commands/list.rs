@@ -108,9 +108,9 @@ impl Listed {
             let contenders: Vec<&str> =
                 experiment.contenders.iter().map(|c| c.name.as_str()).collect();
             let links: Vec<&str> = experiment.links.iter().map(|l| l.name.as_str()).collect();
-            let _ = writeln!(text, "  {:<14}{}", experiment.name, experiment.question);
+            let _ = writeln!(text, "  {:<13} {}", experiment.name, experiment.question);
             let _ =
-                writeln!(text, "  {:<14}{} over {}", "", contenders.join(", "), links.join(", "));
+                writeln!(text, "  {:<13} {} over {}", "", contenders.join(", "), links.join(", "));
         }
         text.push_str("  published     all of these that run a published measurement again\n");
         text.push_str(
@@ -125,14 +125,14 @@ impl Listed {
         text.push_str("\nClients (client = \"NAME\" of a contender; docs/subjects.md)\n");
         for (name, speaks, lacking) in &self.clients {
             let lacking = lacking.as_ref().map_or_else(String::new, |why| format!("; {why}"));
-            let _ = writeln!(text, "  {name:<14}{speaks}{lacking}");
+            let _ = writeln!(text, "  {name:<13} {speaks}{lacking}");
         }
         text.push_str(
             "\nServers (server = \"NAME\" of a contender; wirelap's own is \"origin\")\n",
         );
         for server in &self.servers {
-            let _ = writeln!(text, "  {:<14}{}", server.name, server.speaks);
-            let _ = writeln!(text, "  {:<14}{}", "", server.state());
+            let _ = writeln!(text, "  {:<13} {}", server.name, server.speaks);
+            let _ = writeln!(text, "  {:<13} {}", "", server.state());
         }
     }
 
@@ -205,23 +205,23 @@ fn write_names(text: &mut String) {
         "\nLinks (--links NAME,NAME or rtt=60ms,down=10mbit,up=2mbit,loss=0.5%,queue=64kB)\n",
     );
     for profile in link::profiles() {
-        let _ = writeln!(text, "  {:<14}{}", profile.name, profile.spec());
-        let _ = writeln!(text, "  {:<14}from: {}", "", profile.source);
+        let _ = writeln!(text, "  {:<13} {}", profile.name, profile.spec());
+        let _ = writeln!(text, "  {:<13} from: {}", "", profile.source);
     }
-    let _ = writeln!(text, "  {:<14}loopback: no link between the ends", links::LOOPBACK);
+    let _ = writeln!(text, "  {:<13} loopback: no link between the ends", links::LOOPBACK);
     text.push_str("\nContenders (--contenders NAME,NAME; an experiment's own come first)\n");
     for known in KNOWN_CONTENDERS {
-        let _ = writeln!(text, "  {:<14}{}", known.name, spoken(known));
+        let _ = writeln!(text, "  {:<13} {}", known.name, spoken(known));
     }
     text.push_str(
         "\nPolicies (policy = \"NAME\" of a contender, serve --policy NAME; docs/delivery.md)\n",
     );
     for policy in BUILTIN_POLICIES {
-        let _ = writeln!(text, "  {:<14} {}", policy.name, policy.title());
+        let _ = writeln!(text, "  {:<13} {}", policy.name, policy.title());
     }
     text.push_str("\nTransports\n");
     for transport in Transport::ALL {
-        let _ = writeln!(text, "  {:<14}{}", transport.name(), transport.ways());
+        let _ = writeln!(text, "  {:<13} {}", transport.name(), transport.ways());
     }
 }
 

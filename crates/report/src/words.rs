@@ -162,11 +162,16 @@ pub(crate) fn confidence(report: &Report<'_>) -> Vec<String> {
         let most = told().map(|pair| pair.comparison.n).max().unwrap_or_default();
         let together = format!("{percent} for all {all} comparisons together");
         // So few trials say nothing of the differences: "0 of 21 still stand" would read as if they had fallen.
+        let short = |pair: &&&Pair| pair.comparison.n < needed && !stands(pair);
+        let short = match differences.iter().filter(short).count() {
+            0 => String::new(),
+            short => format!("; {short} of them have too few trials to show it, {needed} could"),
+        };
         lines.push(match (standing, differences.len()) {
             (0, found) if most < needed => format!(
                 "{together}: {most} trials per contender cannot show it for any of {found} differences; {needed} could"
             ),
-            (_, found) => format!("{together}: {standing} of {found} differences still stand"),
+            (_, found) => format!("{together}: {standing} of {found} differences still stand{short}"),
         });
     }
     lines

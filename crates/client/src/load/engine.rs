@@ -33,7 +33,7 @@ pub trait Watch {
     /// What counts begins now.
     fn handle_began(&mut self, now: Instant);
 
-    /// About a second is over.
+    /// About a second is over, or the run is, with what its last second holds.
     fn handle_interval(&mut self, interval: &Interval);
 
     /// No request that counts begins from now on; of a run by number: all have ended.

@@ -412,10 +412,13 @@ impl Ledger {
         self.tally.ended.is_some() && !std::mem::replace(&mut self.announced.ended, true)
     }
 
-    /// The interval to report, where it has lasted long enough: what has happened since the one before it.
+    /// The interval to report, where it has lasted long enough or is the last one: what has happened since the one before it.
     pub(super) fn due_interval(&mut self, now: Instant) -> Option<&mut Interval> {
+        let is_finished = self.is_finished();
         let interval = &mut self.clock.as_mut()?.interval;
-        if interval.from + INTERVAL > now {
+        let holds_something = interval.part.ended() + interval.part.not_begun > 0;
+        let is_due = interval.from + INTERVAL <= now || (is_finished && holds_something);
+        if !is_due {
             return None;
         }
         interval.to = now;

@@ -236,6 +236,8 @@ fn start(args: &RaceArgs, chosen: Selected, interrupts: &Interrupts) -> Result<R
     for short in carried(&chosen.experiment).iter().filter(|one| judged && !one.is_all()) {
         console::note(&short.to_string());
     }
+    // A folder that cannot be made is told before anybody waits.
+    RunFolder::create(args.out.as_deref(), &chosen.experiment.name)?.remove();
     quiet::wait(patience(args), interrupts)?;
     let calibration = match args.no_calibration {
         true => None,

@@ -234,11 +234,12 @@ pub(crate) fn reasons(plan: &LoadPlan, result: &LoadResult, trusts_any: bool) ->
     let hosts = hosts.join(", ");
     let tls = match trusts_any {
         true => format!(
-            "{hosts} did not complete TLS's handshake: it may speak another version, or no TLS"
+            "{hosts} did not complete TLS's handshake: it may speak another version, or no TLS (http://)"
         ),
         false => format!(
             "{hosts} did not complete TLS's handshake: where its certificate is not signed by an authority that \
-             this machine trusts, give the authority's with --cacert FILE, or -k to check none"
+             this machine trusts, give the authority's with --cacert FILE, or -k to check none; where the port \
+             speaks no TLS, ask for http://"
         ),
     };
     let (refused, timed_out) = match plan.access.transport.offer.known() {
@@ -257,11 +258,24 @@ pub(crate) fn reasons(plan: &LoadPlan, result: &LoadResult, trusts_any: bool) ->
             ),
         ),
     };
+    let protocol = match plan.access.transport.offer.known() {
+        Some(Offered::Http2)
+            if plan.targets.iter().all(|target| target.url.scheme == page::Scheme::Http) =>
+        {
+            format!(
+                "{hosts} did not answer as HTTP/2 does: few servers speak it in the clear; --http1.1 asks for HTTP/1.1"
+            )
+        }
+        _ => {
+            format!("what {hosts} sent is not the protocol that was asked for, or breaks its rules")
+        }
+    };
     let reasons = [
         (Fault::ConnectRefused, refused),
         (Fault::ConnectTimedOut, timed_out),
         (Fault::UnknownHost, format!("no address is known for the name in {hosts}")),
         (Fault::Tls, tls),
+        (Fault::Protocol, protocol),
         (
             Fault::NoDescriptors,
             "this process has no descriptor left: lower -c, or raise `ulimit -n`".to_owned(),
@@ -281,11 +295,11 @@ fn unanswered(result: &LoadResult) -> impl Iterator<Item = String> {
     let whole = &result.whole;
     let share = |count: u64| count as f64 / whole.requests.max(1) as f64;
     let failed = (share(whole.failed()) >= WORTH_A_WARNING).then(|| {
-        format!(
-            "{} of {} requests came to no answer; the percentiles are of answers alone, and would be longer",
-            whole.failed(),
-            whole.requests
-        )
+        let of_answers = match whole.answers {
+            0 => "",
+            _ => "; the percentiles are of answers alone, and would be longer",
+        };
+        format!("{} of {} requests came to no answer{of_answers}", whole.failed(), whole.requests)
     });
     let refused = (share(whole.refused) >= WORTH_A_WARNING).then(|| {
         format!(

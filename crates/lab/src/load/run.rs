@@ -202,6 +202,12 @@ fn collect(
     let mut open: BTreeMap<usize, Vec<Interval>> = BTreeMap::new();
     let (mut course, mut cpu) = (Vec::new(), Vec::new());
     let mut began: Option<Instant> = None;
+    let mut tell = |began: Instant, intervals: &[Interval]| {
+        let snapshot = snapshot(began, intervals);
+        live.show(snapshot.as_ref());
+        course.extend(snapshot.as_ref().map(outcome::second));
+        snapshot.iter().for_each(&mut keep);
+    };
     for report in reports {
         match report {
             ThreadReport::Used(used, span) => cpu.push((used, span)),
@@ -210,13 +216,14 @@ fn collect(
                 let together = open.entry(nth).or_default();
                 together.push(*interval);
                 if together.len() == threads {
-                    let snapshot = snapshot(began, &open.remove(&nth).unwrap_or_default());
-                    live.show(snapshot.as_ref());
-                    course.extend(snapshot.as_ref().map(outcome::second));
-                    snapshot.iter().for_each(&mut keep);
+                    tell(began, &open.remove(&nth).unwrap_or_default());
                 }
             }
         }
+    }
+    // Threads do not end with the same number of intervals.
+    for intervals in open.into_values() {
+        tell(began.unwrap_or_default(), &intervals);
     }
     (course, cpu)
 }

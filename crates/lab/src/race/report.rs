@@ -1,6 +1,6 @@
 //! From rows to verdict, report and text: the end of a run, and all of `wirelap report`.
 
-use crate::error::CliError;
+use crate::error::{self, CliError};
 use crate::inputs::har;
 use crate::inputs::links;
 use crate::race::films;
@@ -9,16 +9,17 @@ use crate::race::run_folder::RunFolder;
 use crate::race::schedule::Concurrency;
 use crate::race::service;
 use crate::race::store::Rows;
+use crate::race::until_decided;
 use crate::trial::site_contents;
 use report::{Colour, Films, LinkText, Report, Style};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use study::comparison::Verdict;
+use study::comparison::{Comparison, Verdict};
 use study::estimate::in_words;
 use study::experiment::{Experiment, Server, WorkloadKind, builtin};
 use study::metric;
 use study::record::{RunHeader, TrialRecord};
-use study::result::{MetricVerdict, RunResult, Verdicts};
+use study::result::{MetricVerdict, Pair, RunResult, TrialCounts, Verdicts};
 
 /// In which form the result is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -91,7 +92,7 @@ impl<'r> Judged<'r> {
             rows,
             name: unit::escape(&folder.path().display().to_string()).into_owned(),
             links: link_texts(folder, header),
-            next: next_command(header),
+            next: next_command(header, &result, folder),
             full_run: full_run(&header.experiment),
             films: films::of_medians(folder, &result),
             result,
@@ -213,7 +214,17 @@ fn full_run(experiment: &Experiment) -> Option<String> {
     Some(format!("wirelap race {}, {}", builtin.name, in_words(span)))
 }
 
-fn next_command(header: &RunHeader) -> String {
+/// What to do next: first what gives this run an answer, where it has none.
+fn next_command(header: &RunHeader, result: &RunResult, folder: &RunFolder) -> String {
+    let folder = error::quoted(folder.path());
+    match lack(&result.trials, &result.verdicts) {
+        Some(Lack::Work) => return format!("wirelap report {folder} --csv"),
+        Some(Lack::Quiet) => return format!("wirelap race --again {folder}"),
+        Some(Lack::Trials(more)) if !until_decided::is_open(&header.experiment) => {
+            return format!("wirelap race --resume {folder} --add {more}");
+        }
+        Some(Lack::Trials(_)) | None => {}
+    }
     // A service that runs already has a race of its own, over other links.
     if header.experiment.contenders.iter().any(|one| matches!(one.server, Server::Running(_))) {
         return "wirelap list links".to_owned();
@@ -227,11 +238,49 @@ fn next_command(header: &RunHeader) -> String {
     }
 }
 
+/// What a run lacks for an answer.
+#[derive(Debug, PartialEq, Eq)]
+enum Lack {
+    /// The contenders did not do the work: each row has the reason.
+    Work,
+    /// The audit refused so much that nothing can be compared.
+    Quiet,
+    /// So many more would decide the first comparison.
+    Trials(u32),
+}
+
+/// More than that nobody adds to a run: another experiment is needed.
+const MOST_ADDED: u32 = 100;
+
+fn lack(counts: &TrialCounts, verdicts: &[Verdicts]) -> Option<Lack> {
+    let of_baseline =
+        |table: &Verdicts, pair: &&Pair| [&pair.a, &pair.b].contains(&&table.baseline);
+    let pairs: Vec<&Comparison> = verdicts
+        .iter()
+        .flat_map(|table| table.pairs.iter().filter(move |pair| of_baseline(table, pair)))
+        .map(|pair| &pair.comparison)
+        .collect();
+    let compares = pairs.iter().any(|one| one.ratio.is_some());
+    if counts.measured == 0 && counts.failed > counts.invalid {
+        return Some(Lack::Work);
+    }
+    if !compares && counts.invalid > 0 {
+        return Some(Lack::Quiet);
+    }
+    // A run that decided something answers.
+    if pairs.iter().any(|one| one.verdict != Verdict::Undecided) {
+        return None;
+    }
+    let more = |one: &&Comparison| Some(one.trials_needed?.saturating_sub(one.n));
+    let least = pairs.iter().filter_map(more).filter(|more| *more > 0).min()?;
+    (least <= MOST_ADDED).then_some(Lack::Trials(least))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use study::comparison::{Comparison, Ratio};
-    use study::result::{MetricComparison, MetricFigures, Pair};
+    use study::comparison::Ratio;
+    use study::result::{MetricComparison, MetricFigures};
 
     fn table(ratio: Option<f64>, counted: MetricVerdict) -> Verdicts {
         let (a, b) = ("h2".to_owned(), "h1".to_owned());
@@ -271,5 +320,26 @@ mod tests {
         missing.pairs[0].comparison.verdict = Verdict::Unsupported;
         assert!(!compares_nothing(&[missing]));
         assert!(!compares_nothing(&[]), "a race of one contender compares nothing, and was not to");
+    }
+
+    #[test]
+    fn a_run_without_an_answer_says_what_it_lacks() {
+        let counts =
+            |measured, invalid, failed| TrialCounts { measured, invalid, failed, unsupported: 0 };
+        let table = |ratio| table(ratio, MetricVerdict::Undecided);
+        assert_eq!(lack(&counts(0, 0, 40), &[table(None)]), Some(Lack::Work));
+        assert_eq!(lack(&counts(2, 30, 0), &[table(None)]), Some(Lack::Quiet));
+        assert_eq!(lack(&counts(0, 12, 0), &[table(None)]), Some(Lack::Quiet));
+        let mut short = [table(Some(0.9)), table(Some(0.8)), table(Some(1.0))];
+        for (table, needed) in short.iter_mut().zip([847, 7, 231]) {
+            let pair = &mut table.pairs[0].comparison;
+            (pair.n, pair.trials_needed) = (3, Some(needed));
+        }
+        assert_eq!(lack(&counts(72, 0, 0), &short), Some(Lack::Trials(4)));
+        short[1].pairs[0].comparison.trials_needed = Some(500);
+        assert_eq!(lack(&counts(72, 0, 0), &short), None, "so many nobody adds");
+        short[1].pairs[0].comparison.trials_needed = Some(7);
+        short[2].pairs[0].comparison.verdict = Verdict::Slower;
+        assert_eq!(lack(&counts(72, 0, 0), &short), None, "it answers");
     }
 }

@@ -1,6 +1,7 @@
 //! What users get wrong: one clear sentence, the way out, exit code 2, and nothing left behind.
 
 use crate::bench::{Bench, experiment};
+use crate::load::Load;
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -170,6 +171,17 @@ fn files_that_are_no_files_are_told_as_such() {
         }
     }
     assert!(!bench.path("new").exists() && !bench.path("wirelap-tiny-1").exists());
+}
+
+#[test]
+fn a_folder_that_cannot_be_made_is_told_before_anybody_waits_for_a_quiet_machine() {
+    let bench = Bench::new();
+    bench.write("good.toml", experiment("lan", 1));
+    let load = Load::begin(&bench);
+    let ran = bench.run(&["race", "good.toml", "--out", "no/such/place"]);
+    drop(load);
+    ran.said(2, &["no/such/place", "check the path"]);
+    assert!(!ran.err.contains("busy: ") && !ran.err.contains("calibration: "), "{ran:?}");
 }
 
 #[test]

@@ -138,7 +138,10 @@ fn the_course_is_a_line_a_second_and_the_text_tells_the_percentiles() {
     csv.said(0, &[]);
     let lines: Vec<&str> = csv.out.lines().collect();
     assert_eq!(lines[0], "at_s,seconds,answers,errors,waiting,p50_ms,p99_ms,max_ms");
-    assert!((2..=5).contains(&lines.len()), "{lines:?}");
+    assert!((2..=6).contains(&lines.len()), "{lines:?}");
+    let answers = lines[1..].iter().map(|line| line.split(',').nth(2).unwrap());
+    let answers: u64 = answers.map(|count| count.parse::<u64>().unwrap()).sum();
+    assert_eq!(answers, 300, "the course holds every answer: {lines:?}");
     let first: f64 = lines[1].split(',').next().unwrap().parse().unwrap();
     assert!(first < 3.5, "the course begins with the run: {first}");
     let text = bench.run(&["load", "-n", "20000", "-c", "8", &url]);

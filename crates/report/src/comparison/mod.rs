@@ -14,9 +14,12 @@ use crate::number::{self, Percent, Ratio};
 use study::compare::{CellChange, Change, RunComparison, Side};
 
 impl Ratio {
-    /// A change's ratio; None where a run has no figure.
+    /// A change's ratio; None where a run has no figure, which is so too where it failed: failures rank as the largest,
+    /// and nothing is a number of times as large as they are.
     pub(crate) fn of_change(change: &CellChange) -> Option<Self> {
-        Some(Self { value: change.ratio?.0, ci: change.ci95?.map(|end| end.0) })
+        let value = change.ratio?.0;
+        let is_figure = value.is_finite() && value > 0.0;
+        is_figure.then_some(Self { value, ci: change.ci95?.map(|end| end.0) })
     }
 }
 

@@ -66,6 +66,26 @@ fn the_terminal_tells_every_change_and_what_each_gate_says() {
 }
 
 #[test]
+fn a_run_that_failed_has_no_ratio() {
+    let mut failed = comparison();
+    let endless = study::comparison::Ratio(f64::INFINITY);
+    let nothing = study::comparison::Ratio(0.0);
+    let sides = [Side { n: 8, failed: 8, median: None }, failed.changes[1].b];
+    failed.gates.clear();
+    for (nth, ratio) in [endless, nothing].into_iter().enumerate() {
+        let change = &mut failed.changes[nth];
+        (change.ratio, change.ci95) = (Some(ratio), Some([ratio; 2]));
+        (change.a, change.b) = (sides[1 - nth], sides[nth]);
+    }
+    let text = comparison_terminal(&failed, Style { colour: Colour::Off, width: 100 });
+    assert!(text.contains("4.80 s -> failed"), "{text}");
+    assert!(text.contains("failed -> 4.80 s"), "{text}");
+    assert!(!text.contains("inf") && !text.contains("0.00"), "{text}");
+    let told = [comparison_markdown(&failed), comparison_html(&failed, "0.1.0")];
+    assert!(told.iter().all(|text| !text.contains("inf×") && !text.contains("0.000×")), "{told:?}");
+}
+
+#[test]
 fn the_page_draws_every_change_and_takes_no_markup_from_names() {
     let links = ComparisonLinks { a: Some("../a/report.html".to_owned()), b: None };
     let page = comparison_html(&comparison(), &links, "0.1.0");

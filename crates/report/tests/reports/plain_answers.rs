@@ -60,6 +60,18 @@ fn too_few_trials_for_all_comparisons_together_do_not_read_as_differences_that_f
 }
 
 #[test]
+fn differences_with_too_few_trials_are_told_from_those_that_fell() {
+    let mut experiment = quick();
+    experiment.links.iter_mut().for_each(|link| link.trials = 14);
+    experiment.links[2].trials = 7;
+    let run = Run::of(experiment, |_| None);
+    let text = terminal(&run.report(), WIDE);
+    let together = text.lines().find(|line| line.contains("comparisons together: ")).unwrap();
+    assert!(together.contains(" differences still stand; "), "{together}");
+    assert!(together.contains(" of them have too few trials to show it, "), "{together}");
+}
+
+#[test]
 fn trials_that_were_added_are_counted_over_all_cells_and_planned_ones_by_cell() {
     let mut run = Run::of(quick(), |_| None);
     run.result.exploratory = Some(Exploratory { added: 12, planned: 8 });

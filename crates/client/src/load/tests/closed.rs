@@ -122,15 +122,15 @@ fn an_engine_that_is_stopped_tells_what_it_has_and_what_is_open() {
     assert!(tally.in_time > 100);
 }
 
-/// Keeps each interval's beginning and end.
+/// Keeps each interval's beginning, end and answers.
 #[derive(Clone, Default)]
-struct Intervals(Rc<RefCell<Vec<(Instant, Instant)>>>);
+struct Intervals(Rc<RefCell<Vec<(Instant, Instant, u64)>>>);
 
 impl Watch for Intervals {
     fn handle_began(&mut self, _now: Instant) {}
 
     fn handle_interval(&mut self, interval: &Interval) {
-        self.0.borrow_mut().push((interval.from, interval.to));
+        self.0.borrow_mut().push((interval.from, interval.to, interval.part.answers));
     }
 
     fn handle_ended(&mut self, _now: Instant) {}
@@ -147,5 +147,21 @@ fn intervals_begin_with_the_plan_however_long_the_machine_has_been_up() {
     let told = told.0.borrow();
     let expected: Vec<_> =
         (0..3).map(|n| (began + ms(1_000 * n), began + ms(1_000 * (n + 1)))).collect();
-    assert_eq!(*told, expected);
+    let spans: Vec<_> = told.iter().map(|(from, to, _)| (*from, *to)).collect();
+    assert_eq!(spans[..3], expected);
+    // The last 750 ms are told too, with what was under way at their end.
+    let [(from, to)] = spans[3..] else { panic!("one more interval: {spans:?}") };
+    assert_eq!(from, began + ms(3_000));
+    assert!(to >= began + ms(3_750) && to < began + ms(4_000), "{spans:?}");
+}
+
+#[test]
+fn intervals_hold_every_answer_of_a_run() {
+    let (plan, told) = (LoadPlan { requests: Some(1_700), ..plan() }, Intervals::default());
+    let mut world = World::new(plan, Queue::new(ms(1), NEVER));
+    world.world.with(world.load, |load| load.observe(Box::new(told.clone())));
+    world.go();
+    let in_intervals: u64 = told.0.borrow().iter().map(|(.., answers)| answers).sum();
+    assert_eq!(told.0.borrow().len(), 2);
+    assert_eq!((in_intervals, world.into_tally().whole().answers), (1_700, 1_700));
 }

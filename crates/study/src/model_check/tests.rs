@@ -100,7 +100,7 @@ fn a_pair_that_the_model_ties_or_turns_around_is_wrong_and_what_the_browser_ties
     let turned = order.wrong.last().unwrap();
     assert_eq!(
         (turned.faster.as_str(), turned.slower.as_str()),
-        ("h2 rfc9218", "h2 rfc9218 control")
+        ("h2 fetchpriority", "h2 rfc9218")
     );
 }
 

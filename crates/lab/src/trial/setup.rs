@@ -171,18 +171,15 @@ impl DeclaredServer {
             let recorded = recorded.map(RecordedSite::without_files);
             return Ok(Some(Self { declaration, files: StaticFiles::new(), recorded, version }));
         }
-        let is_echo = matches!(task, Task::Echo(_));
-        if declaration.is_echo() != is_echo {
+        if declaration.is_echo() {
+            if matches!(task, Task::Echo(_)) {
+                let files = StaticFiles::new();
+                return Ok(Some(Self { declaration, files, recorded, version }));
+            }
             return Err(Outcome::Unsupported {
-                reason: match is_echo {
-                    true => format!("{name} serves files, and an echo is answered by a program"),
-                    false => format!("{name} answers messages (kind \"echo\"), and nothing else"),
-                },
+                reason: format!("{name} answers messages (kind \"echo\"), and nothing else"),
                 remedy: format!("set the contender's server to \"{ORIGIN}\" for this workload"),
             });
-        }
-        if is_echo {
-            return Ok(Some(Self { declaration, files: StaticFiles::new(), recorded, version }));
         }
         let files = static_files::of(task).map_err(|reason| Outcome::Unsupported {
             reason: format!("{name} cannot serve this: {reason}"),

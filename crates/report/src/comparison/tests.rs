@@ -81,7 +81,10 @@ fn a_run_that_failed_has_no_ratio() {
     assert!(text.contains("4.80 s -> failed"), "{text}");
     assert!(text.contains("failed -> 4.80 s"), "{text}");
     assert!(!text.contains("inf") && !text.contains("0.00"), "{text}");
-    let told = [comparison_markdown(&failed), comparison_html(&failed, "0.1.0")];
+    let told = [
+        comparison_markdown(&failed),
+        comparison_html(&failed, &ComparisonLinks::default(), "0.1.0"),
+    ];
     assert!(told.iter().all(|text| !text.contains("inf×") && !text.contains("0.000×")), "{told:?}");
 }
 

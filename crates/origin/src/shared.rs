@@ -42,6 +42,8 @@ pub(crate) struct Shared {
     pub(crate) echoes: usize,
     /// What all connections speak and are set to.
     pub(crate) transport: Rc<ServerSettings>,
+    /// When a visit was over whose connections are all to end.
+    pub(crate) visit_over: Option<Instant>,
     date: DateField,
     /// The value of the field.
     alt_svc: Option<String>,
@@ -52,7 +54,8 @@ impl Shared {
     pub(crate) fn new(config: OriginConfig, parts: Parts) -> Self {
         Self {
             site: Site::new(parts.files, config.table.clone(), config.max_age)
-                .with_timer(config.timer.clone()),
+                .with_timer(config.timer.clone())
+                .with_visits(config.visits),
             date: DateField::new(config.wall_clock),
             // RFC 7838 §3.1: for a day.
             alt_svc: config.alt_svc.map(|port| format!("h3=\":{port}\"; ma=86400")),
@@ -64,6 +67,7 @@ impl Shared {
             buffers: BufferPool::default(),
             budgets: Budgets::default(),
             echoes: 0,
+            visit_over: None,
         }
     }
 

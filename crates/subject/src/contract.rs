@@ -8,8 +8,10 @@ mod page;
 mod tests;
 mod transcript;
 
-pub use job::{Fetch, Job, Negotiation, Pattern, Tls, Transport, Workload};
-pub use line::{DoneLine, FetchLine, OutputLine, ReadyLine, UnsupportedLine};
+pub use job::{
+    Discovery, EarlierVisit, Fetch, Job, Leaves, Message, Negotiation, Pattern, Tls, Transport, Workload,
+};
+pub use line::{DoneLine, FetchLine, NextLine, OutputLine, ReadyLine, UnsupportedLine};
 pub use page::PageLine;
 pub use transcript::{ContractViolation, Timed, Transcript, TranscriptReader};
 

@@ -51,8 +51,27 @@ pub struct DeliveryRecord {
     pub ended: Instant,
     /// Bytes of body that were given to the connection.
     pub bytes: u64,
+    /// The body's pieces as the connection sent them, in their order; neighbours that nothing else came between are one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pieces: Vec<DeliveredPiece>,
     /// How it ended.
     pub end: DeliveryEnd,
+}
+
+/// A piece of a response's body: when it was sent, and when it came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeliveredPiece {
+    /// It was given to the socket; of several, the first one.
+    #[serde(with = "crate::nanos")]
+    pub sent: Instant,
+    /// Bytes, those of frames included.
+    pub bytes: u64,
+    /// Its first byte came out of the link, by the link's log; None where there is none.
+    #[serde(with = "crate::nanos::option", default, skip_serializing_if = "Option::is_none")]
+    pub came_from: Option<Instant>,
+    /// Its last byte did.
+    #[serde(with = "crate::nanos::option", default, skip_serializing_if = "Option::is_none")]
+    pub came_to: Option<Instant>,
 }
 
 /// A client's word on the priority of a stream.

@@ -1,6 +1,7 @@
 //! What was observed of a trial: by the client, by the server, by the link and by the machine.
 
 use crate::trial::audit::MachineFigures;
+use crate::trial::browser_visit;
 use crate::trial::job::NearReport;
 use crate::trial::outcome::failed;
 use crate::trial::subject_client::SubjectReport;
@@ -13,11 +14,11 @@ use study::experiment::Contender;
 use study::metric;
 use study::outcome::Outcome;
 use study::reconcile::{
-    Case, Evidence, Finding, LinkFacts, ServerLog, TrialLogs, departure, reconcile,
-    reconcile_subject,
+    Case, Evidence, Finding, LinkFacts, ServerLog, TrialLogs, Visited, departure, put_arrivals,
+    reconcile, reconcile_subject,
 };
 use study::record::{Counter, CpuUse, EndUse, GroupMemory, Resources};
-use trace::{DeliveryRecord, PacketRecord};
+use trace::{CacheTally, DeliveryRecord, FetchOutcome, PacketRecord};
 
 /// What the run of a trial gives to be judged.
 pub(super) struct Observed {
@@ -78,15 +79,25 @@ impl Ends {
         }
     }
 
-    /// The streams of the view that is judged.
-    pub(crate) fn deliveries(&self) -> Vec<DeliveryRecord> {
+    /// The streams of the view that is judged, with the times at which their pieces came out of the link.
+    pub(crate) fn deliveries(&self, packets: Option<&[PacketRecord]>) -> Vec<DeliveryRecord> {
         let near = self.near();
-        let from = near.began.unwrap_or_default();
+        let visited = match &self.client {
+            ClientReport::Own(_) => None,
+            ClientReport::Subject(report) => report.visited,
+        };
+        let from = near.began.or(visited).unwrap_or_default();
         let is_judged = |delivery: &&DeliveryRecord| {
             delivery.requested >= from
+                && !(visited.is_some() && browser_visit::is_path(&delivery.path))
                 && near.next.is_none_or(|next| delivery.requested < next.began)
         };
-        self.deliveries.iter().filter(is_judged).cloned().collect()
+        let mut deliveries: Vec<DeliveryRecord> =
+            self.deliveries.iter().filter(is_judged).cloned().collect();
+        if let (Some(server), Some(packets)) = (&self.server, packets) {
+            put_arrivals(&mut deliveries, server, packets);
+        }
+        deliveries
     }
 
     /// Weighs its word against the witnesses.
@@ -122,8 +133,25 @@ impl Ends {
                 (finding, Vec::new())
             }
             ClientReport::Subject(report) => {
-                let case = Case { packets, server: self.server.as_ref(), ..report.case(contender) };
+                let visited = self.visited(report, contender);
+                let seen = visited.as_ref().map(Visited::connections);
+                let server = seen.as_ref().or(self.server.as_ref());
+                let current =
+                    visited.as_ref().map(|visited| visited.revalidated()).unwrap_or_default();
+                let expected = &report.expected_but(&current);
+                let case = Case { packets, server, expected, ..report.case(contender) };
                 let (mut finding, evidence) = reconcile_subject(&case);
+                if let Some(seen) = &seen {
+                    put_connections(seen, &mut finding.metrics);
+                }
+                let begun = packets.is_some().then_some(finding.packets.connections);
+                let objection = visited.and_then(|one| Visited { begun, ..one }.objection());
+                let objection = objection.or_else(|| report.other_next_protocol());
+                // What another state does to the other witnesses is no fault of the client's.
+                let came = near_came(&report.near);
+                if let Some(reason) = objection.filter(|_| came) {
+                    finding.outcome = Outcome::Invalid { reason };
+                }
                 if let (Outcome::Measured, Some(reason)) = (&finding.outcome, &report.wrong_file) {
                     finding.outcome = failed(reason);
                 }
@@ -136,6 +164,32 @@ impl Ends {
                 (finding, evidence)
             }
         }
+    }
+
+    /// What the server saw of a browser's visit; None without one, or without a log.
+    fn visited<'a>(
+        &'a self,
+        report: &'a SubjectReport,
+        contender: &'a Contender,
+    ) -> Option<Visited<'a>> {
+        Some(Visited {
+            contender,
+            began: report.visited?,
+            until: report.near.next.map(|next| next.began),
+            server: self.server.as_ref()?,
+            deliveries: &self.deliveries,
+            cached: &report.cached,
+            begun: None,
+        })
+    }
+
+    /// What the view found in a cache: what the server said to be current, too, where its log alone has that.
+    pub(crate) fn cached(&self, contender: &Contender) -> CacheTally {
+        let told = self.near().cached;
+        let ClientReport::Subject(report) = &self.client else { return told };
+        let visited = self.visited(report, contender);
+        let revalidated = visited.as_ref().map_or(0, |one| one.revalidated().len() as u32);
+        CacheTally { revalidated, ..told }
     }
 
     /// Figures of the processes.
@@ -156,6 +210,22 @@ impl Ends {
             metrics.extend(report.metrics.clone());
         }
         metrics
+    }
+}
+
+/// Whether every fetch came.
+fn near_came(near: &NearReport) -> bool {
+    near.fetches.iter().all(|fetch| fetch.outcome == FetchOutcome::Done)
+}
+
+/// The connections that carried the work after a visit, by the server's log.
+fn put_connections(seen: &ServerLog, metrics: &mut BTreeMap<String, f64>) {
+    metrics.insert(metric::CONNECTIONS.to_owned(), seen.connections.len() as f64);
+    for connection in &seen.connections {
+        metrics.remove(&metric::connections_by(&connection.protocol));
+    }
+    for connection in &seen.connections {
+        *metrics.entry(metric::connections_by(&connection.protocol)).or_default() += 1.0;
     }
 }
 

@@ -257,17 +257,12 @@ impl Experiment {
 
     /// Has another's client do the work of the contenders that name none. What they say of wirelap's own client means
     /// nothing then. A contender that says nothing else is left out, for it would race against its like; so is one whose
-    /// view, visit or temperature only wirelap's own client has.
+    /// view or visit only wirelap's own client has.
     fn give_client(&mut self, name: &str) {
         let mut given: Vec<Contender> = Vec::new();
         for mut contender in std::mem::take(&mut self.contenders) {
             let usual = Settings::usual(contender.transport);
-            let own = &contender.settings;
-            let stays = contender.client.is_some()
-                || (own.next_view.is_none()
-                    && own.first_visit == usual.first_visit
-                    && own.temperature == usual.temperature);
-            if !stays {
+            if contender.client.is_none() && !contender.settings.can_be_anothers() {
                 continue;
             }
             if contender.client.is_none() {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::SocketAddr;
 use std::time::Duration;
 use trace::{FetchRecord, PacketRecord, Protocol, SpokenProtocol, TlsRecord, TlsVersion};
 use unit::Instant;
@@ -118,6 +119,9 @@ pub struct ServerLog {
 pub struct ServerConnection {
     /// Its number, in the order of acceptance.
     pub id: u64,
+    /// The peer's address and port; None where the server does not log them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub remote: Option<SocketAddr>,
     /// The protocol spoken.
     pub protocol: SpokenProtocol,
     /// What TLS agreed on; None on a clear connection, or where the server does not log it.
@@ -163,6 +167,8 @@ impl KeyLogFacts {
 pub struct Case<'a> {
     /// The protocol asked for.
     pub protocol: Protocol,
+    /// Another that the client may try meanwhile, as a browser does that has heard of HTTP/3 by Alt-Svc.
+    pub beside: Option<Protocol>,
     /// The TLS version asked for; None in the clear.
     pub tls: Option<TlsVersion>,
     /// The fetches that it reports.
@@ -295,7 +301,7 @@ impl Judge<'_, '_> {
             true if quic == 0 => {
                 Some(format!("{asked} was asked for, but the link saw no QUIC connection begin"))
             }
-            false if quic > 0 => Some(format!(
+            false if quic > 0 && self.case.beside != Some(Protocol::Http3) => Some(format!(
                 "{asked} was asked for, but the link saw {quic} QUIC connections begin"
             )),
             _ => None,

@@ -2,6 +2,7 @@
 //! Together they give the trial's metrics and the parts of its load time. Where they contradict each other the trial
 //! does not count.
 
+mod arrivals;
 mod asked;
 mod assets;
 mod calls;
@@ -20,8 +21,10 @@ mod stream;
 mod subject;
 #[cfg(test)]
 mod tests;
+mod visit;
 mod waits;
 
+pub use arrivals::put_arrivals;
 pub use asked::departure;
 pub use assets::{Asset, asset_metrics};
 pub use calls::call_metrics;
@@ -39,6 +42,7 @@ pub use rounds::FIRST_ROUNDS;
 pub use spoken::{put_cached, put_hints};
 pub use stream::{stream_metrics, token_objection};
 pub use subject::reconcile_subject;
+pub use visit::Visited;
 pub use waits::Wait;
 
 use crate::metric;

@@ -4,10 +4,14 @@
 mod events;
 mod page;
 mod requests;
+mod visit;
+mod work;
 
 pub(super) use events::{Event, Events};
 pub(super) use page::{OBSERVERS, PageTimes, READ, SETTLE};
 pub(super) use requests::Requests;
+pub(super) use visit::{REST, Zero, next_line};
+pub(super) use work::{BLANK, Told, ask_all, document, script};
 
 use super::ToolError;
 use crate::contract::{Job, Pattern, Tls, Transport, Workload};
@@ -15,9 +19,15 @@ use crate::contract::{Job, Pattern, Tls, Transport, Workload};
 /// What no browser does in this way.
 pub(super) fn check(job: &Job) -> Result<(), ToolError> {
     let reason = match (job.workload, job.pattern, job.transport, job.tls) {
-        (Workload::Download | Workload::Calls, ..) => "a browser loads pages",
-        (_, Pattern::Serial | Pattern::Staggered { .. }, ..) => {
+        (Workload::Download, ..) => "a browser writes no files here",
+        (_, Pattern::Staggered { .. }, ..) => {
+            "a page's timers are too coarse for calls at fixed times: a browser makes them one after another, or at once"
+        }
+        (Workload::Page, Pattern::Serial, ..) => {
             "a browser chooses itself when a page's fetches begin"
+        }
+        (Workload::Page | Workload::Calls, _, Transport::WebSocket, _) => {
+            "a WebSocket carries messages alone"
         }
         (_, _, Transport::Spdy31 | Transport::Spdy3, _) => {
             "no browser that is driven in this way speaks SPDY"
@@ -50,7 +60,7 @@ pub(super) fn origins(job: &Job) -> Vec<String> {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use crate::contract::{Fetch, Job, Negotiation, Pattern, Tls, Transport, Workload};
+    use crate::contract::{Discovery, Fetch, Job, Negotiation, Pattern, Tls, Transport, Workload};
 
     /// A page's job in the clear.
     pub(crate) fn job(urls: &[&str]) -> Job {
@@ -68,6 +78,8 @@ pub(super) mod tests {
             trust: None,
             public_keys: Vec::new(),
             film: None,
+            earlier: None,
+            discovery: Discovery::Known,
             output: None,
             key_log: None,
             warmup: 0,

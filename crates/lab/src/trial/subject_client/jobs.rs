@@ -1,14 +1,15 @@
 //! The job of each process of a subject: a trial in the contract's words. Nothing here does IO.
 
 use super::{FILM, OUTPUT, ROOT};
-use crate::trial::capture;
+use crate::trial::echo::EchoTask;
 use crate::trial::job::TrialOrder;
 use crate::trial::own_calls::CallBody;
 use crate::trial::task::Task;
+use crate::trial::{browser_visit, capture};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use study::experiment::{Processes, Tls, Transport};
-use subject::contract::{self, Fetch, Job};
+use study::experiment::{EchoPattern, Processes, Tls, Transport};
+use subject::contract::{self, Fetch, Job, Message};
 
 /// What is asked of the subject, as its declaration supports it.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +52,6 @@ pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked<'_>) -> Vec<Job
         connections: connections(task).unwrap_or(settings.connections),
         keep_alive: settings.keep_alive,
         resumption: settings.resumption && !is_clear,
-        fetches,
         trust: (!is_clear).then(|| order.scratch.join(ROOT)),
         public_keys: asked
             .browser
@@ -59,11 +59,14 @@ pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked<'_>) -> Vec<Job
             .map(|browser| browser.public_key.to_owned())
             .into_iter()
             .collect(),
+        earlier: browser_visit::of(contender, task, &origin(&fetches)),
+        discovery: browser_visit::discovery(contender),
         film: asked.browser.filter(|browser| browser.films).map(|_| order.scratch.join(FILM)),
         output: is_download.then(|| order.scratch.join(OUTPUT)),
         key_log: (!is_clear).then(|| capture::near_keys(order)),
         warmup: asked.warmup,
         timeout_ms: order.plan.timeout.as_millis() as u64,
+        fetches,
     };
     match task {
         Task::Download { processes: Processes::Each, .. } => {
@@ -80,8 +83,16 @@ pub(super) fn workload(task: &Task) -> Option<contract::Workload> {
         Task::Download { .. } => Some(contract::Workload::Download),
         Task::Calls { .. } => Some(contract::Workload::Calls),
         Task::Page { .. } => Some(contract::Workload::Page),
-        Task::Echo(_) | Task::Stream(_) => None,
+        Task::Echo(_) => Some(contract::Workload::Echo),
+        Task::Stream(_) => None,
     }
+}
+
+/// Scheme and authority of the first fetch; empty where there is none.
+fn origin(fetches: &[Fetch]) -> String {
+    let url = fetches.first().map(|fetch| fetch.url.as_str()).unwrap_or_default();
+    let Some((scheme, rest)) = url.split_once("://") else { return String::new() };
+    format!("{scheme}://{}", rest.split(['/', '?']).next().unwrap_or_default())
 }
 
 /// A transport in the contract's words; None where it has none.
@@ -92,9 +103,11 @@ pub(super) fn transport(transport: Transport) -> Option<contract::Transport> {
 fn pattern(task: &Task) -> contract::Pattern {
     match task {
         Task::Calls { pattern, .. } => pattern.in_contract(),
-        Task::Download { .. } | Task::Page { .. } | Task::Echo(_) | Task::Stream(_) => {
-            contract::Pattern::Parallel
-        }
+        Task::Echo(echo) => match echo.pattern {
+            EchoPattern::Serial => contract::Pattern::Serial,
+            EchoPattern::Parallel => contract::Pattern::Parallel,
+        },
+        Task::Download { .. } | Task::Page { .. } | Task::Stream(_) => contract::Pattern::Parallel,
     }
 }
 
@@ -122,6 +135,9 @@ pub(super) fn bodies(order: &TrialOrder, task: &Task) -> BTreeMap<String, PathBu
 }
 
 fn fetches(order: &TrialOrder, task: &Task, is_clear: bool) -> Vec<Fetch> {
+    if let Task::Echo(echo) = task {
+        return messages(echo, order.plan.cell.contender.transport, is_clear);
+    }
     let mut fetches = plain_fetches(task, is_clear);
     let Task::Calls { calls, .. } = task else { return fetches };
     let files = bodies(order, task);
@@ -136,6 +152,29 @@ fn fetches(order: &TrialOrder, task: &Task, is_clear: bool) -> Vec<Fetch> {
         };
     }
     fetches
+}
+
+/// The messages of an echo, as requests, or behind the opening of the WebSocket that takes them.
+fn messages(echo: &EchoTask, transport: Transport, is_clear: bool) -> Vec<Fetch> {
+    let secured = |url: &page::Url| {
+        let scheme = if is_clear { page::Scheme::Http } else { page::Scheme::Https };
+        page::Url { scheme, ..url.clone() }.to_string()
+    };
+    // A browser's scheme of WebSockets (RFC 6455 §3).
+    let socket = secured(&echo.socket).replacen("http", "ws", 1);
+    let message = |(id, message): (u32, &crate::trial::echo::EchoMessage)| {
+        let is_socket = transport.is_web_socket();
+        let url = if is_socket { socket.clone() } else { secured(&message.url) };
+        let text = (is_socket || message.posted).then(|| message.text.clone());
+        let message = Some(Message { text, answer: message.answer.clone() });
+        Fetch { message, ..Fetch::get(id, url, None) }
+    };
+    match transport.is_web_socket() {
+        true => std::iter::once(Fetch::get(0, socket.clone(), None))
+            .chain((1..).zip(&echo.messages).map(message))
+            .collect(),
+        false => (0..).zip(&echo.messages).map(message).collect(),
+    }
 }
 
 fn plain_fetches(task: &Task, is_clear: bool) -> Vec<Fetch> {

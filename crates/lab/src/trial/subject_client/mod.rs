@@ -7,6 +7,7 @@ mod report;
 pub(super) use super::subject_process::ProcessRun;
 pub(crate) use report::SubjectReport;
 
+use super::browser_visit;
 use super::download_files::{self, Digest as FileDigest};
 use super::job::TrialOrder;
 use super::outcome::{failed, subject_lacking};
@@ -125,13 +126,16 @@ impl SubjectClient {
         let (Some(workload), Some(transport)) = (workload, transport) else {
             return Err(subject_lacking(Lacking {
                 reason: format!(
-                    "{} is asked for fetches alone, and not for messages or streams",
+                    "{} is asked for fetches and messages, and not for streams or for a WebSocket over HTTP/2 or HTTP/3",
                     client.name
                 ),
                 remedy: "leave the contender's client away for this workload".to_owned(),
             }));
         };
         declared.supports(transport, workload).map_err(subject_lacking)?;
+        if browser_visit::is_asked_for(contender) && !declared.is_browser() {
+            return Err(no_visit(declared));
+        }
         let places = subjects::places().map_err(failed)?;
         let files = match task {
             Task::Download { files, .. } => Some(make_files(files, &order.served).map_err(failed)?),
@@ -208,6 +212,13 @@ fn no_recordings(browser: &ClientDeclaration) -> Outcome {
     subject_lacking(Lacking {
         reason: format!("{} loads documents, and a recording (HAR) replays fetches", browser.name),
         remedy: "leave the contender's client away for this workload, or race a page".to_owned(),
+    })
+}
+
+fn no_visit(client: &ClientDeclaration) -> Outcome {
+    subject_lacking(Lacking {
+        reason: format!("{} makes no visit before its work: browsers and wirelap's own client do", client.name),
+        remedy: "leave `temperature`, `next_view` and `first_visit` away, or the contender's client".to_owned(),
     })
 }
 

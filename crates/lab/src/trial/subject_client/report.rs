@@ -3,7 +3,7 @@
 use super::{FILM, OUTPUT, ProcessRun, ServedFile, SubjectClient};
 use crate::trial::audit::LEAST_TICKS;
 use crate::trial::download_files;
-use crate::trial::job::NearReport;
+use crate::trial::job::{NearReport, NextView};
 use crate::trial::observed::end_use;
 use crate::trial::outcome::failed;
 use crate::trial::own_calls::wrong_status;
@@ -14,13 +14,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use study::experiment::Contender;
+use study::experiment::{Contender, FirstVisit, Transport};
 use study::metric;
 use study::outcome::Outcome;
 use study::reconcile::{Case, KeyLogFacts};
 use study::record::EndUse;
-use subject::contract::{self, Fetch, FetchLine, PageLine};
-use trace::{CacheTally, FetchOutcome, FetchRecord, HintTally, Phases, SpokenProtocol, TlsVersion};
+use subject::contract::{
+    self, Discovery, EarlierVisit, Fetch, FetchLine, Leaves, NextLine, PageLine,
+};
+use trace::{
+    CacheTally, FetchOutcome, FetchRecord, HintTally, Phases, Protocol, SpokenProtocol, TlsVersion,
+};
 use unit::Instant;
 
 /// What a subject reports, and what its processes used.
@@ -37,6 +41,12 @@ pub(crate) struct SubjectReport {
     pub(crate) wrong_file: Option<String>,
     /// What a browser asked for beside the page: what else shared the link with it.
     pub(crate) unlisted: Vec<String>,
+    /// When the work after an earlier visit began; None where there was no visit, nor a load after the work.
+    pub(crate) visited: Option<Instant>,
+    /// Paths that the client says came from its cache.
+    pub(crate) cached: BTreeSet<String>,
+    /// What carried the load after the one that is judged, where there was one.
+    pub(crate) next_protocols: Option<Vec<String>>,
     expected: BTreeMap<u32, u64>,
     reported_bytes: BTreeMap<u32, u64>,
     connections: Option<u64>,
@@ -62,7 +72,10 @@ impl SubjectClient {
             busy: busy(processes).filter(|_| self.files.is_none()),
             wrong_file: None,
             unlisted: page(processes).map(|page| page.unlisted.clone()).unwrap_or_default(),
-            expected: self.expected.clone(),
+            visited: self.makes_visit().then(|| self.work_began(processes)),
+            cached: cached(processes).filter_map(|id| self.path(id)).collect(),
+            next_protocols: next(processes).map(|(_, line)| line.protocols.clone()),
+            expected: self.uncached(processes),
             reported_bytes: reported_bytes(processes),
             connections: sum(processes
                 .iter()
@@ -71,7 +84,7 @@ impl SubjectClient {
             resumed: connections.resumed(),
             reported_tls: connections.tls.into_iter().collect(),
             key_log: self.key_log_facts(processes),
-            since: processes.first().filter(|_| self.client.warmup > 0).map(ready_at),
+            since: self.since(processes),
         };
         if let Some(page) = page(processes) {
             report.metrics.extend(page_metrics(page));
@@ -83,6 +96,46 @@ impl SubjectClient {
             self.check_files(files, &mut report)?;
         }
         Ok(report)
+    }
+
+    /// Whether its browser does more than its work.
+    fn makes_visit(&self) -> bool {
+        self.jobs.iter().any(|job| job.earlier.is_some())
+    }
+
+    /// Whether the connections of the earlier visit are those of the work.
+    fn keeps_connections(&self) -> bool {
+        let keeps = |visit: &EarlierVisit| {
+            let closes = visit.asks.iter().any(|url| url.contains("close"));
+            visit.leaves == Leaves::Browser && !closes
+        };
+        self.jobs.iter().any(|job| job.earlier.as_ref().is_some_and(keeps))
+    }
+
+    /// When the work began; before all where the visit comes after it.
+    fn work_began(&self, processes: &[ProcessRun]) -> Instant {
+        let is_before = self.jobs.iter().all(|job| job.discovery == Discovery::Known);
+        processes.first().filter(|_| is_before).map_or(Instant::ZERO, ready_at)
+    }
+
+    /// From when on packets are of the work, where the flows alone do not say it.
+    fn since(&self, processes: &[ProcessRun]) -> Option<Instant> {
+        let by_time = self.client.warmup > 0 || self.keeps_connections();
+        processes.first().filter(|_| by_time).map(ready_at)
+    }
+
+    /// The bytes of each body that comes over the link.
+    fn uncached(&self, processes: &[ProcessRun]) -> BTreeMap<u32, u64> {
+        let cached: BTreeSet<u32> = cached(processes).collect();
+        let expected = self.expected.iter().filter(|(id, _)| !cached.contains(id));
+        expected.map(|(id, bytes)| (*id, *bytes)).collect()
+    }
+
+    /// Path and query of a fetch, as a server's log has them.
+    fn path(&self, id: u32) -> Option<String> {
+        let fetches = self.jobs.iter().flat_map(|job| &job.fetches);
+        let url = fetches.into_iter().find(|fetch| fetch.id == id)?.url.split_once("://")?.1.to_owned();
+        url.find('/').map(|at| url[at..].to_owned())
     }
 
     /// The fetches as rows, in the order of their numbers, and the client's settings.
@@ -101,16 +154,22 @@ impl SubjectClient {
             fetches,
             connections: Vec::new(),
             hints: HintTally::default(),
-            cached: CacheTally::default(),
+            cached: CacheTally {
+                fresh: cached(processes).count() as u32,
+                revalidated: 0,
+                bytes: cached(processes).filter_map(|id| self.expected.get(&id)).sum(),
+            },
             tokens: Vec::new(),
             server_time: BTreeMap::new(),
             settings: self.settings(processes),
             times: None,
             schedule_lag: None,
             before: Vec::new(),
-            began: None,
+            began: (self.makes_visit() && !self.keeps_connections())
+                .then(|| self.work_began(processes))
+                .filter(|began| *began > Instant::ZERO),
             paint: page(processes).map(|line| paint_times(line, processes)),
-            next: None,
+            next: next(processes).map(|(zero, line)| next_view(zero, line)),
         }
     }
 
@@ -146,6 +205,8 @@ impl SubjectClient {
             }
         };
         note("subject", &Some(self.client.name.clone()));
+        let resolution = processes.iter().find_map(|process| done(process).clock_resolution_ms);
+        note("clock resolution", &resolution.map(|ms| format!("{ms:.3} ms")));
         note("lcp element", &page(processes).and_then(|page| page.lcp_element.clone()));
         if let Some(ready) = processes.first().and_then(|process| process.transcript.ready.as_ref())
         {
@@ -203,10 +264,29 @@ impl SubjectClient {
 }
 
 impl SubjectReport {
+    /// Why the load after the judged one does not count; None where it was over HTTP/3, or there is none.
+    pub(crate) fn other_next_protocol(&self) -> Option<String> {
+        let spoken = self.next_protocols.as_ref()?;
+        let is_h3 = spoken.iter().all(|one| one == Protocol::Http3.name()) && !spoken.is_empty();
+        (!is_h3).then(|| format!("HTTP/3 was offered by Alt-Svc, but the next view spoke {}", spoken.join(" and ")))
+    }
+
+    /// The bytes of each body that came over the link, where the server sent none for these paths.
+    pub(crate) fn expected_but(&self, paths: &BTreeSet<&str>) -> BTreeMap<u32, u64> {
+        let came = |id: &u32| {
+            let fetch = self.near.fetches.iter().find(|fetch| fetch.id == *id);
+            fetch.is_none_or(|fetch| !paths.iter().any(|path| fetch.url.ends_with(path)))
+        };
+        let expected = self.expected.iter().filter(|(id, _)| came(id));
+        expected.map(|(id, bytes)| (*id, *bytes)).collect()
+    }
+
     /// The case to be judged, without the link's and the server's logs.
     pub(crate) fn case<'a>(&'a self, contender: &'a Contender) -> Case<'a> {
         Case {
-            protocol: contender.transport.protocol(),
+            protocol: spoken(contender),
+            beside: (spoken(contender) != contender.transport.protocol())
+                .then(|| contender.transport.protocol()),
             tls: contender.tls.version(),
             fetches: &self.near.fetches,
             expected: &self.expected,
@@ -220,6 +300,37 @@ impl SubjectReport {
             server: None,
             key_log: self.key_log.as_ref(),
         }
+    }
+}
+
+/// The protocol of the work that is judged.
+fn spoken(contender: &Contender) -> Protocol {
+    match (contender.transport, contender.settings.first_visit) {
+        (Transport::H3, FirstVisit::AltSvc) => Protocol::Http2,
+        (transport, _) => transport.protocol(),
+    }
+}
+
+/// The fetches that the client says a cache answered.
+fn cached(processes: &[ProcessRun]) -> impl Iterator<Item = u32> {
+    let lines = processes.iter().flat_map(|process| &process.transcript.fetches);
+    lines.filter(|fetch| fetch.line.cached).map(|fetch| fetch.line.id)
+}
+
+/// The load after the one that is judged, with the zero of its times.
+fn next(processes: &[ProcessRun]) -> Option<(Instant, &NextLine)> {
+    processes.iter().find_map(|process| {
+        let next = process.transcript.next.as_ref()?;
+        Some((ready_at(process), &next.line))
+    })
+}
+
+fn next_view(zero: Instant, line: &NextLine) -> NextView {
+    let span = |ms: f64| Duration::from_secs_f64(ms.max(0.0) / 1e3);
+    NextView {
+        began: zero + span(line.started_ms),
+        load: span(line.ended_ms - line.started_ms),
+        first_byte: span(line.first_byte_ms - line.started_ms),
     }
 }
 
@@ -269,7 +380,7 @@ impl ReportedConnections {
 fn reported_bytes(processes: &[ProcessRun]) -> BTreeMap<u32, u64> {
     let lines = processes.iter().flat_map(|process| &process.transcript.fetches);
     lines
-        .filter(|fetch| fetch.line.status == Some(200))
+        .filter(|fetch| fetch.line.status == Some(200) && !fetch.line.cached)
         .filter_map(|fetch| Some((fetch.line.id, fetch.line.bytes?)))
         .collect()
 }

@@ -91,12 +91,18 @@ impl DevTools {
         self.send(self.session.clone(), method, params)
     }
 
-    fn send(
+    /// A command to the page whose answer nobody waits for.
+    pub(super) fn post_page(&mut self, method: &str, params: Value) -> Result<(), ToolError> {
+        self.post(self.session.clone(), method, params).map(|_| ())
+    }
+
+    /// Writes a command; its number.
+    fn post(
         &mut self,
         session: Option<String>,
         method: &str,
         params: Value,
-    ) -> Result<Value, ToolError> {
+    ) -> Result<u64, ToolError> {
         self.last_id += 1;
         let id = self.last_id;
         let mut command = json!({ "id": id, "method": method, "params": params });
@@ -108,6 +114,16 @@ impl DevTools {
         self.to.write_all(&bytes).map_err(|error| {
             ToolError::Broken(format!("{method}: the browser is gone: {error}"))
         })?;
+        Ok(id)
+    }
+
+    fn send(
+        &mut self,
+        session: Option<String>,
+        method: &str,
+        params: Value,
+    ) -> Result<Value, ToolError> {
+        let id = self.post(session, method, params)?;
         loop {
             let message = self.message(self.deadline)?.ok_or_else(|| {
                 ToolError::Broken(format!("the browser did not answer {method} in time"))
@@ -142,6 +158,12 @@ impl DevTools {
     /// Whether an event has come that was not taken.
     pub(super) fn has_events(&self) -> bool {
         !self.events.is_empty()
+    }
+
+    /// Drops all events that have come.
+    pub(super) fn forget_events(&mut self) {
+        while self.messages.try_recv().is_ok() {}
+        self.events = Events::default();
     }
 
     fn message(&mut self, deadline: Instant) -> Result<Option<Value>, ToolError> {

@@ -117,7 +117,9 @@ impl OpenStream {
     fn add(&mut self, sent: Instant, bytes: u64, follows: bool) {
         let is_full = self.pieces.len() == MOST_PIECES;
         match self.pieces.last_mut() {
-            Some(last) if is_full || (follows && sent.since(last.sent) < ONE_PIECE) => last.bytes += bytes,
+            Some(last) if is_full || (follows && sent.since(last.sent) < ONE_PIECE) => {
+                last.bytes += bytes
+            }
             _ => self.pieces.push(DeliveredPiece { sent, bytes, came_from: None, came_to: None }),
         }
     }

@@ -102,8 +102,12 @@ impl Origin {
 
     /// Shuts all connections down but the one at `place`.
     fn end_others(&mut self, now: Instant, place: usize) {
-        let others: Vec<usize> =
-            self.connections.iter().map(|(other, _)| other).filter(|other| *other != place).collect();
+        let others: Vec<usize> = self
+            .connections
+            .iter()
+            .map(|(other, _)| other)
+            .filter(|other| *other != place)
+            .collect();
         for other in others {
             if let Some(connection) = self.connections.get_mut(other) {
                 connection.shutdown(now, &mut self.shared);

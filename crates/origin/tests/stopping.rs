@@ -186,7 +186,9 @@ fn http1_says_in_its_first_response_that_a_connection_is_not_kept() {
 fn a_visit_closes_its_connection_where_it_asks_for_that_and_there_is_none_elsewhere() {
     let h1 = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").into_bytes();
     let answered = |heard: &[u8], status: &[u8]| heard.windows(3).any(|three| three == status);
-    for (path, kept) in [("/visit", 1), ("/visit?nth=2", 1), ("/visit?close", 0), ("/visit?close&nth=2", 0)] {
+    for (path, kept) in
+        [("/visit", 1), ("/visit?nth=2", 1), ("/visit?close", 0), ("/visit?close&nth=2", 0)]
+    {
         let mut bench = Bench::set(|usual| OriginConfig { visits: true, ..usual });
         let beside = bench.connect(b"");
         let socket = bench.connect(&h1(path));

@@ -223,7 +223,10 @@ mod tests {
             serde_json::from_str(&text).unwrap()
         };
         let origin = Instant::from_nanos(1_000_000_000);
-        assert_eq!(came(&whole, &[delivery("/other"), delivery("/")], origin), [(60.0, 64.0), (70.0, 75.0)]);
+        assert_eq!(
+            came(&whole, &[delivery("/other"), delivery("/")], origin),
+            [(60.0, 64.0), (70.0, 75.0)]
+        );
         assert_eq!(came(&whole, &[delivery("/other")], origin), []);
     }
 }

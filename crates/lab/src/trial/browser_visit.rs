@@ -38,24 +38,22 @@ pub(crate) fn of(contender: &Contender, task: &Task, origin: &str) -> Option<Ear
     }
     let settings = &contender.settings;
     let page = settings.next_view.is_some() && matches!(task, Task::Page { .. });
-    // HTTP/3 that has to be found comes after one connection of HTTP/2.
     let connections = match contender.transport.protocol().multiplexes() {
         true => 1,
         false => settings.connections,
     };
-    let ask = |path: &str| {
-        let separator = if path.contains('?') { '&' } else { '?' };
-        (0..connections).map(|nth| format!("{origin}{path}{separator}nth={nth}")).collect()
-    };
+    let opened = || (0..connections).map(|nth| format!("{origin}{PATH}?nth={nth}")).collect();
+    // One is enough: the server closes all connections.
+    let closed = || vec![format!("{origin}{CLOSING_PATH}")];
     let (asks, leaves) = match settings.temperature {
         Temperature::Cold if discovery(contender) == Discovery::AltSvc => {
-            (ask(CLOSING_PATH), Leaves::Browser)
+            (closed(), Leaves::Browser)
         }
         Temperature::Cold => (Vec::new(), Leaves::Profile),
-        Temperature::Resumed | Temperature::Early => (ask(CLOSING_PATH), Leaves::Browser),
+        Temperature::Resumed | Temperature::Early => (closed(), Leaves::Browser),
         // The connections of the page itself stand.
         Temperature::Open if page => (Vec::new(), Leaves::Browser),
-        Temperature::Open => (ask(PATH), Leaves::Browser),
+        Temperature::Open => (opened(), Leaves::Browser),
     };
     let early_data = settings.temperature == Temperature::Early;
     Some(EarlierVisit { page, asks, early_data, leaves })
@@ -77,7 +75,9 @@ mod tests {
     #[test]
     fn each_setting_has_its_visit_and_a_cold_browser_none() {
         let with = |transport: &str, settings: &str| {
-            visit(&format!("transport = \"{transport}\"\nclient = \"chromium\"\nsettings = {{ {settings} }}"))
+            visit(&format!(
+                "transport = \"{transport}\"\nclient = \"chromium\"\nsettings = {{ {settings} }}"
+            ))
         };
         assert_eq!(with("h2", ""), None);
         assert_eq!(visit("transport = \"h2\"\nsettings = { temperature = \"open\" }"), None);
@@ -87,7 +87,7 @@ mod tests {
         let six = with("http/1.1", "temperature = \"open\"").unwrap();
         assert_eq!(six.asks.len(), 6);
         let resumed = with("h3", "temperature = \"resumed\", next_view = {}").unwrap();
-        assert!(resumed.page && resumed.asks == ["https://origin.test/visit?close&nth=0"]);
+        assert!(resumed.page && resumed.asks == ["https://origin.test/visit?close"]);
         let cold = with("h2", "next_view = {}").unwrap();
         assert_eq!((cold.page, cold.asks.len(), cold.leaves), (true, 0, Leaves::Profile));
         let warm = with("h2", "next_view = {}, temperature = \"open\"").unwrap();

@@ -273,8 +273,11 @@ fn label(m: &mut Markup, bar: &Bar<'_>, scale: Scale, y: f64) {
 
 /// When bytes came, in words.
 fn stretches(came: &[(f64, f64)]) -> String {
-    let mut words: Vec<String> =
-        came.iter().take(MOST_STRETCHES).map(|(from, to)| format!("{from:.1} to {to:.1}")).collect();
+    let mut words: Vec<String> = came
+        .iter()
+        .take(MOST_STRETCHES)
+        .map(|(from, to)| format!("{from:.1} to {to:.1}"))
+        .collect();
     if came.len() > MOST_STRETCHES {
         words.push(format!("{} more", came.len() - MOST_STRETCHES));
     }

@@ -10,7 +10,11 @@ use trace::{DeliveredPiece, DeliveryRecord, Direction, Fate, PacketRecord};
 use unit::Instant;
 
 /// Puts the times at which the pieces came into `deliveries`. Pieces of a connection without a flow in the log have none.
-pub fn put_arrivals(deliveries: &mut [DeliveryRecord], server: &ServerLog, packets: &[PacketRecord]) {
+pub fn put_arrivals(
+    deliveries: &mut [DeliveryRecord],
+    server: &ServerLog,
+    packets: &[PacketRecord],
+) {
     let remotes: BTreeMap<u64, SocketAddr> =
         server.connections.iter().filter_map(|one| Some((one.id, one.remote?))).collect();
     let mut pieces: BTreeMap<u64, Vec<&mut DeliveredPiece>> = BTreeMap::new();
@@ -112,7 +116,8 @@ impl Segment {
             (None, Some(udp)) => (packet.index << 17, u64::from(udp.payload)),
             (None, None) => return None,
         };
-        let took = packet.passage.map_or(Duration::ZERO, |passed| passed.sent.since(passed.left_queue));
+        let took =
+            packet.passage.map_or(Duration::ZERO, |passed| passed.sent.since(passed.left_queue));
         (bytes > 0).then_some(Self { offset, bytes, came, took })
     }
 
@@ -140,7 +145,12 @@ mod tests {
             source: "10.77.1.1:443".parse().unwrap(),
             destination: REMOTE.parse().unwrap(),
         };
-        let tcp = TcpMark { sequence: 5_000 + index as u32 * 1_000, acknowledgement: 0, flags: 0, payload: 1_000 };
+        let tcp = TcpMark {
+            sequence: 5_000 + index as u32 * 1_000,
+            acknowledgement: 0,
+            flags: 0,
+            payload: 1_000,
+        };
         PacketRecord {
             at: at(sent),
             direction: Direction::Down,
@@ -180,13 +190,16 @@ mod tests {
 
     fn server() -> ServerLog {
         let remote = Some(REMOTE.parse().unwrap());
-        ServerLog { connections: vec![ServerConnection { id: 1, remote, ..ServerConnection::default() }] }
+        ServerLog {
+            connections: vec![ServerConnection { id: 1, remote, ..ServerConnection::default() }],
+        }
     }
 
     #[test]
     fn pieces_come_in_the_order_in_which_a_connection_sent_them() {
         // Two streams take turns; the handshake before them counts for nothing.
-        let mut deliveries = [delivery(1, &[(10, 1_000), (12, 1_000)]), delivery(3, &[(11, 2_000)])];
+        let mut deliveries =
+            [delivery(1, &[(10, 1_000), (12, 1_000)]), delivery(3, &[(11, 2_000)])];
         let mut packets = vec![segment(0, 5, 6)];
         packets.extend((1..=4).map(|nth| segment(nth, 13, 20 + 10 * nth)));
         put_arrivals(&mut deliveries, &server(), &packets);

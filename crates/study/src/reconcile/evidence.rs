@@ -263,7 +263,7 @@ impl Judge<'_, '_> {
         }
         let reported = self.case.fetches.iter().map(|fetch| &fetch.protocol);
         if let Some(other) =
-            reported.filter(|reported| !reported.is_none()).find(|reported| **reported != asked)
+            reported.filter(|reported| !reported.is_none()).find(|reported| !self.may_be(reported))
         {
             let reason =
                 format!("{asked} was asked for, but the client says that it spoke {other}");
@@ -271,7 +271,7 @@ impl Judge<'_, '_> {
         }
         let seen = self.case.server.map(|log| log.connections.iter().filter(|c| c.requests > 0));
         match seen {
-            Some(mut seen) => match seen.clone().find(|seen| seen.protocol != asked) {
+            Some(mut seen) => match seen.clone().find(|seen| !self.may_be(&seen.protocol)) {
                 Some(other) => {
                     let reason = format!(
                         "{asked} was asked for, but the server saw {} on connection {}",
@@ -286,6 +286,11 @@ impl Judge<'_, '_> {
             },
             None => self.grade(Claim::Protocol, asked.name(), self.seen_below()),
         }
+    }
+
+    /// Whether a protocol is the one asked for, or may be spoken beside it.
+    fn may_be(&self, spoken: &SpokenProtocol) -> bool {
+        *spoken == self.case.protocol || self.case.beside.is_some_and(|beside| *spoken == beside)
     }
 
     /// What the link saw that contradicts the protocol's transport.

@@ -87,14 +87,20 @@ impl Visited<'_> {
 
     fn other_cache(&self) -> Option<String> {
         let is_asked = |path: &&String| {
-            self.deliveries.iter().any(|one| self.is_work(one) && one.path == **path && one.status != Some(304))
+            self.deliveries
+                .iter()
+                .any(|one| self.is_work(one) && one.path == **path && one.status != Some(304))
         };
         if let Some(path) = self.cached.iter().find(is_asked) {
-            return Some(format!("{path} came from the cache, the client says, but the server sent it"));
+            return Some(format!(
+                "{path} came from the cache, the client says, but the server sent it"
+            ));
         }
         let is_warm = !self.cached.is_empty() || !self.revalidated().is_empty();
         match (self.contender.settings.next_view.is_some(), is_warm) {
-            (true, false) => Some("a next view was asked for, but nothing came from the cache".to_owned()),
+            (true, false) => {
+                Some("a next view was asked for, but nothing came from the cache".to_owned())
+            }
             (false, true) => {
                 Some("a cold cache was asked for, but something came from it".to_owned())
             }
@@ -103,7 +109,8 @@ impl Visited<'_> {
     }
 
     fn is_work(&self, delivery: &DeliveryRecord) -> bool {
-        delivery.requested >= self.began && self.until.is_none_or(|until| delivery.requested < until)
+        delivery.requested >= self.began
+            && self.until.is_none_or(|until| delivery.requested < until)
     }
 
     fn numbers(&self, is_one: impl Fn(&DeliveryRecord) -> bool) -> BTreeSet<u64> {

@@ -135,7 +135,8 @@ impl NextLine {
     pub(super) fn fault(&self) -> Option<String> {
         let times = [0.0, self.started_ms, self.first_byte_ms, self.ended_ms, LATEST_MS];
         let is_ordered = times.windows(2).all(|pair| pair[0] <= pair[1]);
-        (!is_ordered).then(|| format!("the times of `next` are not in order, from 0 to a day: {times:?}"))
+        (!is_ordered)
+            .then(|| format!("the times of `next` are not in order, from 0 to a day: {times:?}"))
     }
 }
 
@@ -202,7 +203,9 @@ impl FetchLine {
             (Some(status), None) if !(100..=599).contains(status) => {
                 Some(format!("{status} is no status"))
             }
-            (None, None) if !self.message => Some("a fetch ends with `status` or with `error`".to_owned()),
+            (None, None) if !self.message => {
+                Some("a fetch ends with `status` or with `error`".to_owned())
+            }
             (Some(_), Some(_)) => Some("a fetch ends with one of `status` and `error`".to_owned()),
             _ => None,
         }

@@ -16,9 +16,7 @@ use super::browser::{
     OBSERVERS, PageTimes, READ, REST, SETTLE, Told, Zero, check, document, script,
 };
 use super::{Emit, ToolError};
-use crate::contract::{
-    Discovery, DoneLine, Job, Leaves, OutputLine, ReadyLine, Workload,
-};
+use crate::contract::{Discovery, DoneLine, Job, Leaves, OutputLine, ReadyLine, Workload};
 use devtools::DevTools;
 use fetches::Fetches;
 use serde_json::json;

@@ -217,8 +217,13 @@ fn no_recordings(browser: &ClientDeclaration) -> Outcome {
 
 fn no_visit(client: &ClientDeclaration) -> Outcome {
     subject_lacking(Lacking {
-        reason: format!("{} makes no visit before its work: browsers and wirelap's own client do", client.name),
-        remedy: "leave `temperature`, `next_view` and `first_visit` away, or the contender's client".to_owned(),
+        reason: format!(
+            "{} makes no visit before its work: browsers and wirelap's own client do",
+            client.name
+        ),
+        remedy:
+            "leave `temperature`, `next_view` and `first_visit` away, or the contender's client"
+                .to_owned(),
     })
 }
 

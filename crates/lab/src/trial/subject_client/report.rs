@@ -134,7 +134,8 @@ impl SubjectClient {
     /// Path and query of a fetch, as a server's log has them.
     fn path(&self, id: u32) -> Option<String> {
         let fetches = self.jobs.iter().flat_map(|job| &job.fetches);
-        let url = fetches.into_iter().find(|fetch| fetch.id == id)?.url.split_once("://")?.1.to_owned();
+        let url =
+            fetches.into_iter().find(|fetch| fetch.id == id)?.url.split_once("://")?.1.to_owned();
         url.find('/').map(|at| url[at..].to_owned())
     }
 
@@ -207,6 +208,8 @@ impl SubjectClient {
         note("subject", &Some(self.client.name.clone()));
         let resolution = processes.iter().find_map(|process| done(process).clock_resolution_ms);
         note("clock resolution", &resolution.map(|ms| format!("{ms:.3} ms")));
+        let next = next(processes).map(|(_, line)| line.protocols.join(" and "));
+        note("next view spoke", &next);
         note("lcp element", &page(processes).and_then(|page| page.lcp_element.clone()));
         if let Some(ready) = processes.first().and_then(|process| process.transcript.ready.as_ref())
         {
@@ -264,11 +267,17 @@ impl SubjectClient {
 }
 
 impl SubjectReport {
-    /// Why the load after the judged one does not count; None where it was over HTTP/3, or there is none.
+    /// Why the load after the judged one does not count; None where HTTP/3 carried of it, or there is none. A browser may race TCP
+    /// against QUIC once more.
     pub(crate) fn other_next_protocol(&self) -> Option<String> {
         let spoken = self.next_protocols.as_ref()?;
-        let is_h3 = spoken.iter().all(|one| one == Protocol::Http3.name()) && !spoken.is_empty();
-        (!is_h3).then(|| format!("HTTP/3 was offered by Alt-Svc, but the next view spoke {}", spoken.join(" and ")))
+        let has_h3 = spoken.iter().any(|one| one == Protocol::Http3.name());
+        (!has_h3).then(|| {
+            format!(
+                "HTTP/3 was offered by Alt-Svc, but the next view spoke {}",
+                spoken.join(" and ")
+            )
+        })
     }
 
     /// The bytes of each body that came over the link, where the server sent none for these paths.

@@ -27,7 +27,9 @@ impl Reader<'_> {
                 "`first_visit = \"alt-svc\"` of another's client is cold: leave `temperature` away"
                     .to_owned()
             }
-            _ if is_foreign(&file.server) || (file.client.is_some() && asked != FirstVisit::AltSvc) => {
+            _ if is_foreign(&file.server)
+                || (file.client.is_some() && asked != FirstVisit::AltSvc) =>
+            {
                 format!(
                     "`first_visit = \"{}\"` needs wirelap's own client and server",
                     asked.name()

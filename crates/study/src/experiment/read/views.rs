@@ -61,7 +61,9 @@ impl Reader<'_> {
     ) -> Result<Option<NextView>, ExperimentError> {
         let Some(field) = &file.settings.next_view else { return Ok(None) };
         let fault = match *field.get_ref() {
-            NextView { evicted, away, .. } if file.client.is_some() && (evicted > 0 || !away.is_zero()) => {
+            NextView { evicted, away, .. }
+                if file.client.is_some() && (evicted > 0 || !away.is_zero()) =>
+            {
                 "`evicted` and `away` need wirelap's own client: a browser's cache is its own"
             }
             _ if file.client.is_some() && is_foreign(&file.server) => {

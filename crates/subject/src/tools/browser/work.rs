@@ -207,7 +207,8 @@ mod tests {
         let mut job = job(&["http://far.test/double?number=1", "http://far.test/echo"]);
         job.pattern = Pattern::Serial;
         job.fetches[0].message = Some(Message { text: None, answer: "2".to_owned() });
-        job.fetches[1].message = Some(Message { text: Some("a".to_owned()), answer: "a".to_owned() });
+        job.fetches[1].message =
+            Some(Message { text: Some("a".to_owned()), answer: "a".to_owned() });
         let script = script(&job);
         let spec = script.rsplit_once("})(").unwrap().1.strip_suffix(')').unwrap();
         let spec: Value = serde_json::from_str(spec).unwrap();
@@ -219,7 +220,8 @@ mod tests {
 
     #[test]
     fn messages_of_a_socket_have_no_status_and_what_failed_has_none_either() {
-        let mut job = job(&["ws://far.test/ws/double", "ws://far.test/ws/double", "ws://far.test/ws/double"]);
+        let mut job =
+            job(&["ws://far.test/ws/double", "ws://far.test/ws/double", "ws://far.test/ws/double"]);
         job.transport = Transport::WebSocket;
         let told = Told::parse(
             r#"{"origin_ms": 1000.0, "resolution_ms": 0.1, "rows": [
@@ -231,7 +233,9 @@ mod tests {
         let lines = told.lines(&job, 990.0);
         let facts: Vec<_> = lines
             .iter()
-            .map(|line| (line.status, line.message, line.error.is_some(), line.started_ms, line.ended_ms))
+            .map(|line| {
+                (line.status, line.message, line.error.is_some(), line.started_ms, line.ended_ms)
+            })
             .collect();
         assert_eq!(
             facts,

@@ -26,8 +26,10 @@ const QUIET: [&str; 14] = [
     "--disable-extensions",
     "--disable-dev-shm-usage",
     "--no-proxy-server",
-    // It would try https first where a URL says http.
-    "--disable-features=HttpsUpgrades",
+    // It would try https first where a URL says http. A document that is answered in the browser has no address: it would count as
+    // one of the public network, which may not ask a local one.
+    "--disable-features=HttpsUpgrades,LocalNetworkAccessChecks,LocalNetworkAccessChecksWebSockets,\
+     BlockInsecurePrivateNetworkRequests",
 ];
 
 /// The arguments for a job. The profile is in the working directory, which is the trial's own.

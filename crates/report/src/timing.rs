@@ -93,16 +93,15 @@ pub(crate) fn spans(fetch: &FetchRecord, origin: Instant) -> Vec<Span> {
     spans
 }
 
-/// From when to when bytes of a fetch's body came, by the server's and the link's logs: in order, and within the time in which the
-/// client had them. Empty where nothing tells of it.
+/// From when to when bytes of a fetch's body came out of the link, by the server's and the link's logs: in order, and while the client
+/// waited for them. Empty where nothing tells of it.
 pub(crate) fn came(
     fetch: &FetchRecord,
     deliveries: &[DeliveryRecord],
     origin: Instant,
 ) -> Vec<(f64, f64)> {
-    let (Some(first), Some(last)) = (fetch.phases.first_byte, fetch.phases.last_byte) else {
-        return Vec::new();
-    };
+    let first = fetch.phases.queued;
+    let Some(last) = fetch.phases.last_byte else { return Vec::new() };
     let of_fetch = |one: &&DeliveryRecord| {
         let rest = fetch.url.split_once("://").map_or("", |(_, rest)| rest);
         let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_come_within_the_time_that_the_client_had_them_and_close_pieces_are_one() {
+    fn bytes_come_while_the_client_waits_for_them_and_close_pieces_are_one() {
         let whole = fetch([None, None, None, Some(41), Some(60), Some(75)]);
         let piece = |from: u64, to: u64| {
             let at = |ms: u64| (1_000 + ms) * 1_000_000;
@@ -225,7 +224,7 @@ mod tests {
         let origin = Instant::from_nanos(1_000_000_000);
         assert_eq!(
             came(&whole, &[delivery("/other"), delivery("/")], origin),
-            [(60.0, 64.0), (70.0, 75.0)]
+            [(55.0, 64.0), (70.0, 75.0)]
         );
         assert_eq!(came(&whole, &[delivery("/other")], origin), []);
     }

@@ -39,7 +39,7 @@ pub(super) fn waterfall(
              its last byte.{}{}",
             match panels.iter().any(Panel::has_pieces) {
                 true =>
-                    " From its first byte on it is thick while its own bytes came, and thin while those of others did.",
+                    " It is darkest while its own bytes came out of the link, and thin while it waited for the rest of them.",
                 false => "",
             },
             // Without this line the picture could seem to contradict the verdict.

@@ -278,7 +278,8 @@ impl Experiment {
             let is_like = |other: &Contender| {
                 Contender { name: contender.name.clone(), ..other.clone() } == contender
             };
-            if !given.iter().any(is_like) {
+            // Two of a kind are what an experiment with `same` is about.
+            if self.same.is_some() || !given.iter().any(is_like) {
                 given.push(contender);
             }
         }
@@ -378,6 +379,9 @@ mod tests {
         for contender in &given.contenders {
             assert_eq!(contender.client.as_ref().unwrap().name, "chromium");
         }
+        // Two that are the same stay two.
+        let same = with("aa", Some("chromium"));
+        assert_eq!((same.contenders.len(), same.same.is_some()), (2, true));
         // A client that the file names stays.
         let downloads = with("jvm-downloads", Some("chromium"));
         assert!(

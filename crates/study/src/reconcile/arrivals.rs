@@ -1,6 +1,6 @@
 //! When the pieces of responses came: the server's log says in which order a connection sent them, the link's log when the bytes of
-//! that connection came out of the link. The model: bytes come in the order in which they were sent, and heads, frames and TLS are
-//! spread evenly over them. So a piece is placed to within a few packets.
+//! that connection came out of the link. The model: bytes come in the order in which they were sent, with what TLS and frames add to
+//! them, and none before it was sent. So a piece is placed to within a few packets.
 
 use super::evidence::ServerLog;
 use std::collections::BTreeMap;
@@ -31,27 +31,36 @@ pub fn put_arrivals(
 }
 
 fn place(pieces: &mut [&mut DeliveredPiece], came: &Bytes) {
-    let sent: u64 = pieces.iter().map(|piece| piece.bytes).sum();
-    let overhead = came.all as f64 / sent.max(1) as f64;
-    let mut before = 0;
+    let mut had = 0.0;
     for piece in pieces {
-        let (from, to) = (before, before + piece.bytes);
-        piece.came_from = came.at(from as f64 * overhead + 1.0).map(|step| step.began);
-        piece.came_to = came.at(to as f64 * overhead).map(|step| step.ended);
-        before = to;
+        // What entered the link before was something else's: heads, tickets, the end of what came before a pause.
+        had = came.skipped_until(had, piece.sent);
+        piece.came_from = came.at(had + 1.0).map(|step| step.began);
+        had += piece.bytes as f64 * came.overhead;
+        piece.came_to = came.at(had - SLACK).map(|step| step.ended);
     }
 }
+
+/// What TLS 1.3 and HTTP/2 add to full records of 16 KiB, and what QUIC adds to datagrams of 1,200 bytes and more.
+const OVER_TCP: f64 = 1.003;
+const OVER_QUIC: f64 = 1.03;
+
+/// A piece that reaches so many bytes into a packet ends with the one before.
+const SLACK: f64 = 64.0;
 
 /// The bytes of one flow towards the client, in their order.
 struct Bytes {
     steps: Vec<Step>,
-    all: u64,
+    /// Bytes of the flow for one of a body.
+    overhead: f64,
 }
 
 /// Bytes that came in one packet.
 struct Step {
     /// How many had come with them.
     all: u64,
+    /// The packet came to the link.
+    entered: Instant,
     /// The packet began to come out of the bottleneck, as late as the one before it.
     began: Instant,
     /// All bytes up to here were there.
@@ -65,6 +74,8 @@ impl Bytes {
             .iter()
             .filter(|packet| packet.direction == Direction::Down && packet.at >= since)
             .filter(|packet| packet.flow.is_some_and(|flow| flow.destination == remote));
+        let is_tcp = own.clone().any(|packet| packet.tcp.is_some());
+        let overhead = if is_tcp { OVER_TCP } else { OVER_QUIC };
         let base = own.clone().find_map(|packet| packet.tcp).map_or(0, |tcp| tcp.sequence);
         let mut segments: Vec<Segment> =
             own.filter_map(|packet| Segment::of(packet, base)).collect();
@@ -81,9 +92,16 @@ impl Bytes {
             next = Some(segment.end());
             latest = latest.max(segment.came);
             let began = latest - segment.took;
-            steps.push(Step { all, began, ended: latest });
+            steps.push(Step { all, entered: segment.entered, began, ended: latest });
         }
-        Self { steps, all }
+        Self { steps, overhead }
+    }
+
+    /// `had` bytes, or more where those after them entered the link before `sent`.
+    fn skipped_until(&self, had: f64, sent: Instant) -> f64 {
+        let place = self.steps.partition_point(|step| step.all as f64 <= had);
+        let earlier = self.steps[place..].iter().take_while(|step| step.entered < sent);
+        earlier.last().map_or(had, |step| step.all as f64)
     }
 
     /// When so many had come.
@@ -98,6 +116,7 @@ struct Segment {
     /// Where it begins. Datagrams have no place but their order.
     offset: u64,
     bytes: u64,
+    entered: Instant,
     came: Instant,
     /// How long the bottleneck took to send it; zero where the log does not say it.
     took: Duration,
@@ -118,7 +137,7 @@ impl Segment {
         };
         let took =
             packet.passage.map_or(Duration::ZERO, |passed| passed.sent.since(passed.left_queue));
-        (bytes > 0).then_some(Self { offset, bytes, came, took })
+        (bytes > 0).then_some(Self { offset, bytes, entered: packet.at, came, took })
     }
 
     fn end(&self) -> u64 {

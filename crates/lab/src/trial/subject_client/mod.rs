@@ -28,7 +28,9 @@ use std::fs;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use study::experiment::{ClientSubject, Contender, PageMetric, Tls, Transport, WorkloadKind};
+use study::experiment::{
+    ClientSubject, Contender, PageMetric, Side as EndSide, Tls, Transport, WorkloadKind,
+};
 use study::outcome::Outcome;
 use subject::contract::Job;
 use subject::{ClientDeclaration, Lacking};
@@ -136,6 +138,9 @@ impl SubjectClient {
         if browser_visit::is_asked_for(contender) && !declared.is_browser() {
             return Err(no_visit(declared));
         }
+        if declared.is_browser() && is_set(contender.settings.client) {
+            return Err(no_side(declared));
+        }
         let places = subjects::places().map_err(failed)?;
         let files = match task {
             Task::Download { files, .. } => Some(make_files(files, &order.served).map_err(failed)?),
@@ -212,6 +217,21 @@ fn no_recordings(browser: &ClientDeclaration) -> Outcome {
     subject_lacking(Lacking {
         reason: format!("{} loads documents, and a recording (HAR) replays fetches", browser.name),
         remedy: "leave the contender's client away for this workload, or race a page".to_owned(),
+    })
+}
+
+/// Whether a client's side is to send or acknowledge in another way than by itself. Browsers offer compression in any case.
+fn is_set(side: EndSide) -> bool {
+    EndSide { deflate: EndSide::default().deflate, ..side } != EndSide::default()
+}
+
+fn no_side(browser: &ClientDeclaration) -> Outcome {
+    subject_lacking(Lacking {
+        reason: format!(
+            "{} sends and acknowledges in its own way: `client_nodelay`, `client_quickack` and `client_writes` are not for it",
+            browser.name
+        ),
+        remedy: "leave them away, or the contender's client".to_owned(),
     })
 }
 

@@ -98,3 +98,15 @@ fn a_page_makes_no_calls_at_fixed_times_and_no_requests_of_ones_own() {
         super::assert_unsupported(&bench, reason);
     }
 }
+
+#[test]
+fn a_browsers_own_side_cannot_be_set() {
+    if !has("chromium-headless-shell") {
+        return;
+    }
+    let bench = Bench::alone();
+    let rest = "transport = \"ws\"\nclient = \"chromium\"\nsettings = { client_writes = 2 }";
+    let echo = "[[workloads]]\nkind = \"echo\"\npattern = \"serial\"\ncount = 1\n";
+    bench.write("browsers.toml", format!("{HEAD}{echo}{}", contender("first", rest)));
+    super::assert_unsupported(&bench, "in its own way");
+}

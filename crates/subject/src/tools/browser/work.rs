@@ -14,7 +14,7 @@ pub(crate) const BLANK: &str =
 pub(crate) fn document(job: &Job) -> String {
     let url = job.fetches.first().map(|fetch| fetch.url.as_str()).unwrap_or_default();
     let (scheme, rest) = url.split_once("://").unwrap_or(("http", url));
-    let scheme = if scheme.ends_with('s') { "https" } else { "http" };
+    let scheme = if matches!(scheme, "https" | "wss") { "https" } else { "http" };
     format!("{scheme}://{}/", rest.split(['/', '?']).next().unwrap_or_default())
 }
 

@@ -288,9 +288,12 @@ impl Judge<'_, '_> {
         }
     }
 
-    /// Whether a protocol is the one asked for, or may be spoken beside it.
+    /// Whether a protocol is the one asked for, or may be spoken beside it. A WebSocket begins as a request of HTTP, and a server's
+    /// log may list that alone.
     fn may_be(&self, spoken: &SpokenProtocol) -> bool {
-        *spoken == self.case.protocol || self.case.beside.is_some_and(|beside| *spoken == beside)
+        *spoken == self.case.protocol
+            || *spoken == self.case.protocol.begins_as()
+            || self.case.beside.is_some_and(|beside| *spoken == beside)
     }
 
     /// What the link saw that contradicts the protocol's transport.

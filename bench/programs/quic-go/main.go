@@ -21,7 +21,7 @@ import (
 
 	"github.com/quic-go/quic-go"
 	"github.com/quic-go/quic-go/http3"
-	"github.com/quic-go/quic-go/qlog"
+	"github.com/quic-go/quic-go/qlogwriter"
 )
 
 const (
@@ -60,7 +60,50 @@ func settings() *quic.Config {
 		MaxIdleTimeout: time.Minute,
 		// A path that loses three of ten datagrams takes its time.
 		HandshakeIdleTimeout: 30 * time.Second,
-		Tracer:               qlog.DefaultConnectionTracer,
+		Tracer:               trace,
+	}
+}
+
+// qlogs counts the qlog files that are not whole yet. quic-go's own tracer leaves them to a goroutine, which a process that ends
+// takes along.
+var qlogs sync.WaitGroup
+
+type qlogFile struct{ *os.File }
+
+func (file qlogFile) Close() error {
+	defer qlogs.Done()
+	return file.File.Close()
+}
+
+// trace writes a qlog file for a connection where the variable QLOGDIR names a folder.
+func trace(_ context.Context, isClient bool, id quic.ConnectionID) qlogwriter.Trace {
+	folder := os.Getenv("QLOGDIR")
+	if folder == "" {
+		return nil
+	}
+	side := map[bool]string{true: "client", false: "server"}[isClient]
+	file, err := os.Create(filepath.Join(folder, fmt.Sprintf("%s_%s.sqlog", id, side)))
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "quic-peer:", err)
+		return nil
+	}
+	qlogs.Add(1)
+	written := qlogwriter.NewConnectionFileSeq(qlogFile{file}, isClient, id)
+	go written.Run()
+	return written
+}
+
+// awaitQlogs waits until all qlog files are whole.
+func awaitQlogs() {
+	whole := make(chan struct{})
+	go func() {
+		qlogs.Wait()
+		close(whole)
+	}()
+	select {
+	case <-whole:
+	case <-time.After(10 * time.Second):
+		fmt.Fprintln(os.Stderr, "quic-peer: a qlog file is not whole after 10 s")
 	}
 }
 
@@ -196,6 +239,7 @@ func client(flags *flag.FlagSet, args []string) error {
 	if err != nil {
 		return err
 	}
+	awaitQlogs()
 	say(handshake(state))
 	return nil
 }

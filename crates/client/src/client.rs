@@ -1,7 +1,7 @@
 //! The client: fetches wait in the pool, go out on connections, and end as records.
 //!
 //! This file handles fetches, `connections` opens and closes connections, `end_point` handles the driver's inputs,
-//! `events` handles events of the protocol machines, `early` what may go within a handshake, `pushes` judges promises and gives
+//! `events` handles events of the protocol machines, `early` what may go within a handshake, `sockets` WebSockets of pages, `pushes` judges promises and gives
 //! pushed responses to fetches, `drained` decides when a response is complete, and `race` has QUIC and TCP connect side by
 //! side. The one rule:
 //! `pump` runs after every input, and starts everything that can be started.
@@ -14,6 +14,7 @@ mod events;
 mod pushes;
 mod quic;
 mod race;
+mod sockets;
 
 use crate::connection::{PooledConnection, urgency};
 use crate::failure::Failure;
@@ -193,7 +194,8 @@ impl<W: Work> Client<W> {
     /// transport.
     fn origin_of(&self, url: &Url) -> Origin {
         let scheme = self.config.transport.scheme(url.scheme);
-        Origin { scheme, host: url.host.clone(), port: url.port.unwrap_or(scheme.default_port()) }
+        let host = self.config.shared_hosts.get(&url.host).unwrap_or(&url.host).clone();
+        Origin { scheme, host, port: url.port.unwrap_or(scheme.default_port()) }
     }
 
     fn pool_origin(&mut self, url: &Url) -> OriginId {
@@ -211,6 +213,10 @@ impl<W: Work> Client<W> {
         if let Some(fetch) = self.fetches.get(&id) {
             if connection.exchanges.is_early && !fetch.may_go_early() {
                 connection.exchanges.deferred.push(id);
+                return self.put_back(now, connection);
+            }
+            if let Some(messages) = fetch.spec.messages.clone() {
+                self.open_socket(now, id, &mut connection, messages);
                 return self.put_back(now, connection);
             }
             let head = self.head(fetch, connection.exchanges.protocol);
@@ -410,6 +416,9 @@ impl<W: Work> Client<W> {
     /// Puts a connection back into its slot. Tells the pool how many requests it takes, and the driver what it wants.
     fn put_back(&mut self, now: Instant, mut connection: PooledConnection) {
         self.drive(now, &mut connection, |transport, events| transport.drain_events(now, events));
+        if sockets::has_sockets(&connection) {
+            self.advance_sockets(now, &mut connection);
+        }
         if connection.is_over() || self.has_served(&connection) {
             return self.retire(now, connection);
         }

@@ -4,6 +4,7 @@ use crate::{Cookies, Hosts, Profile, Transport};
 use endpoint::SocketSettings;
 use page::Browser;
 use secure::ClientTls;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use trace::Tracer;
 use transport::QuicSettings;
@@ -19,6 +20,9 @@ pub struct ClientConfig {
     pub tls: ClientTls,
     /// The addresses of host names.
     pub hosts: Hosts,
+    /// Hosts that share the connections of another one over HTTP/2 and HTTP/3, whose certificate is for them, too
+    /// (RFC 9113 §9.1.1); by their names.
+    pub shared_hosts: BTreeMap<String, String>,
     /// Whether connections serve more than one request.
     pub keep_alive: KeepAlive,
     /// How many connections the pool opens.
@@ -70,6 +74,7 @@ impl ClientConfig {
             transport,
             tls,
             hosts: Hosts::new(),
+            shared_hosts: BTreeMap::new(),
             keep_alive: KeepAlive::On,
             limits: PoolLimits::default(),
             timeouts: Timeouts::default(),

@@ -5,6 +5,7 @@ use crate::failure::Destination;
 use crate::fetch::Acted;
 use crate::pool::OriginId;
 use crate::push::HeldPushes;
+use crate::talk::Talk;
 use crate::{FetchId, FetchSpec};
 use bytes::Bytes;
 use endpoint::{ConnectionId, SocketId};
@@ -58,6 +59,10 @@ pub(crate) struct Exchanges {
     places: u32,
     /// The response that is complete but waits until all input is drained. It counts while its exchange is there.
     pub(crate) awaiting: Option<StreamId>,
+    /// WebSockets that wait for the server's settings.
+    pub(crate) early_sockets: Vec<FetchId>,
+    /// Whether there was a WebSocket here.
+    pub(crate) has_talked: bool,
 }
 
 /// A request and its response.
@@ -75,6 +80,8 @@ pub(crate) struct Exchange {
     pub(crate) place: u32,
     /// Whether it was sent within the handshake.
     pub(crate) is_early: bool,
+    /// Where it is a WebSocket.
+    pub(crate) talk: Option<Box<Talk>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -180,6 +187,8 @@ impl Exchanges {
             pushes: HeldPushes::default(),
             places: 0,
             awaiting: None,
+            early_sockets: Vec::new(),
+            has_talked: false,
         }
     }
 
@@ -192,7 +201,7 @@ impl Exchanges {
         }
         let (upload, level) = (spec.body.clone(), spec.level());
         let (fetch, place, is_early) = (Some(fetch), self.next_place(), self.is_early);
-        let exchange = Exchange { fetch, upload, turn, level, place, is_early };
+        let exchange = Exchange { fetch, upload, turn, level, place, is_early, talk: None };
         self.streams.insert(stream, exchange);
     }
 
@@ -200,8 +209,27 @@ impl Exchanges {
     pub(crate) fn adopt(&mut self, stream: StreamId, fetch: FetchId, level: u8) {
         let (fetch, upload, turn, place) =
             (Some(fetch), Bytes::new(), Turn::Later, self.next_place());
-        let exchange = Exchange { fetch, upload, turn, level, place, is_early: false };
+        let exchange = Exchange { fetch, upload, turn, level, place, is_early: false, talk: None };
         self.streams.insert(stream, exchange);
+    }
+
+    /// The stream carries a WebSocket.
+    pub(crate) fn talk_on(&mut self, stream: StreamId, talk: Box<Talk>) {
+        if let Some(exchange) = self.streams.get_mut(&stream) {
+            exchange.talk = Some(talk);
+            self.has_talked = true;
+        }
+    }
+
+    /// Takes the WebSocket of a stream.
+    pub(crate) fn take_talk(&mut self, stream: StreamId) -> Option<Box<Talk>> {
+        self.streams.get_mut(&stream)?.talk.take()
+    }
+
+    /// The streams that carry WebSockets.
+    pub(crate) fn talking(&self) -> impl Iterator<Item = StreamId> {
+        let talking = self.streams.iter().filter(|(_, exchange)| exchange.talk.is_some());
+        talking.map(|(stream, _)| *stream)
     }
 
     /// The fetch of a stream.
@@ -352,7 +380,8 @@ mod tests {
         for (stream, level) in [(1, 0), (3, 3), (5, 1), (7, 3)] {
             let (fetch, upload, turn) = (None, Bytes::new(), Turn::Later);
             let place = exchanges.next_place();
-            let exchange = Exchange { fetch, upload, turn, level, place, is_early: false };
+            let exchange =
+                Exchange { fetch, upload, turn, level, place, is_early: false, talk: None };
             exchanges.streams.insert(StreamId(stream), exchange);
         }
         for (urgency, expected) in [(0, 1), (1, 5), (2, 5), (3, 7), (4, 7)] {

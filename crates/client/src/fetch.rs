@@ -6,9 +6,10 @@ use crate::redirect;
 use crate::transport_choice::Transport;
 use bytes::Bytes;
 use endpoint::ConnectionId;
-use page::{Kind, Place, Priority, Scheme, Url};
+use page::{Kind, Message, Place, Priority, Scheme, Url};
 use proto::{Fields, Method, ResponseHead, StreamId};
 use std::fmt;
+use std::sync::Arc;
 use trace::{FetchOutcome, FetchRecord, Phases, SpokenProtocol};
 use transport::{Protocol, Timings};
 use unit::{ByteSize, Instant};
@@ -44,6 +45,8 @@ pub struct FetchSpec {
     pub wanted: Option<Instant>,
     /// Whether a `Link` field asks for it, and nothing else so far.
     pub hinted: bool,
+    /// The messages of a WebSocket; None where it is none. Its response's body is what the server's messages hold.
+    pub messages: Option<Arc<[Message]>>,
 }
 
 impl FetchSpec {
@@ -62,6 +65,7 @@ impl FetchSpec {
             status: ExpectedStatus::Any,
             wanted: None,
             hinted: false,
+            messages: None,
         }
     }
 
@@ -204,6 +208,7 @@ impl Fetch {
             && self.spec.method == Method::Get
             && self.spec.body.is_empty()
             && self.spec.fields.find(b"range").is_none()
+            && self.spec.messages.is_none()
     }
 
     /// Records that a pushed response answers it.
@@ -258,7 +263,8 @@ impl Fetch {
 
     /// Whether it may go as early data, which somebody else may send a second time (RFC 8470 §4).
     pub(crate) fn may_go_early(&self) -> bool {
-        self.spec.method.is_safe() && self.spec.body.is_empty() && !self.was_too_early
+        let is_read = self.spec.method.is_safe() && self.spec.body.is_empty();
+        is_read && self.spec.messages.is_none() && !self.was_too_early
     }
 
     /// The server has refused it as early data: it is made again after the handshake (RFC 8470 §5.2).

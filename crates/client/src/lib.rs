@@ -50,6 +50,7 @@ mod push;
 mod records;
 mod redirect;
 mod stream;
+mod talk;
 mod timers;
 mod transport_choice;
 mod web_socket;

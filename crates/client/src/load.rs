@@ -31,6 +31,7 @@
 //! ```
 
 mod connection;
+mod encoding;
 mod engine;
 mod ledger;
 mod pace;
@@ -38,6 +39,7 @@ mod plan;
 mod server;
 mod tally;
 
+pub use encoding::{BadTally, Fields, put_time, put_whole};
 pub use engine::{Load, Watch};
 pub use pace::{Share, Spacing, Stage};
 pub use plan::{Access, Exchange, LoadPlan, Pace, Target};

@@ -10,10 +10,10 @@ use bytes::Bytes;
 use page::{
     Browser, ExpectedResponse, FetchStart, Kind, Load, Milestones, Priority, ResourceId, Url,
 };
-use proto::{Method, ResponseHead};
+use proto::{Fields, Method, ResponseHead};
 use std::collections::{HashMap, HashSet};
 use trace::{CacheTally, ConnectionRecord, FetchOutcome, FetchRecord, HintTally};
-use unit::Instant;
+use unit::{ByteSize, Instant, Seed};
 
 /// One load of a page.
 #[derive(Debug)]
@@ -151,16 +151,27 @@ impl PageLoad {
             self.navigation = Some(id);
         }
         self.asked.insert(without_scheme(&start.url));
+        let mut fields = Fields::new();
+        for field in &start.asked.fields {
+            fields.push(field.name.as_bytes(), field.value.as_bytes());
+        }
         let spec = FetchSpec {
             kind: start.kind,
             method: method(start.method),
+            fields,
+            body: body(&start.url, start.asked.body),
             referrer,
             priority: start.priority,
             place: Some(start.place),
             expected: start.expected.map(|expected| expected.body),
-            status: start
-                .expected
-                .map_or(ExpectedStatus::Any, |expected| ExpectedStatus::Exactly(expected.status)),
+            status: match start.expected {
+                // It opens with 101 or 200, as the protocol has it, and its handshake judges that.
+                Some(expected) if start.messages.is_none() => {
+                    ExpectedStatus::Exactly(expected.status)
+                }
+                _ => ExpectedStatus::Any,
+            },
+            messages: start.messages,
             ..FetchSpec::get(start.url)
         };
         self.ask_if_current(now, id, spec)
@@ -168,7 +179,8 @@ impl PageLoad {
 
     /// The same request, with the validators of a stored response where there is a stale one. Notes what is to be stored.
     fn ask_if_current(&mut self, now: Instant, id: FetchId, mut spec: FetchSpec) -> FetchSpec {
-        let Some(cache) = self.cache.as_ref().filter(|_| spec.method == Method::Get) else {
+        let is_plain = spec.method == Method::Get && spec.messages.is_none();
+        let Some(cache) = self.cache.as_ref().filter(|_| is_plain) else {
             return spec;
         };
         let arriving = Arriving { url: spec.url.clone(), head: None, body: Vec::new() };
@@ -187,7 +199,8 @@ impl PageLoad {
 
     /// Gives a resource the fresh response of the cache; false where there is none.
     fn use_cached(&mut self, now: Instant, start: &FetchStart) -> bool {
-        let Some(cache) = self.cache.as_ref().filter(|_| start.method == page::Method::Get) else {
+        let is_plain = start.method == page::Method::Get && start.messages.is_none();
+        let Some(cache) = self.cache.as_ref().filter(|_| is_plain) else {
             return false;
         };
         let Found::Fresh(body) = cache.find(now, &start.url) else { return false };
@@ -291,7 +304,22 @@ fn method(method: page::Method) -> Method {
     match method {
         page::Method::Get => Method::Get,
         page::Method::Head => Method::Head,
+        page::Method::Post => Method::Post,
+        page::Method::Put => Method::Put,
+        page::Method::Patch => Method::Patch,
+        page::Method::Delete => Method::Delete,
+        page::Method::Options => Method::Options,
     }
+}
+
+/// The body of a recorded request: noise of its length.
+fn body(url: &Url, length: ByteSize) -> Bytes {
+    let seed = Seed(0).child(&url.path);
+    let mut body = Vec::new();
+    while let Some(left) = (length.0 as usize).checked_sub(body.len()).filter(|left| *left > 0) {
+        body.extend_from_slice(page::noise(seed, body.len() as u64, left));
+    }
+    body.into()
 }
 
 impl Work for PageLoad {
@@ -301,8 +329,8 @@ impl Work for PageLoad {
                 continue;
             }
             let begun = match start.method {
-                page::Method::Get => self.preloads.take(&start.url),
-                page::Method::Head => None,
+                page::Method::Get if start.messages.is_none() => self.preloads.take(&start.url),
+                _ => None,
             };
             let Some(preload) = begun else {
                 self.resources.insert(id, start.id);

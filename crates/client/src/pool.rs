@@ -10,7 +10,8 @@
 //!   accepts only four is used with four. Where none is left, all waiting requests fail.
 //! - Where the limit on all connections is reached, an idle one of another origin is closed.
 //!
-//! Connections are never shared between origins (no coalescing, RFC 9110 §4.3.3). The one rule: the pool decides; the
+//! Connections are shared between hosts only where the client's configuration says that they are one (coalescing, RFC 9113
+//! §9.1.1). The one rule: the pool decides; the
 //! client opens, sends and reports the result.
 
 use crate::{FetchId, PoolLimits};

@@ -78,7 +78,7 @@ fn modelled(config: ClientConfig, kind: ListenerKind, target: &str) -> Vec<Strin
     let settings =
         OriginConfig { priorities: Policy::Rfc7540, ..OriginConfig::new(vec![kind], wall_clock) };
     let tracer = Tracer::to(log.clone());
-    let parts = Parts { files: Some(Box::new(Kinds)), log: Some(log), tracer };
+    let parts = Parts { files: Some(Box::new(Kinds)), log: Some(log), tracer, ..Parts::default() };
     let mut world = World::new(1);
     let near = world.host("10.0.0.1", Client::new(config, work));
     let origin = Origin::new(settings, parts);

@@ -13,7 +13,7 @@ pub(crate) fn facts() -> HostFacts {
         }
     }
     let build = if cfg!(debug_assertions) { "debug" } else { "release" };
-    more.insert("build of wirelap".to_owned(), build.to_owned());
+    more.insert(study::merge::BUILD.to_owned(), build.to_owned());
     HostFacts {
         os: field("/etc/os-release", "PRETTY_NAME=").unwrap_or_else(|| "Linux".to_owned()),
         kernel: read("/proc/sys/kernel/osrelease").unwrap_or_default(),
@@ -26,6 +26,18 @@ pub(crate) fn facts() -> HostFacts {
         calibration: None,
         more,
     }
+}
+
+/// What this machine is called.
+pub(crate) fn host_name() -> String {
+    read("/proc/sys/kernel/hostname")
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "?".to_owned())
+}
+
+/// What the kernel calls the time since it was started: no other machine has it, and all containers on one have.
+pub(crate) fn boot() -> String {
+    read("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
 /// The fact that is never the same twice.

@@ -47,6 +47,7 @@ const VERSION_FIELD: &str = concat!("wirelap/", env!("CARGO_PKG_VERSION"));
 fn main() -> ExitCode {
     let done: Result<ExitCode, CliError> = match Cli::parse().command {
         Command::Race(args) => commands::race::run(&args),
+        Command::Record(args) => commands::record::run(&args),
         Command::Get(args) => commands::get::run(&args),
         Command::Serve(args) => commands::serve::run(&args),
         Command::Link(args) => commands::link::run(&args),
@@ -56,6 +57,9 @@ fn main() -> ExitCode {
         Command::Report(args) => commands::report::run(&args),
         Command::Timer(args) => commands::timer::run(&args),
         Command::Compare(args) => commands::compare::run(&args),
+        Command::Merge(args) => commands::merge::run(&args),
+        Command::Slurm(args) => commands::engines::slurm(&args),
+        Command::K8s(args) => commands::engines::kubernetes(&args),
         Command::Bisect(args) => commands::bisect::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
         Command::Man(args) => commands::man::run(&args),

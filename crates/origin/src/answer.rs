@@ -2,7 +2,7 @@
 
 use crate::body::Body;
 use crate::response_cache::CachedResponse;
-use crate::token_stream::TokenStream;
+use crate::streamed::Streamed;
 use crate::web_socket::Service;
 use bytes::Bytes;
 use proto::{Fields, RequestHead, Status};
@@ -22,7 +22,9 @@ pub(crate) const CONTENT_TOO_LARGE: Status = status(413);
 pub(crate) const URI_TOO_LONG: Status = status(414);
 pub(crate) const RANGE_NOT_SATISFIABLE: Status = status(416);
 pub(crate) const NOT_IMPLEMENTED: Status = status(501);
+pub(crate) const BAD_GATEWAY: Status = status(502);
 pub(crate) const UNAVAILABLE: Status = status(503);
+pub(crate) const GATEWAY_TIMEOUT: Status = status(504);
 
 /// A response, and the server time before it.
 #[derive(Debug)]
@@ -39,16 +41,20 @@ pub(crate) struct Answer {
 pub(crate) enum Plan {
     /// With an answer that does not depend on the request's body.
     Answer(Answer),
+    /// With an answer that follows the request's body.
+    AnswerAfter(Box<Answer>),
     /// With a file whose response is cached.
     Cached(Rc<CachedResponse>),
     /// Its body is sent back as it arrives.
     Echo,
     /// The answer is the length of its body.
     Count,
-    /// With tokens, each when it is due.
-    Stream(Box<TokenStream>),
+    /// With tokens, each when it is due, or with what else comes bit by bit.
+    Stream(Box<Streamed>),
     /// Its target is a WebSocket.
     WebSocket(Service),
+    /// The application server answers.
+    Forward,
 }
 
 impl Answer {

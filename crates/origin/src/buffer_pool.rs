@@ -2,8 +2,8 @@
 //! buffer used last is still in the processor's caches.
 
 use crate::exchange::Exchange;
-use proto::h1;
 use std::collections::VecDeque;
+use transport::BufferPools;
 
 /// The most buffers of each kind in the pool.
 const WAITING: usize = 64;
@@ -14,7 +14,7 @@ const EXCHANGES: usize = 64;
 /// Buffers that no connection uses, the one used last on top.
 #[derive(Debug, Default)]
 pub(crate) struct BufferPool {
-    pub(crate) requests: h1::BufferPool,
+    pub(crate) requests: BufferPools,
     exchanges: Vec<VecDeque<Exchange>>,
 }
 

@@ -2,6 +2,7 @@
 
 use crate::budget::BudgetLimits;
 use crate::policy::DeliveryPolicy;
+use crate::upstream::UpstreamSettings;
 use crate::wall_clock::WallClock;
 use bytes::Bytes;
 use page::Table;
@@ -47,6 +48,8 @@ pub struct OriginConfig {
     /// Whether there is a place for a visit before a trial's work: `/visit` is a short text, and once `/visit?close` is answered all
     /// connections are closed, those that browsers have opened beside it, too.
     pub visits: bool,
+    /// The application server that answers what is no file; None: this origin's own targets do.
+    pub upstream: Option<UpstreamSettings>,
     /// Whether a connection is kept that carries no request. Without it HTTP/1.1's ends with its first response, and a
     /// multiplexed one, by GOAWAY, once every response is sent.
     pub keep_alive: h1::KeepAlive,
@@ -161,6 +164,7 @@ impl OriginConfig {
             web_socket_over_h2: true,
             timer: None,
             visits: false,
+            upstream: None,
             keep_alive: h1::KeepAlive::On,
             limits: Limits::default(),
         }

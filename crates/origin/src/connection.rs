@@ -6,6 +6,7 @@ use crate::config::Limits;
 use crate::session::{Context, Session, SessionSpec};
 use crate::shared::Shared;
 use crate::timers::{Key, Timers};
+use crate::upstream::{RequestId, UpstreamEvent};
 use endpoint::{Action, DatagramTransmit, SendBuf, SocketId};
 use proto::{ConnectionState, EarlyData, Event};
 use secure::ServerTls;
@@ -282,6 +283,18 @@ impl Connection {
         if let (Some(session), Some(machine)) = (&mut self.session, self.transport.machine()) {
             session.cut_off(&mut Context { now, shared, machine });
         }
+    }
+
+    /// Something came of a request that the application answers.
+    pub(crate) fn handle_upstream(
+        &mut self,
+        now: Instant,
+        shared: &mut Shared,
+        id: RequestId,
+        event: UpstreamEvent,
+    ) {
+        self.command(now, shared, |session, context| session.handle_upstream(context, id, event));
+        self.return_buffers(shared);
     }
 
     /// Bytes that it holds for its peer.

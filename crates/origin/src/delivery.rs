@@ -5,9 +5,9 @@ use crate::answer::Plan;
 use crate::config::OriginConfig;
 use crate::files::Files;
 use crate::learned::{Keeps, PageAssets};
-use crate::media_type::essence;
+use crate::media_type::{self, essence};
 use crate::policy::{DeliveryPolicy, LearnedSettings, Tracking};
-use crate::site::Site;
+use crate::site::{BeyondFiles, Site};
 use page::Url;
 use proto::schedule::Policy;
 use proto::{Fields, RequestHead, Scheme, Status};
@@ -27,11 +27,17 @@ impl PushCheck {
         Self { site: Site::new(Some(files), None, None) }
     }
 
+    /// Against an origin with these files before an application server, which may answer whatever is asked for.
+    pub fn before_application(files: Box<dyn Files>) -> Self {
+        let site = Site::new(Some(files), None, None);
+        Self { site: site.with_beyond_files(BeyondFiles::Application) }
+    }
+
     /// Whether a request for the root of a host could push this target.
     pub fn check(&mut self, now: Instant, target: &str) -> Result<(), NotPushed> {
         let parent = RequestHead::get(Scheme::Https, "localhost", "/");
         let request = promised_request(&parent, target).ok_or(NotPushed::OtherOrigin)?;
-        pushable(&self.site.plan(now, &request)).map(drop)
+        pushable(&self.site.plan(now, &request), &request.path).map(drop)
     }
 }
 
@@ -160,10 +166,15 @@ pub(crate) fn size_of(plan: &Plan) -> u64 {
 }
 
 /// The media type of a response that can be pushed.
-pub(crate) fn pushable(plan: &Plan) -> Result<String, NotPushed> {
+pub(crate) fn pushable(plan: &Plan, path: &str) -> Result<String, NotPushed> {
     let (status, fields) = match plan {
         Plan::Answer(answer) => (answer.status, &answer.fields),
         Plan::Cached(cached) => (cached.status(), cached.fields()),
+        // The application has not answered: the name tells the media type.
+        Plan::Forward => {
+            let name = path.split('?').next().unwrap_or_default();
+            return Ok(media_type::of_path(name).to_owned());
+        }
         _ => return Err(NotPushed::NotPlain),
     };
     match status {

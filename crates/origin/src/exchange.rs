@@ -4,7 +4,8 @@ use crate::access::{AccessRecord, ExchangeEnd};
 use crate::answer::Answer;
 use crate::body::Body;
 use crate::policy::Urgency;
-use crate::token_stream::TokenStream;
+use crate::streamed::Streamed;
+use crate::upstream::RequestId;
 use crate::web_socket::WebSocket;
 use proto::{RequestHead, StreamId};
 use transport::Protocol;
@@ -31,14 +32,31 @@ pub(crate) enum State {
     Echoing(Box<Echo>),
     /// The request's body is counted.
     Counting,
+    /// The request's body is dropped; when it is whole, this is the answer.
+    Taking(Box<Answer>),
     /// The response is being sent.
     Sending(Body),
-    /// Tokens are sent, each when it is due.
-    Streaming(Box<TokenStream>),
+    /// Tokens are sent, each when it is due, or what else comes bit by bit.
+    Streaming(Box<Streamed>),
     /// The stream carries a WebSocket.
     WebSocket(Box<WebSocket>),
+    /// The application server answers.
+    Forwarded(Forwarded),
     /// The whole response was given to the connection.
     Given,
+}
+
+/// A request that the application server answers.
+#[derive(Debug)]
+pub(crate) struct Forwarded {
+    /// Its number there.
+    pub(crate) id: RequestId,
+    /// Bytes of the request's head, which waits there.
+    pub(crate) head: usize,
+    /// Bytes of the request's body that the client has no credit for yet.
+    pub(crate) uncredited: usize,
+    /// Bytes of the response's body that have not gone to the client.
+    pub(crate) unsent: usize,
 }
 
 /// How far an echo is behind its request.

@@ -40,14 +40,17 @@ mod media_type;
 mod origin;
 mod policy;
 mod range;
+mod replay;
 mod response_cache;
 mod session;
 mod shared;
 mod site;
 mod static_files;
+mod streamed;
 mod target;
 mod timers;
 mod token_stream;
+mod upstream;
 mod wall_clock;
 mod web_socket;
 
@@ -61,5 +64,7 @@ pub use policy::{
     Assets, BadGlob, BadLink, ByLink, CasperSettings, DeliveryPolicy, Glob, Heed, LearnedSettings,
     Link, PushPlace, PushSettings, Rule, Tracking, Urgency,
 };
+pub use replay::{Content, Replay, ReplayTally};
 pub use shared::Parts;
+pub use upstream::UpstreamSettings;
 pub use wall_clock::WallClock;

@@ -5,12 +5,14 @@ use crate::config::{ListenerKind, OriginConfig};
 use crate::connection::{Connection, QuicPlace, QuicSpec, Spec};
 use crate::shared::{Parts, Shared};
 use crate::timers::{Key, Timers};
+use crate::upstream::{SOCKET_STRIDE, Upstream};
 use endpoint::{
     Accepted, Action, Bound, DatagramTransmit, EndPoint, ReceivedDatagrams, SendBuf, SocketError,
     SocketId,
 };
 use slab::Slab;
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
+use std::iter;
 use std::net::SocketAddr;
 use transport::{Admission, Arrival, Lifetime, Protocol, QuicPort, QuicSocket};
 use unit::Instant;
@@ -20,6 +22,8 @@ use unit::Instant;
 pub struct Origin {
     shared: Shared,
     connections: Slab<Connection>,
+    /// Their places by their numbers; empty where there is no application server.
+    places: HashMap<u64, usize>,
     /// The UDP sockets among its listeners.
     quic: Vec<QuicPort>,
     /// Numbers of sockets that are kept for them: each has its listener's.
@@ -46,10 +50,14 @@ impl Origin {
     pub fn new(config: OriginConfig, parts: Parts) -> Self {
         let is_udp = |kind: &ListenerKind| matches!(kind, ListenerKind::Quic(..));
         let reserved = config.listeners.iter().rposition(is_udp).map_or(0, |last| last + 1);
+        // The first of the application's sockets comes after the first client's.
+        let upstream = config.upstream.clone();
+        let upstream = upstream.map(|settings| Box::new(Upstream::new(settings, reserved + 1)));
         Self {
             reserved,
-            shared: Shared::new(config, parts),
+            shared: Shared::new(config, parts, upstream),
             connections: Slab::new(),
+            places: HashMap::new(),
             quic: Vec::new(),
             timers: Timers::default(),
             actions: VecDeque::new(),
@@ -65,11 +73,47 @@ impl Origin {
 
     /// The socket of a connection over TCP. The first numbers may belong to UDP sockets.
     fn socket_of(&self, place: usize) -> SocketId {
-        SocketId(place + self.reserved)
+        SocketId(place * self.stride() + self.reserved)
     }
 
     fn place_of(&self, socket: SocketId) -> Option<usize> {
-        socket.0.checked_sub(self.reserved)
+        let offset = socket.0.checked_sub(self.reserved)?;
+        (offset % self.stride() == 0).then_some(offset / self.stride())
+    }
+
+    /// From one client's socket to the next.
+    #[inline]
+    fn stride(&self) -> usize {
+        if self.shared.upstream.is_some() { SOCKET_STRIDE } else { 1 }
+    }
+
+    /// The connection to the application that a socket is; None for a client's.
+    #[inline]
+    fn upstream_of(&mut self, socket: SocketId) -> Option<(&mut Upstream, usize)> {
+        let upstream = self.shared.upstream.as_deref_mut()?;
+        let place = upstream.find(socket)?;
+        Some((upstream, place))
+    }
+
+    /// Runs after every call that may have changed the application's side: what it has for clients goes to them, and what
+    /// it wants of its sockets to the driver.
+    #[inline]
+    fn settle_upstream(&mut self, now: Instant) {
+        if self.shared.upstream.is_some() {
+            self.pass_on(now);
+        }
+    }
+
+    fn pass_on(&mut self, now: Instant) {
+        while let Some(upstream) = self.shared.upstream.as_deref_mut() {
+            self.actions.extend(iter::from_fn(|| upstream.poll_action()));
+            let Some((id, event)) = upstream.poll_event() else { break };
+            let Some(&place) = self.places.get(&id.connection) else { continue };
+            self.connections[place].handle_upstream(now, &mut self.shared, id, event);
+            let peer = self.connections[place].peer;
+            self.settle(place);
+            self.keep_within_budgets(now, peer);
+        }
     }
 
     /// Runs after every call that may have changed a connection.
@@ -158,7 +202,7 @@ impl Origin {
                 let at = QuicPlace { port, handle };
                 let spec = QuicSpec { serial: self.serial, place: at, link };
                 let connection = Connection::accept_quic(now, spec, &mut self.shared);
-                let place = self.connections.insert(connection);
+                let place = self.insert(connection);
                 self.quic[port].places.insert(handle, place);
                 place
             }
@@ -176,8 +220,25 @@ impl Origin {
         }
     }
 
+    fn insert(&mut self, connection: Connection) -> usize {
+        let serial = connection.serial;
+        let place = self.connections.insert(connection);
+        if self.shared.upstream.is_some() {
+            self.places.insert(serial, place);
+        }
+        place
+    }
+
+    fn remove(&mut self, place: usize) -> Option<Connection> {
+        let connection = self.connections.try_remove(place)?;
+        if self.shared.upstream.is_some() {
+            self.places.remove(&connection.serial);
+        }
+        Some(connection)
+    }
+
     fn forget(&mut self, place: usize) {
-        if let Some(mut connection) = self.connections.try_remove(place) {
+        if let Some(mut connection) = self.remove(place) {
             connection.close_account(&mut self.shared);
         }
         self.finish_when_empty();
@@ -216,8 +277,8 @@ impl Origin {
     }
 
     fn finish_when_empty(&mut self) {
-        let is_empty = self.connections.iter().all(|(_, connection)| connection.has_ended());
-        if matches!(self.stop, Stop::By(_)) && is_empty {
+        let has_ended = |(_, connection): (usize, &Connection)| connection.has_ended();
+        if matches!(self.stop, Stop::By(_)) && self.connections.iter().all(has_ended) {
             self.stop = Stop::Done;
             self.actions.push_back(Action::Finish);
         }
@@ -246,7 +307,7 @@ impl Origin {
             connection.close();
             return self.settle(place);
         }
-        if let Some(mut connection) = self.connections.try_remove(place) {
+        if let Some(mut connection) = self.remove(place) {
             connection.cut_off(now, &mut self.shared);
             connection.close_account(&mut self.shared);
             self.actions.push_back(Action::Abort(socket));
@@ -278,7 +339,7 @@ impl EndPoint for Origin {
         self.tidy();
         self.serial += 1;
         self.tell_accepted(accepted.remote);
-        let place = self.connections.insert(connection);
+        let place = self.insert(connection);
         self.connections[place].arm(place, &self.shared.config.limits, &mut self.timers);
         Some(self.socket_of(place))
     }
@@ -309,6 +370,7 @@ impl EndPoint for Origin {
             self.handle_arrival(now, port, arrival);
         }
         self.transmit_quic(port);
+        self.settle_upstream(now);
     }
 
     fn poll_datagrams(
@@ -328,46 +390,70 @@ impl EndPoint for Origin {
             connection.arm(place, &self.shared.config.limits, &mut self.timers);
             if transmit.is_some() {
                 self.quic[port].add_ready(place);
+                self.settle_upstream(now);
                 return transmit;
             }
         }
         self.quic[port].stop_transmitting();
         self.finish_when_empty();
+        self.settle_upstream(now);
         None
     }
 
-    fn handle_connected(&mut self, _now: Instant, _socket: SocketId, _local: SocketAddr) {
-        debug_assert!(false, "an origin asks for no connects");
+    fn handle_connected(&mut self, now: Instant, socket: SocketId, _local: SocketAddr) {
+        if let Some((upstream, place)) = self.upstream_of(socket) {
+            upstream.handle_connected(now, place);
+            self.settle_upstream(now);
+        }
     }
 
     fn handle_bytes(&mut self, now: Instant, socket: SocketId, bytes: &[u8]) {
+        if let Some((upstream, place)) = self.upstream_of(socket) {
+            upstream.handle_bytes(now, place, bytes);
+            return self.settle_upstream(now);
+        }
         let Some(place) = self.place_of(socket) else { return };
         if let Some(connection) = self.connections.get_mut(place) {
             connection.handle_bytes(now, &mut self.shared, bytes);
             let peer = connection.peer;
             self.settle(place);
             self.keep_within_budgets(now, peer);
+            self.settle_upstream(now);
         }
     }
 
     fn handle_eof(&mut self, now: Instant, socket: SocketId) {
+        if let Some((upstream, place)) = self.upstream_of(socket) {
+            upstream.handle_eof(now, place);
+            return self.settle_upstream(now);
+        }
         let Some(place) = self.place_of(socket) else { return };
         if let Some(connection) = self.connections.get_mut(place) {
             connection.handle_eof(now, &mut self.shared);
             self.settle(place);
+            self.settle_upstream(now);
         }
     }
 
-    fn handle_error(&mut self, now: Instant, socket: SocketId, _error: SocketError) {
+    fn handle_error(&mut self, now: Instant, socket: SocketId, error: SocketError) {
+        if let Some((upstream, place)) = self.upstream_of(socket) {
+            upstream.handle_error(now, place, error);
+            return self.settle_upstream(now);
+        }
         let Some(place) = self.place_of(socket) else { return };
-        if let Some(mut connection) = self.connections.try_remove(place) {
+        if let Some(mut connection) = self.remove(place) {
             connection.cut_off(now, &mut self.shared);
             connection.close_account(&mut self.shared);
             self.finish_when_empty();
+            self.settle_upstream(now);
         }
     }
 
     fn poll_transmit(&mut self, now: Instant, socket: SocketId, out: &mut SendBuf, limit: usize) {
+        if let Some((upstream, place)) = self.upstream_of(socket) {
+            upstream.poll_transmit(now, place, out, limit);
+            return self.settle_upstream(now);
+        }
         let Some(place) = self.place_of(socket) else { return };
         if let Some(connection) = self.connections.get_mut(place) {
             connection.poll_transmit(now, &mut self.shared, out, limit);
@@ -380,10 +466,16 @@ impl EndPoint for Origin {
                 }
                 connection.arm(place, &self.shared.config.limits, &mut self.timers);
             }
+            self.settle_upstream(now);
         }
     }
 
     fn wants_transmit(&self, socket: SocketId) -> bool {
+        if let Some(upstream) = &self.shared.upstream
+            && let Some(place) = upstream.find(socket)
+        {
+            return upstream.wants_transmit(place);
+        }
         match self.place_of(socket) {
             Some(place) => self.connections.get(place).is_some_and(Connection::wants_transmit),
             None => self.quic_port(socket).is_some_and(|port| self.quic[port].is_transmitting()),
@@ -394,9 +486,13 @@ impl EndPoint for Origin {
         while let Some((at, key)) = self.timers.pop(now) {
             self.handle_alarm(now, at, key);
         }
+        if let Some(upstream) = &mut self.shared.upstream {
+            upstream.handle_timeout(now);
+        }
         if matches!(self.stop, Stop::By(at) if at <= now) {
             self.abort_all(now);
         }
+        self.settle_upstream(now);
     }
 
     fn handle_stop(&mut self, now: Instant) {
@@ -412,6 +508,7 @@ impl EndPoint for Origin {
             }
         }
         self.finish_when_empty();
+        self.settle_upstream(now);
     }
 
     fn handle_progress(&mut self, now: Instant, socket: SocketId) {
@@ -422,11 +519,12 @@ impl EndPoint for Origin {
     }
 
     fn poll_timeout(&mut self) -> Option<Instant> {
-        match (self.timers.next(), self.stop) {
-            (Some(timer), Stop::By(at)) => Some(timer.min(at)),
-            (None, Stop::By(at)) => Some(at),
-            (timer, _) => timer,
-        }
+        let stop = match self.stop {
+            Stop::By(at) => Some(at),
+            Stop::Never | Stop::Done => None,
+        };
+        let upstream = self.shared.upstream.as_deref().and_then(Upstream::poll_timeout);
+        [self.timers.next(), stop, upstream].into_iter().flatten().min()
     }
 
     fn poll_action(&mut self) -> Option<Action> {

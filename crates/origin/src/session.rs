@@ -3,6 +3,7 @@
 
 mod deliver;
 mod echo;
+mod forward;
 mod pace;
 mod respond;
 mod stream;
@@ -37,6 +38,7 @@ pub(crate) struct Session {
     given: usize,
     streaming: usize,
     web_sockets: usize,
+    forwarded: usize,
     full_echoes: usize,
     /// Echoes with short pieces that wait.
     pending_echoes: usize,
@@ -85,6 +87,7 @@ impl Session {
             given: 0,
             streaming: 0,
             web_sockets: 0,
+            forwarded: 0,
             full_echoes: 0,
             pending_echoes: 0,
             asked: Vec::new(),
@@ -160,6 +163,9 @@ impl Session {
         if self.pending_echoes > 0 {
             self.flush_echoes(context);
         }
+        if self.forwarded > 0 {
+            self.account_all_forwarded(context);
+        }
         let mut index = 0;
         while self.given > 0 && index < self.exchanges.len() {
             let exchange = &self.exchanges[index];
@@ -215,7 +221,7 @@ impl Session {
 
     /// Whether the peer can only wait for this side.
     pub(crate) fn is_thinking(&self) -> bool {
-        self.thinking > 0 || self.waits_for_tokens()
+        self.thinking > 0 || self.waits_for_tokens() || self.waits_for_application()
     }
 
     /// Takes no more requests and finishes those in progress.
@@ -293,12 +299,11 @@ impl Session {
         if let Some(index) = index {
             let exchange = &mut self.exchanges[index];
             exchange.ledger.received_bytes += data.len() as u64;
-            if let State::Echoing(echo) = &mut exchange.state {
-                echo.uncredited += std::mem::take(&mut credit);
-            }
-            if let State::WebSocket(_) = exchange.state {
-                // Credited when it has been sent back.
-                credit = 0;
+            match &mut exchange.state {
+                State::Echoing(echo) => echo.uncredited += std::mem::take(&mut credit),
+                // Credited when it has been sent back, or on.
+                State::WebSocket(_) | State::Forwarded(_) => credit = 0,
+                _ => {}
             }
         }
         if credit > 0 {
@@ -308,7 +313,9 @@ impl Session {
         match self.exchanges[index].state {
             State::Echoing(_) => self.echo(context, index, data, fin),
             State::WebSocket(_) => self.feed_web_socket(context, index, data, fin),
+            State::Forwarded(_) => self.forward_body(context, index, data, fin),
             State::Counting if fin == Fin::Last => self.answer_count(context, index),
+            State::Taking(_) if fin == Fin::Last => self.answer_taken(context, index),
             _ => {}
         }
         self.keep_within_limit(context);
@@ -394,6 +401,12 @@ impl Session {
                 self.full_echoes -= usize::from(echo.full.is_some());
             }
             State::WebSocket(_) => self.web_sockets -= 1,
+            State::Forwarded(forwarded) => {
+                self.forwarded -= 1;
+                if let Some(upstream) = &mut context.shared.upstream {
+                    upstream.cancel(context.now, forwarded.id);
+                }
+            }
             _ => {}
         }
         context.shared.echoes -= exchange.buffered;

@@ -6,8 +6,10 @@ use crate::buffer_pool::BufferPool;
 use crate::config::OriginConfig;
 use crate::delivery::Delivery;
 use crate::files::Files;
+use crate::replay::Replay;
 use crate::response_cache::CachedResponse;
-use crate::site::Site;
+use crate::site::{BeyondFiles, Site};
+use crate::upstream::Upstream;
 use crate::wall_clock::DateField;
 use proto::{Fields, ResponseHead, Status};
 use std::fmt;
@@ -25,6 +27,8 @@ pub struct Parts {
     pub log: Option<Rc<dyn AccessLog>>,
     /// Takes the trace events of the connections.
     pub tracer: Tracer,
+    /// A recorded site, from which browsers are answered in place of all else.
+    pub replay: Option<Rc<Replay>>,
 }
 
 /// The state that all connections use.
@@ -40,6 +44,8 @@ pub(crate) struct Shared {
     pub(crate) budgets: Budgets,
     /// Bytes of all echoes that wait until the clients read them.
     pub(crate) echoes: usize,
+    /// The application server, where there is one.
+    pub(crate) upstream: Option<Box<Upstream>>,
     /// What all connections speak and are set to.
     pub(crate) transport: Rc<ServerSettings>,
     /// When a visit was over whose connections are all to end.
@@ -51,11 +57,18 @@ pub(crate) struct Shared {
 
 impl Shared {
     /// The state of an origin without connections.
-    pub(crate) fn new(config: OriginConfig, parts: Parts) -> Self {
+    pub(crate) fn new(config: OriginConfig, parts: Parts, upstream: Option<Box<Upstream>>) -> Self {
+        let beyond_files = match &upstream {
+            Some(_) => BeyondFiles::Application,
+            None => BeyondFiles::OwnTargets,
+        };
         Self {
             site: Site::new(parts.files, config.table.clone(), config.max_age)
                 .with_timer(config.timer.clone())
-                .with_visits(config.visits),
+                .with_visits(config.visits)
+                .with_replay(parts.replay)
+                .with_beyond_files(beyond_files),
+            upstream,
             date: DateField::new(config.wall_clock),
             // RFC 7838 §3.1: for a day.
             alt_svc: config.alt_svc.map(|port| format!("h3=\":{port}\"; ma=86400")),
@@ -79,6 +92,23 @@ impl Shared {
     ) -> Rc<ResponseHead> {
         let second = self.config.wall_clock.seconds(now);
         cached.head(second, |fields| self.head(now, cached.status(), fields))
+    }
+
+    /// The head of the application's response, with the date and the name of this server where it has said neither.
+    pub(crate) fn forwarded_head(
+        &mut self,
+        now: Instant,
+        forwarded: &ResponseHead,
+    ) -> ResponseHead {
+        let mut head = self.head(now, forwarded.status, &Fields::new());
+        let own = std::mem::take(&mut head.fields);
+        for field in own.iter() {
+            if forwarded.fields.find(field.name).is_none() {
+                head.fields.push_field(field);
+            }
+        }
+        forwarded.fields.iter().for_each(|field| head.fields.push_field(field));
+        head
     }
 
     /// A response head with the fields that every response gets.

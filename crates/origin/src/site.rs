@@ -5,8 +5,10 @@ use crate::answer::{self, Answer, Plan};
 use crate::body::Body;
 use crate::conditional::{self, Validators, Verdict};
 use crate::files::Files;
+use crate::replay::Replay;
 use crate::response_cache::ResponseCache;
 use crate::static_files;
+use crate::streamed::{EvenBody, Streamed};
 use crate::target::Target;
 use crate::token_stream::{self, TokenStream};
 use crate::web_socket::{self, Service};
@@ -14,6 +16,7 @@ use bytes::Bytes;
 use page::{IMAGE_PATH, PAGE_PATH, Synthetic, SyntheticHtml, SyntheticImage, SyntheticPart, Table};
 use proto::{Fields, Method, RequestHead, Status};
 use std::fmt;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use unit::{Instant, Seed};
@@ -67,6 +70,7 @@ pub(crate) struct Site {
     files: Option<Box<dyn Files>>,
     responses: ResponseCache,
     table: Option<Arc<Table>>,
+    replay: Option<Rc<Replay>>,
     max_age: Option<Duration>,
     /// The page timer.
     timer: Option<Bytes>,
@@ -74,6 +78,17 @@ pub(crate) struct Site {
     visits: bool,
     /// The latest synthetic document: a page is requested many times in a row.
     document: Option<(Synthetic, Bytes)>,
+    /// Who answers what is no file.
+    beyond_files: BeyondFiles,
+}
+
+/// Who answers requests for what is no file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BeyondFiles {
+    /// This origin, by its own targets.
+    OwnTargets,
+    /// The application server. Its paths are its own, so but for the page timer this origin has no targets.
+    Application,
 }
 
 impl Site {
@@ -83,7 +98,18 @@ impl Site {
         max_age: Option<Duration>,
     ) -> Self {
         let responses = ResponseCache::default();
-        Self { files, responses, table, max_age, timer: None, visits: false, document: None }
+        let beyond_files = BeyondFiles::OwnTargets;
+        Self {
+            files,
+            responses,
+            table,
+            replay: None,
+            max_age,
+            timer: None,
+            visits: false,
+            document: None,
+            beyond_files,
+        }
     }
 
     /// The same with the page timer.
@@ -96,10 +122,23 @@ impl Site {
         Self { visits, ..self }
     }
 
+    /// The same with a recorded site.
+    pub(crate) fn with_replay(self, replay: Option<Rc<Replay>>) -> Self {
+        Self { replay, ..self }
+    }
+
+    /// The same with somebody else for what is no file.
+    pub(crate) fn with_beyond_files(self, beyond_files: BeyondFiles) -> Self {
+        Self { beyond_files, ..self }
+    }
+
     /// How to handle a request.
     pub(crate) fn plan(&mut self, now: Instant, request: &RequestHead) -> Plan {
-        if let Some(answer) = self.replayed(request) {
-            return Plan::Answer(self.cacheable(request, answer));
+        if let Some(replay) = &self.replay {
+            return replay.plan(request);
+        }
+        if let Some(plan) = self.replayed(now, request) {
+            return plan;
         }
         if request.path.len() > LONGEST_TARGET || request.authority.len() > LONGEST_AUTHORITY {
             return Plan::Answer(Answer::text(answer::URI_TOO_LONG, "This target is too long."));
@@ -111,6 +150,9 @@ impl Site {
         // RFC 9110 §9.3.7: OPTIONS for the server as a whole.
         if request.path == "*" && request.method == Method::Options {
             return Plan::Answer(Answer::options(static_files::ALLOW));
+        }
+        if self.beyond_files == BeyondFiles::Application {
+            return self.file_or_forward(now, request);
         }
         let target = match Target::parse(&request.path) {
             Ok(target) => target,
@@ -132,7 +174,7 @@ impl Site {
             DOUBLE_SOCKET_PATH => return Plan::WebSocket(Service::Double),
             STREAM_SOCKET_PATH => return Plan::WebSocket(Service::Stream),
             STREAM_PATH => match TokenStream::requested(now, request, &target) {
-                Ok(stream) => return Plan::Stream(Box::new(stream)),
+                Ok(stream) => return Plan::Stream(Box::new(Streamed::tokens(stream))),
                 Err(answer) => answer,
             },
             // The time before it is the time until its token is due.
@@ -158,21 +200,59 @@ impl Site {
         Plan::Answer(answer)
     }
 
+    /// A file where there is one; all else is the application's.
+    fn file_or_forward(&mut self, now: Instant, request: &RequestHead) -> Plan {
+        if request.method == Method::Connect {
+            return Plan::Answer(Answer::text(
+                answer::NOT_IMPLEMENTED,
+                "Neither tunnels nor WebSockets go to the application.",
+            ));
+        }
+        let path = request.path.split('?').next().unwrap_or_default();
+        if let (TIMER_PATH, Some(page)) = (path, &self.timer) {
+            return Plan::Answer(timer_page(request, page));
+        }
+        let reads = matches!(request.method, Method::Get | Method::Head);
+        if let (true, Some(files), Ok(target)) = (reads, &self.files, Target::parse(&request.path))
+        {
+            let responses = &mut self.responses;
+            let ask = static_files::Ask { files: &**files, now, request, responses };
+            let answer = ask.answer(&target);
+            if answer.status != answer::NOT_FOUND {
+                return Plan::Answer(answer);
+            }
+        }
+        Plan::Forward
+    }
+
     /// A record answers every method: recorded pages post and preflight too.
-    fn replayed(&self, request: &RequestHead) -> Option<Answer> {
+    fn replayed(&self, now: Instant, request: &RequestHead) -> Option<Plan> {
         let table = self.table.as_ref()?;
         let host = host_of(&request.authority);
         let recorded = table.answer(&host.to_ascii_lowercase(), &request.path)?;
+        if let Some(messages) = &recorded.answered.messages {
+            return Some(Plan::WebSocket(Service::Recorded(messages.as_slice().into())));
+        }
         let mut fields = Fields::new();
         if !recorded.content_type.is_empty() {
             fields.push(b"content-type", recorded.content_type.as_bytes());
         }
-        let seed = Seed(0).child(&request.path);
-        let body = Body::Noise { seed, left: 0..recorded.body.0 };
+        for field in &recorded.answered.fields {
+            fields.push(field.name.as_bytes(), field.value.as_bytes());
+        }
         let status = Status::new(recorded.status).unwrap_or(Status::OK);
+        let seed = Seed(0).child(&request.path);
+        if let Some(span) = recorded.answered.streamed {
+            let begin = now + recorded.server_time;
+            let body = EvenBody { fields, bytes: recorded.body.0, begin, span, sent: 0 };
+            return Some(Plan::Stream(Box::new(Streamed::even(body))));
+        }
+        let body = Body::Noise { seed, left: 0..recorded.body.0 };
         let mut answer = Answer::new(status, fields, body);
         answer.delay = recorded.server_time;
-        Some(answer)
+        let answer = self.cacheable(request, answer);
+        let is_read = matches!(request.method, Method::Get | Method::Head);
+        Some(if is_read { Plan::Answer(answer) } else { Plan::AnswerAfter(Box::new(answer)) })
     }
 
     /// The answer of a page's resource as a browser may store it, or 304 where it has that already.

@@ -29,8 +29,6 @@ pub(crate) struct TokenStream {
     due: Instant,
     /// Bytes of it that have left.
     sent: usize,
-    /// Whether tokens wait because the connection takes no more bytes.
-    pub(crate) is_full: bool,
 }
 
 /// How a token is written.
@@ -77,7 +75,7 @@ impl TokenStream {
 
     fn new(now: Instant, stream: SyntheticStream, format: Format) -> Self {
         let due = now + Duration::from_millis(stream.delay_ms);
-        Self { stream, format, number: 0, due, sent: 0, is_full: false }
+        Self { stream, format, number: 0, due, sent: 0 }
     }
 
     /// The fields of its response.
@@ -92,11 +90,6 @@ impl TokenStream {
     /// When the next token is due; None where all have left.
     pub(crate) fn due(&self) -> Option<Instant> {
         (self.number < self.stream.count).then_some(self.due)
-    }
-
-    /// When the next token can leave.
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        self.due().filter(|_| !self.is_full)
     }
 
     /// The next token as it is written, where it is due, or its next piece of `limit` bytes at most.

@@ -4,11 +4,13 @@ use crate::config::WebSocketSettings;
 use crate::token_stream::TokenStream;
 use bytes::Bytes;
 use endpoint::SendBuf;
+use page::{Message, Sender};
 use proto::ws::{
     CloseCode, Connection, DeflateOffer, Event, MessageKind, Refusal, Role, ServerHandshake,
     Settings, Wish, Writes,
 };
 use proto::{Fin, RequestHead, ResponseHead};
+use std::sync::Arc;
 use std::time::Duration;
 use trace::Tracer;
 use unit::Instant;
@@ -26,7 +28,7 @@ const PIECE: usize = 64 * 1024;
 const MOST_STREAMS: usize = 1_000;
 
 /// What a WebSocket is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Service {
     /// Every message goes back as it came.
     Echo,
@@ -36,12 +38,26 @@ pub(crate) enum Service {
     /// A text that names a stream (`count=300&bytes=200&every_ms=20`) is answered with its tokens, each when it is due.
     /// Other texts end the connection with 1007, binary messages with 1003.
     Stream,
+    /// What a recording's server sent, in the recorded order: a message is sent once all before it have been sent or have
+    /// come. Of those that come the number counts alone.
+    Recorded(Arc<[Message]>),
+}
+
+/// How far a recorded conversation is.
+#[derive(Debug)]
+struct Script {
+    messages: Arc<[Message]>,
+    next: usize,
+    /// When the message before the next one was sent or came.
+    since: Instant,
 }
 
 /// An open WebSocket.
 #[derive(Debug)]
 pub(crate) struct WebSocket {
     service: Service,
+    /// Empty where nothing is recorded.
+    script: Script,
     /// Streams that have tokens left.
     streams: Vec<TokenStream>,
     connection: Connection,
@@ -84,7 +100,12 @@ impl WebSocket {
         };
         let connection = Connection::new(now, Role::Server, settings, &agreed, tracer);
         let out = SendBuf::new();
+        let messages = match &service {
+            Service::Recorded(messages) => messages.clone(),
+            Service::Echo | Service::Double | Service::Stream => Arc::default(),
+        };
         let web_socket = Self {
+            script: Script { messages, next: 0, since: now },
             service,
             streams: Vec::new(),
             connection,
@@ -140,6 +161,7 @@ impl WebSocket {
     pub(crate) fn next(&mut self, now: Instant) -> Option<(Bytes, Fin)> {
         if self.out.is_empty() {
             self.send_tokens(now);
+            self.send_recorded(now);
             self.connection.poll_transmit(now, &mut self.out, PIECE);
         }
         match self.out.take_piece() {
@@ -162,13 +184,15 @@ impl WebSocket {
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let has_capacity = self.connection.unsent() < HIGH_WATER;
         let due = self.streams.iter().filter_map(TokenStream::due).min().filter(|_| has_capacity);
-        [self.connection.poll_timeout(), due].into_iter().flatten().min()
+        let recorded = self.script.due().filter(|_| has_capacity);
+        [self.connection.poll_timeout(), due, recorded].into_iter().flatten().min()
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
         self.connection.handle_timeout(now);
         self.answer(now, &[]);
         self.send_tokens(now);
+        self.send_recorded(now);
     }
 
     /// The origin goes away.
@@ -190,6 +214,29 @@ impl WebSocket {
         }
     }
 
+    /// Sends the recorded messages that are due, until too many bytes wait.
+    fn send_recorded(&mut self, now: Instant) {
+        while self.connection.unsent() < HIGH_WATER
+            && self.script.due().is_some_and(|due| due <= now)
+        {
+            send_message(&mut self.connection, &self.script.messages[self.script.next]);
+            self.script.next += 1;
+            self.script.since = now;
+        }
+    }
+
+    /// A message came: the script goes on behind the client's next one. What the server sent before that is sent.
+    fn heard_recorded(&mut self, now: Instant) {
+        let Script { messages, next, since } = &mut self.script;
+        *since = now;
+        let mut rest = messages[*next..].iter();
+        if let Some(ahead) = rest.position(|message| message.from == Sender::Client) {
+            let passed = &messages[*next..*next + ahead];
+            passed.iter().for_each(|message| send_message(&mut self.connection, message));
+            *next += ahead + 1;
+        }
+    }
+
     /// Begins the stream that a message names.
     fn begin_stream(&mut self, now: Instant, text: &[u8]) -> Result<(), &'static str> {
         if self.streams.len() >= MOST_STREAMS {
@@ -208,7 +255,11 @@ impl WebSocket {
             let Some(event) = self.connection.handle_bytes(now, &mut input) else { break };
             let Event::Message { kind, data } = event else { continue };
             // Refused after Close: the peer gets no answers any more.
-            let _too_late = match (self.service, kind) {
+            let _too_late = match (&self.service, kind) {
+                (Service::Recorded(_), _) => {
+                    self.heard_recorded(now);
+                    Ok(())
+                }
                 (Service::Echo, kind) => self.connection.send(kind, data),
                 (Service::Double, MessageKind::Text) => match double(&data) {
                     Some(doubled) => self.connection.send(kind, doubled.into()),
@@ -227,6 +278,23 @@ impl WebSocket {
         }
         input
     }
+}
+
+impl Script {
+    /// When the next message is to be sent; None where one of the client's is awaited, and at the end.
+    fn due(&self) -> Option<Instant> {
+        let next = self.messages.get(self.next)?;
+        (next.from == Sender::Server).then(|| self.since + next.after)
+    }
+}
+
+fn send_message(connection: &mut Connection, message: &Message) {
+    let kind = match message.kind {
+        page::MessageKind::Text => MessageKind::Text,
+        page::MessageKind::Binary => MessageKind::Binary,
+    };
+    // Refused after Close: the peer gets no messages any more.
+    let _too_late = connection.send(kind, Bytes::copy_from_slice(&message.data));
 }
 
 /// Twice a decimal number, digit by digit; None where it is none.

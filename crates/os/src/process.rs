@@ -25,6 +25,12 @@ use std::process::{ChildStderr, ChildStdin, ChildStdout, Command, ExitStatus};
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Whether this process is root, in its own user namespace.
+pub fn is_root() -> bool {
+    // SAFETY: it cannot fail and takes nothing.
+    unsafe { libc::geteuid() == 0 }
+}
+
 /// The process group of a child.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Group {

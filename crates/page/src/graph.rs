@@ -67,6 +67,27 @@ impl Page {
         self
     }
 
+    /// Records which hosts shared the connections of another one, by host name.
+    pub fn with_shared_hosts(mut self, shared: &BTreeMap<String, String>) -> Self {
+        for host in &mut self.hosts {
+            host.shares_with = shared.get(&host.name).cloned();
+        }
+        self
+    }
+
+    /// The host names, those together whose connections were shared, in the order of first use.
+    pub fn shared_hosts(&self) -> Vec<Vec<String>> {
+        let mut groups: Vec<Vec<String>> = Vec::new();
+        for host in &self.hosts {
+            let whose = host.shares_with.as_ref().unwrap_or(&host.name);
+            match groups.iter_mut().find(|group| group.contains(whose)) {
+                Some(group) => group.push(host.name.clone()),
+                None => groups.push(vec![host.name.clone()]),
+            }
+        }
+        groups
+    }
+
     /// Says at which byte of the document its body begins.
     pub fn with_body_at(self, body_at: ByteSize) -> Self {
         Self { body_at, ..self }
@@ -93,6 +114,16 @@ impl Page {
         for resource in &mut self.resources {
             resource.url.scheme = scheme;
             resource.url.port = port.filter(|&port| port != scheme.default_port());
+        }
+        self
+    }
+
+    /// The same page with every field of its responses changed by `change`.
+    pub fn with_fields(mut self, change: impl Fn(&str) -> String) -> Self {
+        for resource in &mut self.resources {
+            for field in &mut resource.answered.fields {
+                field.value = change(&field.value);
+            }
         }
         self
     }
@@ -181,12 +212,12 @@ impl TryFrom<Parts> for Page {
     type Error = GraphError;
 
     fn try_from(parts: Parts) -> Result<Self, GraphError> {
-        let rtts = parts
-            .hosts
-            .into_iter()
-            .filter_map(|host| Some((host.name, host.recorded_rtt?)))
-            .collect();
-        let page = Self::new(parts.document, parts.resources)?;
+        let hosts = parts.hosts.iter();
+        let shared =
+            hosts.clone().filter_map(|host| Some((host.name.clone(), host.shares_with.clone()?)));
+        let shared = shared.collect();
+        let rtts = hosts.filter_map(|host| Some((host.name.clone(), host.recorded_rtt?))).collect();
+        let page = Self::new(parts.document, parts.resources)?.with_shared_hosts(&shared);
         Ok(page.with_body_at(parts.body_at).with_recorded_rtts(&rtts))
     }
 }
@@ -239,7 +270,12 @@ fn hosts_of(resources: &[Resource]) -> Vec<Host> {
             Some(&number) => hosts[number].requests += 1,
             None => {
                 numbers.insert(name, hosts.len());
-                hosts.push(Host { name: name.to_owned(), requests: 1, recorded_rtt: None });
+                hosts.push(Host {
+                    name: name.to_owned(),
+                    requests: 1,
+                    recorded_rtt: None,
+                    shares_with: None,
+                });
             }
         }
     }
@@ -267,6 +303,8 @@ mod tests {
             blocks: Blocks::Nothing,
             pixels: None,
             fold: Fold::Unknown,
+            asked: Default::default(),
+            answered: Default::default(),
         }
     }
 

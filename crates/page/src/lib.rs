@@ -23,6 +23,7 @@
 //! ```
 
 mod browser;
+mod exchange;
 mod graph;
 pub mod har;
 mod load;
@@ -38,6 +39,7 @@ mod table;
 mod url;
 
 pub use browser::{Browser, CHROMIUM_WEIGHTS, Class, Evidence, Group, Place, Raise, Signals};
+pub use exchange::{Answered, Asked, Field, Message, MessageKind, Sender};
 pub use graph::{GraphError, Page};
 pub use load::{ExpectedResponse, FetchStart, History, Load, Milestones, PaintTimes};
 pub use noise::{Padding, noise};

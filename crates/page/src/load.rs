@@ -15,6 +15,7 @@ mod tight;
 mod track;
 
 use crate::browser::{Browser, Place, Signals};
+use crate::exchange::{Asked, Message};
 use crate::graph::Page;
 use crate::priority::Priority;
 use crate::resource::{Blocks, Kind, Method, Release, ResourceId};
@@ -25,6 +26,7 @@ use progress::LoadState;
 pub use progress::Milestones;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::sync::Arc;
 pub use track::History;
 use track::{State, Track};
 use unit::{ByteSize, Instant};
@@ -72,6 +74,10 @@ pub struct FetchStart {
     pub place: Place,
     /// What the response must be, where the page is a recorded one.
     pub expected: Option<ExpectedResponse>,
+    /// What the request says besides that.
+    pub asked: Arc<Asked>,
+    /// The messages of a WebSocket; None where it is none.
+    pub messages: Option<Arc<[Message]>>,
 }
 
 /// What a response must be.
@@ -97,6 +103,8 @@ impl Load {
                     status: resource.status,
                     body: resource.received_body(),
                 }),
+                asked: Arc::new(resource.asked.clone()),
+                messages: resource.answered.messages.as_deref().map(Arc::from),
                 blocks: resource.blocks,
                 pixels: resource.pixels,
                 fold: resource.fold,
@@ -180,6 +188,8 @@ impl Load {
             priority,
             place,
             expected: track.expected,
+            asked: track.asked.clone(),
+            messages: track.messages.clone(),
         })
     }
 

@@ -47,3 +47,19 @@ pub(crate) mod nanos {
         }
     }
 }
+
+pub(crate) mod base64 {
+    use super::*;
+    use ::base64::Engine as _;
+    use ::base64::prelude::BASE64_STANDARD;
+    use serde::de::Error as _;
+
+    pub(crate) fn serialize<S: Serializer>(bytes: &[u8], out: S) -> Result<S::Ok, S::Error> {
+        out.serialize_str(&BASE64_STANDARD.encode(bytes))
+    }
+
+    pub(crate) fn deserialize<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<u8>, D::Error> {
+        let text = String::deserialize(input)?;
+        BASE64_STANDARD.decode(text).map_err(D::Error::custom)
+    }
+}

@@ -1,5 +1,6 @@
 //! The parts of a page: resources, what reveals each of them to the browser, and the hosts that serve them.
 
+use crate::exchange::{Answered, Asked};
 use crate::number;
 use crate::priority::Hint;
 use crate::url::Url;
@@ -50,6 +51,40 @@ pub enum Method {
     Get,
     /// The response has none, whatever its Content-Length says (RFC 9110 §9.3.2).
     Head,
+    /// The request may have a body, as that of those below.
+    Post,
+    /// Stores what it sends.
+    Put,
+    /// Changes a part of what is there.
+    Patch,
+    /// Removes.
+    Delete,
+    /// Asks what is allowed: a preflight of CORS.
+    Options,
+}
+
+impl Method {
+    /// Every method.
+    pub const ALL: [Self; 7] =
+        [Self::Get, Self::Head, Self::Post, Self::Put, Self::Patch, Self::Delete, Self::Options];
+
+    /// As it stands in a request.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+            Self::Options => "OPTIONS",
+        }
+    }
+
+    /// The method of this name; None of one that a replay does not make.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|method| method.name().eq_ignore_ascii_case(name))
+    }
 }
 
 /// What reveals to the browser that it needs a resource.
@@ -149,15 +184,41 @@ pub struct Resource {
     /// Where these are.
     #[serde(default)]
     pub fold: Fold,
+    /// What its request says besides the method and the URL.
+    #[serde(default, skip_serializing_if = "Asked::is_plain")]
+    pub asked: Asked,
+    /// What its response says besides the status, the type and the length.
+    #[serde(default, skip_serializing_if = "Answered::is_plain")]
+    pub answered: Answered,
 }
 
 impl Resource {
-    /// Bytes of body that the client gets and checks: none in the response to HEAD.
+    /// Bytes of body that the client gets and checks: none in the response to HEAD. Of a WebSocket those of the messages
+    /// that come.
     pub fn received_body(&self) -> ByteSize {
         match self.method {
-            Method::Get => self.body,
             Method::Head => ByteSize::ZERO,
+            _ => self.body,
         }
+    }
+
+    /// Its path and query as they were recorded.
+    pub fn recorded_path(&self) -> &str {
+        self.answered.recorded_path.as_deref().unwrap_or(&self.url.path)
+    }
+
+    /// Whether it is a WebSocket.
+    pub fn is_web_socket(&self) -> bool {
+        self.answered.messages.is_some()
+    }
+
+    /// Whether a client that can only be told a URL makes the same of it: a GET without anything of its own, and an answer
+    /// that leads nowhere else.
+    pub fn is_plain_get(&self) -> bool {
+        self.method == Method::Get
+            && self.asked.is_plain()
+            && !self.is_web_socket()
+            && !(300..400).contains(&self.status)
     }
 }
 
@@ -175,4 +236,7 @@ pub struct Host {
     /// The round trip of the recording, for information only. A replay uses the round trip of its link.
     #[serde(with = "number::nanos::option", default)]
     pub recorded_rtt: Option<Duration>,
+    /// The host whose connections its requests shared in the recording (RFC 9113 §9.1.1); None where they had their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shares_with: Option<String>,
 }

@@ -311,6 +311,8 @@ impl Synthetic {
             blocks: Blocks::Nothing,
             pixels: (!self.parts.is_none()).then_some(html::TEXT_PIXELS),
             fold: Fold::Above,
+            asked: Default::default(),
+            answered: Default::default(),
         };
         let mut resources = vec![document];
         let mut scanner = Scanner::new();
@@ -353,6 +355,8 @@ impl Synthetic {
             blocks: found.blocks,
             pixels,
             fold,
+            asked: Default::default(),
+            answered: Default::default(),
         })
     }
 

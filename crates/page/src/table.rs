@@ -1,7 +1,8 @@
 //! The responses of the origins of a page, by URL.
 
+use crate::exchange::Answered;
 use crate::number;
-use crate::resource::Resource;
+use crate::resource::{Method, Resource};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -28,6 +29,12 @@ pub struct Answer {
     pub content_type: String,
     /// How often one load of the page asks for it.
     pub requests: u32,
+    /// The method that it answers; a GET's answers HEAD, too.
+    #[serde(default)]
+    pub method: Method,
+    /// What else it says.
+    #[serde(default, skip_serializing_if = "Answered::is_plain")]
+    pub answered: Answered,
 }
 
 impl Answer {
@@ -38,6 +45,11 @@ impl Answer {
             server_time: resource.server_time,
             content_type: resource.content_type.clone(),
             requests: 1,
+            method: match resource.method {
+                Method::Head => Method::Get,
+                method => method,
+            },
+            answered: resource.answered.clone(),
         }
     }
 }
@@ -56,6 +68,11 @@ impl Table {
     /// The host names, sorted.
     pub fn hosts(&self) -> impl Iterator<Item = &str> {
         self.hosts.keys().map(String::as_str)
+    }
+
+    /// Whether one of the answers is a WebSocket.
+    pub fn has_web_sockets(&self) -> bool {
+        self.iter().any(|(_, _, answer)| answer.answered.messages.is_some())
     }
 
     /// Every answer with its host and path.

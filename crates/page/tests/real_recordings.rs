@@ -160,7 +160,7 @@ fn bbc_is_read_as_a_cold_load_of_a_warm_recording() {
             ("hosts", 37, |a| a.hosts),
             ("replayed", 85, |a| a.replayed),
             ("after onLoad", 35, |a| a.after_load),
-            ("not modified", 1, |a| a.not_modified_whole),
+            ("the document not modified", 1, |a| u32::from(a.document_whole)),
             ("hosts with a connect", 7, |a| a.rtt_measured),
             ("hosts without one", 23, |a| a.rtt_assumed),
         ],

@@ -22,6 +22,7 @@
 //! # Ok::<(), proto::Refused>(())
 //! ```
 
+mod buffers;
 mod command;
 mod control;
 mod frame_queue;
@@ -32,11 +33,13 @@ mod role;
 mod session;
 mod settings;
 mod stream;
+mod streams;
 #[cfg(test)]
 mod tests;
 mod traced;
 mod transmit;
 
 pub use crate::multiplex::guard::{Allowance, Limits};
+pub use buffers::BufferPool;
 pub use role::{Client, Server};
 pub use settings::{PeerSettings, Settings};

@@ -32,8 +32,6 @@ pub(crate) struct Answer<'a> {
     pub(crate) workload: Option<&'a str>,
     /// The sentence as markup; empty where nothing could be compared.
     pub(crate) clauses: Vec<Clause>,
-    /// Its links.
-    pub(crate) groups: Vec<Group<'a>>,
 }
 
 impl Answer<'_> {
@@ -60,7 +58,7 @@ pub(crate) fn answers<'a>(report: &Report<'a>) -> Vec<Answer<'a>> {
         .map(|groups| {
             let workload = named.then_some(groups[0].workload.name.as_str());
             let clauses = sentence(groups, report.result.margin);
-            Answer { workload, clauses, groups: groups.to_vec() }
+            Answer { workload, clauses }
         })
         .collect()
 }
@@ -190,7 +188,7 @@ fn level_or_undecided(group: &Group<'_>, margin: f64) -> Vec<String> {
 }
 
 /// Those that tie within the margin and yet are surely slower, with their ratios; empty without any.
-pub(crate) fn slower_ties(group: &Group<'_>) -> String {
+fn slower_ties(group: &Group<'_>) -> String {
     let ties = group.with_verdict(Verdict::Tie).into_iter();
     let slower = ties.filter(|ranked| Group::slower_within_margin(ranked));
     let named = slower.filter_map(|ranked| {
@@ -216,7 +214,7 @@ pub(crate) struct Lead<'a> {
     group: &'a Group<'a>,
     leaders: Vec<&'a Ranked>,
     /// The one that saves least: what is said of it holds for all of them.
-    pub(crate) least: &'a Ranked,
+    least: &'a Ranked,
 }
 
 impl<'a> Lead<'a> {
@@ -267,37 +265,5 @@ impl<'a> Lead<'a> {
             text,
             ratio: ratio.map(|ratio| format!("{}× {}", ratio.number(), ratio.interval())),
         }
-    }
-}
-
-/// Where a group without a winner stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// Everyone is level with the baseline.
-    Tie,
-    /// Nobody is faster than the baseline, and these contenders are slower.
-    Slower(String),
-    /// These are undecided.
-    Undecided(String),
-    /// There was nothing to compare.
-    Nothing,
-}
-
-/// Where `group` stands, if it has no winner.
-pub(crate) fn standing(group: &Group<'_>) -> Standing {
-    let all = group.verdicts.map_or(&[][..], |verdicts| &verdicts.ranking);
-    let names = |verdict| -> Option<String> {
-        let found = group.with_verdict(verdict);
-        let names: Vec<String> = found.into_iter().map(|r| r.contender.clone()).collect();
-        (!names.is_empty()).then(|| up_to_three(names))
-    };
-    if all.iter().all(|ranked| ranked.comparison.n == 0) {
-        return Standing::Nothing;
-    }
-    match (names(Verdict::Slower), names(Verdict::Undecided), names(Verdict::Tie)) {
-        (Some(slower), _, _) => Standing::Slower(slower),
-        (None, Some(undecided), _) => Standing::Undecided(undecided),
-        (None, None, Some(_)) => Standing::Tie,
-        (None, None, None) => Standing::Nothing,
     }
 }

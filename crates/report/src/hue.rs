@@ -1,7 +1,9 @@
 //! One colour for each transport, the same in every picture and in the terminal. The colours are those of
 //! Okabe and Ito, "Color Universal Design" (2008), which colour-blind readers can distinguish. A transport with TLS and
-//! the same without have two similar hues. No picture shows anything by colour alone.
+//! the same without have two similar hues. Where several builds of one transport race, each contender has a colour of its
+//! own. No picture shows anything by colour alone.
 
+use std::collections::BTreeMap;
 use study::experiment::{Contender, Tls, Transport};
 
 /// The colour of a transport.
@@ -76,5 +78,86 @@ impl Hue {
             Self::WebSocketClear => 176,
             Self::WebSocketTls => 133,
         }
+    }
+}
+
+/// The colours of a race's contenders, by their names.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Palette(BTreeMap<String, Hue>);
+
+impl Palette {
+    /// One colour a transport. Contenders of one transport share it, unless there are colours enough for all: then the first
+    /// of each transport has it, and the others have those that no transport of the race has.
+    pub(crate) fn of<'a>(contenders: impl Iterator<Item = &'a Contender>) -> Self {
+        let mut named: Vec<(&str, Hue)> = Vec::new();
+        for contender in contenders {
+            if named.iter().all(|(name, _)| *name != contender.name) {
+                named.push((&contender.name, Hue::of(contender)));
+            }
+        }
+        let mut free: Vec<Hue> =
+            SET.into_iter().filter(|hue| named.iter().all(|(_, taken)| taken != hue)).collect();
+        let mut colours = BTreeMap::new();
+        let is_shared = |at: usize| named[..at].iter().any(|(_, hue)| *hue == named[at].1);
+        let are_enough = (0..named.len()).filter(|at| is_shared(*at)).count() <= free.len();
+        for (at, (name, hue)) in named.iter().enumerate() {
+            let own = if are_enough && is_shared(at) { free.remove(0) } else { *hue };
+            colours.insert((*name).to_owned(), own);
+        }
+        Self(colours)
+    }
+
+    /// The colour that `contender` has everywhere in this race.
+    pub(crate) fn hue(&self, contender: &Contender) -> Hue {
+        self.0.get(&contender.name).copied().unwrap_or_else(|| Hue::of(contender))
+    }
+}
+
+/// Okabe and Ito's colours, those that differ most first. Black is the text's.
+const SET: [Hue; 7] = [
+    Hue::H2Tls,
+    Hue::Http1Tls,
+    Hue::SpdyTls,
+    Hue::WebSocketTls,
+    Hue::H2Clear,
+    Hue::Http1Clear,
+    Hue::H3,
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use study::experiment::KNOWN_CONTENDERS;
+
+    fn contenders(names: &[(&str, &str)]) -> Vec<Contender> {
+        let of = |(name, kind): &(&str, &str)| {
+            let known = KNOWN_CONTENDERS.iter().find(|known| known.name == *kind).unwrap();
+            Contender { name: (*name).to_owned(), ..known.contender() }
+        };
+        names.iter().map(of).collect()
+    }
+
+    fn colours(race: &[Contender]) -> Vec<Hue> {
+        let palette = Palette::of(race.iter());
+        race.iter().map(|contender| palette.hue(contender)).collect()
+    }
+
+    #[test]
+    fn builds_of_one_transport_have_colours_of_their_own() {
+        let builds = contenders(&[("old", "h2"), ("new", "h2"), ("nginx", "h2"), ("h1", "h1-tls")]);
+        assert_eq!(colours(&builds), [Hue::H2Tls, Hue::SpdyTls, Hue::WebSocketTls, Hue::Http1Tls]);
+    }
+
+    #[test]
+    fn transports_that_race_once_each_keep_theirs() {
+        let race = contenders(&[("a", "h1"), ("b", "h1-tls"), ("c", "h2"), ("d", "h3")]);
+        assert_eq!(colours(&race), race.iter().map(Hue::of).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn where_colours_do_not_suffice_a_transport_has_one() {
+        let names: Vec<String> = (0..9).map(|number| format!("build {number}")).collect();
+        let race: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "h2")).collect();
+        assert!(colours(&contenders(&race)).iter().all(|hue| *hue == Hue::H2Tls));
     }
 }

@@ -12,6 +12,9 @@
 //!     started_unix_ms: 0,
 //!     host: Default::default(),
 //!     command_line: vec!["wirelap".into(), "race".into(), "quick".into()],
+//!     shard: None,
+//!     machines: Vec::new(),
+//!     missing: Vec::new(),
 //! };
 //! let (result, links, films) = (analyse(&header, &[]), Default::default(), Default::default());
 //! let report =
@@ -31,6 +34,7 @@ mod comparison;
 mod connections;
 mod cost;
 mod csv;
+mod file_name;
 mod film;
 mod film_file;
 mod gates;
@@ -64,10 +68,11 @@ pub use film::{FilmFrame, FilmKey, Films};
 pub use film_file::{FilmFileError, FilmSide, side_by_side};
 pub use gates::gate_finding;
 pub use har::har;
-pub use html::{comparison_html, html, published_html, timer_html};
+pub use html::{ComparisonLinks, comparison_html, html, load_html, published_html, timer_html};
 pub use json::{json, load_json, timer_json};
 pub use load::{load, load_csv, load_errors, load_probe};
 pub use model_check::model_check;
+pub use number::timestamp;
 pub use published_summary::published_terminal;
 pub use qlog::{QlogConnection, QlogHead, QlogVantage};
 pub use race_gates::{race_junit, race_markdown};

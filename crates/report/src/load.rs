@@ -2,6 +2,7 @@
 
 mod slo;
 
+pub(crate) use slo::answer as slo_answer;
 pub use slo::load_probe;
 
 use crate::csv::Table;
@@ -44,6 +45,35 @@ pub fn load(result: &LoadResult, style: Style) -> String {
         out.wrapped(&format!("  warning: {warning}"), 4);
     }
     out.finish()
+}
+
+/// What is said of a run, for a page.
+pub(crate) struct LoadWords {
+    pub(crate) answer: String,
+    pub(crate) conditions: String,
+    pub(crate) counts: String,
+    pub(crate) traffic: String,
+    pub(crate) client: String,
+}
+
+/// It in words.
+pub(crate) fn words(result: &LoadResult) -> LoadWords {
+    let answer = match (&result.slo, result.connects.opened) {
+        (_, 0) => "No connection could be opened, so no request was made".to_owned(),
+        (Some(found), _) => format!("{}: {}", found.objective, slo_answer(found)),
+        (None, _) => format!(
+            "{} requests/s answered over {}",
+            grouped(result.answers_per_second),
+            duration(result.seconds * 1e3)
+        ),
+    };
+    LoadWords {
+        answer,
+        conditions: conditions(result),
+        counts: counts(&result.whole),
+        traffic: traffic(result),
+        client: client(result),
+    }
 }
 
 fn conditions(result: &LoadResult) -> String {
@@ -200,7 +230,7 @@ fn client(result: &LoadResult) -> String {
 }
 
 /// `84,210`: three digits a group. Small values keep two digits, so that what is not nothing never reads as 0.
-fn grouped(value: f64) -> String {
+pub(crate) fn grouped(value: f64) -> String {
     match value {
         small if small > 0.0 && small < 0.95 => {
             let decimals = (-small.log10().floor()) as usize + 1;

@@ -116,6 +116,15 @@ pub(crate) fn summary(summary: &Summary) -> String {
     }
 }
 
+/// The least and the greatest of all trials: how far repeated runs lie apart.
+pub(crate) fn spread(summary: &Summary) -> String {
+    let format = TimeFormat::three_digits(summary.median);
+    match summary.n {
+        0 | 1 => format.with_unit(summary.median),
+        _ => format!("{} to {}", format.number(summary.min), format.with_unit(summary.max)),
+    }
+}
+
 /// `2.0 s`: the size of a difference between a duration and the baseline's, which sets the digits.
 pub(crate) fn difference(millis: f64, baseline: f64) -> String {
     TimeFormat::three_digits(baseline).difference(millis)
@@ -239,7 +248,7 @@ impl fmt::Display for Percent {
 }
 
 /// A date and time of day in UTC, from milliseconds since 1970: `2026-11-21T19:58:06.123Z` (RFC 3339).
-pub(crate) fn timestamp(unix_ms: u64) -> String {
+pub fn timestamp(unix_ms: u64) -> String {
     let (days, of_day) = (unix_ms / 86_400_000, unix_ms % 86_400_000);
     let (year, month, day) = civil(days);
     let (seconds, millis) = (of_day / 1000, of_day % 1000);

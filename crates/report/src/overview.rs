@@ -1,9 +1,10 @@
 //! The result, looked up: groups of cells that were compared with each other, and the rows behind them.
 
 use crate::Report;
+use crate::hue::{Hue, Palette};
 use study::comparison::{Comparison, Verdict};
 use study::deciding_metric;
-use study::experiment::{Tls, Workload};
+use study::experiment::{Contender, Tls, Workload};
 use study::metric;
 use study::outcome::Outcome;
 use study::record::TrialRecord;
@@ -19,12 +20,14 @@ pub(crate) struct Group<'a> {
     pub(crate) cells: Vec<&'a CellResult>,
     /// None for a workload that only puts another's verdicts to the proof.
     pub(crate) verdicts: Option<&'a Verdicts>,
+    palette: Palette,
 }
 
 impl<'a> Report<'a> {
     /// Every group, in the order of the result's cells.
     pub(crate) fn groups(&self) -> Vec<Group<'a>> {
         let result = self.result;
+        let palette = self.palette();
         let mut groups: Vec<Group<'a>> = Vec::new();
         for cell in &result.cells {
             let same = groups
@@ -40,10 +43,16 @@ impl<'a> Report<'a> {
                         .verdicts
                         .iter()
                         .find(|v| v.workload == cell.workload.name && v.link == cell.link.name),
+                    palette: palette.clone(),
                 }),
             }
         }
         groups
+    }
+
+    /// The colours of the race.
+    pub(crate) fn palette(&self) -> Palette {
+        Palette::of(self.result.cells.iter().map(|cell| &cell.contender))
     }
 
     /// The row of the trial that stands for `cell` in pictures.
@@ -82,6 +91,11 @@ impl<'a> Group<'a> {
         let key = |cell: &CellResult| load(cell).map_or(f64::INFINITY, |load| load.median);
         cells.sort_by(|a, b| key(a).total_cmp(&key(b)));
         cells
+    }
+
+    /// The colour of `contender` in this race.
+    pub(crate) fn hue(&self, contender: &Contender) -> Hue {
+        self.palette.hue(contender)
     }
 
     /// Whether it is of a contender that raced alone, with nobody to be compared with.

@@ -10,6 +10,10 @@ pub fn published_terminal(reports: &[Report<'_>], page: &str) -> String {
     for report in reports {
         let Some(published) = &report.result.published else { continue };
         let _ = writeln!(out, "{}  {}", report.result.experiment, report.folder);
+        let _ = writeln!(out, "  {}", words::published_headline(published));
+        if let Some(open) = &published.open_question {
+            let _ = writeln!(out, "  open question: {} {}", open.question, open.answer);
+        }
         for (finding, number) in published.findings.iter().zip(1..) {
             let verdict = finding.verdict.words().to_uppercase();
             let _ = writeln!(out, "  {number} {verdict:<13}  {}", finding.finding);

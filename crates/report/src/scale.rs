@@ -18,6 +18,11 @@ impl Scale {
         Self { max }
     }
 
+    /// The end of its axis, in milliseconds.
+    pub(crate) fn end(self) -> f64 {
+        self.max
+    }
+
     /// Where `millis` stands.
     pub(crate) fn at(self, millis: f64) -> Position {
         Position((millis / self.max * 100.0).clamp(0.0, 100.0))
@@ -40,6 +45,58 @@ impl Scale {
                     if i == count { format.with_unit(millis) } else { format.number(millis) };
                 Tick { at: self.at(millis), text: if i == 0 { "0".to_owned() } else { text } }
             })
+            .collect()
+    }
+}
+
+/// A linear scale of differences: zero is on it, and it ends a little beyond the least and the greatest.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct DifferenceScale {
+    low: f64,
+    high: f64,
+}
+
+impl DifferenceScale {
+    /// The scale on which all of `differences` stand; None without any.
+    pub(crate) fn of(differences: impl Iterator<Item = f64>) -> Option<Self> {
+        let mut ends: Option<(f64, f64)> = None;
+        for difference in differences.filter(|difference| difference.is_finite()) {
+            let (low, high) = ends.unwrap_or((0.0, 0.0));
+            ends = Some((low.min(difference), high.max(difference)));
+        }
+        let (low, high) = ends?;
+        let beyond = ((high - low) * 0.05).max(0.001);
+        Some(Self { low: low - beyond, high: high + beyond })
+    }
+
+    /// Where the difference stands.
+    pub(crate) fn at(self, millis: f64) -> Position {
+        Position(((millis - self.low) / (self.high - self.low) * 100.0).clamp(0.0, 100.0))
+    }
+
+    /// The ticks: round numbers, with their signs; zero is one of them.
+    pub(crate) fn ticks(self) -> Vec<Tick> {
+        let step = round_step((self.high - self.low) / 5.0);
+        let most = self.low.abs().max(self.high.abs());
+        let format = TimeFormat::for_ticks(step, most);
+        let (first, last) = ((self.low / step).ceil() as i64, (self.high / step).floor() as i64);
+        let text = |number: i64| {
+            let millis = number as f64 * step;
+            let text = match number == last {
+                true => format.with_unit(millis.abs()),
+                false => format.number(millis.abs()),
+            };
+            match number {
+                0 if number == last => {
+                    format!("0 {}", text.rsplit('\u{a0}').next().unwrap_or_default())
+                }
+                0 => "0".to_owned(),
+                below if below < 0 => format!("−{text}"),
+                _ => format!("+{text}"),
+            }
+        };
+        (first..=last)
+            .map(|number| Tick { at: self.at(number as f64 * step), text: text(number) })
             .collect()
     }
 }
@@ -100,6 +157,18 @@ mod tests {
         assert_eq!(scale.at(1e9).to_string(), "100%");
         assert_eq!(scale.width(60.0, 50.0).to_string(), "0%");
         assert_eq!(Scale::up_to(f64::NAN).at(0.5).to_string(), "50%");
+    }
+
+    #[test]
+    fn an_axis_of_differences_has_zero_and_signs() {
+        let scale = DifferenceScale::of([-170.0, -150.0].into_iter()).unwrap();
+        let texts: Vec<_> = scale.ticks().into_iter().map(|tick| tick.text).collect();
+        assert_eq!(texts, ["−150", "−100", "−50", "0 ms"]);
+        assert!(scale.at(0.0).0 > 90.0 && scale.at(-170.0).0 < 10.0);
+        let scale = DifferenceScale::of([-2.0, 3.0].into_iter()).unwrap();
+        let texts: Vec<_> = scale.ticks().into_iter().map(|tick| tick.text).collect();
+        assert_eq!(texts, ["−2", "0", "+2\u{a0}ms"]);
+        assert_eq!(DifferenceScale::of([f64::NAN].into_iter()), None);
     }
 
     #[test]

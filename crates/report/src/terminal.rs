@@ -37,6 +37,9 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
     report.result.notes.iter().for_each(|note| out.labelled("NOTE", note));
     out.wrapped(&words::conditions(report), 0);
     out.wrapped(&words::trials_line(report), 0);
+    for machine in &report.result.machines {
+        out.labelled(&machine.name, &words::machine(machine));
+    }
     if let Some(calibration) = &report.result.host.calibration {
         out.labelled("calibration", &crate::calibration::line(calibration));
     }
@@ -229,7 +232,7 @@ fn block(out: &mut Lines, report: &Report<'_>, group: &Group<'_>, widths: &Width
 
 fn row(out: &mut Lines, group: &Group<'_>, cell: &CellResult, widths: &Widths) {
     let name = padded(&plain(&cell.contender.name), widths.name);
-    let name = out.coloured(&name, Hue::of(&cell.contender));
+    let name = out.coloured(&name, group.hue(&cell.contender));
     let head = format!("  {name}  {}", padded(&time(cell), widths.time));
     let head_width = 4 + widths.name + widths.time;
     let Some(ranked) = group.ranked(&cell.contender.name) else {

@@ -8,9 +8,9 @@ use study::comparison::{Comparison, Verdict};
 use study::experiment::{Contender, Settings, Tls};
 use study::family::blocks_for_all;
 use study::metric;
-use study::published::PublishedFinding;
+use study::published::{Agreement, Published, PublishedFinding, PublishedRatio};
 use study::reconcile::Grade;
-use study::result::{CellResult, Exploratory, Pair, Ranked, RunResult, TrialCounts};
+use study::result::{CellResult, Exploratory, MachineResult, Pair, Ranked, RunResult, TrialCounts};
 use study::stats::{LEAST_FOR_INTERVAL, Modes, Percentile};
 
 /// The TLS version as experiments name it.
@@ -357,6 +357,32 @@ pub(crate) fn findings_need(report: &Report<'_>) -> Vec<String> {
     lines
 }
 
+/// The published measurement in a sentence: how many findings hold, and the largest of its ratios that judge beside ours.
+pub(crate) fn published_headline(published: &Published) -> String {
+    let count = |verdict| published.findings.iter().filter(|one| one.verdict == verdict).count();
+    let mut line = format!(
+        "{} of {} findings confirmed, {} not",
+        count(Agreement::Confirmed),
+        published.findings.len(),
+        count(Agreement::NotConfirmed)
+    );
+    let judging = published.ratios.iter().filter(|ratio| !ratio.reconstructs);
+    let size = |ratio: &&PublishedRatio| ratio.published.ln().abs();
+    let measured = judging.filter_map(|ratio| Some((ratio, ratio.ours?, ratio.ci95?)));
+    let largest = measured.max_by(|(a, ..), (b, ..)| size(a).total_cmp(&size(b)));
+    if let Some((ratio, ours, [low, high])) = largest {
+        let ours = Ratio { value: ours.0, ci: [low.0, high.0] };
+        line.push_str(&format!(
+            "; the largest difference, {}, was {:.2} and is {} {} here",
+            ratio.what,
+            ratio.published,
+            ours.number(),
+            ours.interval()
+        ));
+    }
+    line
+}
+
 /// The open question, where causes of it were not measured.
 fn open_causes(report: &Report<'_>) -> Option<String> {
     let open = report.result.published.as_ref()?.open_question.as_ref()?;
@@ -453,6 +479,23 @@ fn only<T: PartialEq>(mut items: impl Iterator<Item = T>) -> Option<T> {
 /// `1 connection`, `6 connections`.
 pub(crate) fn counted(count: u32, what: &str) -> String {
     format!("{count} {what}{}", if count == 1 { "" } else { "s" })
+}
+
+/// What a machine of a merged run did, and what it is: `shards 1, 5 of 8, 40 attempts, 2 refused; 4 cores, AMD EPYC, Linux 6.1`.
+pub(crate) fn machine(machine: &MachineResult) -> String {
+    let shards: Vec<String> = machine.shards.iter().map(u32::to_string).collect();
+    let word = if shards.len() == 1 { "shard" } else { "shards" };
+    let host = &machine.host;
+    let cores = if host.cores == 1 { "1 core".to_owned() } else { format!("{} cores", host.cores) };
+    format!(
+        "{word} {} of {}, {} attempts, {} refused; {cores}, {}, Linux {}",
+        shards.join(", "),
+        machine.of,
+        machine.attempts,
+        machine.refused,
+        host.cpu,
+        host.kernel,
+    )
 }
 
 #[cfg(test)]

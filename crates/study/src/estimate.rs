@@ -159,6 +159,10 @@ fn trial_time(cell: &Cell, surroundings: &Surroundings) -> Duration {
                     Pattern::Serial => (call + anew) * calls.count,
                     Pattern::Parallel => call * link.turns(calls.count, contender),
                     Pattern::Staggered { every } => every * calls.count.saturating_sub(1) + call,
+                    Pattern::Mixed { every, tabs } => {
+                        let each = calls.count.div_ceil(tabs + 1);
+                        (every * each + call).max((call + anew) * each)
+                    }
                 }
         }
         WorkloadKind::Echo(echo) => {
@@ -171,7 +175,13 @@ fn trial_time(cell: &Cell, surroundings: &Surroundings) -> Duration {
             } else {
                 link.opening(contender)
             };
-            link.opening(contender) + link.rtt * (turns + 1) + anew * turns
+            // A view after the first opens its WebSocket anew, with a round trip for its handshake.
+            let views = match contender.transport.is_web_socket() {
+                true => echo.views.unwrap_or(1).saturating_sub(1),
+                false => 0,
+            };
+            let opening = link.opening(contender);
+            opening + link.rtt * (turns + 1) + anew * turns + (opening + link.rtt) * views
         }
         WorkloadKind::Stream(stream) => {
             link.opening(contender) + link.rtt * 2 + stream.usual_time()

@@ -30,6 +30,7 @@ pub mod experiment;
 pub mod family;
 pub mod gate;
 pub mod load;
+pub mod merge;
 pub mod metric;
 pub mod model_check;
 mod nearest;
@@ -42,6 +43,7 @@ pub mod requests;
 pub mod result;
 #[cfg(test)]
 mod schema_file;
+pub mod shard;
 pub mod stats;
 pub mod timeline;
 pub mod timer;

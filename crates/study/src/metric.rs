@@ -116,6 +116,18 @@ pub fn connections_by(protocol: &trace::SpokenProtocol) -> String {
 /// From the start of the client's first process to the end of its last, in milliseconds. After a warm-up it counts
 /// from when the process was ready.
 pub const WALL_MS: &str = "wall_ms";
+/// How long a client took to build its client object, as it reports it, in milliseconds, all processes added up.
+pub const CLIENT_MS: &str = "client_ms";
+/// [`WALL_MS`] less [`CLIENT_MS`], of clients that report it.
+pub const WALL_WITHOUT_CLIENT_MS: &str = "wall_without_client_ms";
+/// System calls of a client, in a warm-up that was profiled.
+pub const SYSTEM_CALLS: &str = "system_calls";
+/// Those among them that copy bytes from the kernel into the program.
+pub const SYSTEM_READS: &str = "system_calls_reading";
+/// Those that copy bytes from the program into the kernel.
+pub const SYSTEM_WRITES: &str = "system_calls_writing";
+/// Those that move bytes within the kernel: sendfile, splice.
+pub const SYSTEM_IN_KERNEL: &str = "system_calls_in_kernel";
 /// From the start of a client's process until it began its work, in milliseconds, all processes added up. The warm-up
 /// is subtracted where the client reports how long it took.
 pub const STARTUP_MS: &str = "startup_ms";
@@ -156,6 +168,14 @@ pub const PUSHES_UNUSED: &str = "pushes_unused";
 pub const HINTED: &str = "hinted_fetches";
 /// Those of them that the page did not need.
 pub const HINTS_UNUSED: &str = "hints_unused";
+/// Requests of a browser that a recorded site answered by the nearest recorded query.
+pub const REPLAY_NEAREST: &str = "replay_nearest";
+/// Requests of a browser that nothing in a recorded site matched.
+pub const REPLAY_MISSED: &str = "replay_missed";
+/// WebSockets of a recorded site that a browser did not open.
+pub const REPLAY_SOCKETS_MISSED: &str = "replay_sockets_missed";
+/// Recorded fetches of a site that a browser did not ask for.
+pub const REPLAY_NOT_ASKED: &str = "replay_not_asked";
 /// Body bytes that were received and not used: of pushes that no fetch took, and of hinted fetches that the page did not
 /// need.
 pub const WASTED: &str = "wasted_bytes";
@@ -252,6 +272,10 @@ const OF_ALL: &[&str] = &[
     HINTED,
     HINTS_UNUSED,
     WASTED,
+    REPLAY_NEAREST,
+    REPLAY_MISSED,
+    REPLAY_NOT_ASKED,
+    REPLAY_SOCKETS_MISSED,
     CACHE_FRESH,
     CACHE_REVALIDATED,
     CACHED_BYTES,
@@ -278,6 +302,16 @@ const OF_VIEWS: &[&str] = &[
     CACHE_REVALIDATED,
     CACHED_BYTES,
 ];
-const OF_CALLS: &[&str] = &[MEAN_MS, MAX_MS, TOTAL_MS];
-const OF_DOWNLOADS: &[&str] =
-    &[WALL_MS, STARTUP_MS, TRANSFER_MS, CPU_PER_GIB, SHA256_OK, GC_COUNT, GC_MS, HEAP_PEAK];
+const OF_CALLS: &[&str] = &[MEAN_MS, FIRST_MS, REST_MS, MAX_MS, TOTAL_MS];
+const OF_DOWNLOADS: &[&str] = &[
+    WALL_MS,
+    WALL_WITHOUT_CLIENT_MS,
+    CLIENT_MS,
+    STARTUP_MS,
+    TRANSFER_MS,
+    CPU_PER_GIB,
+    SHA256_OK,
+    GC_COUNT,
+    GC_MS,
+    HEAP_PEAK,
+];

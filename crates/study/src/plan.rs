@@ -57,9 +57,23 @@ impl TrialPlan {
     /// The trial for the next attempt at its block. The seed stays the same: a new one would let the result choose the
     /// random numbers.
     pub fn again(&self) -> Self {
-        let first = self.key.strip_suffix(&attempt_mark(self.attempt)).unwrap_or(&self.key);
         let attempt = self.attempt + 1;
-        Self { key: format!("{first}{}", attempt_mark(attempt)), attempt, ..self.clone() }
+        let key = format!("{}{}", self.first_key(), attempt_mark(attempt));
+        Self { key, attempt, ..self.clone() }
+    }
+
+    /// The key of the first attempt.
+    pub fn first_key(&self) -> &str {
+        self.key.strip_suffix(&attempt_mark(self.attempt)).unwrap_or(&self.key)
+    }
+
+    /// Whether both are attempts at one trial, planned alike. Where the parts ran is each machine's own.
+    pub fn is_of_one_plan_with(&self, other: &Self) -> bool {
+        let terms =
+            |trial: &Self| (trial.block, trial.order, trial.seed, trial.warmup, trial.timeout);
+        self.first_key() == other.first_key()
+            && self.cell == other.cell
+            && terms(self) == terms(other)
     }
 }
 

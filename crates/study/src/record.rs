@@ -7,6 +7,7 @@ use crate::experiment::Experiment;
 use crate::outcome::Outcome;
 use crate::plan::TrialPlan;
 use crate::reconcile::{Evidence, PacketSummary, Parts};
+use crate::shard::Shard;
 use crate::timeline::Timeline;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -31,6 +32,28 @@ pub struct RunHeader {
     pub host: HostFacts,
     /// The command line, argument by argument.
     pub command_line: Vec<String>,
+    /// The part of the plan that this run has; None of a whole one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shard: Option<Shard>,
+    /// The machines of a shard, and of the shards that a run was merged from; none of a run on one machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineRun>,
+    /// Of a merged run, the keys of planned trials that no shard had a row of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub missing: Vec<String>,
+}
+
+/// A machine that ran trials of a shard.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MachineRun {
+    /// What its rows call it: its host name.
+    pub name: String,
+    /// The kernel's name for the time since it was started, which no other machine has.
+    pub boot: String,
+    /// The shard.
+    pub shard: Shard,
+    /// Its facts, with its calibration before the shard.
+    pub host: HostFacts,
 }
 
 /// The machine that a run ran on.
@@ -97,6 +120,9 @@ pub struct TrialRecord {
     /// The audit's figures.
     #[serde(default, skip_serializing_if = "Audit::is_empty")]
     pub audit: Audit,
+    /// Of a shard: the machine that it ran on, by its name in the header.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub machine: Option<String>,
 }
 
 /// The link's counters, of both ways together unless said otherwise.
@@ -244,5 +270,6 @@ pub fn without_figures(plan: TrialPlan, outcome: Outcome, started_unix_ms: u64) 
         resources: Resources::default(),
         evidence: Vec::new(),
         audit: Audit::default(),
+        machine: None,
     }
 }

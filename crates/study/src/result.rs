@@ -43,6 +43,9 @@ pub struct RunResult {
     pub started: String,
     /// What it ran on.
     pub host: HostFacts,
+    /// The machines that it was merged from; none of a run on one machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub machines: Vec<MachineResult>,
     /// The command that ran it.
     pub command_line: Vec<String>,
     /// The contender that the others are set against.
@@ -79,6 +82,23 @@ pub struct RunResult {
     pub exploratory: Option<Exploratory>,
     /// Every trial that does not count, with the reason.
     pub failures: Vec<Failure>,
+}
+
+/// A machine that ran some of the shards of a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MachineResult {
+    /// Its host name; where several have one name, a number behind it.
+    pub name: String,
+    /// The shards that it ran, or a part of, by their numbers from 1.
+    pub shards: Vec<u32>,
+    /// How many shards the run had.
+    pub of: u32,
+    /// Attempts at trials that ran on it, but warm-ups.
+    pub attempts: u32,
+    /// Of those, attempts that the audit refused.
+    pub refused: u32,
+    /// Its facts; the calibration is that before the first of its shards.
+    pub host: HostFacts,
 }
 
 /// The families of comparisons whose intervals hold together.

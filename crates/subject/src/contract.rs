@@ -9,8 +9,8 @@ mod tests;
 mod transcript;
 
 pub use job::{
-    Discovery, EarlierVisit, Fetch, Job, Leaves, Message, Negotiation, Pattern, Tls, Transport,
-    Workload,
+    Discovery, EarlierVisit, Fetch, Job, Leaves, Message, Negotiation, Pattern, Replay, Tls,
+    Transport, Workload,
 };
 pub use line::{DoneLine, FetchLine, NextLine, OutputLine, ReadyLine, UnsupportedLine};
 pub use page::PageLine;

@@ -19,6 +19,7 @@ pub mod contract;
 mod declaration;
 pub mod film;
 mod peer;
+pub mod record;
 #[cfg(test)]
 #[path = "../../study/src/schema_file.rs"]
 mod schema_file;

@@ -2,8 +2,8 @@
 //! tool's output into lines. What a tool does not report is left out, and what it cannot do is unsupported, so that no
 //! figure stands for work that was not done. Nothing here prints; the caller gets the lines.
 
-mod browser;
-mod chromium;
+pub(crate) mod browser;
+pub(crate) mod chromium;
 mod curl;
 mod drive;
 mod firefox;
@@ -12,6 +12,8 @@ mod h2load;
 mod nghttp;
 mod wget;
 mod wrk;
+
+pub use browser::NOT_ASKED;
 
 use crate::contract::{Job, OutputLine, Tls, UnsupportedLine};
 use std::io;

@@ -70,8 +70,8 @@ pub use quic::{
 };
 pub use role::{Handler, QuicRole, Role};
 pub use server::{
-    Decisions, Server, ServerByteStream, ServerMachine, ServerMultiplexed, ServerProtocol,
-    ServerSettings, ServerSpec,
+    BufferPools, Decisions, Server, ServerByteStream, ServerMachine, ServerMultiplexed,
+    ServerProtocol, ServerSettings, ServerSpec,
 };
 pub use status::{Negotiated, Phase, Timings, Traffic, Truncation};
 

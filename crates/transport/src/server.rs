@@ -85,6 +85,13 @@ pub struct ServerSpec<'a> {
     pub tracer: Tracer,
 }
 
+/// Buffers for requests, for all connections of a thread.
+#[derive(Debug, Default)]
+pub struct BufferPools {
+    h1: h1::BufferPool,
+    h3: h3::BufferPool,
+}
+
 /// The machine of a server's connection.
 pub type ServerMachine = dyn ServerProtocol;
 
@@ -111,10 +118,10 @@ pub trait ServerProtocol: ServerConnection {
     }
 
     /// Takes buffers for requests from the pool, where it has none.
-    fn take_buffers(&mut self, _pool: &mut h1::BufferPool) {}
+    fn take_buffers(&mut self, _pools: &mut BufferPools) {}
 
     /// Gives the buffers back to the pool, where no request is under way.
-    fn return_buffers(&mut self, _pool: &mut h1::BufferPool) {}
+    fn return_buffers(&mut self, _pools: &mut BufferPools) {}
 
     /// Queues a range of a file. None where the protocol does not send a body's bytes unframed.
     fn send_file(
@@ -140,12 +147,12 @@ impl ServerProtocol for h1::Server {
         self.wants_shutdown()
     }
 
-    fn take_buffers(&mut self, pool: &mut h1::BufferPool) {
-        self.take_buffers(pool);
+    fn take_buffers(&mut self, pools: &mut BufferPools) {
+        self.take_buffers(&mut pools.h1);
     }
 
-    fn return_buffers(&mut self, pool: &mut h1::BufferPool) {
-        self.return_buffers(pool);
+    fn return_buffers(&mut self, pools: &mut BufferPools) {
+        self.return_buffers(&mut pools.h1);
     }
 
     fn send_file(
@@ -160,7 +167,15 @@ impl ServerProtocol for h1::Server {
 
 impl ServerProtocol for h2::Server {}
 
-impl ServerProtocol for h3::Server {}
+impl ServerProtocol for h3::Server {
+    fn take_buffers(&mut self, pools: &mut BufferPools) {
+        self.take_buffers(&mut pools.h3);
+    }
+
+    fn return_buffers(&mut self, pools: &mut BufferPools) {
+        self.return_buffers(&mut pools.h3);
+    }
+}
 
 impl ServerProtocol for spdy::Server {}
 

@@ -190,6 +190,7 @@ impl<W: Work> Client<W> {
     pub(super) fn retire(&mut self, now: Instant, mut connection: PooledConnection) {
         let streams = std::mem::take(&mut connection.exchanges.streams);
         let deferred = std::mem::take(&mut connection.exchanges.deferred);
+        let early_sockets = std::mem::take(&mut connection.exchanges.early_sockets);
         let destination = connection.exchanges.destination.clone();
         self.work.handle_connection_end(connection.record(now));
         self.pool.closed(connection.exchanges.origin, connection.exchanges.connection);
@@ -205,7 +206,7 @@ impl<W: Work> Client<W> {
             None if owes && connection.port.is_some() => self.settle_quic(connection),
             _ => self.release(connection),
         }
-        for fetch in deferred {
+        for fetch in deferred.into_iter().chain(early_sockets) {
             self.admit_deferred(now, fetch);
         }
         for exchange in streams.into_values() {

@@ -62,6 +62,13 @@ impl<W: Work> Client<W> {
     }
 
     fn handle_event(&mut self, on: &mut Ready<'_>, event: Event<'_>) {
+        let event = match on.exchanges.has_talked {
+            true => match self.heard_by_socket(on, event) {
+                Some(event) => event,
+                None => return,
+            },
+            false => event,
+        };
         let event = match on.exchanges.pushes.is_empty() {
             true => Some(event),
             false => keep_pushed(on, event),

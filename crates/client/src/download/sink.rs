@@ -1,6 +1,7 @@
 //! [`Sink`]: where a download writes to (files, pipes, or memory in tests).
 
 use super::Version;
+use proto::ResponseHead;
 use std::time::Duration;
 use unit::Ranges;
 
@@ -41,6 +42,9 @@ pub enum Note<'a> {
 
 /// Takes the bytes of files. A call that blocks stops the whole client, which is the back-pressure.
 pub trait Sink {
+    /// The head of an answer for it, before anything else of that answer; also of one that brings no bytes of the file.
+    fn head(&mut self, _file: FileId, _head: &ResponseHead) {}
+
     /// Called before the first bytes of a file, and again when the file starts afresh.
     fn begin(&mut self, file: FileId, beginning: Beginning<'_>) -> Result<(), Refusal>;
 

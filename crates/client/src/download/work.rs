@@ -51,6 +51,7 @@ impl<S: Sink> Work for Download<S> {
             received: self.settings.epoch.map(|epoch| epoch + now.since(Instant::ZERO)),
         };
         let answer = answer::judge(head, &question);
+        self.sink.head(FileId(index), head);
         if let Some(coding) = answer::coding(head) {
             self.sink.note(FileId(index), &Note::Coded(coding));
         }

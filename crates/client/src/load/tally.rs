@@ -8,10 +8,10 @@ use trace::Protocol;
 use unit::Instant;
 
 /// The longest time that histograms tell apart from longer ones.
-const LONGEST: u64 = 3_600 * 1_000_000_000;
+pub(super) const LONGEST: u64 = 3_600 * 1_000_000_000;
 
 /// Digits to which times are counted.
-const DIGITS: u8 = 3;
+pub(super) const DIGITS: u8 = 3;
 
 /// Why a request came to no answer, or a connection to nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -96,6 +96,11 @@ impl Faults {
         self.0[fault as usize] += 1;
     }
 
+    /// So many of each, in the order of [`Fault::ALL`].
+    pub(super) fn from_counts(counts: [u64; Fault::ALL.len()]) -> Self {
+        Self(counts)
+    }
+
     /// How many of one kind.
     pub fn of(&self, fault: Fault) -> u64 {
         self.0[fault as usize]
@@ -126,6 +131,11 @@ impl Times {
 
     pub(super) fn record(&mut self, time: Duration) {
         self.0.saturating_record(time.as_nanos() as u64);
+    }
+
+    /// Adds a histogram from elsewhere; an error where it has other bounds.
+    pub(super) fn merge(&mut self, other: &Histogram<u64>) -> Result<(), ()> {
+        self.0.add(other).map_err(|_| ())
     }
 
     /// The histogram, in nanoseconds.
@@ -306,7 +316,7 @@ pub struct Tally {
 }
 
 /// Codes from 0 to 999.
-const STATUSES: usize = 1_000;
+pub(super) const STATUSES: usize = 1_000;
 
 impl Tally {
     pub(super) fn new(stages: usize, targets: usize) -> Self {
@@ -372,6 +382,12 @@ impl Tally {
     pub fn statuses(&self) -> impl Iterator<Item = (u16, u64)> {
         let codes = self.statuses.iter().enumerate();
         codes.filter(|(_, count)| **count > 0).map(|(code, count)| (code as u16, *count))
+    }
+
+    /// Answers with one status code; None where there is no such code.
+    pub(super) fn set_status(&mut self, code: u64, count: u64) -> Option<()> {
+        *self.statuses.get_mut(usize::try_from(code).ok()?)? = count;
+        Some(())
     }
 
     pub(super) fn status(&mut self, status: Status) {

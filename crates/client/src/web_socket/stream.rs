@@ -115,6 +115,11 @@ impl WebSocketStream {
         self.send_request(now, machine);
     }
 
+    /// The stream that it is on; None until the request is sent.
+    pub(crate) fn number(&self) -> Option<StreamId> {
+        self.stream
+    }
+
     /// Sends the request, where the server's settings allow it by now.
     fn send_request(&mut self, now: Instant, machine: &mut ClientMachine) {
         let fin = if self.request.protocol.is_some() { Fin::More } else { Fin::Last };

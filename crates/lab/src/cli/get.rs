@@ -1,10 +1,13 @@
 //! The flags of `wirelap get`: curl's where curl has them.
 
+use base64::Engine as _;
 use clap::{Args, ValueHint};
 use page::Url;
 use secure::Digest;
+use std::fmt;
+use std::num::NonZeroU64;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// Download files: resumed, verified, and never half there under their final names.
 #[derive(Debug, Args)]
@@ -14,15 +17,17 @@ use std::time::Duration;
   wirelap get --output-dir jars --checksums jars.sha256 https://repo.example/a.jar https://repo.example/b.jar
   wirelap get --connections 4 https://example.org/large.bin
   wirelap get -sS -o - https://example.org/list.txt | head
+  wirelap get -u name:password --limit-rate 2M https://example.org/private.iso
 
 Bytes go to .NAME.wirelap-part beside the file. When all are there, checked and on the disk, the part gets the file's name. What an earlier run has left of the same version is gone on from (--no-resume begins anew).
 HTTP/2 fetches all files of a server over one connection; HTTP/1.1 over as many as --connections says.
 Redirects are followed (from https to http with --redirect-to-http only) and an HTTP error is an error, always. Times are seconds, or have a unit (500ms, 2min).
 Exit codes: 0 all is there, 1 a download failed, 2 misuse, 3 the machine lacks something, 130 interrupted.")]
 pub(crate) struct GetArgs {
-    /// What to download; http:// where no scheme is given
-    #[arg(value_name = "URL", required = true, value_parser = parse_url, value_hint = ValueHint::Url)]
-    pub(crate) urls: Vec<Url>,
+    /// What to download; http:// where no scheme is given. A name and a password may stand before the host, as
+    /// user:password@host
+    #[arg(value_name = "URL", required = true, value_parser = parse_address, value_hint = ValueHint::Url)]
+    pub(crate) urls: Vec<Address>,
     /// Where to, for a single URL; `-` is standard output
     #[arg(short, long, value_name = "FILE", conflicts_with = "remote_name", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
@@ -95,6 +100,22 @@ pub(crate) struct GetArgs {
     /// A field of the requests, as `Name: value` (repeatable)
     #[arg(short = 'H', long, value_name = "FIELD", value_parser = parse_field)]
     pub(crate) header: Vec<(String, String)>,
+    /// The name and the password for all URLs that have none of their own (HTTP Basic); they go to the server named and not
+    /// along with a redirect to another
+    #[arg(short = 'u', long, value_name = "USER:PASSWORD", value_parser = parse_user)]
+    pub(crate) user: Option<Credentials>,
+    /// What the field User-Agent says
+    #[arg(short = 'A', long, value_name = "NAME", value_parser = parse_text)]
+    pub(crate) user_agent: Option<String>,
+    /// Fetch only what was modified since then: a date as HTTP writes it, or a file whose date counts
+    #[arg(short = 'z', long, value_name = "DATE|FILE", value_parser = parse_since, conflicts_with = "continue_at")]
+    pub(crate) time_cond: Option<SystemTime>,
+    /// Write the head of the answer before its body, to standard output or a device
+    #[arg(short = 'i', long, requires = "output")]
+    pub(crate) include: bool,
+    /// The most bytes received a second, all files together: 500k, 2M (1024 and 1024 x 1024 bytes, as curl has it)
+    #[arg(long, value_name = "RATE", value_parser = parse_rate)]
+    pub(crate) limit_rate: Option<NonZeroU64>,
     /// Write through the page cache, whatever the size: for files that are read again at once
     #[arg(long, conflicts_with = "no_page_cache")]
     pub(crate) page_cache: bool,
@@ -119,6 +140,101 @@ pub(crate) struct GetArgs {
     /// Taken for curl's sake: an HTTP error is always an error
     #[arg(short, long, hide = true)]
     pub(crate) fail: bool,
+}
+
+/// A URL, with the name and the password that stood in it.
+#[derive(Debug, Clone)]
+pub(crate) struct Address {
+    pub(crate) url: Url,
+    pub(crate) credentials: Option<Credentials>,
+}
+
+/// A name and a password. They are printed nowhere.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct Credentials {
+    user: String,
+    password: String,
+}
+
+impl Credentials {
+    /// The value of the field Authorization (RFC 7617).
+    pub(crate) fn basic(&self) -> String {
+        format!(
+            "Basic {}",
+            base64::engine::general_purpose::STANDARD
+                .encode(format!("{}:{}", self.user, self.password))
+        )
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Credentials")
+    }
+}
+
+fn parse_address(text: &str) -> Result<Address, String> {
+    let url = parse_url(text)?;
+    let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
+    let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
+    let credentials = authority.rsplit_once('@').map(|(user, _)| {
+        let (user, password) = user.split_once(':').unwrap_or((user, ""));
+        Credentials { user: decoded(user), password: decoded(password) }
+    });
+    Ok(Address { url, credentials })
+}
+
+/// `%3A` and the like as what they stand for (RFC 3986 §2.1).
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let hex = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
+        let code = hex.and_then(|two| u8::from_str_radix(two, 16).ok()).filter(|_| first == b'%');
+        bytes.push(code.unwrap_or(first));
+        rest = if code.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn parse_user(text: &str) -> Result<Credentials, String> {
+    match text.split_once(':') {
+        Some((user, password)) => {
+            Ok(Credentials { user: user.to_owned(), password: password.to_owned() })
+        }
+        None => Err("USER:PASSWORD is expected; nobody is asked for a password".to_owned()),
+    }
+}
+
+fn parse_text(text: &str) -> Result<String, String> {
+    match text.bytes().any(|byte| byte < b' ' || byte == 0x7f) {
+        true => Err("a field's value has no control characters".to_owned()),
+        false => Ok(text.trim().to_owned()),
+    }
+}
+
+/// A date, or a file's.
+fn parse_since(text: &str) -> Result<SystemTime, String> {
+    if let Ok(date) = httpdate::parse_http_date(text) {
+        return Ok(date);
+    }
+    let modified = std::fs::metadata(text).and_then(|file| file.modified());
+    modified.map_err(|_| {
+        format!("`{text}` is neither a file nor a date such as Sun, 06 Nov 1994 08:49:37 GMT")
+    })
+}
+
+fn parse_rate(text: &str) -> Result<NonZeroU64, String> {
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match text[number.len()..].to_ascii_lowercase().as_str() {
+        "" | "b" => 1_u64,
+        "k" => 1 << 10,
+        "m" => 1 << 20,
+        "g" => 1 << 30,
+        _ => return Err(format!("`{text}` is no rate such as 500k or 2M")),
+    };
+    let bytes = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    bytes.and_then(NonZeroU64::new).ok_or_else(|| format!("`{text}` is no rate such as 500k or 2M"))
 }
 
 /// As curl does: without a scheme it is http.
@@ -179,6 +295,29 @@ mod tests {
         for text in ["0", "-1", "nan", "1e300", "soon", ""] {
             assert!(parse_time(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn credentials_are_read_from_a_url_and_shown_by_nothing() {
+        let address = parse_address("http://al%3Aice:s%20e@cret@host:81/x@y").unwrap();
+        assert_eq!(address.url.to_string(), "http://host:81/x@y");
+        let expected = Credentials { user: "al:ice".to_owned(), password: "s e@cret".to_owned() };
+        assert_eq!(address.credentials, Some(expected));
+        assert!(!format!("{address:?}").contains("cret"));
+        assert_eq!(parse_address("host/a@b").unwrap().credentials, None);
+        // RFC 7617 §2.
+        let aladdin = parse_user("Aladdin:open sesame").unwrap();
+        assert_eq!(aladdin.basic(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+    }
+
+    #[test]
+    fn rates_are_counted_as_curl_counts_them() {
+        let bytes = |text| parse_rate(text).ok().map(NonZeroU64::get);
+        assert_eq!(
+            [bytes("500k"), bytes("2M"), bytes("77")],
+            [Some(512_000), Some(2 << 20), Some(77)]
+        );
+        assert_eq!([bytes("0"), bytes("fast"), bytes("1x")], [None; 3]);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The flags of `wirelap load`: those of wrk and h2load where they have them, curl's for requests.
 
-use super::ReactorName;
 use super::get::{field, parse_time, parse_url};
+use super::{ReactorName, ShardChoice};
 use clap::{Args, ValueEnum, ValueHint};
 use client::load::Stage;
 use page::Url;
@@ -21,6 +21,7 @@ use unit::Seed;
   wirelap load -c 64 --slo 'p99<50ms' -d 5s http://127.0.0.1:8080/
   wirelap load -c 64 -X POST --data @order.json -H 'Content-Type: application/json' http://127.0.0.1:8080/orders
   wirelap load -c 64 -m 4 ws://127.0.0.1:8080/echo
+  srun -n 4 wirelap load -c 256 --rate 80000 --agent auto --rendezvous node1:7000 http://server:8080/
 
 Without --rate each connection asks again when it has its answer: what a server can do at most. With --rate requests are made by a schedule, whatever the server does, and a request's time counts from when it was due: what users meet.
 TLS offers h2 and http/1.1. Times are seconds, or have a unit (500ms, 2min). More in docs/load.md.
@@ -114,9 +115,19 @@ pub(crate) struct LoadArgs {
     /// Seed of every random choice
     #[arg(long, value_name = "N", value_parser = super::parse_seed, default_value = "1")]
     pub(crate) seed: Seed,
+    /// One of several processes that share this load, on as many machines: agent I of N; `auto` where an array tells it, or
+    /// `srun` of Slurm. -c, -n and --rate are of all agents together; they begin together and end with one exit code
+    #[arg(long, value_name = "I/N|auto", value_parser = super::shards::parse_shard, requires = "rendezvous")]
+    pub(crate) agent: Option<ShardChoice>,
+    /// Where agents meet: the first one listens on this port, and the others connect to it
+    #[arg(long, value_name = "HOST:PORT", requires = "agent")]
+    pub(crate) rendezvous: Option<String>,
     /// Write the times as an HDR histogram log, which other tools merge and draw
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) hdr: Option<PathBuf>,
+    /// Write a page with the rates, percentiles and the course as pictures, this client's lateness shaded
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) html: Option<PathBuf>,
     /// Print the result as JSON (docs/schema/load.schema.json)
     #[arg(long, conflicts_with = "csv")]
     pub(crate) json: bool,

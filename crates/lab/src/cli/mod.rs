@@ -5,14 +5,19 @@ mod gates;
 mod get;
 mod link;
 mod load;
+mod record;
 mod serve;
+mod shards;
+mod suggest;
 
 pub(crate) use bisect::BisectArgs;
 pub(crate) use gates::GateArgs;
-pub(crate) use get::GetArgs;
+pub(crate) use get::{Address, GetArgs};
 pub(crate) use link::{Expose, FarPort, Forward, Host, LinkArgs, Service};
 pub(crate) use load::{Inconclusive, LoadArgs, TargetUrl, parse_target};
+pub(crate) use record::{RecordArgs, Resolve};
 use serve::{PatienceArgs, QuicCongestion};
+pub(crate) use shards::{KubernetesArgs, MergeArgs, ShardChoice, SlurmArgs};
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum, ValueHint};
 use os::reactor::Backend;
@@ -33,6 +38,7 @@ use unit::Seed;
     after_help = "Examples:
   wirelap race quick                    the built-in race: one page, three transports, three links
   wirelap race my.har --links 4g,3g     your own page, as your browser exported it
+  wirelap record https://shop.example/ -o shop/    a page with all its responses, for wirelap race shop/
   wirelap serve ./site --listen 127.0.0.1:8080 --listen-tls 127.0.0.1:8443
   wirelap link 3g --far 'iperf3 -s -1' -- sh -c 'iperf3 -c far'
   wirelap get -O https://example.org/disk.iso    a download that resumes and never leaves half a file
@@ -50,6 +56,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     Race(RaceArgs),
+    Record(RecordArgs),
     Get(Box<GetArgs>),
     Load(Box<LoadArgs>),
     Serve(ServeArgs),
@@ -59,6 +66,9 @@ pub(crate) enum Command {
     Report(ReportArgs),
     Timer(TimerArgs),
     Compare(CompareArgs),
+    Merge(MergeArgs),
+    Slurm(Box<SlurmArgs>),
+    K8s(Box<KubernetesArgs>),
     Bisect(Box<BisectArgs>),
     Completions(CompletionsArgs),
     Man(ManArgs),
@@ -104,6 +114,7 @@ pub(crate) struct SubjectArgs {
   wirelap race published --fast         what others measured, again: their findings, confirmed or not
   wirelap race https://127.0.0.1:3443/api/items --contenders h1,h2 --links 4g -k   an API that runs here
   wirelap race my.har                   a page load that any browser's developer tools saved as HAR
+  wirelap race shop/                    a page that wirelap record has recorded
   wirelap race experiment.toml --out results --seed 7
   wirelap race aa                       how often is a difference found where there is none, here and now?
   wirelap race mine.toml --gate 'new/old load_ms<1.05' --junit gates.xml    two builds in one run, for CI
@@ -112,121 +123,132 @@ pub(crate) struct SubjectArgs {
   wirelap race quick --capture=page/3g/     keep what went over the wire, for Wireshark
   wirelap race --resume wirelap-quick-1     go on where an interrupted run stopped
   wirelap race --again wirelap-quick-1      the same once more, from all that the folder holds
+  wirelap race quick --shard 2/8            one of eight parts, on a machine of its own; wirelap merge judges them
 
 Writes result.json, report.html and rows.sqlite to the output folder.
 Exit codes: 0 done, 1 a gate failed or a race answers nothing, 2 misuse, 3 the machine lacks something, 4 a gate is inconclusive under --inconclusive fail, 130 interrupted.
 What a link can be given: wirelap link --help.")]
 pub(crate) struct RaceArgs {
-    /// Built-in experiments (see `wirelap list`), experiment files (.toml), page loads (.har), or URLs of a service that runs
+    /// Built-in experiments (see `wirelap list`), experiment files (.toml), page loads (.har), recorded sites (folders), or URLs of a service that runs
     /// on this machine
-    #[arg(value_name = "NAME|FILE|URL", required_unless_present_any = ["resume", "again"], value_hint = ValueHint::FilePath)]
+    #[arg(value_name = "NAME|FILE|URL", required_unless_present_any = ["resume", "again"], value_hint = ValueHint::FilePath, value_parser = suggest::experiments(), hide_possible_values = true)]
     pub(crate) experiments: Vec<String>,
     /// Folder for the results, made new [default: wirelap-NAME-N]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Output")]
     pub(crate) out: Option<PathBuf>,
     /// Seed of every random choice: order of trials, loss, jitter, bootstrap [default: the experiment's]
-    #[arg(long, value_name = "N", value_parser = parse_seed, allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = parse_seed, allow_negative_numbers = true, help_heading = "Trials and verdicts")]
     pub(crate) seed: Option<Seed>,
     /// Measured trials a cell [default: the experiment's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_TRIALS)), allow_negative_numbers = true)]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_TRIALS)), allow_negative_numbers = true, help_heading = "Trials and verdicts")]
     pub(crate) trials: Option<u32>,
     /// Links, by name or as KEY=VALUE,… ; separate several by commas, or repeat the flag
-    #[arg(long, value_name = "LINKS")]
+    #[arg(long, value_name = "LINKS", help_heading = "What races", value_parser = suggest::links(), hide_possible_values = true)]
     pub(crate) links: Vec<String>,
     /// Contenders that race: the experiment's, or any that `wirelap list` names
-    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    #[arg(long, value_name = "NAMES", value_delimiter = ',', help_heading = "What races", value_parser = suggest::contenders(), hide_possible_values = true)]
     pub(crate) contenders: Vec<String>,
     /// Whose client does the work of every contender that has none of its own, by the name that `wirelap list` gives it: a
     /// browser loads the pages of any experiment
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "What races")]
     pub(crate) client: Option<String>,
     /// Run every experiment twice, by wirelap's own client and by this browser, and tell how far the page model is from the
     /// browser: the error of each time, the order of contenders, and in which phase it misses
-    #[arg(long, value_name = "NAME", conflicts_with = "client")]
+    #[arg(long, value_name = "NAME", conflicts_with = "client", help_heading = "What races")]
     pub(crate) with_browser: Option<String>,
     /// The contender that the others are set against
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "What races")]
     pub(crate) baseline: Option<String>,
     /// Folder of further subjects, NAME.toml each, beside the built-in ones and those in `subjects/` beside the experiment (repeatable)
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "What races")]
     pub(crate) subjects: Vec<PathBuf>,
     /// With a URL: requests of several kinds, with methods, headers, bodies, weights and expected statuses: a TOML file in
     /// the format of `load --requests-from` (docs/load.md)
-    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "A service of your own (with a URL)")]
     pub(crate) requests_from: Option<PathBuf>,
-    /// With a URL: requests of a trial [default: 20]
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    /// Requests of a trial: with a URL [default: 20]; of an experiment with calls or messages, so many in each [default: the
+    /// experiment's]
+    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Trials and verdicts")]
     pub(crate) requests: Option<u32>,
     /// With a URL: what the service is called, in Host and in its certificate [default: the URL's host and port]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", help_heading = "A service of your own (with a URL)")]
     pub(crate) server_name: Option<String>,
     /// With a URL: the authorities believed, in PEM [default: the system's, or SSL_CERT_FILE's]
-    #[arg(long, value_name = "FILE", conflicts_with = "insecure", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "FILE", conflicts_with = "insecure", value_hint = ValueHint::FilePath, help_heading = "A service of your own (with a URL)")]
     pub(crate) cacert: Option<PathBuf>,
     /// With a URL: the TLS version of its contenders, 1.2 or 1.3, exactly [default: 1.3]
-    #[arg(long, value_name = "VERSION", value_parser = ["1.2", "1.3"])]
+    #[arg(long, value_name = "VERSION", value_parser = ["1.2", "1.3"], help_heading = "A service of your own (with a URL)")]
     pub(crate) tls_max: Option<String>,
     /// With a URL: believe any certificate
-    #[arg(short = 'k', long)]
+    #[arg(short = 'k', long, help_heading = "A service of your own (with a URL)")]
     pub(crate) insecure: bool,
     /// What counts as a tie, as a percentage or a fraction [default: the experiment's, else 5%]
-    #[arg(long, value_name = "SHARE", value_parser = parse_margin, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", value_parser = parse_margin, allow_negative_numbers = true, help_heading = "Trials and verdicts")]
     pub(crate) margin: Option<f64>,
     /// Smaller workloads and fewer trials, to see within minutes that all works
-    #[arg(long)]
+    #[arg(long, help_heading = "What races")]
     pub(crate) fast: bool,
     /// Look a few times before the end, and stop a workload on a link once all of its pairs are decided; --trials
     /// is then the most that run. False verdicts stay as rare
-    #[arg(long)]
+    #[arg(long, help_heading = "Trials and verdicts")]
     pub(crate) sequential: bool,
     /// As many trials as decide every gate, or without gates every pair, and at most so long: 10m, 90s. The first blocks warm
     /// up and show how many trials fit; the looks and the error that each may spend are fixed then
-    #[arg(long, value_name = "TIME", value_parser = parse_limit, conflicts_with_all = ["trials", "sequential"])]
+    #[arg(long, value_name = "TIME", value_parser = parse_limit, conflicts_with_all = ["trials", "sequential"], help_heading = "Trials and verdicts")]
     pub(crate) until_decided: Option<Duration>,
     /// Print the plan and how long it will take, run nothing
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) dry_run: bool,
     /// Do not wait for a busy machine: say who takes its processors, and race all the same
-    #[arg(long)]
+    #[arg(long, help_heading = "Trials and verdicts")]
     pub(crate) no_wait: bool,
     /// Go on with the interrupted run in this folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "client", "with_browser", "baseline", "margin", "fast", "sequential", "until_decided", "gate", "gate_error", "subjects", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "client", "with_browser", "baseline", "margin", "fast", "sequential", "until_decided", "gate", "gate_error", "subjects", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath, help_heading = "Runs that exist")]
     pub(crate) resume: Option<PathBuf>,
     /// Add so many trials to each cell of the run that --resume names. What comes of them is labelled exploratory: the
     /// confidence of the intervals no longer holds, and the gates are judged without them
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_TRIALS)))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_TRIALS)), help_heading = "Runs that exist")]
     pub(crate) add: Option<u32>,
     /// Run the experiment of this folder once more, into a new one: same settings, seeds and files
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "resume", "seed", "trials", "links", "contenders", "client", "with_browser", "baseline", "margin", "fast", "sequential", "until_decided", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "resume", "seed", "trials", "links", "contenders", "client", "with_browser", "baseline", "margin", "fast", "sequential", "until_decided", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath, help_heading = "Runs that exist")]
     pub(crate) again: Option<PathBuf>,
+    /// Run a part of the trials, by whole blocks: shard I of N, on a machine of its own; `auto` where a job array of Slurm
+    /// tells it, auto/N where an Indexed Job of Kubernetes does. --out names the folder that all shards share; a shard that
+    /// is there goes on. `wirelap merge` judges (docs/many-machines.md)
+    #[arg(long, value_name = "I/N|auto", value_parser = shards::parse_shard, conflicts_with_all = ["resume", "sequential", "until_decided", "with_browser", "json", "csv", "junit", "markdown"], help_heading = "Many machines")]
+    pub(crate) shard: Option<ShardChoice>,
     /// Run every trial alone, even those that need little CPU
-    #[arg(long)]
+    #[arg(long, help_heading = "Trials and verdicts")]
     pub(crate) serial: bool,
     /// Keep the packets of every trial, or of those whose key begins with KEY (see --dry-run), in the output folder's
     /// captures/ as pcapng with the TLS secrets inside: Wireshark opens and decrypts them
-    #[arg(long, value_name = "KEY", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    #[arg(long, value_name = "KEY", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Records of trials")]
     pub(crate) capture: Option<String>,
     /// Write what our client and origin do on each connection over QUIC as qlog, for every trial or for those whose key begins
     /// with KEY, into the output folder's qlogs/
-    #[arg(long, value_name = "KEY", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    #[arg(long, value_name = "KEY", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Records of trials")]
     pub(crate) qlog: Option<String>,
     /// Have browsers film every trial: the report shows the frames of the median trials above their waterfall, and the output
     /// folder's films/ keeps them all. It costs the browser half a second of CPU or more in each trial
-    #[arg(long)]
+    #[arg(long, help_heading = "Records of trials")]
     pub(crate) film: bool,
+    /// Before the trials, keep what each client of somebody else's does, in two warm-ups of each cell, which do not count: a table
+    /// of its system calls (strace), and a recording of its JVM (JFR), in the output folder's profiles/
+    #[arg(long, help_heading = "Records of trials")]
+    pub(crate) profile: bool,
     /// Leave out the second in which the link machinery is measured before the first trial
-    #[arg(long)]
+    #[arg(long, help_heading = "Trials and verdicts")]
     pub(crate) no_calibration: bool,
     /// Print the result as JSON instead of text
-    #[arg(long)]
+    #[arg(long, help_heading = "Output")]
     pub(crate) json: bool,
     /// Print every trial's figures as CSV instead of text
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub(crate) csv: bool,
     #[command(flatten)]
     pub(crate) gates: GateArgs,
     /// Say what each trial does
-    #[arg(short, long)]
+    #[arg(short, long, help_heading = "Output")]
     pub(crate) verbose: bool,
 }
 
@@ -235,7 +257,6 @@ impl RaceArgs {
     pub(crate) fn flag_of_url(&self) -> Option<&'static str> {
         let flags = [
             ("--requests-from", self.requests_from.is_some()),
-            ("--requests", self.requests.is_some()),
             ("--server-name", self.server_name.is_some()),
             ("--cacert", self.cacert.is_some()),
             ("--tls-max", self.tls_max.is_some()),
@@ -316,6 +337,10 @@ pub(crate) struct ServeArgs {
     /// (docs/delivery.md). --priorities goes before its key of that name
     #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath)]
     pub(crate) policy: Option<PathBuf>,
+    /// The application server that answers what is no file in DIR, over HTTP/1.1: http://127.0.0.1:3000. Its 103 and its Link
+    /// fields are passed on, and push by a policy; `serve` then has no targets of its own but /timer (docs/delivery.md)
+    #[arg(long, value_name = "URL", value_parser = parse_upstream)]
+    pub(crate) upstream: Option<SocketAddr>,
     /// Write what each response asked for and what it got, a line of JSON each (docs/delivery.md)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) delivery_log: Option<PathBuf>,
@@ -503,6 +528,26 @@ fn parse_seed(text: &str) -> Result<Seed, String> {
 fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| {
         "an address and a port are expected, such as 127.0.0.1:8080, [::1]:8443 or 0.0.0.0:0"
+            .to_owned()
+    })
+}
+
+/// The address of an application server, as a URL or alone.
+fn parse_upstream(text: &str) -> Result<SocketAddr, String> {
+    let address = text.strip_prefix("http://").unwrap_or(text);
+    let address = address.strip_suffix('/').unwrap_or(address);
+    // Another name may mean many addresses, or none at times: an address is one.
+    let address = match address.strip_prefix("localhost") {
+        Some(port) => format!("127.0.0.1{port}"),
+        None => address.to_owned(),
+    };
+    let address = if address.ends_with(']') || !address.contains(':') {
+        format!("{address}:80")
+    } else {
+        address
+    };
+    address.parse().map_err(|_| {
+        "an address without TLS and without a path is expected, such as http://127.0.0.1:3000"
             .to_owned()
     })
 }

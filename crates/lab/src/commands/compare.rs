@@ -6,7 +6,7 @@ use crate::error::{self, CliError};
 use crate::named_file;
 use crate::race::run_folder::RunFolder;
 use crate::race::store::{Rows, Store};
-use report::{Colour, Style};
+use report::{Colour, ComparisonLinks, Style};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
@@ -28,12 +28,18 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, CliError> {
         return Err(CliError::misuse("the two runs have no cell in common")
             .remedy("compare runs of one experiment: workload, link and contender go by name"));
     }
-    write(args, &b, &comparison)?;
+    write(args, [&a, &b], &comparison)?;
     Ok(ExitCode::from(args.gates.exit_code(comparison.outcome())))
 }
 
-fn write(args: &CompareArgs, b: &Folder, comparison: &RunComparison) -> Result<(), CliError> {
-    let html = report::comparison_html(comparison, env!("CARGO_PKG_VERSION"));
+fn write(
+    args: &CompareArgs,
+    [a, b]: [&Folder; 2],
+    comparison: &RunComparison,
+) -> Result<(), CliError> {
+    let place = args.html.clone().unwrap_or_else(|| b.folder.path().join("compare.html"));
+    let links = ComparisonLinks { a: link(&place, a), b: link(&place, b) };
+    let html = report::comparison_html(comparison, &links, env!("CARGO_PKG_VERSION"));
     let page = match &args.html {
         Some(page) => {
             named_file::write(page, html)?;
@@ -60,6 +66,32 @@ fn write(args: &CompareArgs, b: &Folder, comparison: &RunComparison) -> Result<(
     let colour = if console::colour() { Colour::On } else { Colour::Off };
     let text = report::comparison_terminal(comparison, Style { colour, width: console::width() });
     console::print_coloured(&format!("{text}page  {}\n", error::quoted(&page)))
+}
+
+/// The report of `run` as seen from `page`; None where there is none.
+fn link(page: &Path, run: &Folder) -> Option<String> {
+    let folder = page.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let from = folder.unwrap_or(Path::new(".")).canonicalize().ok()?;
+    let to = run.folder.path().join("report.html").canonicalize().ok()?;
+    let shared = from.components().zip(to.components()).take_while(|(a, b)| a == b).count();
+    let mut link = "./".to_owned() + &"../".repeat(from.components().count() - shared);
+    let rest: Vec<String> = to
+        .components()
+        .skip(shared)
+        .map(|part| encoded(&part.as_os_str().to_string_lossy()))
+        .collect();
+    link.push_str(&rest.join("/"));
+    Some(link)
+}
+
+/// A part of a path as it stands in a URL (RFC 3986 §3.3).
+fn encoded(part: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let letter = |byte: u8| match plain(byte) {
+        true => char::from(byte).to_string(),
+        false => format!("%{byte:02X}"),
+    };
+    part.bytes().map(letter).collect()
 }
 
 /// A run as it was read.

@@ -1,13 +1,13 @@
 //! `wirelap get`: downloads files.
 
-use crate::cli::GetArgs;
+use crate::cli::{Address, GetArgs};
 use crate::console;
 use crate::environment;
 use crate::error::CliError;
 use crate::get::checksums::Checksums;
 use crate::get::leftover::{self, Leftover};
 use crate::get::names::{self, Target};
-use crate::get::outcome::Outcome;
+use crate::get::outcome::{Condition, Outcome};
 use crate::get::progress::Meter;
 use crate::get::sink::{Outputs, Voice, Wish};
 use crate::get::trust::Trusted;
@@ -17,13 +17,15 @@ use client::{
     Client, ClientConfig, Downgrades, Download, DownloadSettings, Joins, Offer, Priorities,
     Profile, Protocol, Report, Retry, Security, Surplus, Timeouts, Transport, Wanted,
 };
-use os::files::writer::{Cache, DigestPolicy, UnfinishedPart, WriterSettings};
+use os::files::writer::{Cache, DigestPolicy, UnfinishedPart, WriterSettings, WrittenFile};
 use os::reactor::{Reactor, ReactorSettings, Stop};
+use os::signal::Interrupts;
 use proto::Fields;
 use report::QlogVantage;
-use secure::Resumption;
-use std::io::IsTerminal;
+use secure::{Resumption, Sha256};
+use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use unit::{Instant, Seed};
 
@@ -34,14 +36,32 @@ pub(crate) fn run(args: &GetArgs) -> Result<ExitCode, CliError> {
         .urls
         .iter()
         .zip(wishes(args, &targets)?)
-        .map(|(url, wish)| Job { url: url.clone(), wish, start: Start::Resumed })
+        .map(|(address, wish)| Job { address: address.clone(), wish, start: Start::Resumed })
+        .collect();
+    let (there, missing): (Vec<_>, Vec<_>) = jobs
+        .into_iter()
+        .enumerate()
+        .map(|(place, job)| (place, there(&job), job))
+        .partition(|(_, there, _)| there.is_some());
+    let mut placed: Vec<(usize, Outcome)> = there
+        .into_iter()
+        .filter_map(|(place, file, job)| Some((place, Outcome::there(job.wish, file?))))
         .collect();
     let stop = Stop::new()?;
     let interrupts = console::stop_on_interrupt(&stop)?;
-    let mut outcomes = download(args, jobs, &stop)?;
-    if interrupts.count() == 0 {
-        replace_wrong_joins(args, &mut outcomes, &stop)?;
+    if !missing.is_empty() {
+        let places: Vec<usize> = missing.iter().map(|(place, ..)| *place).collect();
+        let jobs: Vec<Job> = missing.into_iter().map(|(_, _, job)| job).collect();
+        let addresses: Vec<Address> = jobs.iter().map(|job| job.address.clone()).collect();
+        let running = Running { stop: &stop, interrupts: &interrupts };
+        let mut outcomes = download(args, jobs, running)?;
+        if interrupts.count() == 0 {
+            replace_wrong_joins(args, &addresses, &mut outcomes, running)?;
+        }
+        placed.extend(places.into_iter().zip(outcomes));
     }
+    placed.sort_by_key(|(place, _)| *place);
+    let outcomes = placed.into_iter().map(|(_, outcome)| outcome).collect();
     let failed = tell(args, outcomes)?;
     if failed > 0 && interrupts.count() > 0 {
         return Err(CliError::interrupted("the download is not complete").remedy(
@@ -56,9 +76,39 @@ pub(crate) fn run(args: &GetArgs) -> Result<ExitCode, CliError> {
 
 /// A file to download.
 struct Job {
-    url: page::Url,
+    address: Address,
     wish: Wish,
     start: Start,
+}
+
+/// What can end the work early.
+#[derive(Clone, Copy)]
+struct Running<'a> {
+    stop: &'a Stop,
+    interrupts: &'a Arc<Interrupts>,
+}
+
+/// The file, where it is there already: it has the digest that was asked for. Nothing else tells that for certain.
+fn there(job: &Job) -> Option<WrittenFile> {
+    let (Target::File(path), DigestPolicy::Expect(expected)) = (&job.wish.target, job.wish.digest)
+    else {
+        return None;
+    };
+    let mut file = std::fs::File::open(path).ok()?;
+    let mut hash = Sha256::new();
+    let mut buffer = vec![0; 256 * 1024];
+    let mut length = 0;
+    loop {
+        match file.read(&mut buffer).ok()? {
+            0 => break,
+            bytes => {
+                hash.update(&buffer[..bytes]);
+                length += bytes as u64;
+            }
+        }
+    }
+    let digest = hash.finish();
+    (digest == expected).then_some(WrittenFile { length, digest: Some(digest) })
 }
 
 /// Where a download begins.
@@ -71,26 +121,42 @@ enum Start {
 }
 
 /// Downloads `jobs`, and returns an outcome for each.
-fn download(args: &GetArgs, jobs: Vec<Job>, stop: &Stop) -> Result<Vec<Outcome>, CliError> {
+fn download(
+    args: &GetArgs,
+    jobs: Vec<Job>,
+    running: Running<'_>,
+) -> Result<Vec<Outcome>, CliError> {
     let wanted: Vec<Wanted> = jobs.iter().map(|job| wanted(args, job)).collect();
     let wishes = jobs.into_iter().map(|job| job.wish).collect();
-    let outputs = Outputs::new(writer_settings(args), wishes, meter(args), voice(args));
+    let mut outputs = Outputs::new(writer_settings(args), wishes, meter(args), voice(args));
+    if args.include {
+        outputs.include_heads();
+    }
+    if let Some(rate) = args.limit_rate {
+        outputs.limit(rate, Arc::clone(running.interrupts));
+    }
     let download = Download::new(download_settings(args), wanted, outputs);
-    let download = drive(Client::new(config(args)?, download), stop)?;
+    let download = drive(Client::new(config(args)?, download), running.stop)?;
     if args.verbose {
         tell_connections(&download);
     }
     let reports: Vec<Report> = download.reports().cloned().collect();
     let closed = download.into_sink().close();
     let outcomes = closed.into_iter().zip(reports);
-    Ok(outcomes.map(|((wish, written), report)| Outcome::new(wish, report, written)).collect())
+    let condition = match args.time_cond {
+        Some(_) => Condition::ModifiedSince,
+        None => Condition::None,
+    };
+    let outcome = |((wish, written), report)| Outcome::new(wish, report, (written, condition));
+    Ok(outcomes.map(outcome).collect())
 }
 
 /// Downloads those files once more that were put together without a validator and turned out to be wrong.
 fn replace_wrong_joins(
     args: &GetArgs,
+    addresses: &[Address],
     outcomes: &mut [Outcome],
-    stop: &Stop,
+    running: Running<'_>,
 ) -> Result<(), CliError> {
     let wrong: Vec<usize> =
         (0..outcomes.len()).filter(|index| outcomes[*index].is_wrong_join()).collect();
@@ -104,13 +170,13 @@ fn replace_wrong_joins(
                     "{name}: its parts are not of one version, the SHA-256 says; beginning anew"
                 )));
             }
-            Job { url: args.urls[index].clone(), wish, start: Start::Anew }
+            Job { address: addresses[index].clone(), wish, start: Start::Anew }
         })
         .collect();
     if jobs.is_empty() {
         return Ok(());
     }
-    for (index, outcome) in wrong.into_iter().zip(download(args, jobs, stop)?) {
+    for (index, outcome) in wrong.into_iter().zip(download(args, jobs, running)?) {
         outcomes[index].replaced_by(outcome);
     }
     Ok(())
@@ -174,7 +240,7 @@ fn wishes(args: &GetArgs, targets: &[Target]) -> Result<Vec<Wish>, CliError> {
             .remedy("write them to a file as sha256sum does, and give it with --checksums"));
     }
     let sums = args.checksums.as_deref().map(Checksums::read).transpose()?;
-    let wish = |(url, target): (&page::Url, &Target)| {
+    let wish = |(address, target): (&Address, &Target)| {
         let digest = match (&args.sha256, &sums) {
             (Some(digest), _) => DigestPolicy::Expect(*digest),
             (None, Some(sums)) => {
@@ -187,7 +253,7 @@ fn wishes(args: &GetArgs, targets: &[Target]) -> Result<Vec<Wish>, CliError> {
             (None, None) if args.json => DigestPolicy::Report,
             (None, None) => DigestPolicy::None,
         };
-        Ok(Wish { url: url.to_string(), target: target.clone(), digest })
+        Ok(Wish { url: address.url.to_string(), target: target.clone(), digest })
     };
     args.urls.iter().zip(targets).map(wish).collect()
 }
@@ -196,6 +262,15 @@ fn wanted(args: &GetArgs, job: &Job) -> Wanted {
     let mut fields = Fields::new();
     for (name, value) in &args.header {
         fields.push(name.as_bytes(), value.as_bytes());
+    }
+    let credentials = job.address.credentials.as_ref().or(args.user.as_ref());
+    if let Some(credentials) = credentials
+        && fields.find_str("authorization").is_none()
+    {
+        fields.push(b"authorization", credentials.basic().as_bytes());
+    }
+    if let Some(name) = args.user_agent.as_deref().filter(|name| !name.is_empty()) {
+        fields.push(b"user-agent", name.as_bytes());
     }
     // The bytes are stored as they arrive. A coded body would be another file than the URL names.
     for (name, value) in
@@ -209,7 +284,7 @@ fn wanted(args: &GetArgs, job: &Job) -> Wanted {
         DigestPolicy::Expect(_) => Joins::DigestChecked,
         DigestPolicy::None | DigestPolicy::Report => Joins::Validated,
     };
-    let (url, half) = (&job.url, args.continue_at.is_some());
+    let (url, half) = (&job.address.url, args.continue_at.is_some());
     let left = match (args.no_resume, job.start) {
         (false, Start::Resumed) => leftover::find(url, &job.wish.target, joins, half),
         (true, _) | (_, Start::Anew) => Leftover::None,
@@ -225,6 +300,10 @@ fn wanted(args: &GetArgs, job: &Job) -> Wanted {
             None
         }
     };
+    // Half a file must not be taken for the one that has not been modified.
+    if let Some(since) = args.time_cond.filter(|_| kept.is_none()) {
+        fields.push(b"if-modified-since", httpdate::fmt_http_date(since).as_bytes());
+    }
     Wanted { url: url.clone(), fields, kept, joins }
 }
 
@@ -273,10 +352,11 @@ fn config(args: &GetArgs) -> Result<ClientConfig, CliError> {
     let mut config = ClientConfig::new(transport, tls);
     let folder = args.qlog.clone().or_else(environment::qlog_folder).filter(|_| args.http3);
     config.tracer = qlog::tracer(qlog::into_folder(folder.as_deref(), QlogVantage::Client)?);
-    config.hosts.ask(resolve::resolver(&args.urls));
+    let urls: Vec<page::Url> = args.urls.iter().map(|address| address.url.clone()).collect();
+    config.hosts.ask(resolve::resolver(&urls));
     config.limits.per_origin = usize::from(args.connections);
     config.timeouts =
-        Timeouts { connect: args.connect_timeout, stall: args.stall_timeout, whole: None };
+        Timeouts { connect: args.connect_timeout, stall: stall_timeout(args), whole: None };
     config.profile = Profile::Bare;
     config.priorities = Priorities::Silent;
     config.redirects = args.max_redirs;
@@ -285,6 +365,15 @@ fn config(args: &GetArgs) -> Result<ClientConfig, CliError> {
     config.surplus = Surplus::Blamed;
     Ok(config)
 }
+
+/// Under a limit nothing is read while the last bytes are paid for.
+fn stall_timeout(args: &GetArgs) -> Duration {
+    let paid_for = args.limit_rate.map_or(0, |rate| LONGEST_READ.div_ceil(rate.get()));
+    args.stall_timeout + Duration::from_secs(paid_for)
+}
+
+/// At most so many bytes are received before a time-out is looked at.
+const LONGEST_READ: u64 = 1 << 20;
 
 /// Does the work to its end, or until `stop` stops it.
 fn drive(

@@ -104,49 +104,52 @@ impl Listed {
 
     fn write_experiments(&self, text: &mut String) {
         text.push_str("Experiments (wirelap race NAME)\n");
+        let width = width(self.experiments.iter().map(|experiment| experiment.name.as_str()));
         for experiment in &self.experiments {
             let contenders: Vec<&str> =
                 experiment.contenders.iter().map(|c| c.name.as_str()).collect();
             let links: Vec<&str> = experiment.links.iter().map(|l| l.name.as_str()).collect();
-            let _ = writeln!(text, "  {:<14}{}", experiment.name, experiment.question);
-            let _ =
-                writeln!(text, "  {:<14}{} over {}", "", contenders.join(", "), links.join(", "));
+            let _ = writeln!(text, "  {:<width$}{}", experiment.name, experiment.question);
+            let (contenders, links) = (contenders.join(", "), links.join(", "));
+            let _ = writeln!(text, "  {:<width$}{contenders} over {links}", "");
         }
-        text.push_str("  published     all of these that run a published measurement again\n");
-        text.push_str(
-            "  FILE.toml     an experiment of your own (docs/schema/experiment.schema.json)\n",
-        );
-        text.push_str(
-            "  FILE.har      a page of your own, as a browser's developer tools save it\n",
-        );
+        for (name, what) in [
+            ("published", "all of these that run a published measurement again"),
+            ("FILE.toml", "an experiment of your own (docs/schema/experiment.schema.json)"),
+            ("FILE.har", "a page of your own, as a browser's developer tools save it"),
+        ] {
+            let _ = writeln!(text, "  {name:<width$}{what}");
+        }
     }
 
     fn write_subjects(&self, text: &mut String) {
         text.push_str("\nClients (client = \"NAME\" of a contender; docs/subjects.md)\n");
+        let clients = width(self.clients.iter().map(|(name, ..)| name.as_str()));
         for (name, speaks, lacking) in &self.clients {
             let lacking = lacking.as_ref().map_or_else(String::new, |why| format!("; {why}"));
-            let _ = writeln!(text, "  {name:<14}{speaks}{lacking}");
+            let _ = writeln!(text, "  {name:<clients$}{speaks}{lacking}");
         }
         text.push_str(
             "\nServers (server = \"NAME\" of a contender; wirelap's own is \"origin\")\n",
         );
+        let servers = width(self.servers.iter().map(|server| server.name.as_str()));
         for server in &self.servers {
-            let _ = writeln!(text, "  {:<14}{}", server.name, server.speaks);
-            let _ = writeln!(text, "  {:<14}{}", "", server.state());
+            let _ = writeln!(text, "  {:<servers$}{}", server.name, server.speaks);
+            let _ = writeln!(text, "  {:<servers$}{}", "", server.state());
         }
     }
 
     fn write_machine(&self, text: &mut String) {
         text.push_str("\nThis machine\n");
-        match &self.lacking {
-            None => text.push_str("  trials        yes: namespaces and links can be made\n"),
-            Some(why) => {
-                let _ = writeln!(text, "  trials        no: {why} (see wirelap doctor)");
-            }
-        }
+        let width = width(self.peers.iter().map(|(program, ..)| *program));
+        let trials = match &self.lacking {
+            None => "yes: namespaces and links can be made".to_owned(),
+            Some(why) => format!("no: {why} (see wirelap doctor)"),
+        };
+        let _ = writeln!(text, "  {:<width$}{trials}", "trials");
         for (program, role, version) in &self.peers {
             let version = version.as_deref().map_or("not installed", brief);
-            let _ = writeln!(text, "  {program:<14}{role:<11} {version}");
+            let _ = writeln!(text, "  {program:<width$}{role:<11} {version}");
         }
     }
 
@@ -204,25 +207,35 @@ fn write_names(text: &mut String) {
     text.push_str(
         "\nLinks (--links NAME,NAME or rtt=60ms,down=10mbit,up=2mbit,loss=0.5%,queue=64kB)\n",
     );
-    for profile in link::profiles() {
-        let _ = writeln!(text, "  {:<14}{}", profile.name, profile.spec());
-        let _ = writeln!(text, "  {:<14}from: {}", "", profile.source);
+    let profiles = link::profiles();
+    let links = width(profiles.iter().map(|profile| profile.name).chain([links::LOOPBACK]));
+    for profile in profiles {
+        let _ = writeln!(text, "  {:<links$}{}", profile.name, profile.spec());
+        let _ = writeln!(text, "  {:<links$}from: {}", "", profile.source);
     }
-    let _ = writeln!(text, "  {:<14}loopback: no link between the ends", links::LOOPBACK);
+    let _ = writeln!(text, "  {:<links$}loopback: no link between the ends", links::LOOPBACK);
     text.push_str("\nContenders (--contenders NAME,NAME; an experiment's own come first)\n");
+    let contenders = width(KNOWN_CONTENDERS.iter().map(|known| known.name));
     for known in KNOWN_CONTENDERS {
-        let _ = writeln!(text, "  {:<14}{}", known.name, spoken(known));
+        let _ = writeln!(text, "  {:<contenders$}{}", known.name, spoken(known));
     }
     text.push_str(
         "\nPolicies (policy = \"NAME\" of a contender, serve --policy NAME; docs/delivery.md)\n",
     );
+    let policies = width(BUILTIN_POLICIES.iter().map(|policy| policy.name));
     for policy in BUILTIN_POLICIES {
-        let _ = writeln!(text, "  {:<14} {}", policy.name, policy.title());
+        let _ = writeln!(text, "  {:<policies$}{}", policy.name, policy.title());
     }
-    text.push_str("\nTransports\n");
+    text.push_str("\nTransports (--contenders takes their names too)\n");
+    let transports = width(Transport::ALL.iter().map(|transport| transport.name()));
     for transport in Transport::ALL {
-        let _ = writeln!(text, "  {:<14}{}", transport.name(), transport.ways());
+        let _ = writeln!(text, "  {:<transports$}{}", transport.name(), transport.ways());
     }
+}
+
+/// The width of a column of `names`, with two blanks behind the longest.
+fn width<'n>(names: impl Iterator<Item = &'n str>) -> usize {
+    names.map(|name| name.chars().count() + 2).fold(14, usize::max)
 }
 
 /// The built-in client subjects, and why one cannot run here.

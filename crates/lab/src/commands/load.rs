@@ -1,10 +1,12 @@
 //! `wirelap load`: requests as many, or as often, as the user says.
 
+use super::engines::words_but;
 use crate::cli::{Inconclusive, LoadArgs};
 use crate::console;
 use crate::error::{CliError, Exit};
 use crate::get::resolve;
 use crate::get::trust::{self, Trusted};
+use crate::load::agents::{Followers, Leader, Meeting, Order, Place};
 use crate::load::live::Live;
 use crate::load::outcome::RunFacts;
 use crate::load::run::{LoadRun, Threads, run as run_plan};
@@ -13,7 +15,8 @@ use crate::load::targets::{is_echo, targets};
 use crate::load::{hdr, outcome};
 use crate::named_file;
 use crate::race::report::OutputFormat;
-use client::load::{Access, Exchange, LoadPlan, Pace, Spacing, Stage};
+use crate::race::shard;
+use client::load::{Access, Exchange, LoadPlan, Pace, Share, Spacing, Stage};
 use client::{KeepAlive, Offer, Protocol, Security, Transport};
 use os::reactor::{Backend, Stop};
 use page::Url;
@@ -23,6 +26,8 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
 use study::load::{LoadResult, Slo, SloAnswer};
+use study::shard::Shard;
+use unit::Instant;
 
 /// How long requests are made where nothing else is said: for each run, and for each rate of a search.
 const DURATION: Duration = Duration::from_secs(10);
@@ -33,7 +38,11 @@ const FIRST_RATE: f64 = 1_000.0;
 /// Makes the load, and prints its result.
 pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
     let mut plan = plan(args)?;
-    let limits = ConnectionLimits { descriptors: os::process::raise_descriptors() };
+    let agent = args.agent.map(shard::agent).transpose()?;
+    let agents = agent.map_or(1, Shard::of);
+    check_agents(args, &plan, agents)?;
+    let descriptors = os::process::raise_descriptors();
+    let limits = ConnectionLimits { descriptors: descriptors * u64::from(agents) };
     let (threads, limited) = limits.apply(args, &mut plan);
     Backend::from(args.reactor).probe()?;
     let stop = Stop::new()?;
@@ -44,15 +53,47 @@ pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
         Live::new()
     };
     let is_interrupted = move || interrupts.count() > 0;
-    let mut bench =
-        Bench { args, plan, threads, stop, live, is_interrupted: Box::new(is_interrupted) };
+    let is_interrupted: Box<dyn Fn() -> bool> = Box::new(is_interrupted);
+    let share = agent.map_or(Share::WHOLE, |agent| Share {
+        index: u64::from(agent.number() - 1),
+        of: u64::from(agent.of()),
+    });
+    let mut bench = Bench {
+        args,
+        plan,
+        threads,
+        stop,
+        live,
+        is_interrupted,
+        share,
+        followers: None,
+        probe: None,
+    };
+    match agent.map(|agent| bench.meet(agent)).transpose()? {
+        None => {}
+        Some(Place::First(followers)) => bench.followers = Some(followers),
+        Some(Place::Other(leader)) => return bench.follow(leader),
+    }
     let (mut result, ran) = match &args.slo {
         None => bench.run()?,
         Some(slo) => bench.search(slo)?,
     };
+    let followers = bench.followers.take();
     drop(bench);
     result.warnings.extend(limited);
+    let answer = result.slo.as_ref().map(|slo| slo.answer);
+    let code = match result.connects.opened {
+        _ if args.slo.is_some() && result.interrupted => Exit::Interrupted as u8,
+        0 => Exit::Failed as u8,
+        _ => exit_code(answer, args.inconclusive),
+    };
+    if let Some(followers) = followers {
+        followers.end(code);
+    }
     tell(args, &result)?;
+    if let Some(file) = &args.html {
+        named_file::write(file, report::load_html(&result))?;
+    }
     if let Some(file) = &args.hdr {
         let span = Duration::from_secs_f64(result.seconds);
         let started = os::clock::realtime().saturating_sub(span);
@@ -61,24 +102,15 @@ pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
             .map_err(|error| CliError::failed(format!("writing {}: {error}", file.display())))?;
         named_file::write(file, out)?;
     }
-    let answer = result.slo.as_ref().map(|slo| slo.answer);
-    if args.slo.is_some() && result.interrupted {
-        return Ok(ExitCode::from(Exit::Interrupted as u8));
-    }
-    Ok(match result.connects.opened {
-        0 => ExitCode::FAILURE,
-        _ => exit_code(answer, args.inconclusive),
-    })
+    Ok(ExitCode::from(code))
 }
 
 /// The exit code of a run, or of a search with this answer.
-fn exit_code(answer: Option<SloAnswer>, inconclusive: Inconclusive) -> ExitCode {
+fn exit_code(answer: Option<SloAnswer>, inconclusive: Inconclusive) -> u8 {
     match (answer, inconclusive) {
-        (Some(SloAnswer::Nowhere), _) => ExitCode::FAILURE,
-        (Some(SloAnswer::Undecided | SloAnswer::ClientBound), Inconclusive::Fail) => {
-            ExitCode::from(INCONCLUSIVE)
-        }
-        _ => ExitCode::SUCCESS,
+        (Some(SloAnswer::Nowhere), _) => Exit::Failed as u8,
+        (Some(SloAnswer::Undecided | SloAnswer::ClientBound), Inconclusive::Fail) => INCONCLUSIVE,
+        _ => 0,
     }
 }
 
@@ -92,23 +124,82 @@ struct Bench<'a> {
     stop: Stop,
     live: Live,
     is_interrupted: Box<dyn Fn() -> bool>,
+    /// This agent's part.
+    share: Share,
+    /// The other agents, where this is the first.
+    followers: Option<Followers>,
+    /// The rate that is tried, in a search.
+    probe: Option<f64>,
 }
 
 impl Bench<'_> {
     /// Runs the plan once.
     fn run(&mut self) -> Result<(LoadResult, LoadRun), CliError> {
         let started = os::clock::realtime();
-        let backend = self.args.reactor.into();
-        let threads = Threads { count: self.threads, backend, stop: &self.stop };
-        let ran = run_plan(&self.plan, threads, &mut self.live)?;
+        let began = self.followers.as_mut().map(|others| others.begin(self.probe)).transpose()?;
+        let mut ran = self.run_part()?;
+        let missing = match began {
+            Some(began) => self.hear(&mut ran, began)?,
+            None => None,
+        };
         let facts = RunFacts {
-            threads: threads.count,
+            threads: self.threads * self.share.of as usize,
             seed: self.args.seed.0,
             started,
             is_interrupted: (self.is_interrupted)(),
             trusts_any: self.args.insecure,
         };
-        Ok((outcome::result(&self.plan, &ran, facts), ran))
+        let mut result = outcome::result(&self.plan, &ran, facts);
+        result.warnings.extend(missing);
+        Ok((result, ran))
+    }
+
+    /// Runs this agent's part once.
+    fn run_part(&mut self) -> Result<LoadRun, CliError> {
+        let backend = self.args.reactor.into();
+        let threads = Threads { count: self.threads, backend, stop: &self.stop, agent: self.share };
+        run_plan(&self.plan, threads, &mut self.live)
+    }
+
+    /// Adds what the other agents counted; says so where they are not waited for.
+    fn hear(&mut self, ran: &mut LoadRun, began: Instant) -> Result<Option<String>, CliError> {
+        if (self.is_interrupted)() {
+            return Ok(Some(
+                "the run was interrupted: these are the counts of one agent".to_owned(),
+            ));
+        }
+        // A run by number takes each agent as long as its server takes.
+        let most = match self.plan.duration {
+            Some(_) => self.plan.timeout + AGENTS_GRACE,
+            None => LONGEST_RUN,
+        };
+        if let Some(followers) = &mut self.followers {
+            followers.add_to(ran, began, most)?;
+        }
+        Ok(None)
+    }
+
+    /// Waits until all agents are there.
+    fn meet(&self, agent: Shard) -> Result<Place, CliError> {
+        let at = self.args.rendezvous.clone().unwrap_or_default();
+        let words = words_but(&["--agent", "--rendezvous"]);
+        Meeting { agent, at, words }.hold(&self.stop, &*self.is_interrupted)
+    }
+
+    /// Does what the first agent says, to its end.
+    fn follow(&mut self, mut leader: Leader) -> Result<ExitCode, CliError> {
+        loop {
+            match leader.order()? {
+                Order::Run(rate) => {
+                    if let Some(rate) = rate {
+                        self.pace(rate);
+                    }
+                    let ran = self.run_part()?;
+                    leader.hand_in(&ran)?;
+                }
+                Order::End(code) => return Ok(ExitCode::from(code)),
+            }
+        }
     }
 
     /// Looks for the highest rate that holds `slo`; the run that is reported is that of the highest rate that held.
@@ -118,6 +209,7 @@ impl Bench<'_> {
         console::note(&search.introduction());
         while let Some(rate) = search.next() {
             self.pace(rate);
+            self.probe = Some(rate);
             self.live.entitle(search.title());
             let (result, ran) = self.run()?;
             if result.interrupted {
@@ -154,6 +246,26 @@ impl Bench<'_> {
         self.plan.pace =
             Pace::Open { stages: vec![Stage::constant(rate, None)], spacing: spacing(self.args) };
     }
+}
+
+/// What another agent may take longer than this one, beside the time-out of its last request.
+const AGENTS_GRACE: Duration = Duration::from_secs(30);
+
+/// What another agent may take longer in a run by number.
+const LONGEST_RUN: Duration = Duration::from_secs(3_600);
+
+/// Refuses loads of which some thread of some agent would have nothing to do.
+fn check_agents(args: &LoadArgs, plan: &LoadPlan, agents: u32) -> Result<(), CliError> {
+    let least = servers(plan).max(1) as u64 * u64::from(agents) * u64::from(args.threads);
+    let too_few = |given: u64, flag: &str, what: &str| {
+        let error = CliError::misuse(format!("{agents} agents need {least} {what}"));
+        match given < least && agents > 1 {
+            true => Err(error.remedy(format!("raise {flag} to {least} at least"))),
+            false => Ok(()),
+        }
+    };
+    too_few(args.connections.into(), "-c", "connections: one for each thread and server")?;
+    too_few(plan.requests.unwrap_or(least), "-n", "requests: one for each connection")
 }
 
 /// What bounds the number of connections, besides the user.
@@ -367,8 +479,7 @@ mod tests {
     fn a_search_without_a_limit_fails_where_that_was_asked_for_alone() {
         use SloAnswer::{ClientBound, Found, Nowhere, Undecided};
         let codes = |answer| [Inconclusive::Pass, Inconclusive::Fail].map(|i| exit_code(answer, i));
-        let (done, failed, inconclusive) =
-            (ExitCode::SUCCESS, ExitCode::FAILURE, ExitCode::from(INCONCLUSIVE));
+        let (done, failed, inconclusive) = (0, 1, INCONCLUSIVE);
         assert_eq!(codes(None), [done, done]);
         assert_eq!(codes(Some(Found)), [done, done]);
         assert_eq!(codes(Some(Nowhere)), [failed, failed]);

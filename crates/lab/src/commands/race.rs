@@ -1,7 +1,8 @@
 //! `wirelap race`: plan, run, judge.
 
+use super::race_shard;
 use crate::calibrate::{CalibrationKind, calibrate, check_link};
-use crate::cli::RaceArgs;
+use crate::cli::{GateArgs, RaceArgs};
 use crate::console;
 use crate::environment;
 use crate::error::{self, CliError};
@@ -15,6 +16,7 @@ use crate::race::again;
 use crate::race::beside_browser;
 use crate::race::experiments::{self, Selected};
 use crate::race::planned::{Planned, plan};
+use crate::race::profiles;
 use crate::race::progress::Progress;
 use crate::race::published_page;
 use crate::race::quiet::{self, Patience};
@@ -23,8 +25,10 @@ use crate::race::run_folder::RunFolder;
 use crate::race::runner::{Qlogs, RunContext, RunOutputs, Runner};
 use crate::race::schedule::{Concurrency, Schedule};
 use crate::race::service;
-use crate::race::store::Store;
+use crate::race::shard;
+use crate::race::store::{Rows, Store};
 use crate::race::until_decided::{self, TimePlan};
+use crate::trial::profile::STRACE;
 use os::signal::Interrupts;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -38,6 +42,7 @@ use study::gate::{GateOutcome, outcome_of};
 use study::plan::TrialPlan;
 use study::record::{HostFacts, ROWS_SCHEMA, RunHeader};
 use study::result::RunResult;
+use study::shard::{Shard, standing};
 use unit::Instant;
 
 /// Runs every experiment named, one after another.
@@ -48,11 +53,19 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
         let store = Store::open_whole(&folder.rows())?;
         let _lock = folder.lock()?;
         let mut header = store.header()?;
+        if let Some(shard) = header.shard {
+            drop((store, _lock));
+            return race_shard::resume(args, dir, shard);
+        }
+        if !header.machines.is_empty() {
+            return Err(CliError::misuse(format!("{} was merged from shards", dir.display()))
+                .remedy("go on with the shards, and merge them once more"));
+        }
         if let Some(trials) = args.add {
             add(&mut header, trials)?;
         }
         let end = race(args, &folder, store, &mut header, &interrupts()?)?;
-        return exit_code(args, &[end]);
+        return exit_code(&args.gates, &[end]);
     }
     if args.add.is_some() {
         // Clap asks for nothing that is in conflict with what is there.
@@ -73,14 +86,28 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
         chosen.push(again::select(dir, args.gates.gates())?);
     }
     one_experiment_for_one_file(args, chosen.len())?;
+    let shard = args.shard.map(shard::of).transpose()?;
+    if let Some(shard) = shard {
+        for one in &chosen {
+            shard::check(&one.experiment, &planned(one)?.trials, shard.of())?;
+        }
+    }
     if args.dry_run {
         let mut plans: String =
-            chosen.iter().map(|one| describe(one, args)).collect::<Result<_, _>>()?;
+            chosen.iter().map(|one| describe(one, args, shard)).collect::<Result<_, _>>()?;
         if let Some(time) = time_of_all(args, &chosen)? {
             let _ = writeln!(plans, "{time}");
         }
         crate::console::print(&plans)?;
         return Ok(ExitCode::SUCCESS);
+    }
+    if args.profile
+        && !environment::program_folders().iter().any(|folder| folder.join(STRACE).is_file())
+    {
+        return Err(CliError::lacking(format!(
+            "{STRACE}, which counts system calls, is not there"
+        ))
+        .remedy("./peers install, or leave --profile away"));
     }
     chosen.iter().try_for_each(service::check)?;
     for key in [&args.capture, &args.qlog].into_iter().flatten() {
@@ -90,6 +117,9 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
     os::net::probe()?;
     // Before a folder is made: from then on, Ctrl-C says how to go on.
     let interrupts = interrupts()?;
+    if let Some(shard) = shard {
+        return race_shard::run(args, &chosen, shard, &interrupts);
+    }
     if let Some(time) = time_of_all(args, &chosen)? {
         console::note(&time);
     }
@@ -109,7 +139,7 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
                 is_read_by_program,
             )?;
         }
-        return exit_code(args, &ends);
+        return exit_code(&args.gates, &ends);
     }
     let published = ends.iter().filter(|end| end.result.published.is_some());
     let published: Vec<RunFolder> = published.map(|end| end.folder.clone()).collect();
@@ -121,7 +151,7 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
             false => console::print_coloured(&summary.text)?,
         }
     }
-    exit_code(args, &ends)
+    exit_code(&args.gates, &ends)
 }
 
 /// How long several experiments take one after another; None of one, which says so itself.
@@ -141,7 +171,7 @@ fn time_of_all(args: &RaceArgs, chosen: &[Selected]) -> Result<Option<String>, C
 const BEFORE_THE_FIRST_TRIAL: Duration = Duration::from_secs(5);
 
 /// What a race came to.
-struct RaceEnd {
+pub(super) struct RaceEnd {
     gates: GateOutcome,
     /// Why no trial was measured; None where one was.
     unanswered: Option<String>,
@@ -151,19 +181,19 @@ struct RaceEnd {
 
 /// A race of which no trial was measured has not done what was asked for. A gate that failed goes before one that is
 /// inconclusive.
-fn exit_code(args: &RaceArgs, ends: &[RaceEnd]) -> Result<ExitCode, CliError> {
+pub(super) fn exit_code(gates: &GateArgs, ends: &[RaceEnd]) -> Result<ExitCode, CliError> {
     if let Some(why) = ends.iter().find_map(|end| end.unanswered.as_ref()) {
         return Err(CliError::failed(why));
     }
-    let codes = ends.iter().map(|end| args.gates.exit_code(end.gates));
+    let codes = ends.iter().map(|end| gates.exit_code(end.gates));
     Ok(ExitCode::from(codes.fold(0, |code, next| if next == 1 || code == 0 { next } else { code })))
 }
 
-fn concurrency(args: &RaceArgs) -> Concurrency {
+pub(super) fn concurrency(args: &RaceArgs) -> Concurrency {
     if args.serial { Concurrency::Serial } else { Concurrency::SideBySide }
 }
 
-fn patience(args: &RaceArgs) -> Patience {
+pub(super) fn patience(args: &RaceArgs) -> Patience {
     if args.no_wait { Patience::GoOn } else { Patience::Wait }
 }
 
@@ -196,7 +226,7 @@ fn add(header: &mut RunHeader, trials: u32) -> Result<(), CliError> {
     Ok(())
 }
 
-fn interrupts() -> Result<Interrupts, CliError> {
+pub(super) fn interrupts() -> Result<Interrupts, CliError> {
     Interrupts::take().map_err(|error| CliError::failed(format!("taking over Ctrl-C: {error}")))
 }
 
@@ -219,12 +249,12 @@ fn start(args: &RaceArgs, chosen: Selected, interrupts: &Interrupts) -> Result<R
     let _lock = folder.lock()?;
     // A folder without a header is no run that could be gone on with.
     let (store, mut header) =
-        lay_out(&folder, chosen, calibration).inspect_err(|_| folder.remove())?;
+        lay_out(&folder, &chosen, calibration, None).inspect_err(|_| folder.remove())?;
     race(args, &folder, store, &mut header, interrupts)
 }
 
 /// What links are worth here now. A link that this machine cannot hold is refused before anything runs.
-fn calibrated(chosen: &Selected) -> Result<Calibration, CliError> {
+pub(super) fn calibrated(chosen: &Selected) -> Result<Calibration, CliError> {
     let calibration = calibrate(CalibrationKind::Short)?;
     let emulated = |choice: &&LinkChoice| !links::is_loopback(choice);
     for choice in chosen.experiment.links.iter().filter(emulated) {
@@ -245,13 +275,16 @@ fn calibrated(chosen: &Selected) -> Result<Calibration, CliError> {
 }
 
 /// Copies what the experiment reads into the folder and writes down what the run is.
-fn lay_out(
+pub(super) fn lay_out(
     folder: &RunFolder,
-    chosen: Selected,
+    chosen: &Selected,
     calibration: Option<Calibration>,
+    shard: Option<Shard>,
 ) -> Result<(Store, RunHeader), CliError> {
     for (file, called) in &chosen.files {
-        std::fs::copy(file, folder.inputs().join(called)).map_err(|error| {
+        let copy = folder.inputs().join(called);
+        let made = copy.parent().map_or(Ok(()), std::fs::create_dir_all);
+        made.and_then(|()| std::fs::copy(file, &copy)).map_err(|error| {
             error::file(format!("copying {} into the run's folder", file.display()), &error)
         })?;
     }
@@ -259,9 +292,12 @@ fn lay_out(
     let header = RunHeader {
         schema: ROWS_SCHEMA.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        experiment: chosen.experiment,
+        experiment: chosen.experiment.clone(),
         started_unix_ms: os::clock::realtime().as_millis() as u64,
-        host: HostFacts { calibration, ..machine::facts() },
+        host: HostFacts { calibration: calibration.clone(), ..machine::facts() },
+        shard,
+        machines: shard.map(|shard| shard::here(shard, calibration)).into_iter().collect(),
+        missing: Vec::new(),
         command_line: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
     };
     subjects::keep(&header.experiment, &chosen.subjects, &folder.inputs())?;
@@ -298,11 +334,30 @@ fn race(
     let deadline = deadline.filter(|_| header.experiment.links.iter().all(|link| link.added == 0));
     run_trials(args, folder, &mut store, header, interrupts, deadline)?;
     let format = OutputFormat::of(args.json, args.csv);
-    let result = report_results(folder, header, &store.records()?, format).map_err(ended)?;
-    if let Some(path) = &args.gates.junit {
+    let rows = store.records()?;
+    conclude(JudgedRun { folder, header, rows: &rows }, format, &args.gates).map_err(ended)
+}
+
+/// A run whose trials have run.
+pub(super) struct JudgedRun<'r> {
+    pub(super) folder: &'r RunFolder,
+    pub(super) header: &'r RunHeader,
+    pub(super) rows: &'r Rows,
+}
+
+/// Judges a run, prints and writes what was found.
+pub(super) fn conclude(
+    run: JudgedRun<'_>,
+    format: OutputFormat,
+    gates: &GateArgs,
+) -> Result<RaceEnd, CliError> {
+    let JudgedRun { folder, header, rows } = run;
+    let result = report_results(folder, header, rows, format)?;
+    profiles::lines(&rows.records, folder).iter().for_each(|line| console::note(line));
+    if let Some(path) = &gates.junit {
         named_file::write(path, ::report::race_junit(&result))?;
     }
-    if let Some(path) = &args.gates.markdown {
+    if let Some(path) = &gates.markdown {
         named_file::write(path, ::report::race_markdown(&result))?;
     }
     Ok(RaceEnd {
@@ -314,7 +369,7 @@ fn race(
 }
 
 /// Runs what the plan of `header` has and the store has not, until `deadline` at the latest.
-fn run_trials(
+pub(super) fn run_trials(
     args: &RaceArgs,
     folder: &RunFolder,
     store: &mut Store,
@@ -337,8 +392,14 @@ fn run_trials(
         None => None,
     };
     let films = args.film.then(|| made(&folder.films())).transpose()?;
+    let profiles = args.profile.then(|| made(&folder.profiles())).transpose()?;
     let concurrency = concurrency(args);
-    let kept = store.records()?.records;
+    let mut kept = store.records()?.records;
+    let machine = header.shard.map(|_| machine::host_name());
+    if let (Some(shard), Some(machine)) = (header.shard, &machine) {
+        planned.trials = shard.part(&planned.trials);
+        kept = standing(&planned.trials, &kept, machine);
+    }
     let schedule = Schedule::new(&header.experiment, &planned.trials, &kept, concurrency);
     if schedule.waiting().next().is_some() {
         os::net::probe()?;
@@ -355,10 +416,12 @@ fn run_trials(
         key_log: environment::ssl_key_log_file(),
         qlogs,
         films,
+        profiles,
         captures: std::path::absolute(folder.captures()).unwrap_or_else(|_| folder.captures()),
         scratch: std::path::absolute(folder.scratch()).unwrap_or_else(|_| folder.scratch()),
         concurrency,
         deadline,
+        machine,
     };
     let estimate = planned.estimate(schedule.waiting(), concurrency);
     let waiting = schedule.waiting().count();
@@ -403,7 +466,7 @@ fn check_key(experiment: &Experiment, plan: &[TrialPlan], key: &str) -> Result<(
 }
 
 /// Adds the commands that go on with the run, where its rows are still there.
-fn tell_how_to_go_on(error: CliError, folder: &RunFolder) -> CliError {
+pub(super) fn tell_how_to_go_on(error: CliError, folder: &RunFolder) -> CliError {
     if !folder.rows().exists() {
         return error;
     }
@@ -414,7 +477,7 @@ fn tell_how_to_go_on(error: CliError, folder: &RunFolder) -> CliError {
 }
 
 /// The trials of an experiment that has no folder yet.
-fn planned(chosen: &Selected) -> Result<Planned, CliError> {
+pub(super) fn planned(chosen: &Selected) -> Result<Planned, CliError> {
     plan(&chosen.experiment, |name| place(chosen, name))
 }
 
@@ -424,11 +487,15 @@ fn place(chosen: &Selected, name: &str) -> PathBuf {
     called.map_or_else(|| PathBuf::from(name), |(path, _)| path.clone())
 }
 
-fn describe(chosen: &Selected, args: &RaceArgs) -> Result<String, CliError> {
+fn describe(chosen: &Selected, args: &RaceArgs, shard: Option<Shard>) -> Result<String, CliError> {
     let experiment = &chosen.experiment;
     let mut text =
         format!("{}: {}\n{}\n\n", experiment.name, experiment.title, experiment.question);
-    let planned = planned(chosen)?;
+    let mut planned = planned(chosen)?;
+    if let Some(shard) = shard {
+        planned.trials = shard.part(&planned.trials);
+        let _ = writeln!(text, "shard {shard}");
+    }
     let plan = &planned.trials;
     for (place, trial) in plan.iter().enumerate() {
         let concurrency = if trial.is_light() { "side by side" } else { "alone" };

@@ -12,7 +12,10 @@ use crate::machine;
 use crate::named_file;
 use crate::qlog::{self, QlogSpec};
 use endpoint::{CongestionControl, DatagramSettings, SocketSettings};
-use origin::{AccessLog, DeliveryLog, ListenerKind, Origin, OriginConfig, Parts, WallClock};
+use origin::{
+    AccessLog, DeliveryLog, ListenerKind, Origin, OriginConfig, Parts, PushCheck, UpstreamSettings,
+    WallClock,
+};
 use os::error::Os;
 use os::files::{CacheSettings, Root};
 use os::process::{Cpu, CpuSet};
@@ -63,6 +66,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     // Clients of SPDY's time have HTTP/2 without the setting that offers it.
     config.web_socket_over_h2 = !(args.no_websocket_over_h2 || args.spdy);
     config.timer = Some(report::timer_page(env!("CARGO_PKG_VERSION")).into());
+    config.upstream = args.upstream.map(UpstreamSettings::new);
     config.limits = args.patience.limits(threads);
     let folder = args.qlog.clone().or_else(environment::qlog_folder);
     let folder = folder.filter(|_| args.listen_quic.is_some());
@@ -138,7 +142,11 @@ const LEAST: &str = "reno";
 fn policy(args: &ServeArgs) -> Result<PolicyFile, CliError> {
     let Some(named) = &args.policy else { return Ok(PolicyFile::default()) };
     let root = Root::open(&args.dir, CacheSettings::default()).map_err(misuse)?;
-    PolicyText::find(named)?.read_beside(Box::new(FilesAdapter(root)))
+    let files = Box::new(FilesAdapter(root));
+    PolicyText::find(named)?.read_for(match args.upstream {
+        Some(_) => PushCheck::before_application(files),
+        None => PushCheck::new(files),
+    })
 }
 
 /// Bytes that the origin is asked for at a time, at first. It is asked when half as many wait unsent in the kernel, so
@@ -198,7 +206,7 @@ impl Worker {
             false => Some(Rc::new(Log { printed, delivery })),
         };
         let files = Box::new(FilesAdapter(root));
-        let parts = Parts { files: Some(files), log, tracer };
+        let parts = Parts { files: Some(files), log, tracer, ..Parts::default() };
         reactor.run(&mut Origin::new(self.config, parts))
     }
 }

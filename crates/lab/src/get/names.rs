@@ -34,6 +34,7 @@ pub(crate) fn targets(args: &GetArgs) -> Result<Vec<Target>, CliError> {
         return Err(CliError::misuse("-o names one file, and there are several URLs")
             .remedy("leave it away, so that each file is named as its URL is; --output-dir chooses the folder"));
     }
+    let to_file = |target: &Target| matches!(target, Target::File(_));
     let folder = args.output_dir.as_deref().unwrap_or(Path::new(""));
     if !folder.as_os_str().is_empty() && !folder.is_dir() {
         return Err(CliError::misuse(format!("{} is no folder", folder.display()))
@@ -41,12 +42,18 @@ pub(crate) fn targets(args: &GetArgs) -> Result<Vec<Target>, CliError> {
     }
     let mut targets = Vec::with_capacity(args.urls.len());
     let mut seen: BTreeMap<PathBuf, &Url> = BTreeMap::new();
-    for url in &args.urls {
+    for url in args.urls.iter().map(|address| &address.url) {
         let target = match &args.output {
             Some(name) if name == Path::new("-") => Target::Stdout,
             Some(name) => placed(&folder.join(name))?,
             None => placed(&folder.join(remote_name(url)?))?,
         };
+        if args.include && to_file(&target) {
+            return Err(CliError::misuse(
+                "-i writes heads into a stream: a file would no longer be the one fetched",
+            )
+            .remedy("write to standard output: -o -"));
+        }
         if let Target::File(path) = &target
             && let Some(other) = seen.insert(path.clone(), url)
         {

@@ -5,7 +5,10 @@ use super::sink::Wish;
 use client::Report;
 use os::files::writer::{WriteError, WrittenFile};
 use serde::Serialize;
-use unit::{Instant, format_duration};
+use unit::{ByteSize, Instant, format_duration};
+
+/// RFC 9110 §15.4.5.
+const NOT_MODIFIED: u16 = 304;
 
 /// A file that is over.
 #[derive(Debug)]
@@ -16,6 +19,24 @@ pub(crate) struct Outcome {
     pub(crate) result: Result<WrittenFile, String>,
     /// Whether it is not there because its digest was another one than expected.
     has_wrong_digest: bool,
+    arrival: Arrival,
+}
+
+/// How a file came to be there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Arrival {
+    Fetched,
+    /// It was there, and nobody was asked.
+    There,
+    /// The server says that it is not newer than asked for.
+    NotModified,
+}
+
+/// Whether a file was wanted only where it is new.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Condition {
+    None,
+    ModifiedSince,
 }
 
 /// The line of JSON. Names are added, never changed.
@@ -44,8 +65,13 @@ impl Outcome {
     pub(crate) fn new(
         wish: Wish,
         report: Report,
-        written: Option<Result<WrittenFile, WriteError>>,
+        (written, condition): (Option<Result<WrittenFile, WriteError>>, Condition),
     ) -> Self {
+        if condition == Condition::ModifiedSince && report.status == Some(NOT_MODIFIED) {
+            let result = Ok(WrittenFile { length: 0, digest: None });
+            let arrival = Arrival::NotModified;
+            return Self { wish, report, result, has_wrong_digest: false, arrival };
+        }
         let has_wrong_digest = matches!(written, Some(Err(WriteError::WrongDigest { .. })));
         let result = match (&report.failure, written) {
             // The disk's own words are nearer to the cause.
@@ -54,7 +80,14 @@ impl Outcome {
             (None, Some(Ok(whole))) => Ok(whole),
             (None, None) => Err("it was stopped".to_owned()),
         };
-        Self { wish, report, result, has_wrong_digest }
+        Self { wish, report, result, has_wrong_digest, arrival: Arrival::Fetched }
+    }
+
+    /// A file that was there before.
+    pub(crate) fn there(wish: Wish, file: WrittenFile) -> Self {
+        let report = Report { url: wish.url.clone(), ..Report::default() };
+        let arrival = Arrival::There;
+        Self { wish, report, result: Ok(file), has_wrong_digest: false, arrival }
     }
 
     /// Whether parts were put together without a validator, and the digest says that they do not fit.
@@ -107,20 +140,39 @@ impl Outcome {
             Err(why) => format!("{}: {why}", self.wish.url),
             Ok(whole) => {
                 let name = self.wish.target.name();
-                let mut line = format!("{name}: {} bytes", whole.length);
-                if let (Some(started), Some(ended)) = (self.report.started, self.report.ended) {
-                    line.push_str(&format!(" in {}", format_duration(ended.since(started))));
+                match self.arrival {
+                    Arrival::Fetched => format!("{name}: {}", self.fetched(whole)),
+                    Arrival::There => {
+                        let length = ByteSize(whole.length);
+                        format!("{name}: {length} are there already, with the SHA-256 asked for")
+                    }
+                    Arrival::NotModified => {
+                        format!("{name}: not modified since then, so nothing was fetched")
+                    }
                 }
-                line.push_str(&format!(" over {}", self.report.protocol));
-                if self.report.resumed > 0 {
-                    line.push_str(&format!(", {} of them from before", self.report.resumed));
-                }
-                if let Some(digest) = whole.digest {
-                    line.push_str(&format!(", SHA-256 {digest}"));
-                }
-                line
             }
         }
+    }
+
+    fn fetched(&self, whole: &WrittenFile) -> String {
+        let Report { started, ended, received, resumed, protocol, .. } = &self.report;
+        let mut line = ByteSize(whole.length).to_string();
+        if let Some(span) = started.zip(*ended).map(|(started, ended)| ended.since(started)) {
+            line.push_str(&format!(" in {}", format_duration(span)));
+            // What was there before did not come at any speed.
+            if !span.is_zero() && *received > 0 {
+                let rate = (*received as f64 / span.as_secs_f64()).round() as u64;
+                line.push_str(&format!(", {}/s", ByteSize(rate)));
+            }
+        }
+        line.push_str(&format!(" over {protocol}"));
+        if *resumed > 0 {
+            line.push_str(&format!(", {} of them from before", ByteSize(*resumed)));
+        }
+        if let Some(digest) = whole.digest {
+            line.push_str(&format!(", SHA-256 {digest}"));
+        }
+        line
     }
 
     fn millis(&self, at: Option<Instant>) -> Option<f64> {

@@ -37,6 +37,8 @@ impl Meter {
         self.total += length.unwrap_or(0);
         bar.set_length(self.total);
         bar.inc(kept);
+        // The rate is that of new bytes.
+        bar.reset_eta();
     }
 
     /// Bytes came.

@@ -8,11 +8,16 @@ use os::files::writer::{
     DigestPolicy, PartId, PartSpec, WriteError, Writer, WriterSettings, WrittenFile, discard,
     inspect, take_over,
 };
+use os::signal::Interrupts;
+use proto::ResponseHead;
 use secure::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
-use unit::format_duration;
+use std::num::NonZeroU64;
+use std::sync::Arc;
+use std::time::Duration;
+use unit::{Instant, format_duration};
 
 /// What is printed during a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,6 +43,15 @@ pub(crate) struct Outputs {
     entries: Vec<Entry>,
     meter: Meter,
     voice: Voice,
+    heads: Heads,
+    limit: Option<Limit>,
+}
+
+/// Whether the heads of answers are written before their bodies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heads {
+    LeftOut,
+    Written,
 }
 
 #[derive(Debug)]
@@ -45,6 +59,8 @@ struct Entry {
     wish: Wish,
     part: Option<PartId>,
     stream: Option<Stream>,
+    /// The head of the last answer, as HTTP/1.1 writes it.
+    head: Vec<u8>,
     /// A stream that is written.
     outcome: Option<WrittenFile>,
 }
@@ -65,9 +81,20 @@ impl Outputs {
         meter: Meter,
         voice: Voice,
     ) -> Self {
-        let entry = |wish| Entry { wish, part: None, stream: None, outcome: None };
+        let entry =
+            |wish| Entry { wish, part: None, stream: None, head: Vec::new(), outcome: None };
         let entries = wishes.into_iter().map(entry).collect();
-        Self { settings, writer: None, entries, meter, voice }
+        Self { settings, writer: None, entries, meter, voice, heads: Heads::LeftOut, limit: None }
+    }
+
+    /// Writes the head of each answer before its body, to what is no file.
+    pub(crate) fn include_heads(&mut self) {
+        self.heads = Heads::Written;
+    }
+
+    /// Takes `rate` bytes a second at most, until somebody interrupts.
+    pub(crate) fn limit(&mut self, rate: NonZeroU64, interrupts: Arc<Interrupts>) {
+        self.limit = Some(Limit { rate, interrupts, begun: None, taken: 0 });
     }
 
     /// Waits for the disk and returns what became of each file: None for one that was never whole.
@@ -105,7 +132,50 @@ impl Outputs {
     }
 }
 
+/// A rate that is kept by not reading on: the socket's buffer fills, and the server has to wait.
+#[derive(Debug)]
+struct Limit {
+    rate: NonZeroU64,
+    interrupts: Arc<Interrupts>,
+    /// When the first bytes came.
+    begun: Option<Instant>,
+    taken: u64,
+}
+
+impl Limit {
+    fn take(&mut self, bytes: usize) {
+        let begun = *self.begun.get_or_insert_with(os::clock::now);
+        self.taken += bytes as u64;
+        let due = begun + Duration::from_secs_f64(self.taken as f64 / self.rate.get() as f64);
+        loop {
+            let left = due.since(os::clock::now());
+            if left.is_zero() || self.interrupts.count() > 0 {
+                return;
+            }
+            std::thread::sleep(left.min(LONGEST_NAP));
+        }
+    }
+}
+
+/// An interrupt is heeded after so long.
+const LONGEST_NAP: Duration = Duration::from_millis(100);
+
 impl Sink for Outputs {
+    fn head(&mut self, file: FileId, head: &ResponseHead) {
+        if self.heads == Heads::LeftOut {
+            return;
+        }
+        let Some(entry) = self.entries.get_mut(file.0) else { return };
+        entry.head = format!("HTTP/1.1 {}\r\n", head.status.code()).into_bytes();
+        for field in head.fields.iter() {
+            entry.head.extend_from_slice(field.name);
+            entry.head.extend_from_slice(b": ");
+            entry.head.extend_from_slice(field.value);
+            entry.head.extend_from_slice(b"\r\n");
+        }
+        entry.head.extend_from_slice(b"\r\n");
+    }
+
     fn begin(&mut self, file: FileId, beginning: Beginning<'_>) -> Result<(), Refusal> {
         let Some(entry) = self.entries.get_mut(file.0) else { return Ok(()) };
         let kept = beginning.kept.total();
@@ -131,7 +201,11 @@ impl Sink for Outputs {
             return self.open_part(file, spec);
         }
         match &entry.stream {
-            None => entry.stream = Some(Stream::open(&entry.wish)?),
+            None => {
+                let mut stream = Stream::open(&entry.wish)?;
+                stream.put(&entry.wish, &entry.head)?;
+                entry.stream = Some(stream);
+            }
             Some(stream) if stream.at == 0 => {}
             Some(_) => {
                 return Err(Refusal(format!(
@@ -145,6 +219,9 @@ impl Sink for Outputs {
 
     fn write(&mut self, file: FileId, at: u64, bytes: &[u8]) -> Result<(), Refusal> {
         self.meter.received(bytes.len() as u64);
+        if let Some(limit) = &mut self.limit {
+            limit.take(bytes.len());
+        }
         let Some(entry) = self.entries.get_mut(file.0) else { return Ok(()) };
         if let (Some(writer), Some(part)) = (&mut self.writer, entry.part) {
             return writer.write(part, at, bytes).map_err(|error| Refusal(error.to_string()));
@@ -162,6 +239,9 @@ impl Sink for Outputs {
 
     fn filled(&mut self, file: FileId, at: u64, bytes: usize) -> Result<(), Refusal> {
         self.meter.received(bytes as u64);
+        if let Some(limit) = &mut self.limit {
+            limit.take(bytes);
+        }
         match (&mut self.writer, self.entries.get(file.0).and_then(|entry| entry.part)) {
             (Some(writer), Some(part)) => {
                 writer.filled(part, at, bytes).map_err(|error| Refusal(error.to_string()))
@@ -240,17 +320,23 @@ impl Stream {
         if at != self.at {
             return Err(Refusal("what goes to a stream must come in order".to_owned()));
         }
-        let written = match &mut self.file {
-            Some(file) => file.write_all(bytes),
-            None => std::io::stdout().lock().write_all(bytes),
-        };
-        written
-            .map_err(|error| Refusal(format!("cannot write to {}: {error}", wish.target.name())))?;
+        self.put(wish, bytes)?;
         self.at += bytes.len() as u64;
         if let Some(hash) = &mut self.hash {
             hash.update(bytes);
         }
         Ok(())
+    }
+}
+
+impl Stream {
+    /// Writes what is no part of the file, or the next part of it.
+    fn put(&mut self, wish: &Wish, bytes: &[u8]) -> Result<(), Refusal> {
+        let written = match &mut self.file {
+            Some(file) => file.write_all(bytes),
+            None => std::io::stdout().lock().write_all(bytes),
+        };
+        written.map_err(|error| Refusal(format!("cannot write to {}: {error}", wish.target.name())))
     }
 }
 

@@ -4,8 +4,10 @@
 use crate::error::CliError;
 use crate::inputs::policy::PolicyText;
 use crate::inputs::requests;
+use crate::inputs::site;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use study::experiment::{Experiment, WorkloadKind};
+use study::experiment::{Experiment, HarWorkload, WorkloadKind};
 
 /// Takes the files that an experiment's file names as standing beside it, in `folder`.
 pub(crate) fn rebase(experiment: &mut Experiment, folder: &Path) {
@@ -33,6 +35,10 @@ pub(crate) fn gather(experiment: &mut Experiment) -> Result<Vec<(PathBuf, String
     for workload in &mut experiment.workloads {
         let WorkloadKind::Har(har) = &mut workload.kind else { continue };
         let path = PathBuf::from(&har.file);
+        if let Some(folder) = site::folder_of(&path) {
+            har.file = gather_site(&mut files, &folder, har)?;
+            continue;
+        }
         if !files.iter().any(|(known, _)| *known == path) {
             crate::inputs::har::read(&path, har)?;
         }
@@ -53,6 +59,35 @@ pub(crate) fn gather(experiment: &mut Experiment) -> Result<Vec<(PathBuf, String
         }
     }
     Ok(files)
+}
+
+/// Notes the files of a recorded site, and gives the name of its first one in the run's folder. A body that is missing
+/// is missed by browsers alone, and then counted.
+fn gather_site(
+    files: &mut Vec<(PathBuf, String)>,
+    folder: &Path,
+    har: &HarWorkload,
+) -> Result<String, CliError> {
+    let name = site::name_of(folder);
+    let (file, called) = (folder.join(site::FILE), format!("{name}/{}", site::FILE));
+    if files.iter().any(|(known, _)| *known == file) {
+        return Ok(called);
+    }
+    if files.iter().any(|(_, other)| *other == called) {
+        return Err(CliError::misuse(format!("two sites of the experiment are called {name}"))
+            .remedy("rename one of them"));
+    }
+    let recording = crate::inputs::har::read(&file, har)?;
+    files.push((file, called.clone()));
+    let bodies = recording.page.resources().iter();
+    let bodies: BTreeSet<&str> = bodies.filter_map(|one| one.answered.file.as_deref()).collect();
+    for body in bodies {
+        let path = folder.join(site::BODIES).join(body);
+        if path.symlink_metadata().is_ok_and(|facts| facts.is_file()) {
+            files.push((path, format!("{name}/{}/{body}", site::BODIES)));
+        }
+    }
+    Ok(called)
 }
 
 /// The policy files that contenders name.

@@ -2,6 +2,8 @@
 
 use crate::error::{self, CliError};
 use crate::inputs::regular::{self, LONGEST_RECORDING};
+use crate::inputs::site;
+pub(crate) use page::har::SITE_VERSION;
 use page::har::{self, HarError, HarOptions, Recording};
 use std::path::{Path, PathBuf};
 use study::experiment::{Dependencies, Experiment, HarWorkload, Think, WorkloadKind};
@@ -9,7 +11,7 @@ use study::experiment::{Dependencies, Experiment, HarWorkload, Think, WorkloadKi
 /// Reads the recording at `path` as `workload` wants it.
 pub(crate) fn read(path: &Path, workload: &HarWorkload) -> Result<Recording, CliError> {
     let name = path.display();
-    let file = regular::read(path, LONGEST_RECORDING)
+    let file = regular::read(&site::file_of(path), LONGEST_RECORDING)
         .map_err(|error| error::file(format!("reading {name}"), &error))?;
     let options = HarOptions {
         dependencies: match workload.dependencies {
@@ -27,6 +29,7 @@ pub(crate) fn read(path: &Path, workload: &HarWorkload) -> Result<Recording, Cli
             HarError::Encoding { .. } | HarError::Json { .. } => {
                 "save the recording again: a HAR file is JSON, as a browser's developer tools save it"
             }
+            HarError::Version { .. } => "record the site again, or use the wirelap that has recorded it",
             HarError::Entry { .. } => "mend or take out that entry, or save the recording again",
             _ => "record the page with the Network panel open from before its load begins",
         };

@@ -8,4 +8,5 @@ pub(crate) mod policy;
 pub(crate) mod regular;
 pub(crate) mod requests;
 pub(crate) mod servers;
+pub(crate) mod site;
 pub(crate) mod subjects;

@@ -22,7 +22,7 @@ use crate::error::{self, CliError};
 use crate::inputs::regular::{self, LONGEST_TEXT, position};
 use keys::Keys;
 use named::builtin;
-use origin::{DeliveryPolicy, Files, PushCheck};
+use origin::{DeliveryPolicy, PushCheck};
 use proto::schedule::Policy;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -94,10 +94,10 @@ impl PolicyText {
         PolicyFile::parse(&self.text).map_err(|fault| self.misuse(&fault))
     }
 
-    /// The same, where all that it pushes by list is there.
-    pub(crate) fn read_beside(&self, files: Box<dyn Files>) -> Result<PolicyFile, CliError> {
+    /// The same, where all that it pushes by list can be pushed.
+    pub(crate) fn read_for(&self, check: PushCheck) -> Result<PolicyFile, CliError> {
         let read = PolicyFile::parse(&self.text);
-        let read = read.and_then(|policy| policy.check_pushes(files).map(|()| policy));
+        let read = read.and_then(|policy| policy.check_pushes(check).map(|()| policy));
         read.map_err(|fault| self.misuse(&fault))
     }
 
@@ -113,8 +113,7 @@ impl PolicyFile {
         toml::from_str::<Keys>(text).map_err(|error| Fault::of_toml(&error))?.policy()
     }
 
-    fn check_pushes(&self, files: Box<dyn Files>) -> Result<(), Fault> {
-        let mut check = PushCheck::new(files);
+    fn check_pushes(&self, mut check: PushCheck) -> Result<(), Fault> {
         for push in &self.pushes {
             // The time is of no account: a file is there or not.
             check.check(Instant::ZERO, push.get_ref()).map_err(|why| {

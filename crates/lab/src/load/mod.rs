@@ -1,7 +1,8 @@
 //! The parts of `wirelap load`. The command line becomes [`targets`] and a plan; [`run`] runs the plan on threads, an
 //! engine each, while [`live`] shows the last second; [`outcome`] makes the counts a result, and [`hdr`] a log of
-//! histograms.
+//! histograms. [`agents`] are several processes that share a load.
 
+pub(crate) mod agents;
 pub(crate) mod hdr;
 pub(crate) mod live;
 pub(crate) mod outcome;

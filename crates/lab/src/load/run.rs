@@ -1,9 +1,12 @@
-//! One run of a plan: an engine a thread, a core each, and what all of them counted.
+//! One run of a plan: an engine a thread, a core each, and what all of them counted. Where agents share a load, each runs its
+//! part, and what all of them counted is added here.
 
 use super::live::Live;
 use super::outcome;
 use crate::error::CliError;
-use client::load::{Interval, Load, LoadPlan, Part, Share, Tally, Watch};
+use client::load::{
+    BadTally, Fields, Interval, Load, LoadPlan, Part, Share, Tally, Watch, put_time, put_whole,
+};
 use os::error::Os;
 use os::process::{Cpu, CpuSet};
 use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
@@ -19,8 +22,59 @@ pub(crate) struct LoadRun {
     pub(crate) tally: Tally,
     /// About a second each. Figures alone: a histogram for each would be a gigabyte an hour.
     pub(crate) course: Vec<Second>,
+    /// The same with their histograms, as [`Snapshot::put`] writes them; none where there is one agent.
+    pub(crate) intervals: Vec<Vec<u8>>,
     /// What each thread used while it counted, and how long that was.
     pub(crate) cpu: Vec<(Duration, Duration)>,
+}
+
+/// Intervals of a run at most.
+const MOST_INTERVALS: u64 = 10_000_000;
+
+impl LoadRun {
+    /// Writes what an agent hands in.
+    pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        self.tally.put(out);
+        put_whole(out, self.intervals.len() as u64);
+        self.intervals.iter().for_each(|interval| out.extend(interval));
+        put_whole(out, self.cpu.len() as u64);
+        for (used, span) in &self.cpu {
+            put_time(out, *used);
+            put_time(out, *span);
+        }
+    }
+
+    /// Adds what another agent handed in, whose run began at `began` of this machine's clock. Its intervals are added to
+    /// those of this run in their order, with figures anew.
+    pub(crate) fn add(&mut self, bytes: &[u8], began: Instant) -> Result<(), BadTally> {
+        let mut fields = Fields::of(bytes);
+        let fields = &mut fields;
+        self.tally.add(&Tally::take(fields, self.tally.began.unwrap_or(began))?);
+        let count = bounded(fields)?;
+        for nth in 0..count {
+            let mut snapshot = Snapshot::take(fields)?;
+            match self.intervals.get(nth) {
+                Some(own) => snapshot.add(&Snapshot::take(&mut Fields::of(own))?),
+                None => self.intervals.push(Vec::new()),
+            }
+            self.intervals[nth].clear();
+            snapshot.put(&mut self.intervals[nth]);
+            let second = outcome::second(&snapshot);
+            match self.course.get_mut(nth) {
+                Some(own) => *own = second,
+                None => self.course.push(second),
+            }
+        }
+        for _ in 0..bounded(fields)? {
+            self.cpu.push((fields.time()?, fields.time()?));
+        }
+        if fields.is_empty() { Ok(()) } else { Err(BadTally) }
+    }
+}
+
+fn bounded(fields: &mut Fields<'_>) -> Result<usize, BadTally> {
+    let count = fields.whole()?;
+    if count <= MOST_INTERVALS { Ok(count as usize) } else { Err(BadTally) }
 }
 
 /// An interval of all threads.
@@ -31,6 +85,30 @@ pub(crate) struct Snapshot {
     pub(crate) part: Part,
     pub(crate) waiting: u64,
     pub(crate) connections: u64,
+}
+
+impl Snapshot {
+    fn add(&mut self, other: &Self) {
+        self.span = self.span.max(other.span);
+        self.at = self.at.max(other.at);
+        self.part.add(&other.part);
+        self.waiting += other.waiting;
+        self.connections += other.connections;
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        put_time(out, self.at);
+        put_time(out, self.span);
+        put_whole(out, self.waiting);
+        put_whole(out, self.connections);
+        self.part.put(out);
+    }
+
+    fn take(fields: &mut Fields<'_>) -> Result<Self, BadTally> {
+        let (at, span) = (fields.time()?, fields.time()?);
+        let (waiting, connections) = (fields.whole()?, fields.whole()?);
+        Ok(Self { at, span, part: Part::take(fields)?, waiting, connections })
+    }
 }
 
 /// What a thread reports while it runs.
@@ -49,6 +127,8 @@ pub(crate) struct Threads<'a> {
     pub(crate) backend: Backend,
     /// Ends the run before its time.
     pub(crate) stop: &'a Stop,
+    /// This agent's part of the load.
+    pub(crate) agent: Share,
 }
 
 /// Runs `plan` to its end, or until it is stopped.
@@ -57,13 +137,13 @@ pub(crate) fn run(
     threads: Threads<'_>,
     live: &mut Live,
 ) -> Result<LoadRun, CliError> {
-    let Threads { count: threads, backend, stop } = threads;
+    let Threads { count: threads, backend, stop, agent } = threads;
     let (sender, reports) = channel();
     let cpus = CpuSet::allowed();
     let workers: Vec<_> = (0..threads)
         .map(|index| {
             let worker = Worker {
-                plan: share(plan, index, threads),
+                plan: share(plan, engine(agent, index, threads)),
                 cpu: cpus.nth(index).filter(|_| threads > 1),
                 backend,
                 stop: stop.clone(),
@@ -73,7 +153,15 @@ pub(crate) fn run(
         })
         .collect();
     drop(sender);
-    let (course, cpu) = collect(&reports, threads, live);
+    let mut intervals = Vec::new();
+    let keep = |snapshot: &Snapshot| {
+        if agent.of > 1 {
+            let mut bytes = Vec::new();
+            snapshot.put(&mut bytes);
+            intervals.push(bytes);
+        }
+    };
+    let (course, cpu) = collect(&reports, threads, live, keep);
     live.clear();
     let mut whole: Option<Tally> = None;
     for worker in workers {
@@ -85,16 +173,21 @@ pub(crate) fn run(
         }
     }
     let tally = whole.ok_or_else(|| CliError::failed("a load has a thread at least"))?;
-    Ok(LoadRun { tally, course, cpu })
+    Ok(LoadRun { tally, course, intervals, cpu })
 }
 
-/// A thread's part of a plan.
-fn share(plan: &LoadPlan, index: usize, threads: usize) -> LoadPlan {
-    let share = Share { index: index as u64, of: threads as u64 };
+/// A thread's part of the whole load, of all agents' threads.
+fn engine(agent: Share, index: usize, threads: usize) -> Share {
+    let threads = threads as u64;
+    Share { index: agent.index * threads + index as u64, of: agent.of * threads }
+}
+
+/// An engine's part of a plan.
+fn share(plan: &LoadPlan, share: Share) -> LoadPlan {
     LoadPlan {
         share,
         connections: share.part(plan.connections as u64) as usize,
-        seed: plan.seed.nth(index as u64),
+        seed: plan.seed.nth(share.index),
         ..plan.clone()
     }
 }
@@ -104,6 +197,7 @@ fn collect(
     reports: &Receiver<ThreadReport>,
     threads: usize,
     live: &mut Live,
+    mut keep: impl FnMut(&Snapshot),
 ) -> (Vec<Second>, Vec<(Duration, Duration)>) {
     let mut open: BTreeMap<usize, Vec<Interval>> = BTreeMap::new();
     let (mut course, mut cpu) = (Vec::new(), Vec::new());
@@ -119,6 +213,7 @@ fn collect(
                     let snapshot = snapshot(began, &open.remove(&nth).unwrap_or_default());
                     live.show(snapshot.as_ref());
                     course.extend(snapshot.as_ref().map(outcome::second));
+                    snapshot.iter().for_each(&mut keep);
                 }
             }
         }

@@ -4,7 +4,7 @@
 use super::run::LoadRun;
 use client::load::Fault;
 use std::time::Duration;
-use study::load::{LoadResult, Probe, ProbeFacts, Search, Slo, SloResult};
+use study::load::{LoadResult, Probe, ProbeFacts, Search, Slo, SloResult, TimesSummary};
 use unit::{Instant, format_duration};
 
 /// A search and its probes.
@@ -88,6 +88,8 @@ impl<'a> SloSearch<'a> {
             errors: whole.faults.total() + whole.refused,
             busiest_share: result.client.busiest_share,
             conditions: judged.conditions,
+            latency: TimesSummary::of(whole.latency.histogram()),
+            latency_without_client: TimesSummary::of(ran.tally.latency_since_seen.histogram()),
             held,
             verdict: judged.verdict,
             reason: judged.reason,

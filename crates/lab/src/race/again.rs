@@ -87,6 +87,9 @@ mod tests {
             started_unix_ms: 0,
             host: facts.clone(),
             command_line: Vec::new(),
+            shard: None,
+            machines: Vec::new(),
+            missing: Vec::new(),
         };
         then.host.more.insert(machine::LOAD.to_owned(), "99.0 99.0 99.0".to_owned());
         assert_eq!(differences(&then, &facts), Vec::<String>::new());

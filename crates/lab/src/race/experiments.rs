@@ -10,15 +10,17 @@ use crate::inputs::links::link_spec;
 use crate::inputs::policy;
 use crate::inputs::regular::{self, LONGEST_TEXT, position};
 use crate::inputs::servers::{Servers, Source};
+use crate::inputs::site;
 use crate::inputs::subjects;
 use crate::race::service;
+use crate::trial::profile;
 use std::fs;
 use std::path::{Path, PathBuf};
 use study::experiment::{
-    Dependencies, Experiment, ExperimentError, Extent, HarWorkload, Overrides, Stopping, Think,
-    builtin,
+    Contender, Dependencies, Experiment, ExperimentError, Extent, HarWorkload, Overrides,
+    RecordedHosts, Stopping, Think, builtin,
 };
-use subject::Catalogue;
+use subject::{Catalogue, ClientDeclaration};
 
 /// An experiment ready to be planned.
 #[derive(Debug)]
@@ -47,6 +49,10 @@ pub(crate) fn select(name: &str, args: &RaceArgs) -> Result<Selected, CliError> 
     if let Some(client) = &args.client {
         tell_left_out(&whole, &experiment, client);
     }
+    if args.profile {
+        let links = experiment.links.iter_mut();
+        links.for_each(|link| link.warmup = link.warmup.max(profile::PROFILED));
+    }
     for link in &experiment.links {
         let here = |file: &str| PathBuf::from(file);
         link_spec(link, here).map_err(|error| error.within(named_at(name, link.text())))?;
@@ -58,8 +64,20 @@ pub(crate) fn select(name: &str, args: &RaceArgs) -> Result<Selected, CliError> 
     let files = files::gather(&mut experiment)?;
     let subjects = subjects::known(beside, &args.subjects)?;
     subjects::check(&experiment, &subjects)?;
+    leave_out_checks(&mut experiment, &subjects);
     let experiment = foreign::cleaned(&experiment).map_err(CliError::failed)?;
     Ok(Selected { experiment, files, subjects, servers })
+}
+
+/// A browser finds a page's fetches itself: to check them with other dependencies would be to run the same trials twice.
+fn leave_out_checks(experiment: &mut Experiment, subjects: &Catalogue) {
+    let is_browser = |contender: &Contender| {
+        let client = contender.client.as_ref().and_then(|client| subjects.client(&client.name));
+        client.is_some_and(ClientDeclaration::is_browser)
+    };
+    if experiment.contenders.iter().all(is_browser) {
+        experiment.workloads.retain(|workload| workload.check_of.is_none());
+    }
 }
 
 fn read(name: &str, args: &RaceArgs) -> Result<Experiment, CliError> {
@@ -75,6 +93,11 @@ fn read(name: &str, args: &RaceArgs) -> Result<Experiment, CliError> {
     }
     if let Some(builtin) = builtin().iter().find(|builtin| builtin.name == name) {
         return parse(name, builtin.toml);
+    }
+    if site::folder_of(Path::new(name)).is_some() {
+        let whole = std::fs::canonicalize(name);
+        let whole = whole.map_err(|error| error::file(format!("reading {name}"), &error))?;
+        return recorded(&whole.to_string_lossy());
     }
     match Path::new(name).extension().and_then(|extension| extension.to_str()) {
         Some(har) if har.eq_ignore_ascii_case("har") => recorded(name),
@@ -128,6 +151,7 @@ fn recorded(name: &str) -> Result<Experiment, CliError> {
         file: name.to_owned(),
         think: Think::Recorded,
         dependencies: Dependencies::Inferred,
+        hosts: RecordedHosts::Apart,
     };
     let mut experiment = quick()?.over_pages(vec![page]);
     experiment.timeout = RECORDED_TIMEOUT;
@@ -180,6 +204,7 @@ fn overrides(args: &RaceArgs) -> Result<Overrides, CliError> {
         links,
         extent: if args.fast { Extent::Fast } else { Extent::Whole },
         stopping: args.sequential.then_some(Stopping::Sequential),
+        requests: args.requests,
         time_limit: args.until_decided,
         gates: args.gates.gates(),
     })
@@ -206,7 +231,8 @@ fn split_links(asked: &[String]) -> Vec<String> {
 
 fn how_to_record(url: &str) -> CliError {
     CliError::misuse(format!("`{url}` is not of this machine, and wirelap sends nothing into the internet")).remedy(
-        "record the page once, then race the recording:\n\
+        "record the page once, then race the recording: wirelap record URL -o site/, and then wirelap race site/\n\
+         or by a browser of your own:\n\
          1. open the page in a browser with the developer tools' Network panel open (F12), and reload it\n\
          2. save the recording: \"Save all as HAR\" (Chrome, Edge, Firefox) or \"Export\" (Safari)\n\
          3. wirelap race FILE.har",
@@ -231,7 +257,7 @@ fn unknown_experiment(name: &str) -> CliError {
     let guess = study::nearest(name, known.iter().copied());
     let guess = guess.map_or_else(String::new, |guess| format!("did you mean `{guess}`? "));
     CliError::misuse(format!("there is no experiment `{name}`")).remedy(format!(
-        "{guess}built in: {}; else give a file that ends in .toml or .har",
+        "{guess}built in: {}; else give a file that ends in .toml or .har, or the folder of a recorded site",
         known.join(", ")
     ))
 }
@@ -296,9 +322,12 @@ mod tests {
             "first-paint",
             "h2-push",
             "jvm-downloads",
+            "jvm-many",
             "lossy",
             "spdy-images",
             "twitter-api",
+            "twitter-conditions",
+            "twitter-desktop",
             "websocket-echo",
         ];
         let mut published = expand("published");

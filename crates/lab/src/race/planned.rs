@@ -8,8 +8,9 @@ use crate::race::schedule::Concurrency;
 use std::path::PathBuf;
 use std::time::Duration;
 use study::estimate::{Estimate, SideBySide};
-use study::experiment::{Experiment, WorkloadKind};
+use study::experiment::{Experiment, PageWorkload, WorkloadKind};
 use study::plan::{Surroundings, TrialPlan, WorkFacts};
+use unit::ByteSize;
 
 /// A plan, and what it was made with.
 #[derive(Debug)]
@@ -57,6 +58,12 @@ pub(crate) fn count_in_words<'p>(trials: impl Iterator<Item = &'p TrialPlan>) ->
     }
 }
 
+/// What the plan may know of a page beforehand: whatever the protocol, the link is idle while a connection is opened and while the
+/// document and then the first of its parts are asked for: three round trips, each of `rtt` at least.
+fn page_facts(page: &PageWorkload, rtt: Duration) -> WorkFacts {
+    WorkFacts { bytes: ByteSize(page.all_bytes()), waiting: rtt * 3 }
+}
+
 /// The trials of an experiment on this machine; `file` tells where a file that a workload names is.
 pub(crate) fn plan(
     experiment: &Experiment,
@@ -83,12 +90,36 @@ pub(crate) fn plan(
             }
             // What other people's answers weigh is not known: the link is taken to be busy all the time.
             WorkloadKind::Calls(calls) if calls.requests.is_some() => continue,
-            WorkloadKind::Calls(calls) => crate::trial::task::call_facts(calls),
+            WorkloadKind::Calls(calls) => crate::trial::task::call_facts(calls, least),
             WorkloadKind::Echo(echo) => crate::trial::echo::echo_facts(echo, least),
             WorkloadKind::Stream(stream) => crate::trial::stream::stream_facts(stream, least),
-            WorkloadKind::Page(_) | WorkloadKind::Download(_) => continue,
+            WorkloadKind::Page(page) => page_facts(page, least),
+            WorkloadKind::Download(_) => continue,
         };
         surroundings.works.insert(workload.name.clone(), facts);
     }
     Ok(Planned { trials: study::plan::trials(experiment, &surroundings), surroundings })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use study::experiment::builtin;
+
+    /// What `race published` says before it begins: whoever starts it has three quarters of an hour.
+    #[test]
+    fn all_published_measurements_are_planned_to_end_within_45_minutes() {
+        let time = |experiment: &Experiment| {
+            let planned = plan(experiment, |name| PathBuf::from(name)).unwrap();
+            planned.time(Concurrency::SideBySide)
+        };
+        let all = builtin().iter().map(|one| one.toml.parse::<Experiment>().unwrap());
+        let published: Vec<Experiment> = all.filter(|one| one.published.is_some()).collect();
+        let whole: Duration = published.iter().map(time).sum();
+        assert!(published.len() >= 10 && whole < Duration::from_secs(45 * 60), "{whole:?}");
+        // A page needs little of a core while it waits for the link: its trials run side by side.
+        let lossy = published.iter().find(|one| one.name == "lossy").unwrap();
+        let trials = plan(lossy, |name| PathBuf::from(name)).unwrap().trials;
+        assert!(trials.iter().all(TrialPlan::is_light));
+    }
 }

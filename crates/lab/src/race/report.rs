@@ -9,13 +9,15 @@ use crate::race::run_folder::RunFolder;
 use crate::race::schedule::Concurrency;
 use crate::race::service;
 use crate::race::store::Rows;
+use crate::trial::site_contents;
 use report::{Colour, Films, LinkText, Report, Style};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use study::comparison::Verdict;
 use study::estimate::in_words;
 use study::experiment::{Experiment, Server, WorkloadKind, builtin};
-use study::record::RunHeader;
+use study::metric;
+use study::record::{RunHeader, TrialRecord};
 use study::result::{MetricVerdict, RunResult, Verdicts};
 
 /// In which form the result is printed.
@@ -82,6 +84,7 @@ impl<'r> Judged<'r> {
     pub(crate) fn of(folder: &RunFolder, header: &RunHeader, rows: &'r Rows) -> Self {
         let mut assumptions = service::assumptions(&header.experiment);
         assumptions.extend(har::assumptions(&header.experiment, |file| folder.inputs().join(file)));
+        assumptions.extend(replayed(&rows.records));
         let result = study::analyse(header, &rows.records);
         Self {
             assumptions: assumptions.iter().map(|one| unit::escape(one).into_owned()).collect(),
@@ -108,6 +111,32 @@ impl<'r> Judged<'r> {
             full_run: self.full_run.as_deref(),
         }
     }
+}
+
+/// How browsers found their answers in recorded sites, where they loaded any.
+fn replayed(rows: &[TrialRecord]) -> Option<String> {
+    let replays: Vec<&TrialRecord> =
+        rows.iter().filter(|row| row.metrics.contains_key(metric::REPLAY_MISSED)).collect();
+    let sum = |name: &str| -> f64 { replays.iter().filter_map(|row| row.metrics.get(name)).sum() };
+    let named: BTreeSet<&str> = replays
+        .iter()
+        .filter_map(|row| row.settings.get(site_contents::MISSED))
+        .map(String::as_str)
+        .collect();
+    let named: Vec<&str> = named.into_iter().take(3).collect();
+    let named = if named.is_empty() { String::new() } else { format!(" ({})", named.join("; ")) };
+    (!replays.is_empty()).then(|| {
+        format!(
+            "Replays by browsers, {} trials with those that were refused: {} requests were answered by the nearest recorded query, {} were not in the \
+             recording and got 404{named}, {} recorded fetches were not asked for, and {} recorded WebSockets were not \
+             opened.",
+            replays.len(),
+            sum(metric::REPLAY_NEAREST),
+            sum(metric::REPLAY_MISSED),
+            sum(metric::REPLAY_NOT_ASKED),
+            sum(metric::REPLAY_SOCKETS_MISSED),
+        )
+    })
 }
 
 /// Why a race answers nothing, by the most frequent reason: no trial was measured, or none of its comparisons has a figure,

@@ -30,6 +30,13 @@ impl RunFolder {
         Ok(folder)
     }
 
+    /// Gives a folder that was made and filled elsewhere its place. Nobody ever finds half of it there.
+    pub(crate) fn move_to(self, path: &Path) -> Result<Self, CliError> {
+        fs::rename(&self.path, path)
+            .map_err(|error| error::file(format!("naming a folder {}", path.display()), &error))?;
+        Ok(Self::open(path))
+    }
+
     /// Takes the folder for this process alone, until the lock is dropped. A file system that knows no locks
     /// gives one that keeps nobody out.
     pub(crate) fn lock(&self) -> Result<Lock, CliError> {
@@ -90,6 +97,11 @@ impl RunFolder {
         self.path.join("films")
     }
 
+    /// What clients did, of each trial that was profiled.
+    pub(crate) fn profiles(&self) -> PathBuf {
+        self.path.join("profiles")
+    }
+
     /// The judgement.
     pub(crate) fn result(&self) -> PathBuf {
         self.path.join("result.json")
@@ -113,8 +125,9 @@ impl RunFolder {
 
     /// Refuses folders in which trials would run outside of it, through a symbolic link that somebody else left.
     pub(crate) fn check_links(&self) -> Result<(), CliError> {
-        let folders = [self.inputs(), self.scratch(), self.captures(), self.qlogs(), self.films()];
-        match folders.into_iter().find(|folder| folder.is_symlink()) {
+        let kept = [self.captures(), self.qlogs(), self.films(), self.profiles()];
+        let mut folders = [self.inputs(), self.scratch()].into_iter().chain(kept);
+        match folders.find(|folder| folder.is_symlink()) {
             Some(folder) => Err(CliError::misuse(format!(
                 "{} is a symbolic link, and files are written there",
                 folder.display()
@@ -138,10 +151,7 @@ impl RunFolder {
     }
 
     fn create_numbered(name: &str) -> Result<Self, CliError> {
-        let plain: String = name
-            .chars()
-            .map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' })
-            .collect();
+        let plain = plain(name);
         for number in 1_u32.. {
             let path = PathBuf::from(format!("wirelap-{plain}-{number}"));
             match fs::create_dir(&path) {
@@ -155,6 +165,12 @@ impl RunFolder {
         }
         Err(CliError::failed("every number for a run's folder is taken"))
     }
+}
+
+/// An experiment's name as a part of a folder's.
+pub(crate) fn plain(name: &str) -> String {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+    name.chars().map(|c| if is_plain(c) { c } else { '-' }).collect()
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use crate::race::schedule::{Concurrency, Schedule};
 use crate::race::store::Store;
 use crate::trial::capture;
 use crate::trial::job::TrialOrder;
+use crate::trial::profile::Profile;
 use os::signal::Interrupts;
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -61,12 +62,16 @@ pub(crate) struct RunContext {
     pub(crate) qlogs: Option<Qlogs>,
     /// Where browsers keep their films, a folder for each trial; None: they do not film.
     pub(crate) films: Option<PathBuf>,
+    /// Where what clients did in warm-ups is kept; None: it is not.
+    pub(crate) profiles: Option<PathBuf>,
     /// Where trials have folders of their own while they run; taken away at the end.
     pub(crate) scratch: PathBuf,
     /// How the trials run.
     pub(crate) concurrency: Concurrency,
     /// When no further block may begin.
     pub(crate) deadline: Option<Instant>,
+    /// Of a shard: what its rows call this machine.
+    pub(crate) machine: Option<String>,
 }
 
 /// The trials still to run and those that run.
@@ -201,7 +206,10 @@ impl<'a> Runner<'a> {
         let file = || self.context.captures.join(capture::file_name(&plan.key));
         let qlogs = self.context.qlogs.as_ref().filter(|one| plan.key.starts_with(&one.keys));
         let film = |films: &PathBuf| films.join(capture::file_stem(&plan.key));
+        let profile =
+            |profiles: &PathBuf| Profile::of(&plan, &profiles.join(capture::file_stem(&plan.key)));
         let order = TrialOrder {
+            profile: self.context.profiles.as_ref().and_then(profile),
             film: self.context.films.as_ref().map(film),
             capture: plan.capture.then(file),
             qlog: qlogs.map(|one| one.folder.join(capture::file_stem(&plan.key))),
@@ -263,6 +271,7 @@ impl<'a> Runner<'a> {
             let reason = "the trial's own process was stopped for a while, and its link with it";
             record.outcome = Outcome::Invalid { reason: reason.to_owned() };
         }
+        record.machine.clone_from(&self.context.machine);
         self.outputs.progress.done(&record);
         self.outputs.store.put(&record)?;
         self.outputs.store.check_place()?;

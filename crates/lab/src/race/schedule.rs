@@ -75,7 +75,7 @@ impl Schedule {
             alone: VecDeque::new(),
             light: VecDeque::new(),
             open: BTreeMap::new(),
-            groups: groups(experiment, records),
+            groups: groups(experiment, plan, records),
         };
         for trial in left {
             schedule.admit(trial, concurrency);
@@ -243,8 +243,19 @@ impl Schedule {
     }
 }
 
-fn groups(experiment: &Experiment, records: &[TrialRecord]) -> BTreeMap<CellGroup, GroupState> {
+fn groups(
+    experiment: &Experiment,
+    plan: &[TrialPlan],
+    records: &[TrialRecord],
+) -> BTreeMap<CellGroup, GroupState> {
     let spent = attempts_anew(records);
+    // A shard has few of a link's blocks, and may repeat as many of those as a whole run of them.
+    let measured: BTreeSet<BlockId> =
+        plan.iter().filter(|trial| !trial.warmup).map(BlockId::of).collect();
+    let planned = |group: &CellGroup| {
+        let names = (group.0.as_str(), group.1.as_str());
+        measured.iter().filter(|block| block.workload_and_link() == names).count() as u32
+    };
     // Refused trials still have counts, and a gate needs more of them than a verdict.
     let counts = experiment.gates.gates.iter().any(|gate| metric::is_count(&gate.metric));
     let busy = if counts { Busy::Sometimes } else { Busy::Throughout(0) };
@@ -261,7 +272,7 @@ fn groups(experiment: &Experiment, records: &[TrialRecord]) -> BTreeMap<CellGrou
                 // The last one is the end.
                 looks.pop_back();
             }
-            let reruns_left = most_anew(link.trials).saturating_sub(spent);
+            let reruns_left = most_anew(planned(&group)).saturating_sub(spent);
             groups.insert(group, GroupState { reruns_left, looks, busy });
         }
     }

@@ -23,6 +23,9 @@ pub(crate) struct EchoTask {
     pub(crate) seed: u64,
     /// The messages, in order.
     pub(crate) messages: Vec<EchoMessage>,
+    /// Page views that they are dealt out to, one at least.
+    #[serde(default)]
+    pub(crate) views: u32,
 }
 
 /// One message.
@@ -56,6 +59,7 @@ impl EchoTask {
             socket: format!("http://{host}/ws/{service}").parse()?,
             seed: seed.child("web socket").0,
             messages: (0..workload.count).map(message).collect::<Result<_, _>>()?,
+            views: workload.views.unwrap_or(1),
         })
     }
 
@@ -66,9 +70,10 @@ impl EchoTask {
         }
     }
 
-    /// The messages that a WebSocket sends and receives.
-    pub(crate) fn messages(&self) -> impl Iterator<Item = Message> {
-        self.messages.iter().map(EchoMessage::message)
+    /// The messages that a WebSocket sends and receives, of each page view.
+    pub(crate) fn views(&self) -> impl Iterator<Item = Vec<Message>> {
+        let each = self.messages.len().div_ceil(self.views.max(1) as usize).max(1);
+        self.messages.chunks(each).map(|view| view.iter().map(EchoMessage::message).collect())
     }
 
     /// The same as requests.
@@ -126,7 +131,7 @@ pub(crate) fn echo_facts(echo: &EchoWorkload, rtt: Duration) -> WorkFacts {
     let bytes = (echo.bytes.map_or(0, |bytes| bytes.0) + FRAME) * u64::from(echo.count);
     // Connect, a WebSocket's handshake, and the messages.
     let waiting = match echo.pattern {
-        EchoPattern::Serial => rtt * (2 + echo.count),
+        EchoPattern::Serial => rtt * (2 * echo.views.unwrap_or(1) + echo.count),
         EchoPattern::Parallel => rtt * 3,
     };
     WorkFacts { bytes: ByteSize(bytes), waiting }
@@ -138,7 +143,8 @@ mod tests {
 
     #[test]
     fn a_number_goes_in_the_query_and_a_text_as_the_body() {
-        let workload = EchoWorkload { pattern: EchoPattern::Serial, count: 2, bytes: None };
+        let workload =
+            EchoWorkload { pattern: EchoPattern::Serial, count: 2, bytes: None, views: None };
         let task = EchoTask::of(&workload, "a.test", Seed(1)).unwrap();
         let (request, message) = task.requests().nth(1).unwrap();
         assert_eq!(request.url.to_string(), "http://a.test/double?number=2");

@@ -12,9 +12,10 @@ use crate::trial::first_visit;
 use crate::trial::job::{FarJob, FarReady, FarReport};
 use crate::trial::near::timed;
 use crate::trial::origin_config::{OriginSpec, origin_config, server_tls};
+use crate::trial::site_contents::FarSite;
 use endpoint::DatagramSettings;
 use origin::{
-    AccessLog, AccessRecord, DeliveryLog, Files, ListenerKind, OpenedRecord, Origin, Parts,
+    AccessLog, AccessRecord, DeliveryLog, Files, ListenerKind, OpenedRecord, Origin, Parts, Replay,
     SkippedPush, WallClock,
 };
 use os::files::{CacheSettings, Root};
@@ -37,9 +38,10 @@ use study::reconcile::{ServerConnection, ServerLog};
 pub(crate) fn run() -> Result<ExitCode, CliError> {
     let Some(job) = console::read_job::<FarJob>()? else { return Ok(ExitCode::FAILURE) };
     let key_log = key_log::open(job.key_log.as_deref())?;
+    let protocols = protocols(&job)?;
     let tls = match job.identities.is_empty() {
         true => None,
-        false => Some(server_tls(&job.contender, &job.identities, key_log)?),
+        false => Some(server_tls(&job.contender, &protocols, &job.identities, key_log)?),
     };
     let mut kinds = Vec::new();
     let mut settings = BTreeMap::new();
@@ -72,7 +74,7 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
     let policy = job.policy.as_ref().map(PolicyText::read).transpose()?.unwrap_or_default();
     let choice = job.contender.settings.policy.as_ref();
     settings.insert("policy".to_owned(), choice.map_or("none".to_owned(), ToString::to_string));
-    let spec = OriginSpec { listeners: kinds, table, alt_svc, wall_clock, policy };
+    let spec = OriginSpec { listeners: kinds, protocols, table, alt_svc, wall_clock, policy };
     let config = origin_config(&job.contender, spec)?;
     let deliveries = Rc::new(RefCell::new(Vec::new()));
     let delivery_log = job.tells_delivery.then(|| {
@@ -82,13 +84,19 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
     });
     let files = job.root.map(|root| Root::open(&root, CacheSettings::default())).transpose();
     let files = files?.map(|root| Box::new(FilesAdapter(root)) as Box<dyn Files>);
-    let log = Rc::new(ConnectionLog { delivery: delivery_log.clone(), ..ConnectionLog::default() });
+    let log = Rc::new(ConnectionLog {
+        delivery: delivery_log.clone(),
+        has_browser_sockets: job.site.as_ref().is_some_and(FarSite::has_web_sockets),
+        ..ConnectionLog::default()
+    });
     let tracer = qlog::tracer(job.qlog.map(|files| files.spec(QlogVantage::Server)));
     let tracer = match delivery_log {
         Some(delivery_log) => tracer.and(delivery_log),
         None => tracer,
     };
-    let parts = Parts { files, log: Some(log.clone()), tracer };
+    let site = job.site.as_ref();
+    let replay = site.map(|site| Rc::new(Replay::new(&site.page(), site.contents())));
+    let parts = Parts { files, log: Some(log.clone()), tracer, replay: replay.clone() };
     let mut origin = Origin::new(config, parts);
     console::print_job(&FarReady { settings })?;
     reactor.run(&mut origin)?;
@@ -97,8 +105,20 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
     let (times, mut settings) = (reactor.loop_times(), log.settings.take());
     settings.extend(log.not_pushed());
     let deliveries = deliveries.take();
-    console::print_job(&FarReport { log: log.report(), times, settings, deliveries })?;
+    let replay = replay.map(|replay| replay.tally().into());
+    console::print_job(&FarReport { log: log.report(), times, settings, deliveries, replay })?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is spoken over TLS: what the contender asks for, and HTTP/1.1 where a browser may open a WebSocket, which it does on
+/// a connection of its own where it has none of HTTP/2 for that.
+fn protocols(job: &FarJob) -> Result<Vec<transport::Protocol>, CliError> {
+    let asked = first_visit::over_tls(&job.contender)?;
+    let has_sockets = job.site.as_ref().is_some_and(FarSite::has_web_sockets);
+    Ok(match asked {
+        transport::Protocol::Http2 if has_sockets => vec![asked, transport::Protocol::Http1],
+        _ => vec![asked],
+    })
 }
 
 /// SIGTERM is how the worker ends this process; its last word is what it saw.
@@ -121,6 +141,8 @@ struct ConnectionLog {
     /// What its policy names and does not push.
     not_pushed: RefCell<Vec<String>>,
     delivery: Option<Rc<DeliveryLog>>,
+    /// Whether a browser may open WebSockets beside the page's own connections.
+    has_browser_sockets: bool,
 }
 
 impl ConnectionLog {
@@ -137,7 +159,11 @@ impl ConnectionLog {
 
 impl AccessLog for ConnectionLog {
     fn record(&self, record: &AccessRecord<'_>) {
-        if let Some(connection) = self.connections.borrow_mut().get_mut(&record.connection) {
+        // What a browser upgrades is no connection of the page's protocol.
+        let is_beside = self.has_browser_sockets && record.status == Some(101);
+        if let Some(connection) =
+            self.connections.borrow_mut().get_mut(&record.connection).filter(|_| !is_beside)
+        {
             connection.requests += 1;
             connection.body_bytes += record.sent_bytes;
         }

@@ -2,6 +2,8 @@
 
 use crate::inputs::policy::PolicyText;
 use crate::qlog::QlogSpec;
+use crate::trial::profile::Profile;
+use crate::trial::site_contents::{FarSite, ReplayCounts};
 use crate::trial::task::Task;
 use os::reactor::LoopTimes;
 use page::Table;
@@ -35,6 +37,9 @@ pub(crate) struct TrialOrder {
     /// The folder that a browser's film is kept in.
     #[serde(default)]
     pub(crate) film: Option<PathBuf>,
+    /// What is kept of its client, where that is somebody else's.
+    #[serde(default)]
+    pub(crate) profile: Option<Profile>,
     /// A folder of this trial's own, which whoever gives the order makes and takes away.
     pub(crate) scratch: PathBuf,
     /// A folder for the files that are served, which the trials of a run share.
@@ -81,6 +86,9 @@ pub(crate) struct FarJob {
     /// Whether it tells what each stream asked for and what it got.
     #[serde(default)]
     pub(crate) tells_delivery: bool,
+    /// The recorded site that answers a browser.
+    #[serde(default)]
+    pub(crate) site: Option<FarSite>,
     /// Whose ways the origin takes on.
     pub(crate) contender: Contender,
 }
@@ -113,6 +121,9 @@ pub(crate) struct FarReport {
     /// What each stream asked for and what it got, where that was to be told.
     #[serde(default)]
     pub(crate) deliveries: Vec<DeliveryRecord>,
+    /// How a browser's requests found their answers in a recorded site.
+    #[serde(default)]
+    pub(crate) replay: Option<ReplayCounts>,
 }
 
 /// Worker to near: do this.
@@ -210,6 +221,26 @@ pub(crate) struct NearReport {
     pub(crate) next: Option<NextView>,
 }
 
+impl NearReport {
+    /// It and what another client did after it, whose fetches and connections are counted on.
+    pub(crate) fn followed_by(mut self, next: Self) -> Self {
+        let past = |ids: &mut dyn Iterator<Item = u32>| ids.max().map_or(0, |last| last + 1);
+        let fetches = past(&mut self.fetches.iter().map(|fetch| fetch.id));
+        let connections = past(&mut self.connections.iter().map(|connection| connection.id));
+        self.fetches.extend(next.fetches.into_iter().map(|fetch| FetchRecord {
+            id: fetch.id + fetches,
+            connection: fetch.connection.map(|id| id + connections),
+            ..fetch
+        }));
+        let counted_on =
+            |one: ConnectionRecord| ConnectionRecord { id: one.id + connections, ..one };
+        self.connections.extend(next.connections.into_iter().map(counted_on));
+        self.times = self.times.zip(next.times).map(|(before, after)| before.followed_by(after));
+        self.settings.extend(next.settings);
+        self
+    }
+}
+
 /// A second view of a page, over what the first one found.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub(crate) struct NextView {
@@ -243,6 +274,7 @@ pub(super) mod tests {
             capture: None,
             qlog: None,
             film: None,
+            profile: None,
             scratch: folder.join("scratch"),
             served: folder.join("served"),
             run_by: 1,

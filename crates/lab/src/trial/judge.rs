@@ -110,6 +110,7 @@ impl Trial<'_> {
             resources,
             evidence,
             audit,
+            machine: None,
         }
     }
 

@@ -69,8 +69,12 @@ pub(super) fn do_task(
     job: &NearJob,
 ) -> Result<NearReport, CliError> {
     Ok(match &job.task {
-        Task::Page { page, .. } => {
-            let config = ClientConfig { cookies: Some(Cookies::new()), ..config };
+        Task::Page { page, recorded } => {
+            // Where a recorded redirect leads is another fetch of the recording.
+            let redirects = if *recorded { 0 } else { config.redirects };
+            let shared_hosts = shared_hosts(job).filter(|_| *recorded).unwrap_or_default();
+            let cookies = Some(Cookies::new());
+            let config = ClientConfig { cookies, redirects, shared_hosts, ..config };
             let browser = config.browser;
             let (load, said) = match job.contender.settings.next_view {
                 None => visit.drive(config, page_load(page, browser, &job.contender))?,
@@ -79,7 +83,7 @@ pub(super) fn do_task(
             page_report(page, &load, said)
         }
         Task::Calls { pattern, calls } => {
-            let work = Calls::new(own_calls::fetches(calls)?, (*pattern).into());
+            let work = Calls::beside_each_other(own_calls::fetches(calls)?, &pattern.lists());
             // An answer that leads elsewhere is an answer: its status is what the user expects, or not.
             let redirects =
                 if calls.iter().any(|call| call.own.is_some()) { 0 } else { config.redirects };
@@ -92,6 +96,23 @@ pub(super) fn do_task(
         Task::Echo(task) => echo(config, visit, &job.contender, task)?,
         Task::Stream(task) => stream(config, visit, &job.contender, task)?,
     })
+}
+
+/// The hosts that have another one's address, with that one's name, where the contender's protocol carries requests side by
+/// side: browsers have them share connections.
+fn shared_hosts(job: &NearJob) -> Option<BTreeMap<String, String>> {
+    if job.contender.transport == Transport::Http1 {
+        return None;
+    }
+    let mut first: BTreeMap<IpAddr, &String> = BTreeMap::new();
+    let mut shared = BTreeMap::new();
+    for (name, address) in &job.hosts {
+        let whose = *first.entry(*address).or_insert(name);
+        if whose != name {
+            shared.insert(name.clone(), whose.clone());
+        }
+    }
+    Some(shared)
 }
 
 /// A load of the page by this browser without a cache.
@@ -121,12 +142,19 @@ fn echo(
     task: &EchoTask,
 ) -> Result<NearReport, CliError> {
     if contender.transport.is_web_socket() {
-        let own = task.web_socket(contender.settings.client);
-        let talk = EchoSocket::new(task.messages(), task.pattern());
-        let mut client = WebSocketClient::new(config, own, talk);
-        let said = run_client(&mut client)?;
-        let done = client.into_conversation();
-        return Ok(report(&done.records, said));
+        let mut whole: Option<NearReport> = None;
+        for messages in task.views() {
+            let own = task.web_socket(contender.settings.client);
+            let talk = EchoSocket::new(messages, task.pattern());
+            let mut client = WebSocketClient::new(config.clone(), own, talk);
+            let said = run_client(&mut client)?;
+            let view = report(&client.into_conversation().records, said);
+            whole = Some(match whole {
+                None => view,
+                Some(before) => before.followed_by(view),
+            });
+        }
+        return whole.ok_or_else(|| CliError::failed("an echo has messages"));
     }
     let work = EchoRequests::new(task.requests(), task.pattern());
     let (done, said) = visit.drive(config, work)?;

@@ -4,6 +4,7 @@ use crate::trial::audit::MachineFigures;
 use crate::trial::browser_visit;
 use crate::trial::job::NearReport;
 use crate::trial::outcome::failed;
+use crate::trial::site_contents::ReplayCounts;
 use crate::trial::subject_client::SubjectReport;
 use os::cgroup::Version;
 use os::net::LinkCounters;
@@ -51,6 +52,8 @@ pub(crate) struct Ends {
     pub(crate) far_settings: BTreeMap<String, String>,
     /// What each stream asked our origin for and what it got.
     pub(crate) deliveries: Vec<DeliveryRecord>,
+    /// How a browser's requests found their answers in a recorded site.
+    pub(crate) replay: Option<ReplayCounts>,
     pub(crate) cpu: CpuUse,
     pub(crate) resources: Resources,
     pub(crate) server_cpu: ServerCpu,
@@ -208,6 +211,12 @@ impl Ends {
         }
         if let ClientReport::Subject(report) = &self.client {
             metrics.extend(report.metrics.clone());
+        }
+        if let Some(replay) = &self.replay {
+            metrics.insert(metric::REPLAY_NEAREST.to_owned(), f64::from(replay.nearest));
+            metrics.insert(metric::REPLAY_MISSED.to_owned(), f64::from(replay.missed));
+            let sockets = f64::from(replay.sockets_missed);
+            metrics.insert(metric::REPLAY_SOCKETS_MISSED.to_owned(), sockets);
         }
         metrics
     }

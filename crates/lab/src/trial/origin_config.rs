@@ -3,7 +3,6 @@
 use super::browser_visit;
 use super::contender::{resumption, tickets, versions};
 use super::echo;
-use super::first_visit;
 use super::job::IdentityPem;
 use crate::error::CliError;
 use crate::inputs::policy::PolicyFile;
@@ -15,11 +14,14 @@ use secure::{Identity, KeyLog, Pem, ServerTls, ServerTlsOptions};
 use std::sync::Arc;
 use std::time::Duration;
 use study::experiment::{Contender, Priorities};
+use transport::Protocol;
 
 /// What the origin has to know of a trial, besides its contender.
 pub(super) struct OriginSpec {
     /// What lies between HTTP and each listening socket, in the order of the sockets.
     pub(super) listeners: Vec<ListenerKind>,
+    /// What it speaks over TLS, the preferred first.
+    pub(super) protocols: Vec<Protocol>,
     /// What the hosts of a recorded page answer; None serves what the origin makes itself.
     pub(super) table: Option<Arc<Table>>,
     /// The port that `Alt-Svc` offers HTTP/3 on.
@@ -37,13 +39,14 @@ pub(super) fn origin_config(
 ) -> Result<OriginConfig, CliError> {
     let side = contender.settings.server;
     let mut config = OriginConfig::new(trial.listeners, trial.wall_clock);
-    config.protocols = vec![first_visit::over_tls(contender)?];
+    config.protocols = trial.protocols;
     config.alt_svc = trial.alt_svc;
     config.priorities = match contender.settings.priorities {
         Priorities::Auto => trial.policy.priorities.unwrap_or_default(),
         named => policy(named),
     };
     config.delivery = trial.policy.delivery.map(Arc::new);
+    let has_web_sockets = trial.table.as_ref().is_some_and(|table| table.has_web_sockets());
     let is_synthetic = trial.table.is_none();
     config.table = trial.table;
     let next_view = contender.settings.next_view.map(|view| view.max_age);
@@ -51,7 +54,7 @@ pub(super) fn origin_config(
     config.max_age = next_view.or(foreign);
     config.visits = browser_visit::is_asked_for(contender);
     // The setting that offers it is too much for some clients.
-    config.web_socket_over_h2 = contender.transport.is_web_socket();
+    config.web_socket_over_h2 = contender.transport.is_web_socket() || has_web_sockets;
     config.keep_alive = match contender.settings.server_keep_alive {
         true => KeepAlive::On,
         false => KeepAlive::Off,
@@ -85,12 +88,13 @@ fn policy(priorities: Priorities) -> Policy {
 /// TLS of our origin for a contender.
 pub(super) fn server_tls(
     contender: &Contender,
+    protocols: &[Protocol],
     identities: &[IdentityPem],
     key_log: Option<Arc<dyn KeyLog>>,
 ) -> Result<ServerTls, CliError> {
     let identities = identities.iter().map(identity).collect::<Result<_, _>>()?;
     let options = ServerTlsOptions {
-        alpn: vec![first_visit::over_tls(contender)?.alpn().to_owned()],
+        alpn: protocols.iter().map(|protocol| protocol.alpn().to_owned()).collect(),
         versions: versions(contender),
         resumption: resumption(contender),
         tickets: tickets(contender),
@@ -110,6 +114,7 @@ fn identity(pem: &IdentityPem) -> Result<Identity, CliError> {
 mod tests {
     use super::*;
     use crate::inputs::policy::PolicyText;
+    use crate::trial::first_visit;
     use crate::trial::job::tests::order;
     use unit::Instant;
 
@@ -118,6 +123,7 @@ mod tests {
         let wall_clock = WallClock { at: Instant::ZERO, unix: Duration::ZERO };
         let spec = OriginSpec {
             listeners: vec![ListenerKind::Clear],
+            protocols: vec![first_visit::over_tls(&order.plan.cell.contender)?],
             table: None,
             alt_svc: None,
             wall_clock,
@@ -172,6 +178,7 @@ mod tests {
             let policy = PolicyText::of_choice(choice, &order.inputs).unwrap().read().unwrap();
             let spec = OriginSpec {
                 listeners: vec![ListenerKind::Clear],
+                protocols: vec![first_visit::over_tls(contender).unwrap()],
                 table: None,
                 alt_svc: None,
                 wall_clock,

@@ -32,7 +32,7 @@ impl<'o> Trial<'o> {
                 public_key: Some(authority.public_key_digest()),
             },
         };
-        let subject = SubjectClient::prepare(order, &setup.task, trust)?;
+        let subject = SubjectClient::prepare(order, &setup, trust)?;
         Ok(Self { order, setup, network, authority, subject })
     }
 }

@@ -2,7 +2,7 @@
 //! behind them. Files have no server time, no status but 200, and are found by the path alone, whatever the query is.
 
 use crate::trial::static_files::{StaticFile, StaticFiles};
-use page::{Answer, Table};
+use page::{Answer, Method, Table};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use subject::server::RecordedFile;
@@ -72,6 +72,9 @@ impl RecordedSite {
 fn is_file(answer: &Answer) -> bool {
     let is_type = |b: u8| b.is_ascii_alphanumeric() || b"/+.-".contains(&b);
     answer.status == 200
+        && answer.method == Method::Get
+        && answer.answered.fields.is_empty()
+        && answer.answered.streamed.is_none()
         && answer.server_time == Duration::ZERO
         && !answer.content_type.is_empty()
         && answer.content_type.bytes().all(is_type)

@@ -7,7 +7,8 @@ use super::observed::{ClientReport, Ends, Observed, ServerCpu, end_use};
 use super::outcome::{broken_instrument, failed, unsaved_capture, unsupported};
 use super::server_process::{ServedHost, ServerProcess, ServerReport, ServerSpec, Upstream};
 use super::service::{self, ServiceBridge};
-use super::setup::{DeclaredServer, address};
+use super::setup::DeclaredServer;
+use super::site_contents::ReplayCounts;
 use super::split_proxy::{SplitProxy, SplitProxySpec};
 use super::subject_client::{ProcessRun, SubjectClient};
 use super::task::Task;
@@ -158,6 +159,7 @@ impl BothEnds<'_> {
         }
         let report = server.end(path)?;
         let ServerReport { usage, settings: mut far_settings, log: server, .. } = report;
+        far_settings.extend(report.replay.as_ref().and_then(ReplayCounts::missed_in_words));
         let proxy_times = proxy.map(|proxy| proxy.end(path)).transpose()?.flatten();
         far_settings.extend(self.trial.setup.server.iter().flat_map(DeclaredServer::facts));
         far_settings.extend(self.trial.service().into_iter().flat_map(service::facts));
@@ -181,6 +183,7 @@ impl BothEnds<'_> {
             proxy_times,
             far_settings,
             deliveries: report.deliveries,
+            replay: report.replay,
             cpu,
             resources,
             server_cpu,
@@ -272,6 +275,7 @@ impl BothEnds<'_> {
             qlog: None,
             policy: None,
             tells_delivery: false,
+            site: None,
             contender: Contender {
                 transport: Transport::Http1,
                 tls: Tls::None,
@@ -305,7 +309,9 @@ impl BothEnds<'_> {
     }
 
     fn identity(&self, host: &str) -> Result<IdentityPem, Outcome> {
-        let identity = self.trial.authority.issue(&[host]).map_err(failed)?;
+        // A host that shares another one's connections is in that one's certificate.
+        let names = self.trial.setup.neighbours(host);
+        let identity = self.trial.authority.issue(&names).map_err(failed)?;
         let text = |pem: &[u8]| String::from_utf8_lossy(pem).into_owned();
         Ok(IdentityPem { chain: text(identity.chain_pem()), key: text(identity.key_pem()) })
     }
@@ -325,10 +331,11 @@ impl BothEnds<'_> {
             (_, Tls::V1_2 | Tls::V1_3) => &mut listen_tls,
         };
         *listeners = setup.listeners();
-        let identity = |host: &String| self.identity(host);
         let identities = match contender.tls {
             Tls::None => Vec::new(),
-            Tls::V1_2 | Tls::V1_3 => setup.hosts.iter().map(identity).collect::<Result<_, _>>()?,
+            Tls::V1_2 | Tls::V1_3 => {
+                setup.addresses().map(|(name, _)| self.identity(name)).collect::<Result<_, _>>()?
+            }
         };
         let table = setup.task.table();
         let root = self.served_folder();
@@ -347,6 +354,7 @@ impl BothEnds<'_> {
             // Where responses share a connection and belong together, their order is worth knowing.
             tells_delivery: matches!(setup.task, Task::Page { .. })
                 || browser_visit::is_asked_for(contender),
+            site: setup.site.as_ref().map(|site| site.far.clone()),
             contender: contender.clone(),
         })
     }
@@ -361,11 +369,11 @@ impl BothEnds<'_> {
 
     fn near_job(&self) -> Result<NearJob, Outcome> {
         let Trial { order, setup, authority, .. } = self.trial;
-        let hosts = setup.hosts.iter().enumerate();
+        let hosts = setup.addresses();
         let job = NearJob {
             contender: order.plan.cell.contender.clone(),
             task: setup.task.clone(),
-            hosts: hosts.map(|(index, name)| (name.clone(), address(index))).collect(),
+            hosts: hosts.map(|(name, address)| (name.to_owned(), address)).collect(),
             root: String::from_utf8_lossy(&authority.root_pem().text).into_owned(),
             trust: ServerTrust::Root,
             timeout: order.plan.timeout,

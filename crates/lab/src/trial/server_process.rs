@@ -5,6 +5,7 @@ use crate::trial::job::{FarReport, IdentityPem};
 use crate::trial::outcome::{failed, server_failed};
 use crate::trial::recorded_site::RecordedSite;
 use crate::trial::service::ServiceBridge;
+use crate::trial::site_contents::ReplayCounts;
 use crate::trial::static_files::{self, StaticFile, StaticFiles};
 use os::net::{Stop, Topology};
 use os::process::{Child, CpuSet, Usage};
@@ -82,6 +83,8 @@ pub(crate) struct ServerReport {
     pub(crate) times: Option<LoopTimes>,
     /// What each stream asked for and what it got, where our own origin tells.
     pub(crate) deliveries: Vec<DeliveryRecord>,
+    /// How a browser's requests found their answers in a recorded site.
+    pub(crate) replay: Option<ReplayCounts>,
 }
 
 /// What a server that is not ours is started with.
@@ -158,10 +161,11 @@ impl<'d> ServerProcess<'d> {
                 settings.extend(report.iter().flat_map(|report| report.settings.clone()));
                 let exit = child.end(ORIGIN_END).map_err(failed)?;
                 let times = report.as_ref().and_then(|report| report.times);
-                let (log, deliveries) =
-                    report.map(|report| (report.log, report.deliveries)).unzip();
-                let deliveries = deliveries.unwrap_or_default();
-                Ok(ServerReport { usage: exit.usage, settings, log, times, deliveries })
+                let has_report = report.is_some();
+                let report = report.unwrap_or_default();
+                let FarReport { log, deliveries, replay, .. } = report;
+                let log = has_report.then_some(log);
+                Ok(ServerReport { usage: exit.usage, settings, log, times, deliveries, replay })
             }
             Self::Service(bridge) => {
                 bridge.end().map_err(failed)?;

@@ -6,7 +6,7 @@ use crate::trial::echo::EchoTask;
 use crate::trial::own_calls::{self, OwnCall};
 use crate::trial::stream::StreamTask;
 use client::Pattern;
-use page::{Method, Page, Table, Url};
+use page::{Page, Table, Url};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -67,6 +67,8 @@ pub(crate) enum CallPattern {
     Serial,
     Parallel,
     Staggered(Duration),
+    /// Calls in the background, one every so often, beside so many tabs.
+    Mixed(Duration, u32),
 }
 
 /// One call.
@@ -88,7 +90,9 @@ impl Task {
     pub(crate) fn of(cell: &Cell, inputs: &Path, seed: Seed) -> Result<Self, CliError> {
         match &cell.workload.kind {
             WorkloadKind::Page(page) => {
-                let page = crate::trial::synthetic::page(page, SYNTHETIC_HOST)
+                let markup = cell.contender.settings.fetchpriority;
+                let page = page.with_fetchpriority(markup);
+                let page = crate::trial::synthetic::page(&page, SYNTHETIC_HOST)
                     .map_err(CliError::failed)?;
                 Ok(Self::Page { page, recorded: false })
             }
@@ -149,7 +153,7 @@ impl Task {
     pub(crate) fn bodies(&self) -> Vec<(Url, Option<u64>)> {
         match self {
             Self::Page { page, .. } => {
-                let with_body = page.resources().iter().filter(|one| one.method == Method::Get);
+                let with_body = page.resources().iter().filter(|one| one.is_plain_get());
                 with_body.map(|one| (one.url.clone(), Some(one.body.0))).collect()
             }
             Self::Calls { calls, .. } => {
@@ -215,42 +219,51 @@ impl From<experiment::Pattern> for CallPattern {
             experiment::Pattern::Serial => Self::Serial,
             experiment::Pattern::Parallel => Self::Parallel,
             experiment::Pattern::Staggered { every } => Self::Staggered(every),
+            experiment::Pattern::Mixed { every, tabs } => Self::Mixed(every, tabs),
         }
     }
 }
 
 impl CallPattern {
-    /// As the contract gives it to a client subject.
-    pub(crate) fn in_contract(self) -> subject::contract::Pattern {
+    /// As the contract gives it to a client subject; None where the contract has no word for it.
+    pub(crate) fn in_contract(self) -> Option<subject::contract::Pattern> {
         use subject::contract::Pattern;
         match self {
-            Self::Serial => Pattern::Serial,
-            Self::Parallel => Pattern::Parallel,
-            Self::Staggered(every) => Pattern::Staggered { every_ms: every.as_secs_f64() * 1e3 },
+            Self::Serial => Some(Pattern::Serial),
+            Self::Parallel => Some(Pattern::Parallel),
+            Self::Staggered(every) => {
+                Some(Pattern::Staggered { every_ms: every.as_secs_f64() * 1e3 })
+            }
+            Self::Mixed(..) => None,
+        }
+    }
+
+    /// The lists that the calls are dealt out to.
+    pub(crate) fn lists(self) -> Vec<Pattern> {
+        match self {
+            Self::Serial => vec![Pattern::Serial],
+            Self::Parallel => vec![Pattern::Parallel],
+            Self::Staggered(every) => vec![Pattern::Staggered { every }],
+            Self::Mixed(every, tabs) => {
+                let tabs = (0..tabs).map(|_| Pattern::Serial);
+                std::iter::once(Pattern::Staggered { every }).chain(tabs).collect()
+            }
         }
     }
 }
 
-impl From<CallPattern> for Pattern {
-    fn from(pattern: CallPattern) -> Self {
-        match pattern {
-            CallPattern::Serial => Self::Serial,
-            CallPattern::Parallel => Self::Parallel,
-            CallPattern::Staggered(every) => Self::Staggered { every },
-        }
-    }
-}
-
-/// What the plan may know of calls beforehand: while the server thinks, the link is idle. Calls that overlap
-/// think at the same time.
-pub(crate) fn call_facts(calls: &CallsWorkload) -> WorkFacts {
+/// What the plan may know of calls beforehand: while the server thinks, and while a call is on its way over the link of `rtt`, the
+/// link is idle. Calls that overlap think and travel at the same time.
+pub(crate) fn call_facts(calls: &CallsWorkload, rtt: Duration) -> WorkFacts {
     let count = calls.count;
     let (experiment::ServerTime::Fixed(think)
     | experiment::ServerTime::Uniform { from: think, .. }) = calls.server_time;
+    let think = think + rtt;
     let waiting = match calls.pattern {
         experiment::Pattern::Serial => think * count,
         experiment::Pattern::Parallel => think,
         experiment::Pattern::Staggered { every } => think + every * count.saturating_sub(1),
+        experiment::Pattern::Mixed { tabs, .. } => think * count.div_ceil(tabs + 1),
     };
     WorkFacts { bytes: ByteSize(calls.bytes.0 * u64::from(count)), waiting }
 }

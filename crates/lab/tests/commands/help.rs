@@ -3,7 +3,7 @@
 use crate::bench::Bench;
 use std::fs;
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 16] = [
     "race",
     "get",
     "load",
@@ -15,6 +15,9 @@ const COMMANDS: [&str; 13] = [
     "timer",
     "bisect",
     "compare",
+    "merge",
+    "slurm",
+    "k8s",
     "completions",
     "man",
 ];
@@ -118,4 +121,27 @@ fn commands_that_are_wirelaps_own_complain_about_a_job_that_is_none() {
         let ran = bench.shell(&[], &format!("$W {command} < /dev/null"));
         assert_eq!((ran.code, ran.err.as_str()), (1, ""));
     }
+}
+
+#[test]
+fn shells_complete_what_list_names_and_columns_of_the_list_are_apart() {
+    let bench = Bench::new();
+    let script = bench.run(&["completions", "bash"]).out;
+    for name in ["websocket-echo", "slow-4g", "h2-clear"] {
+        assert!(script.contains(name), "{name} is not completed");
+    }
+    let race = bench.run(&["race", "--help"]).out;
+    for group in ["What races:", "Trials and verdicts:", "Records of trials:", "Output:"] {
+        assert!(race.contains(&format!("\n{group}\n")), "{group} is not in {race}");
+    }
+    let list = bench.run(&["list"]).out;
+    for name in ["websocket-echo", "apache-asyncclient-4", "twitter4j-4.0.2-spdy", "rules-of-thumb"]
+    {
+        let apart = format!("\n  {name}  ");
+        assert!(list.contains(&apart), "{name} touches its neighbour: {list}");
+    }
+    let plan =
+        ["race", "quick", "--contenders", "http/1.1,spdy/3.1", "--dry-run", "--baseline", "h1"];
+    let ran = bench.run(&plan);
+    assert!(ran.code == 0 && ran.out.contains("/spdy"), "{ran:?}");
 }

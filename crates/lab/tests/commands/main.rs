@@ -31,6 +31,8 @@ mod qlogs;
 mod quic_witnesses;
 mod runs;
 mod serving;
+mod shards;
+mod slurm;
 #[allow(dead_code, reason = "other tests use the rest")]
 #[path = "../get/started.rs"]
 mod started;

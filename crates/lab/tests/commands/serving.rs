@@ -107,6 +107,45 @@ fn an_interrupt_ends_it_in_good_order() {
 }
 
 #[test]
+fn an_application_behind_it_answers_what_is_no_file() {
+    let bench = Bench::new();
+    bench.write("file", "what stands in it");
+    let application = TcpListener::bind("127.0.0.1:0").unwrap();
+    let upstream = format!("http://{}/", application.local_addr().unwrap());
+    let flags = ["--listen", "127.0.0.1:0", "--upstream", &upstream];
+    let Some((running, address)) = serving(&bench, &flags) else { return };
+    let answers = std::thread::spawn(move || {
+        let (mut stream, _) = application.accept().unwrap();
+        let mut head = String::new();
+        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        while let Some(Ok(line)) =
+            lines.next().filter(|line| line.as_ref().is_ok_and(|line| !line.is_empty()))
+        {
+            head += &(line + "\n");
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 3\r\n\r\nown").unwrap();
+        head
+    });
+    for (path, body) in [("/file", "what stands in it"), ("/api/items?page=2", "own")] {
+        let mut stream = TcpStream::connect(&address).unwrap();
+        let ask = format!("GET {path} HTTP/1.1\r\nHost: shop.test\r\nConnection: close\r\n\r\n");
+        stream.write_all(ask.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        assert!(answer.ends_with(&format!("\r\n\r\n{body}")), "{path}: {answer}");
+    }
+    let heard = answers.join().unwrap();
+    assert!(heard.starts_with("GET /api/items?page=2 HTTP/1.1\n"), "{heard}");
+    assert!(heard.to_ascii_lowercase().contains("host: shop.test\n"), "{heard}");
+    running.signal("INT");
+    assert_eq!(running.end().code, 0);
+    for upstream in ["https://127.0.0.1:1", "http://127.0.0.1:1/path", "shop.test:80", "http://"] {
+        let flags = [".", "--listen", "127.0.0.1:0", "--upstream", upstream];
+        refused(&bench, &flags, &["without TLS and without a path", "http://127.0.0.1:3000"]);
+    }
+}
+
+#[test]
 fn a_folder_is_served_whichever_reactor_is_chosen() {
     let bench = Bench::new();
     bench.write("file", "what stands in it");

@@ -19,7 +19,7 @@ fn a_body_that_is_cut_short_is_told_kept_and_gone_on_from() {
     get(&bench, &[&url, "--retry", "0"]).said(1, &[&url, "ended in the middle of a response body"]);
     assert_eq!(names(&bench), [".file.wirelap-note", ".file.wirelap-part"]);
     honest.store(true, std::sync::atomic::Ordering::SeqCst);
-    get(&bench, &[&url]).said(0, &["100000 of them from before"]);
+    get(&bench, &[&url]).said(0, &["100 kB of them from before"]);
     is_whole(&bench, "file", &body);
     assert_eq!(server.seen()[1].from, Some(100_000));
 }
@@ -153,7 +153,7 @@ fn redirects_are_followed_and_circles_are_told() {
     });
     get(&bench, &[&server.url("/one")]).said(1, &["circle", "/one"]);
     get(&bench, &[&server.url("/deep"), "--max-redirs", "4"]).said(1, &["more than 4 redirects"]);
-    get(&bench, &[&server.url("/far")]).said(0, &["far: 5 bytes"]);
+    get(&bench, &[&server.url("/far")]).said(0, &["far: 5 B in "]);
     is_whole(&bench, "far", b"there");
     assert_eq!(names(&bench), ["far"]);
 }

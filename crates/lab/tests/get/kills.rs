@@ -116,11 +116,11 @@ fn another_programs_half_file_is_gone_on_from_when_asked() {
         Server::new(move |request, stream| answer(request, stream, ("\"a\"", &sent, usize::MAX)));
     let url = server.url("/file");
     bench.write("file", &body[..120_000]);
-    get(&bench, &["-C", "-", &url]).said(0, &["120000 of them from before"]);
+    get(&bench, &["-C", "-", &url]).said(0, &["120 kB of them from before"]);
     is_whole(&bench, "file", &body);
     assert_eq!(server.seen()[0].from, Some(120_000));
     // It is whole already.
-    get(&bench, &["-C", "-", &url]).said(0, &["300000 of them from before"]);
+    get(&bench, &["-C", "-", &url]).said(0, &["300 kB of them from before"]);
     is_whole(&bench, "file", &body);
     // Without the flag a file is replaced.
     bench.write("file", "something else");

@@ -6,6 +6,7 @@ mod afterwards;
 #[allow(dead_code, reason = "the other tests of the program use the rest")]
 #[path = "../commands/bench.rs"]
 mod bench;
+mod curl_flags;
 mod disks;
 mod escapes;
 mod faults;

@@ -2,6 +2,7 @@
 //! says that it has asked is what the server says that it was asked.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, clippy::print_stderr)]
 
+mod agents;
 #[allow(dead_code, reason = "the other tests of the program use the rest")]
 #[path = "../commands/bench.rs"]
 mod bench;

@@ -8,7 +8,7 @@ use hdrhistogram::serialization::interval_log::{IntervalLogIterator, LogEntry};
 use std::io::{BufRead, BufReader};
 
 /// Our own server without a log, and its URL.
-fn serve(bench: &Bench) -> (crate::bench::Running, String) {
+pub(crate) fn serve(bench: &Bench) -> (crate::bench::Running, String) {
     std::fs::create_dir(bench.path("www")).unwrap();
     bench.write("www/hello", "hello, world\n");
     let args = ["serve", "www", "--listen", "127.0.0.1:0", "--threads", "1"];
@@ -38,7 +38,7 @@ fn either_reactor_asks_for_what_it_is_to_ask_for() {
     }
 }
 
-fn histograms(text: &[u8]) -> Vec<Histogram<u64>> {
+pub(crate) fn histograms(text: &[u8]) -> Vec<Histogram<u64>> {
     let mut deserializer = Deserializer::new();
     let entries = IntervalLogIterator::new(text).map(Result::unwrap);
     let encoded = entries.filter_map(|entry| match entry {
@@ -175,4 +175,21 @@ fn an_objective_that_holds_at_no_rate_is_exit_code_1_with_every_rate_that_was_tr
     assert_eq!(result["slo"]["conditions"][0]["holds"], false);
     serving.signal("INT");
     serving.end();
+}
+
+#[test]
+fn a_page_shows_rates_percentiles_and_the_course() {
+    let bench = Bench::new();
+    let (_serving, url) = serve(&bench);
+    let url = format!("{url}hello");
+    let rates = ["--rate", "100:1100ms", "--rate", "200:1100ms"];
+    let ran = bench.run(&[&["load", "-c", "4", "--html", "load.html", &url][..], &rates].concat());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let page = std::fs::read_to_string(bench.path("load.html")).unwrap();
+    assert!(page.contains("requests/s answered over"), "{page}");
+    for id in ["rates", "percentiles", "course"] {
+        assert!(page.contains(&format!("<figure id=\"{id}\"")), "{id} is missing");
+    }
+    // A schedule of rates does not know this client's lateness by rate; the whole run does.
+    assert_eq!(page.matches("class=\"late\"").count(), 1);
 }

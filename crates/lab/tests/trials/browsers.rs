@@ -325,7 +325,7 @@ fn a_recording_is_not_for_browsers() {
         + "[[workloads]]\nkind = \"har\"\nfile = \"page.har\"\n"
         + &contender("first", "transport = \"h2\"\nclient = \"chromium\"");
     bench.write("browsers.toml", text);
-    assert_unsupported(&bench, "a recording (HAR) replays fetches");
+    assert_unsupported(&bench, "a HAR file has fetches without a document");
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Messages and their echoes through the whole lab: real sockets, a real link, rows as a user finds them.
 
-use crate::bench::{Bench, trials_run_here};
+use crate::bench::{Bench, records, trials_run_here};
 use crate::near_side;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Write};
 use std::net::TcpListener;
 
@@ -256,4 +256,79 @@ fn a_server_that_answers_the_same_to_every_message_makes_a_failed_trial_that_nam
         reason.ends_with("an answer is its message's echo: `4` came back where `6` belongs"),
         "{reason}"
     );
+}
+
+/// Four page views of three messages each, and a run of the same messages over one page; other people's servers beside ours.
+const OF_OTHERS: &str = r#"name = "others"
+title = "messages to other people's servers, and over page views"
+question = "q"
+baseline = "ws"
+trials = 1
+warmup = 0
+[[workloads]]
+kind = "echo"
+pattern = "serial"
+count = 12
+views = 4
+[[contenders]]
+name = "ws"
+transport = "ws"
+[[contenders]]
+name = "http"
+transport = "http/1.1"
+[[contenders]]
+name = "ws-node"
+transport = "ws"
+server = "node-ws"
+[[contenders]]
+name = "wss-node"
+transport = "ws"
+tls = "1.2"
+server = "node-ws"
+[[contenders]]
+name = "http-node"
+transport = "http/1.1"
+server = "node-ws"
+[[contenders]]
+name = "ws-python"
+transport = "ws"
+server = "python-websockets"
+[[contenders]]
+name = "files"
+transport = "http/1.1"
+server = "nginx"
+[[links]]
+name = "rtt=10ms,down=10mbit,up=10mbit"
+"#;
+
+#[test]
+fn each_page_view_opens_its_websocket_anew_with_other_peoples_servers_too() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("others.toml", OF_OTHERS);
+    bench.race_undisturbed("others.toml", "run", &[]);
+    for row in records(&bench.path("run")) {
+        let name = row["plan"]["cell"]["contender"]["name"].as_str().unwrap();
+        let reason = row["outcome"]["reason"].as_str().unwrap_or_default().to_owned();
+        if name == "files" {
+            assert!(reason.contains("an echo is answered by a program"), "{row:#}");
+            continue;
+        }
+        if row["outcome"]["kind"] == "unsupported" {
+            assert_eq!(row["outcome"]["remedy"], "./peers install", "{row:#}");
+            testing::skip(format!("{name}: {reason}"));
+            continue;
+        }
+        assert_eq!(row["outcome"]["kind"], "measured", "{row:#}");
+        // Requests go on over the connection that is there.
+        let connections = if name.starts_with("http") { 1.0 } else { 4.0 };
+        assert_eq!(row["metrics"]["connections"], connections, "{row:#}");
+        let fetches = row["fetches"].as_array().unwrap();
+        let openings = if name.starts_with("http") { 0 } else { 4 };
+        assert_eq!(fetches.len(), 12 + openings, "{row:#}");
+        let ids: BTreeSet<u64> = fetches.iter().map(|one| one["id"].as_u64().unwrap()).collect();
+        assert_eq!(ids.len(), fetches.len(), "each is counted once: {row:#}");
+    }
 }

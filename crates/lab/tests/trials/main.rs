@@ -19,6 +19,7 @@ mod near_side;
 mod next_view;
 mod policies;
 mod recorded;
+mod recorded_sites;
 mod servers;
 mod services;
 mod six_images;

@@ -85,7 +85,7 @@ fn race(contenders: &[(String, &str, &str, &str)]) -> Bench {
         text += &contender(name, server, transport, tls);
     }
     bench.write("recorded.toml", text);
-    bench.run(&["race", "recorded.toml", "--out", "run"]).said(0, &[]);
+    bench.run(&["race", "recorded.toml", "--out", "run"]).raced();
     bench
 }
 
@@ -129,7 +129,7 @@ fn a_head_stays_a_head_and_a_304_a_304_over_every_transport() {
         "The recorded load took 1.40 s, until onLoad.",
         "1 request: began after that: left out, a trial ends with the load.",
         "1 request: HEAD: replayed as HEAD, with the recorded Content-Length.",
-        "1 request: answered 304, of unknown size: replayed as 304 without a body.",
+        "1 request: answered 304: replayed as such, as on a visit with that in the cache.",
         "(3 hosts in the file)",
     ] {
         assert!(told.contains(words), "{words}: {told}");
@@ -191,4 +191,45 @@ fn other_people_s_servers_give_the_recorded_page_that_the_origin_gives() {
         assert_eq!(settings[spoken], carried.to_string(), "{name}: {settings:#}");
     }
     assert_eq!(bench.alive(), [], "a server is left");
+}
+
+#[test]
+fn hosts_that_shared_a_connection_in_the_recording_share_one_again_where_that_is_asked_for() {
+    if !trials_run_here() {
+        return;
+    }
+    let entry = |host: &str, start: u64| {
+        format!(
+            r#"{{"startedDateTime":"2026-01-01T00:00:00.{start:03}Z","time":20,"connection":"7",
+"request":{{"method":"GET","url":"https://{host}/"}},
+"response":{{"status":200,"httpVersion":"h2","bodySize":900,"content":{{"mimeType":"text/html"}}}},
+"timings":{{"wait":15,"receive":5}}}}"#
+        )
+    };
+    let entries = [entry("shop.test", 0), entry("cdn.test", 30), entry("img.test", 40)].join(",");
+    let bench = Bench::new();
+    bench.write(
+        "page.har",
+        format!(
+            r#"{{"log":{{"pages":[{{"id":"p","startedDateTime":"2026-01-01T00:00:00.000Z","pageTimings":{{"onLoad":200}}}}],"entries":[{entries}]}}}}"#
+        ),
+    );
+    for (hosts, expected) in [("recorded", 1.0), ("apart", 3.0)] {
+        let head = HEAD.replace("[[links]]", &format!("hosts = \"{hosts}\"\n[[links]]"));
+        let contenders = [("origin h1", "http/1.1"), ("h2", "h2"), ("h3", "h3")]
+            .map(|(name, transport)| contender(name, "origin", transport, "1.3"));
+        bench.write("recorded.toml", head + &contenders.concat());
+        bench.run(&["race", "recorded.toml", "--out", hosts]).raced();
+        let rows = rusqlite::Connection::open(bench.path(hosts).join("rows.sqlite")).unwrap();
+        let mut all = rows.prepare("SELECT record FROM trials").unwrap();
+        let texts = all.query_map([], |row| row.get::<_, String>(0)).unwrap();
+        for text in texts {
+            let row: Value = serde_json::from_str(&text.unwrap()).unwrap();
+            let name = row["plan"]["cell"]["contender"]["name"].as_str().unwrap();
+            assert_eq!(fetched(&row).len(), 3, "{hosts}, {name}: {}", row["outcome"]);
+            // HTTP/1.1 never shares.
+            let expected = if name == "origin h1" { 3.0 } else { expected };
+            assert_eq!(row["metrics"]["connections"], expected, "{hosts}, {name}");
+        }
+    }
 }

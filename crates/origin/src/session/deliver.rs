@@ -116,11 +116,26 @@ impl Session {
         head: &ResponseHead,
         body: Body,
     ) {
-        let Some(delivery) = &context.shared.delivery else { return };
+        let stream = self.exchanges[index].stream;
+        let head = self.decorate(context, index, head);
+        if let Some(index) = self.find(stream) {
+            self.send_answer(context, index, &head, body);
+        }
+    }
+
+    /// The head of a response with what the policy adds to it. Makes the pushes that its links ask for, and gives the stream its
+    /// place.
+    pub(super) fn decorate(
+        &mut self,
+        context: &mut Context<'_>,
+        index: usize,
+        head: &ResponseHead,
+    ) -> ResponseHead {
+        let mut head = head.clone();
+        let Some(delivery) = &context.shared.delivery else { return head };
         let (policy, blocking_assets) = (delivery.policy(), delivery.blocking_assets);
         let Exchange { stream, ledger, .. } = &self.exchanges[index];
         let (stream, request) = (*stream, &ledger.request);
-        let mut head = head.clone();
         let mut urgency = None;
         let media_type = head.fields.find_str("content-type").unwrap_or_default().to_owned();
         for rule in policy.matching(subject(request, &media_type)) {
@@ -142,25 +157,39 @@ impl Session {
         {
             urgency = urgency.or(Some(FIRST));
         }
-        let by_link = policy.push.by_link == ByLink::Pushed
-            && request.method == Method::Get
-            && ledger.pushed_with.is_none();
         if let Some(urgency) = urgency {
             self.decide(context, stream, urgency);
         }
-        if by_link {
-            let links = preloads(&head.fields);
-            let links: Vec<&str> = links.iter().map(Link::target).collect();
-            self.push_all(context, &mut Parent::new(stream, &policy), &links);
-        }
-        let Some(index) = self.find(stream) else { return };
+        self.push_linked(context, stream, &head.fields);
+        let Some(index) = self.find(stream) else { return head };
         if let Some(casper) = policy.casper {
             self.track(index, casper, &media_type);
             if let Some(cookie) = self.cookie(index) {
                 head.fields.push(b"set-cookie", cookie.as_bytes());
             }
         }
-        self.send_answer(context, index, &head, body);
+        head
+    }
+
+    /// Pushes what the links of a response ask for, where the policy has it so.
+    pub(super) fn push_linked(
+        &mut self,
+        context: &mut Context<'_>,
+        stream: StreamId,
+        fields: &Fields,
+    ) {
+        let Some(delivery) = &context.shared.delivery else { return };
+        let policy = delivery.policy();
+        let Some(index) = self.find(stream) else { return };
+        let ledger = &self.exchanges[index].ledger;
+        let by_link = policy.push.by_link == ByLink::Pushed
+            && ledger.request.method == Method::Get
+            && ledger.pushed_with.is_none();
+        if by_link {
+            let links = preloads(fields);
+            let links: Vec<&str> = links.iter().map(Link::target).collect();
+            self.push_all(context, &mut Parent::new(stream, &policy), &links);
+        }
     }
 
     /// Promises and answers what a request names.
@@ -217,7 +246,7 @@ impl Session {
             return ControlFlow::Break(());
         }
         let plan = context.shared.site.plan(context.now, &request);
-        let media_type = match pushable(&plan) {
+        let media_type = match pushable(&plan, &request.path) {
             Ok(media_type) => media_type,
             Err(why) => {
                 skip(context, target, why);

@@ -69,23 +69,37 @@ impl Session {
             }
         }
         match plan {
-            Plan::Answer(answer) if answer.delay == Duration::ZERO => {
-                self.respond(context, index, answer);
-            }
             Plan::Cached(cached) => {
                 let head = context.shared.cached_head(context.now, &cached);
                 self.answer_whole(context, index, &head, cached.body());
             }
-            Plan::Answer(answer) => {
-                let until = context.now + answer.delay;
-                self.exchanges[index].state = State::Thinking { until, answer: Box::new(answer) };
-                self.thinking += 1;
-            }
+            Plan::Answer(answer) => self.think(context, index, answer),
+            Plan::AnswerAfter(answer) if fin == Fin::Last => self.think(context, index, *answer),
+            Plan::AnswerAfter(answer) => self.exchanges[index].state = State::Taking(answer),
             Plan::Echo => self.begin_echo(context, index, fin),
             Plan::Count if fin == Fin::Last => self.answer_count(context, index),
             Plan::Count => {}
             Plan::Stream(stream) => self.begin_stream(context, index, stream),
             Plan::WebSocket(service) => self.open_web_socket(context, index, service),
+            Plan::Forward => self.begin_forward(context, index, fin),
+        }
+    }
+
+    /// Answers once the server time is over.
+    fn think(&mut self, context: &mut Context<'_>, index: usize, answer: Answer) {
+        if answer.delay == Duration::ZERO {
+            return self.respond(context, index, answer);
+        }
+        let until = context.now + answer.delay;
+        self.exchanges[index].state = State::Thinking { until, answer: Box::new(answer) };
+        self.thinking += 1;
+    }
+
+    /// The body of a request has come, whose answer follows it.
+    pub(super) fn answer_taken(&mut self, context: &mut Context<'_>, index: usize) {
+        let state = std::mem::replace(&mut self.exchanges[index].state, State::Counting);
+        if let State::Taking(answer) = state {
+            self.think(context, index, *answer);
         }
     }
 
@@ -176,7 +190,11 @@ impl Session {
             State::Echoing(_) => self.credit_echo(context, index),
             State::WebSocket(_) => self.pump_web_socket(context, index),
             State::Streaming(_) => self.pump_stream(context, index),
-            State::Thinking { .. } | State::Counting | State::Given => {}
+            State::Thinking { .. }
+            | State::Counting
+            | State::Taking(_)
+            | State::Forwarded(_)
+            | State::Given => {}
         }
         Sent::Last
     }

@@ -5,7 +5,7 @@ use super::respond::LEAST_MORE;
 use super::{Context, Session};
 use crate::access::ExchangeEnd;
 use crate::exchange::State;
-use crate::token_stream::TokenStream;
+use crate::streamed::Streamed;
 use bytes::Bytes;
 use proto::{Fin, Status};
 use transport::Protocol;
@@ -19,7 +19,7 @@ impl Session {
         &mut self,
         context: &mut Context<'_>,
         index: usize,
-        mut stream: Box<TokenStream>,
+        mut stream: Box<Streamed>,
     ) {
         let head = context.shared.head(context.now, Status::OK, &stream.fields());
         if self.respond_head(context, index, &head, Fin::More) {
@@ -80,7 +80,7 @@ impl Session {
             exchange.ledger.sent_bytes += piece.len() as u64;
             of_many = of_many.saturating_sub(piece.len());
             self.pace.handle_made(piece.len());
-            if context.machine.send(exchange.stream, piece.into(), fin).is_err() {
+            if context.machine.send(exchange.stream, piece, fin).is_err() {
                 return self.end(context, index, ExchangeEnd::CutOff);
             }
             if fin == Fin::Last {

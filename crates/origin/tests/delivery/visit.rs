@@ -181,7 +181,7 @@ pub(crate) fn logging_origin(
         ..OriginConfig::new(vec![ListenerKind::Clear], wall_clock)
     };
     let tracer = Tracer::to(log.clone());
-    let parts = Parts { files: Some(Box::new(Memory)), log: Some(log), tracer };
+    let parts = Parts { files: Some(Box::new(Memory)), log: Some(log), tracer, ..Parts::default() };
     (Origin::new(config, parts), records)
 }
 

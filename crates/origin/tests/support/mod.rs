@@ -10,7 +10,7 @@ use endpoint::{DatagramSettings, SocketSettings};
 use files_adapter::FilesAdapter;
 use origin::{
     AccessLog, AccessRecord, DeliveryPolicy, ExchangeEnd, Limits, ListenerKind, OpenedRecord,
-    Origin, OriginConfig, Parts, WallClock,
+    Origin, OriginConfig, Parts, UpstreamSettings, WallClock,
 };
 use os::files::{CacheSettings, Root};
 use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
@@ -156,6 +156,19 @@ impl Serving {
         let protocols = [Protocol::Http2, Protocol::Spdy31, Protocol::Http1];
         Self::launch(root, &protocols, Resumption::On, |config| {
             config.delivery = Some(Arc::new(delivery));
+        })
+    }
+
+    /// Before an application server, with a delivery policy.
+    pub(crate) fn start_before(
+        upstream: UpstreamSettings,
+        root: &Path,
+        delivery: DeliveryPolicy,
+    ) -> Self {
+        let protocols = [Protocol::Http2, Protocol::Spdy31, Protocol::Http1];
+        Self::launch(root, &protocols, Resumption::On, |config| {
+            config.delivery = Some(Arc::new(delivery));
+            config.upstream = Some(upstream);
         })
     }
 

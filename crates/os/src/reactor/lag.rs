@@ -30,6 +30,21 @@ pub struct LoopTimes {
     pub late_cpu: Duration,
 }
 
+impl LoopTimes {
+    /// Those of two runs one after another.
+    pub fn followed_by(self, next: Self) -> Self {
+        let later = if next.late > self.late { next } else { self };
+        Self {
+            span: self.span + next.span,
+            working: self.working + next.working,
+            cpu: self.cpu + next.cpu,
+            waited: self.waited + next.waited,
+            late: later.late,
+            late_cpu: later.late_cpu,
+        }
+    }
+}
+
 /// Keeps the time of a run.
 #[derive(Debug)]
 pub(super) struct LagWatch {

@@ -21,8 +21,12 @@ pub struct Assumptions {
     pub of_other_pages: u32,
     /// Entries skipped for their scheme (`data:`, `blob:`, `chrome-extension:`, …).
     pub not_http: u32,
-    /// Entries skipped because they opened a WebSocket.
-    pub websockets: u32,
+    /// WebSockets, replayed with their messages.
+    pub web_sockets: u32,
+    /// Those of them whose messages are not recorded: they are opened and closed.
+    pub web_sockets_bare: u32,
+    /// Messages of WebSockets after the load's end, left out.
+    pub messages_left_out: u32,
     /// Entries skipped because no answer was recorded (blocked, cancelled, pushed and unused).
     pub unanswered: u32,
     /// Entries skipped because the browser redirected itself (HSTS, an extension).
@@ -45,13 +49,21 @@ pub struct Assumptions {
     pub size_unknown: u32,
     /// HEAD requests, replayed as such.
     pub heads: u32,
-    /// Requests answered 304, replayed in full.
-    pub not_modified_whole: u32,
-    /// Requests answered 304 without any size, replayed as 304 without a body.
-    pub not_modified_bare: u32,
+    /// Requests answered 304, replayed so.
+    pub not_modified: u32,
+    /// Whether the document was answered 304, and is replayed in full.
+    pub document_whole: bool,
+    /// Requests answered with a redirect, replayed so.
+    pub redirects: u32,
+    /// Requests for a part, answered 206.
+    pub parts: u32,
+    /// Requests whose status a replay cannot give, answered 200.
+    pub statuses_changed: u32,
+    /// Responses that come bit by bit.
+    pub streams: u32,
     /// Requests that the browser's cache answered, replayed in full.
     pub from_cache: u32,
-    /// Requests answered with an error, replayed with status 200.
+    /// Requests answered with an error, replayed so.
     pub errors: u32,
     /// How initiators were used.
     pub dependencies: Dependencies,
@@ -97,9 +109,11 @@ pub struct Assumptions {
     pub starts_absurd: u32,
     /// Requests without a duration, taken as instant.
     pub durations_missing: u32,
-    /// Requests of other methods, replayed as GET.
+    /// Requests of other methods than GET and HEAD, replayed so.
     pub not_get: u32,
-    /// Bytes that those would have sent.
+    /// Requests of methods that a replay does not make, replayed as GET.
+    pub methods_unknown: u32,
+    /// Bytes that those of other methods send.
     pub upload_bytes: u64,
     /// Paths with characters that no request line may hold, percent-encoded.
     pub paths_mended: u32,
@@ -121,7 +135,6 @@ impl Assumptions {
         let others = several(self.pages.saturating_sub(1), "other page load", "other page loads");
         lines.extend(some(self.of_other_pages, format!("left out: of the file's {others}")));
         lines.extend(some(self.not_http, "skipped: not http or https"));
-        lines.extend(some(self.websockets, "skipped: they open a WebSocket"));
         lines.extend(some(self.unanswered, "skipped: no answer was recorded"));
         lines.extend(some(self.answered_inside, "skipped: the browser redirected itself"));
         lines.extend(some(self.urls_unusable, "left out: their URL cannot be asked for"));
@@ -148,23 +161,52 @@ impl Assumptions {
         lines.extend(some(
             self.not_get,
             format!(
-                "another method: replayed as GET without their {} B of body",
+                "another method: replayed as such, with {} B of body that hold noise",
                 self.upload_bytes
             ),
         ));
         lines.extend(some(
-            self.not_modified_whole,
-            "answered 304 in the recording: replayed in full with status 200, as on a first visit",
+            self.methods_unknown,
+            "a method that a replay does not make: replayed as GET without its body",
+        ));
+        lines.extend(some(self.redirects, "answered with a redirect: replayed as such"));
+        lines.extend(some(self.parts, "for a part (206): replayed as such"));
+        lines.extend(some(
+            self.not_modified,
+            "answered 304: replayed as such, as on a visit with that in the cache",
+        ));
+        if self.document_whole {
+            lines.push(
+                "The document was answered 304: replayed in full, all else is found in it."
+                    .to_owned(),
+            );
+        }
+        lines.extend(some(
+            self.statuses_changed,
+            "answered with a status that a replay cannot give (a redirect to nowhere, a part of \
+             unknown place): replayed with status 200",
         ));
         lines.extend(some(
-            self.not_modified_bare,
-            "answered 304, of unknown size: replayed as 304 without a body",
+            self.streams,
+            "answered bit by bit: replayed evenly over the recorded time, until the load's end",
         ));
+        lines.extend(some(
+            self.web_sockets,
+            "for a WebSocket: replayed over the contender's transport",
+        ));
+        lines.extend(some(
+            self.web_sockets_bare,
+            "for a WebSocket without recorded messages: opened and closed",
+        ));
+        if self.messages_left_out > 0 {
+            let count = several(self.messages_left_out, "message", "messages");
+            lines.push(format!("{count} of WebSockets: left out, after the load's end."));
+        }
         lines.extend(some(
             self.from_cache,
             "answered by the browser's cache: replayed in full, as on a first visit",
         ));
-        lines.extend(some(self.errors, "answered with an error: replayed with status 200"));
+        lines.extend(some(self.errors, "answered with an error: replayed as such"));
     }
 
     fn tell_initiators(&self, lines: &mut Vec<String>) {
@@ -180,10 +222,7 @@ impl Assumptions {
                     self.initiators_recorded,
                     "found by the initiator that the recording names",
                 ));
-                lines.extend(some(
-                    self.initiators_redirect,
-                    "found by a redirect (its answer replayed with status 200)",
-                ));
+                lines.extend(some(self.initiators_redirect, "found by a redirect"));
                 lines.extend(some(
                     self.initiators_by_referer,
                     "found by the style sheet in their Referer",

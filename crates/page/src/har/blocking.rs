@@ -1,4 +1,5 @@
-//! What of a recorded page waits for its style sheets and scripts. A recording has no markup, so this is inferred.
+//! What of a recorded page waits for its style sheets and scripts. A recording has no markup, so this is inferred, unless
+//! the page itself said it (`_renderBlocking`).
 
 use crate::graph::Page;
 use crate::priority::{Hint, Rank};
@@ -19,6 +20,19 @@ pub(super) fn mark(resources: &mut [Resource], document: usize) {
             Kind::Stylesheet if in_markup || is_imported => Blocks::Painting,
             Kind::Script if in_markup => Blocks::Parsing,
             _ => Blocks::Nothing,
+        };
+    }
+}
+
+/// What the page itself said goes before that. Of a script that the first paint does not wait for it is not known whether
+/// the parser does: one in the body may stop it.
+pub(super) fn heed(resources: &mut [Resource], said: impl Iterator<Item = Option<bool>>) {
+    for (resource, said) in resources.iter_mut().zip(said) {
+        resource.blocks = match (resource.kind, said) {
+            (Kind::Stylesheet, Some(true)) => Blocks::Painting,
+            (Kind::Stylesheet, Some(false)) => Blocks::Nothing,
+            (Kind::Script, Some(true)) => Blocks::Parsing,
+            _ => resource.blocks,
         };
     }
 }

@@ -4,7 +4,9 @@
 //! WebPageTest writes them. What has the wrong shape is an error that names the field.
 
 use super::HarError;
+use super::socket::{self, TimedMessage};
 use super::time;
+use crate::exchange::Field;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -35,6 +37,18 @@ pub(super) struct Entry {
     pub(super) redirect: Option<String>,
     pub(super) initiators: Vec<String>,
     pub(super) upload: u64,
+    /// Fields of the request that its answer depends on.
+    pub(super) asked: Vec<Field>,
+    /// Fields of the response, as a replay can send them.
+    pub(super) answered: Vec<Field>,
+    /// The connection of HTTP/2 or HTTP/3 that carried it; None of HTTP/1.1, and where nothing says so.
+    pub(super) shared_connection: Option<String>,
+    /// Whether the page said that its first paint waits for it; None where it did not say.
+    pub(super) blocks_rendering: Option<bool>,
+    /// The messages of a WebSocket; None where the recording has none of them.
+    pub(super) messages: Option<Vec<TimedMessage>>,
+    /// The file of a recorded site that has the decoded body.
+    pub(super) file: Option<String>,
     pub(super) transfer_size: Option<u64>,
     pub(super) body_size: Option<u64>,
     pub(super) content_length: Option<u64>,
@@ -72,6 +86,19 @@ impl Entry {
     /// Whether it got what its sender had already (RFC 9110 §15.4.5).
     pub(super) fn is_not_modified(&self) -> bool {
         self.status == Some(304)
+    }
+
+    /// Whether it opened a WebSocket.
+    pub(super) fn is_web_socket(&self) -> bool {
+        let scheme = self.url.split(':').next().unwrap_or_default().to_ascii_lowercase();
+        matches!(scheme.as_str(), "ws" | "wss")
+            || self.status == Some(101)
+            || self.resource_type == "websocket"
+    }
+
+    /// Whether its body came bit by bit, as its server made it (WHATWG HTML, "Server-sent events").
+    pub(super) fn is_stream(&self) -> bool {
+        self.resource_type == "eventsource" || self.mime == "text/event-stream"
     }
 
     /// Reads entry `index` of a file.
@@ -114,6 +141,18 @@ impl Entry {
             redirect: target.or_else(|| header(response, "location")).filter(|_| is_redirect),
             initiators: initiators(value.get("_initiator")),
             upload: upload.unwrap_or(0),
+            shared_connection: reader
+                .text(&value, "connection")?
+                .filter(|number| !number.is_empty() && is_multiplexed(response)),
+            blocks_rendering: match reader.text(&value, "_renderBlocking")?.as_deref() {
+                Some("blocking") => Some(true),
+                Some("non-blocking") => Some(false),
+                _ => None,
+            },
+            asked: fields(request, |name| ASKED.contains(&name)),
+            answered: fields(response, is_replayed),
+            messages: value.get("_webSocketMessages").map(socket::messages),
+            file: reader.text(content, "response.content._file")?.filter(|name| is_digest(name)),
             transfer_size: reader.size(response, "response._transferSize")?,
             body_size: reader.size(response, "response.bodySize")?,
             content_length: header(response, "content-length").and_then(|n| n.trim().parse().ok()),
@@ -130,7 +169,7 @@ struct Reader {
 }
 
 /// The fields of an entry that are looked at.
-const FIELDS: [&str; 9] = [
+const FIELDS: [&str; 12] = [
     "request",
     "response",
     "timings",
@@ -140,7 +179,44 @@ const FIELDS: [&str; 9] = [
     "_resourceType",
     "_priority",
     "_fromCache",
+    "_webSocketMessages",
+    "_renderBlocking",
+    "connection",
 ];
+
+/// The fields of a request that change the answer to it.
+const ASKED: [&str; 5] =
+    ["content-type", "if-modified-since", "if-none-match", "if-range", "range"];
+
+/// Whether a replay sends a recorded field of a response. What is of a connection, and what the replay's own server
+/// says in its own words, it does not.
+fn is_replayed(name: &str) -> bool {
+    const OTHERS: [&str; 22] = [
+        "accept-ranges",
+        "age",
+        "alt-svc",
+        "connection",
+        "content-encoding",
+        "content-length",
+        "content-type",
+        "date",
+        "keep-alive",
+        "nel",
+        "proxy-authenticate",
+        "proxy-connection",
+        "report-to",
+        "reporting-endpoints",
+        "sec-websocket-accept",
+        "sec-websocket-extensions",
+        "server",
+        "strict-transport-security",
+        "te",
+        "trailer",
+        "transfer-encoding",
+        "upgrade",
+    ];
+    !OTHERS.contains(&name)
+}
 
 impl Reader {
     /// The entry's fields, each parsed apart: the stack in an `_initiator` may be nested deeper than the
@@ -258,6 +334,29 @@ fn mime_of(text: Option<String>) -> String {
     let lower = lower(text);
     let bare = lower.split(';').next().unwrap_or("").trim();
     bare.chars().filter(char::is_ascii_graphic).collect()
+}
+
+/// Whether a response came over HTTP/2 or HTTP/3, as exporters write them.
+fn is_multiplexed(response: &Value) -> bool {
+    let version = lower(response.get("httpVersion").and_then(Value::as_str).map(str::to_owned));
+    let number = version.trim_start_matches("http/").trim_start_matches('h');
+    number.starts_with('2') || number.starts_with('3')
+}
+
+/// The fields of a head that `wanted` wants by their names in lower case, as far as they are ones.
+fn fields(of: &Value, wanted: impl Fn(&str) -> bool) -> Vec<Field> {
+    let headers = of.get("headers").and_then(Value::as_array).into_iter().flatten();
+    let field = |header: &Value| {
+        let (name, value) = (header.get("name")?.as_str()?, header.get("value")?.as_str()?);
+        // Chromium joins the values of a field by line feeds.
+        Some(value.split('\n').filter_map(|value| Field::new(name, value)).collect::<Vec<_>>())
+    };
+    headers.filter_map(field).flatten().filter(|field| wanted(&field.name)).collect()
+}
+
+/// Whether a body's file has the name that `record` gives it: nothing else is opened.
+fn is_digest(name: &str) -> bool {
+    name.len() == 64 && name.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }
 
 fn header(of: &Value, name: &str) -> Option<String> {

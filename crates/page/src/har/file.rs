@@ -13,6 +13,12 @@ use std::time::Duration;
 /// held all at once.
 #[derive(Deserialize)]
 pub(super) struct File<'a> {
+    /// The version of a recorded site's format; None of a HAR that others have made.
+    #[serde(default)]
+    pub(super) wirelap_site: Option<u32>,
+    /// The time that its page saw, in milliseconds since 1970.
+    #[serde(default)]
+    pub(super) wirelap_epoch_ms: u64,
     #[serde(borrow)]
     pub(super) log: Log<'a>,
 }

@@ -11,13 +11,16 @@ pub(super) fn of(entry: &Entry, url: &Url) -> Kind {
 
 /// The same, for an entry whose URL cannot be read.
 pub(super) fn without_url(entry: &Entry) -> Option<Kind> {
+    if entry.is_web_socket() {
+        return Some(Kind::Xhr);
+    }
     let by_type = match entry.resource_type.as_str() {
         "document" => Some(Kind::Document),
         "stylesheet" => Some(Kind::Stylesheet),
         "script" => Some(Kind::Script),
         "image" => Some(Kind::Image),
         "font" => Some(Kind::Font),
-        "xhr" | "fetch" | "eventsource" | "preflight" | "ping" => Some(Kind::Xhr),
+        "xhr" | "fetch" | "eventsource" | "preflight" | "ping" | "websocket" => Some(Kind::Xhr),
         "media" | "texttrack" => Some(Kind::Media),
         _ => None,
     };

@@ -3,10 +3,14 @@
 //! Exporters disagree on nearly every field, so each gap is filled by a stated rule and every use of a
 //! rule is counted in [`Assumptions`]:
 //! - size: `_transferSize`, else `bodySize`, else Content-Length, else `content.size`; the first that
-//!   is above 0, so that what came from a cache has its size too;
-//! - a HEAD stays one, and its Content-Length is that of its response; other methods become GET;
-//! - a replay is a first visit, as a trial has no cache: what was answered 304 is answered 200 with the size of its
-//!   Content-Length, else `content.size`, and stays a 304 where neither is known;
+//!   is above 0, so that what came from a cache has its size too. A redirect has no `_transferSize`: that is its head.
+//!   A recorded site (docs/record.md) has the exact `bodySize`;
+//! - a method stays what it is, with as many bytes of body; one that a replay does not make becomes a GET;
+//! - a status stays what it is: a redirect with its Location, a part (206) with its Range and Content-Range, a 304 with
+//!   the validators that asked for it and without a body, an error with its body. Without such a field it becomes 200, and so
+//!   does the document's 304: all else is found in its bytes;
+//! - a WebSocket has the messages that were exchanged until the load's end, where they are recorded;
+//! - a stream of events takes as long as it took until the load's end, evenly;
 //! - round trip of a host: its least TCP connect (without TLS), else the median of the hosts;
 //! - server time: `wait` less the round trip, never below 0;
 //! - initiators and gaps: see `discovery.rs`;
@@ -22,6 +26,9 @@ mod entry;
 mod extent;
 mod file;
 mod kind;
+mod names;
+mod socket;
+mod status;
 mod time;
 mod times;
 
@@ -30,17 +37,18 @@ mod tests;
 
 pub use assumptions::Assumptions;
 
+use crate::exchange::{Answered, Asked, Field, Sender};
 use crate::graph::{GraphError, Page};
 use crate::priority::{Hint, Rank};
 use crate::resource::{Blocks, Fold, Kind, Method, Resource, ResourceId};
-use crate::table::Answer;
 use crate::url::{Url, UrlError, path_was_mended};
 use discovery::{Detective, Request};
 use entry::Entry;
 use extent::Extent;
 use file::{Chosen, PageLoad};
+use names::{Paths, name_for_literal, shared_hosts};
 use serde::{Deserialize, Serialize};
-use std::collections::{BTreeSet, HashMap, HashSet};
+use std::collections::BTreeSet;
 use std::time::Duration;
 use thiserror::Error;
 use times::RoundTrips;
@@ -90,6 +98,12 @@ pub struct Recording {
     pub page: Page,
     /// What was assumed on the way.
     pub assumptions: Assumptions,
+    /// Whether it is a recorded site, with the bodies in files beside it.
+    #[serde(default)]
+    pub is_site: bool,
+    /// The time that a recorded site's page saw, in milliseconds since 1970.
+    #[serde(default)]
+    pub epoch_ms: u64,
 }
 
 /// Why a file gives no page.
@@ -136,14 +150,26 @@ pub enum HarError {
         /// How many there are.
         pages: usize,
     },
+    /// The format of a recorded site is a later one.
+    #[error("it is a recorded site of version {found}, and this is read: {SITE_VERSION}")]
+    Version {
+        /// The version of the file.
+        found: u32,
+    },
     /// The resources make no page.
     #[error(transparent)]
     Graph(#[from] GraphError),
 }
 
-/// Reads the page that `file` recorded.
+/// The version of the format of a recorded site (docs/record.md).
+pub const SITE_VERSION: u32 = 1;
+
+/// Reads the page that `file` recorded: a HAR file, or the `site.json` of a recorded site.
 pub fn parse(file: &[u8], options: HarOptions) -> Result<Recording, HarError> {
     let har = file::read(file)?;
+    if let Some(found) = har.wirelap_site.filter(|version| *version != SITE_VERSION) {
+        return Err(HarError::Version { found });
+    }
     let entries = har.log.entries.0.iter().enumerate();
     let entries: Vec<Entry> =
         entries.map(|(index, json)| Entry::read(index, json.get())).collect::<Result<_, _>>()?;
@@ -151,6 +177,8 @@ pub fn parse(file: &[u8], options: HarOptions) -> Result<Recording, HarError> {
     let chosen = Chosen::of(&pages, options.page)?;
     let builder = Builder {
         options,
+        is_site: har.wirelap_site.is_some(),
+        epoch_ms: har.wirelap_epoch_ms,
         assumptions: Assumptions {
             entries: entries.len() as u32,
             pages: pages.len().max(1) as u32,
@@ -165,6 +193,9 @@ pub fn parse(file: &[u8], options: HarOptions) -> Result<Recording, HarError> {
 
 struct Builder {
     options: HarOptions,
+    /// Whether sizes are exact and all fields are replayed.
+    is_site: bool,
+    epoch_ms: u64,
     assumptions: Assumptions,
     unusable: Vec<Unusable>,
 }
@@ -182,7 +213,7 @@ const UNUSABLE_TOLD: usize = 5;
 impl Builder {
     fn build(mut self, mut chosen: Chosen, entries: Vec<Entry>) -> Result<Recording, HarError> {
         let count = entries.len();
-        let hosts = entries.iter().filter_map(|entry| Some(entry.url.parse::<Url>().ok()?.host));
+        let hosts = entries.iter().filter_map(|entry| Some(fetched(&entry.url).ok()?.host));
         self.assumptions.hosts = hosts.collect::<BTreeSet<_>>().len() as u32;
         let mut requests = self.requests(&mut chosen, entries);
         if requests.is_empty() {
@@ -193,6 +224,7 @@ impl Builder {
         let document = document_of(&requests);
         self.tell_unusable(&requests[document])?;
         requests[document].kind = Kind::Document;
+        self.fetch_whole(&mut requests[document].entry);
         let extent = Extent::of(&chosen.load, &requests, document);
         self.assumptions.after_load = (requests.len() - extent.requests) as u32;
         self.assumptions.no_on_load = !extent.by_on_load;
@@ -205,15 +237,25 @@ impl Builder {
         let rtts = RoundTrips::measure(&requests, &mut self.assumptions);
         let mut resources = self.resources(&requests, document, &rtts);
         self.end_with_the_load(&mut resources, &requests, &extent);
+        for (resource, request) in resources.iter_mut().zip(&requests) {
+            if request.entry.is_web_socket() {
+                self.converse(resource, request, extent.end);
+            } else if request.entry.is_stream() && resource.body > ByteSize::ZERO {
+                self.stream(resource, request, extent.end);
+            }
+        }
         self.rename(&mut resources, &requests);
         let page = blocking::with_head(Page::new(ResourceId(document as u32), resources)?);
+        let shared = shared_hosts(&requests);
         let by_host = rtts.by_host().iter();
         let by_name =
             by_host.map(|(host, &rtt)| (name_for_literal(host).unwrap_or(host.clone()), rtt));
         Ok(Recording {
             title: chosen.load.title,
-            page: page.with_recorded_rtts(&by_name.collect()),
+            page: page.with_recorded_rtts(&by_name.collect()).with_shared_hosts(&shared),
             assumptions: self.assumptions,
+            is_site: self.is_site,
+            epoch_ms: self.epoch_ms,
         })
     }
 
@@ -257,6 +299,17 @@ impl Builder {
         requests
     }
 
+    /// A document that was not modified is answered in full where its length is known: all else is found in its bytes.
+    fn fetch_whole(&mut self, document: &mut Entry) {
+        let sizes = [document.content_length, document.content_size];
+        if document.is_not_modified() && sizes.into_iter().flatten().any(|size| size > 0) {
+            // What the other sizes count is the head.
+            (document.transfer_size, document.body_size) = (None, None);
+            document.status = Some(200);
+            self.assumptions.document_whole = true;
+        }
+    }
+
     /// Tells which entries are left out for their URLs; an error where one of them may be the document.
     fn tell_unusable(&mut self, document: &Request) -> Result<(), HarError> {
         self.assumptions.urls_unusable = self.unusable.len() as u32;
@@ -290,13 +343,10 @@ impl Builder {
 
     /// The URL of an entry that went over the network by HTTP; others are counted.
     fn fetchable(&mut self, entry: &Entry, start: Option<i64>) -> Option<Url> {
-        let url = match entry.url.parse::<Url>() {
+        let url = match fetched(&entry.url) {
             Ok(url) => url,
-            Err(UrlError::Scheme(scheme)) => {
-                match scheme.as_str() {
-                    "ws" | "wss" => self.assumptions.websockets += 1,
-                    _ => self.assumptions.not_http += 1,
-                }
+            Err(UrlError::Scheme(_)) => {
+                self.assumptions.not_http += 1;
                 return None;
             }
             Err(error) => {
@@ -316,8 +366,7 @@ impl Builder {
                 .iter()
                 .all(|size| size.unwrap_or(0) == 0);
         let skipped = match entry.status {
-            Some(101) => &mut self.assumptions.websockets,
-            _ if entry.resource_type == "websocket" => &mut self.assumptions.websockets,
+            _ if entry.is_web_socket() && entry.messages.is_some() => return Some(url),
             _ if entry.answered_inside => &mut self.assumptions.answered_inside,
             // 0 and below: blocked, cancelled, or pushed and never used.
             Some(status) if status < 100 && empty => &mut self.assumptions.unanswered,
@@ -334,18 +383,13 @@ impl Builder {
             noted.heads += 1;
             return ByteSize(entry.content_length.unwrap_or(0));
         }
-        if entry.is_not_modified() {
-            // What the other sizes count is the head.
-            let sizes = [entry.content_length, entry.content_size];
-            let size = sizes.into_iter().flatten().find(|&size| size > 0);
-            match size {
-                Some(_) => noted.not_modified_whole += 1,
-                None => noted.not_modified_bare += 1,
-            }
-            return ByteSize(size.unwrap_or(0));
+        if entry.is_web_socket() || !status::has_body(status::replayed(entry)) {
+            return ByteSize::ZERO;
         }
+        // Of a redirect that is the head.
+        let transfer = entry.transfer_size.filter(|_| !self.is_site && entry.redirect.is_none());
         let sources = [
-            (entry.transfer_size, &mut noted.size_from_transfer),
+            (transfer, &mut noted.size_from_transfer),
             (entry.body_size, &mut noted.size_from_body),
             (entry.content_length, &mut noted.size_from_length),
             (entry.content_size, &mut noted.size_from_content),
@@ -356,7 +400,9 @@ impl Builder {
                 return ByteSize(size);
             }
         }
-        noted.size_unknown += 1;
+        // An exact size of 0 is one, and redirects seldom have a body.
+        let is_known = self.is_site || entry.redirect.is_some();
+        noted.size_unknown += u32::from(!is_known);
         ByteSize::ZERO
     }
 
@@ -378,7 +424,7 @@ impl Builder {
                 Think::None => Duration::ZERO,
             };
             let method = self.method(&request.entry);
-            let status = self.status(&request.entry, request.size);
+            let status = self.status(&request.entry);
             resources.push(Resource {
                 url: request.url.clone(),
                 kind: request.kind,
@@ -393,9 +439,13 @@ impl Builder {
                 blocks: Blocks::Nothing,
                 pixels: None,
                 fold: Fold::Unknown,
+                asked: asked(&request.entry, method),
+                answered: self.answered(&request.entry, status),
             });
         }
         blocking::mark(&mut resources, document);
+        let said = requests.iter().map(|request| request.entry.blocks_rendering);
+        blocking::heed(&mut resources, said);
         resources
     }
 
@@ -403,21 +453,88 @@ impl Builder {
         if entry.is_head() {
             return Method::Head;
         }
-        if !matches!(entry.method.as_str(), "GET" | "") {
+        let method = match entry.method.as_str() {
+            "" => Method::Get,
+            name => match Method::of_name(name) {
+                Some(method) => method,
+                None => {
+                    self.assumptions.methods_unknown += 1;
+                    return Method::Get;
+                }
+            },
+        };
+        if method != Method::Get {
             self.assumptions.not_get += 1;
             self.assumptions.upload_bytes += entry.upload;
         }
-        Method::Get
+        method
     }
 
-    /// Redirects and errors are answered 200, for the browser's next step is in the recording.
-    fn status(&mut self, entry: &Entry, size: ByteSize) -> u16 {
-        if entry.is_not_modified() && !entry.is_head() && size == ByteSize::ZERO {
-            return 304;
+    fn status(&mut self, entry: &Entry) -> u16 {
+        let (status, noted) = (status::replayed(entry), &mut self.assumptions);
+        match status {
+            101 => noted.web_sockets += 1,
+            206 => noted.parts += 1,
+            304 => noted.not_modified += 1,
+            300..400 => noted.redirects += 1,
+            400.. => noted.errors += 1,
+            _ => noted.statuses_changed += u32::from(status::is_changed(entry)),
         }
-        let is_error = entry.status.is_some_and(|status| status >= 400);
-        self.assumptions.errors += u32::from(is_error);
-        200
+        status
+    }
+
+    /// What a response says besides its status, type and length.
+    fn answered(&self, entry: &Entry, status: u16) -> Answered {
+        let needed: &[&str] = match status {
+            206 => &["content-range"],
+            304 => &["etag", "last-modified"],
+            300..400 => &["location"],
+            _ => &[],
+        };
+        let mut fields = entry.answered.clone();
+        if !self.is_site {
+            fields.retain(|field| needed.contains(&field.name.as_str()));
+        }
+        if status::is_redirect(status) && !fields.iter().any(|field| field.name == "location") {
+            fields.extend(entry.redirect.as_deref().and_then(|to| Field::new("location", to)));
+        }
+        let file = entry.file.clone().filter(|_| self.is_site);
+        Answered { fields, file, ..Answered::default() }
+    }
+
+    /// Gives a WebSocket the messages that were exchanged until the load's end.
+    fn converse(&mut self, resource: &mut Resource, request: &Request, end: i64) {
+        let recorded = request.entry.messages.as_deref();
+        self.assumptions.web_sockets_bare += u32::from(recorded.is_none());
+        let timings = request.entry.timings;
+        let opened = request.start.saturating_add(nanos(timings.sum()));
+        let gaps = self.options.think == Think::Recorded;
+        let until = socket::Until { opened: opened.min(request.end), end, gaps };
+        let (messages, left_out) = socket::replayed(recorded.unwrap_or_default(), until);
+        self.assumptions.messages_left_out += left_out;
+        let received = messages.iter().filter(|message| message.from == Sender::Server);
+        resource.body = ByteSize(received.map(|message| message.data.len() as u64).sum());
+        resource.answered.messages = Some(messages);
+        if !self.is_site {
+            // The wait of some exporters is the whole conversation.
+            resource.server_time = Duration::ZERO;
+        }
+    }
+
+    /// Has a stream of events come as long as it came until the load's end.
+    fn stream(&mut self, resource: &mut Resource, request: &Request, end: i64) {
+        let whole = span(request.end - request.body_start);
+        let until_end = span(end - request.body_start).min(whole);
+        if until_end.is_zero() {
+            return;
+        }
+        self.assumptions.streams += 1;
+        if until_end < whole {
+            let part = u128::from(resource.body.0) * until_end.as_nanos() / whole.as_nanos();
+            resource.body = ByteSize(part as u64);
+            resource.answered.file = None;
+        }
+        resource.answered.streamed = Some(until_end);
     }
 
     /// Gives address literals a name, and repeats with another answer a path of their own.
@@ -432,45 +549,38 @@ impl Builder {
                 renamed.insert(std::mem::replace(&mut resource.url.host, name));
             }
             let path = paths.path_for(resource);
-            self.assumptions.repeats_renamed += u32::from(path != resource.url.path);
-            resource.url.path = path;
+            if path != resource.url.path {
+                self.assumptions.repeats_renamed += 1;
+                let recorded = std::mem::replace(&mut resource.url.path, path);
+                resource.answered.recorded_path = Some(recorded);
+            }
         }
         self.assumptions.hosts_renamed = renamed.len() as u32;
     }
 }
 
-/// The paths given out: one for each answer of a URL.
-#[derive(Default)]
-struct Paths {
-    /// By URL and answer.
-    given: HashMap<(String, String, Answer), String>,
-    taken: HashSet<(String, String)>,
-    /// How many answers a URL has had.
-    answers: HashMap<(String, String), u32>,
+/// The URL that is asked for: that of a WebSocket begins with a request of HTTP.
+fn fetched(url: &str) -> Result<Url, UrlError> {
+    let scheme = url.split(':').next().unwrap_or_default().to_ascii_lowercase();
+    match scheme.as_str() {
+        "ws" | "wss" => format!("http{}", &url[2..]).parse(),
+        _ => url.parse(),
+    }
 }
 
-impl Paths {
-    fn path_for(&mut self, resource: &Resource) -> String {
-        let (host, path) = (resource.url.host.clone(), resource.url.path.clone());
-        let key = (host.clone(), path.clone(), Answer::of(resource));
-        if let Some(known) = self.given.get(&key) {
-            return known.clone();
-        }
-        let answers = self.answers.entry((host.clone(), path.clone())).or_default();
-        let joint = if path.contains('?') { '&' } else { '?' };
-        let chosen = loop {
-            *answers += 1;
-            let candidate = match *answers {
-                1 => path.clone(),
-                repeat => format!("{path}{joint}wirelap-repeat={repeat}"),
-            };
-            if self.taken.insert((host.clone(), candidate.clone())) {
-                break candidate;
-            }
-        };
-        self.given.insert(key, chosen.clone());
-        chosen
-    }
+/// What a request says besides its method and URL.
+fn asked(entry: &Entry, method: Method) -> Asked {
+    let has_body = !matches!(method, Method::Get | Method::Head);
+    let body = if has_body { entry.upload } else { 0 };
+    let is_conditional = entry.is_not_modified();
+    let wanted = |name: &str| match name {
+        "content-type" => body > 0,
+        "range" => status::replayed(entry) == 206,
+        "if-none-match" | "if-modified-since" => is_conditional,
+        _ => false,
+    };
+    let fields = entry.asked.iter().filter(|field| wanted(&field.name)).cloned().collect();
+    Asked { fields, body: ByteSize(body) }
 }
 
 /// The main document: the first HTML that is no redirect, else the first that is none, else the first.
@@ -479,16 +589,6 @@ fn document_of(requests: &[Request]) -> usize {
     let html =
         requests.iter().position(|request| request.kind == Kind::Document && answers(request));
     html.or_else(|| requests.iter().position(answers)).unwrap_or(0)
-}
-
-/// A name that stands for an address literal: at the far side every host has an address of the lab's
-/// own choice. RFC 6761 keeps `invalid` free of real hosts.
-fn name_for_literal(host: &str) -> Option<String> {
-    // What ends in a number is an IPv4 address to browsers and to TLS, well written or not.
-    let ends_in_number = |last: &str| last.bytes().all(|byte| byte.is_ascii_digit());
-    let is_literal = host.starts_with('[') || host.rsplit('.').next().is_some_and(ends_in_number);
-    let plain = host.trim_matches(['[', ']']).replace(['.', ':'], "-");
-    is_literal.then(|| format!("ip-{plain}.invalid"))
 }
 
 fn nanos(span: Duration) -> i64 {

@@ -23,6 +23,8 @@ fn resource(path: &str, release: Release) -> Resource {
         blocks: Blocks::Nothing,
         pixels: None,
         fold: Fold::Unknown,
+        asked: Default::default(),
+        answered: Default::default(),
     }
 }
 

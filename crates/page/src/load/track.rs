@@ -2,10 +2,12 @@
 
 use super::ExpectedResponse;
 use crate::browser::Class;
+use crate::exchange::{Asked, Message};
 use crate::priority::{Hint, Rank};
 use crate::resource::{Blocks, Fold, Kind, Method, ResourceId};
 use crate::scan::Scanner;
 use crate::url::Url;
+use std::sync::Arc;
 use std::time::Duration;
 use unit::Instant;
 
@@ -20,6 +22,9 @@ pub(super) struct Track {
     pub(super) think: Duration,
     pub(super) method: Method,
     pub(super) expected: Option<ExpectedResponse>,
+    pub(super) asked: Arc<Asked>,
+    /// The messages of a WebSocket; None where it is none.
+    pub(super) messages: Option<Arc<[Message]>>,
     pub(super) blocks: Blocks,
     pub(super) pixels: Option<u32>,
     pub(super) fold: Fold,
@@ -74,6 +79,8 @@ impl Track {
             think: Duration::ZERO,
             method: Method::Get,
             expected: None,
+            asked: Arc::default(),
+            messages: None,
             blocks: Blocks::Nothing,
             pixels: None,
             fold: Fold::Unknown,

@@ -44,7 +44,7 @@ impl Session {
         }
         let id = self.next_request;
         self.next_request += 4;
-        let mut stream = Box::new(Stream::new());
+        let mut stream = self.buffers.stream();
         stream.head_sent = true;
         stream.asked_for_head = head.method == Method::Head;
         stream.is_tunnel = head.method == Method::Connect;
@@ -94,7 +94,7 @@ impl Session {
     }
 
     fn check_head(&self, stream: StreamId, head: &ResponseHead) -> Result<(), Misuse> {
-        let entry = self.streams.get(&stream.0).ok_or(Misuse::UnknownStream)?;
+        let entry = self.streams.get(stream.0).ok_or(Misuse::UnknownStream)?;
         if entry.head_sent {
             return Err(Misuse::OutOfOrder("a head after the final one"));
         }
@@ -103,7 +103,7 @@ impl Session {
 
     /// Queues the final head.
     pub(super) fn write_response(&mut self, id: u64, head: &ResponseHead, fin: Fin) {
-        if let Some(stream) = self.streams.get_mut(&id) {
+        if let Some(stream) = self.streams.get_mut(id) {
             stream.head_sent = true;
             if fin == Fin::Last {
                 stream.outgoing.push(Bytes::new(), Fin::Last);
@@ -116,7 +116,7 @@ impl Session {
 
     /// Queues trailers, which end the stream.
     pub(super) fn write_trailers(&mut self, id: u64, fields: &Fields) {
-        if let Some(stream) = self.streams.get_mut(&id) {
+        if let Some(stream) = self.streams.get_mut(id) {
             stream.ends_with_head = true;
         }
         self.write_section(id, |put| head_out::regular_fields(fields, put));
@@ -170,7 +170,7 @@ impl Session {
     fn put_frame(&mut self, id: u64, kind: FrameKind, payload: &[u8]) {
         let (frame, length) = (kind.name(), payload.len() as u64);
         self.tracer.emit(self.now, || trace::Event::FrameCreated { stream: id, frame, length });
-        let Some(stream) = self.streams.get_mut(&id) else { return };
+        let Some(stream) = self.streams.get_mut(id) else { return };
         stream.head.put_frame(FrameHeader { kind, length }, payload);
         self.update(id);
     }
@@ -196,7 +196,7 @@ impl Session {
     }
 
     fn open_to_body(&mut self, stream: StreamId) -> Result<&mut Stream, Misuse> {
-        let entry = self.streams.get_mut(&stream.0).ok_or(Misuse::UnknownStream)?;
+        let entry = self.streams.get_mut(stream.0).ok_or(Misuse::UnknownStream)?;
         if !entry.head_sent {
             return Err(Misuse::OutOfOrder("a body before its head"));
         }
@@ -207,12 +207,12 @@ impl Session {
     }
 
     pub(super) fn unsent(&self, stream: StreamId) -> usize {
-        self.streams.get(&stream.0).map_or(0, |entry| entry.outgoing.bytes())
+        self.streams.get(stream.0).map_or(0, |entry| entry.outgoing.bytes())
     }
 
     pub(super) fn consume(&mut self, stream: StreamId, bytes: usize) {
         let window = self.settings.stream_window;
-        let Some(entry) = self.streams.get_mut(&stream.0) else { return };
+        let Some(entry) = self.streams.get_mut(stream.0) else { return };
         let was_full = entry.unconsumed >= window;
         entry.unconsumed = entry.unconsumed.saturating_sub(bytes);
         if was_full && entry.unconsumed < window && entry.message != Message::Over {
@@ -222,7 +222,7 @@ impl Session {
 
     pub(super) fn reset(&mut self, now: Instant, stream: StreamId) {
         self.now = now;
-        let Some(entry) = self.streams.get(&stream.0) else { return };
+        let Some(entry) = self.streams.get(stream.0) else { return };
         // RFC 9114 §4.1.1: a server that has not begun to answer has not acted on the request.
         let code = match (self.role, entry.head_sent) {
             (Role::Server, true) => ErrorCode::INTERNAL_ERROR,
@@ -235,7 +235,7 @@ impl Session {
 
     pub(super) fn prioritise(&mut self, stream: StreamId, priority: Priority) {
         self.scheduler.reprioritise(stream, priority);
-        let is_told = self.role == Role::Client && self.streams.contains_key(&stream.0);
+        let is_told = self.role == Role::Client && self.streams.contains(stream.0);
         if let (true, Priority::Urgency { urgency, incremental }) = (is_told, priority) {
             let value = priority::to_field(urgency, incremental);
             let value = value.as_bytes();
@@ -245,7 +245,7 @@ impl Session {
 
     /// Queues a datagram of a request (RFC 9297 §2.1). Whether it arrives is not told.
     pub(super) fn send_datagram(&mut self, stream: StreamId, payload: &[u8]) -> Result<(), Misuse> {
-        if !self.streams.contains_key(&stream.0) {
+        if !self.streams.contains(stream.0) {
             return Err(Misuse::UnknownStream);
         }
         let quarter = stream.0 / 4;
@@ -276,7 +276,7 @@ impl Session {
             return self.fail_connection(ErrorCode::DATAGRAM_ERROR, text);
         };
         // RFC 9297 §2.1: one for a stream that is gone, or has not come, is dropped.
-        if self.streams.contains_key(&(4 * quarter)) {
+        if self.streams.contains(4 * quarter) {
             if self.datagrams_in.len() >= MOST_DATAGRAMS {
                 self.datagrams_in.pop_front();
             }

@@ -263,7 +263,7 @@ impl Session {
         }
         if self.role == Role::Client {
             let mut void: Vec<u64> =
-                self.streams.keys().copied().filter(|&own| own >= id).collect();
+                self.streams.iter().map(|(own, _)| own).filter(|&own| own >= id).collect();
             void.sort_unstable();
             for id in void {
                 self.abandon(id, ErrorCode::REQUEST_CANCELLED);
@@ -281,7 +281,7 @@ impl Session {
             let text = "RFC 9218 §7.2: PRIORITY_UPDATE names a request";
             return Err(connection(ErrorCode::ID_ERROR, text));
         }
-        if self.streams.contains_key(&id) {
+        if self.streams.contains(id) {
             self.scheduler.reprioritise(StreamId(id), priority);
             self.note_priority(id, PrioritySource::PriorityUpdate, priority);
         } else if id >= self.next_request || self.unseen.contains(&id) {

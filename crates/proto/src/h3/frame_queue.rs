@@ -1,17 +1,31 @@
-//! Frames and instructions that wait to be sent, in one buffer. An empty queue keeps next to nothing: a connection has four, and
-//! most of the time all are empty.
+//! Frames and instructions that wait to be sent, in one buffer. An empty queue of a connection keeps next to nothing: it has
+//! four, and most of the time all are empty.
 
 use endpoint::SendBuf;
 use wire::h3::FrameHeader;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct FrameQueue {
     bytes: Vec<u8>,
     /// How many of its bytes are sent.
     sent: usize,
+    /// Capacity that it keeps where it is empty.
+    kept: usize,
+}
+
+impl Default for FrameQueue {
+    /// One of a connection.
+    fn default() -> Self {
+        Self { bytes: Vec::new(), sent: 0, kept: KEPT }
+    }
 }
 
 impl FrameQueue {
+    /// One of a stream, which is used again by other streams.
+    pub(super) fn of_stream() -> Self {
+        Self { kept: KEPT_OF_STREAM, ..Self::default() }
+    }
+
     pub(super) fn is_empty(&self) -> bool {
         self.bytes.is_empty()
     }
@@ -23,7 +37,7 @@ impl FrameQueue {
 
     /// Drops what is not sent.
     pub(super) fn clear(&mut self) {
-        if self.bytes.capacity() > KEPT {
+        if self.bytes.capacity() > self.kept {
             self.bytes = Vec::new();
         }
         self.bytes.clear();
@@ -64,6 +78,9 @@ const FRAME_HEADER: usize = 16;
 
 /// Capacity that an empty queue keeps: enough for the acknowledgements of QPACK's sections that come together.
 const KEPT: usize = 64;
+
+/// The same of a stream's: enough for most heads.
+const KEPT_OF_STREAM: usize = 256;
 
 #[cfg(test)]
 mod tests {

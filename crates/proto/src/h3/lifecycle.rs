@@ -39,7 +39,7 @@ impl Session {
 
     /// After input of a request stream: the rest of a head that has begun may take `head_timeout`.
     pub(super) fn watch_head(&mut self, id: u64) {
-        if let Some(since) = self.streams.get(&id).and_then(|stream| stream.head_since())
+        if let Some(since) = self.streams.get(id).and_then(|stream| stream.head_since())
             && !self.timers.is_set(Timer::HeaderBlock)
         {
             self.timers.set(Timer::HeaderBlock, since + self.settings.head_timeout);
@@ -56,7 +56,8 @@ impl Session {
         for id in self.late(|stream| stream.head_since().is_some_and(|at| at + patience <= now)) {
             self.time_out(id, code, HEAD);
         }
-        if let Some(first) = self.streams.values().filter_map(|stream| stream.head_since()).min() {
+        if let Some(first) = self.streams.iter().filter_map(|(_, stream)| stream.head_since()).min()
+        {
             self.timers.set(Timer::HeaderBlock, first + patience);
         }
     }
@@ -89,7 +90,7 @@ impl Session {
             self.actions.push_back(StreamAction::Reset { stream, code });
             self.count_reset(0);
         }
-        let streams = self.streams.values().filter_map(|stream| stream.stall.since());
+        let streams = self.streams.iter().filter_map(|(_, stream)| stream.stall.since());
         let held = self.held.values().copied();
         if let Some(first) = streams.chain(self.stall.since()).chain(held).min() {
             self.timers.set(Timer::Stall, first + patience);
@@ -98,14 +99,14 @@ impl Session {
 
     fn late(&self, is_late: impl Fn(&Stream) -> bool) -> Vec<u64> {
         let late = self.streams.iter().filter(|(_, stream)| is_late(stream));
-        let mut late: Vec<u64> = late.map(|(&id, _)| id).collect();
+        let mut late: Vec<u64> = late.map(|(id, _)| id).collect();
         late.sort_unstable();
         late
     }
 
     /// Ends a stream that the peer kept waiting.
     fn time_out(&mut self, id: u64, code: ErrorCode, waiting_for: &'static str) {
-        let Some(stream) = self.streams.get(&id) else { return };
+        let Some(stream) = self.streams.get(id) else { return };
         let was_told = self.role == Role::Client || stream.message != Message::Head;
         let unsent = self.abandon(id, code);
         if was_told {

@@ -44,7 +44,7 @@ impl Session {
         section: &[u8],
         fin: Fin,
     ) -> Result<Option<Event<'static>>, Broken> {
-        let Some(stream) = self.streams.get(&id) else { return Ok(None) };
+        let Some(stream) = self.streams.get(id) else { return Ok(None) };
         let kind = match (stream.message, self.role) {
             (Message::Head, Role::Server) => Kind::Request,
             (Message::Head, Role::Client) => Kind::Response,
@@ -55,7 +55,7 @@ impl Session {
         }
         let limit = self.settings.max_field_section_size;
         let mut spare = match kind {
-            Kind::Request => self.spare.pop(),
+            Kind::Request => self.buffers.head(),
             Kind::Response | Kind::Trailers => None,
         };
         let buffers = match &mut spare {
@@ -117,7 +117,7 @@ impl Session {
         let (plain, known) = self.received.find(self.decoder.table_version(), section)?;
         let head = match (kind, &known.head) {
             (Kind::Request, Head::Request(known)) => {
-                let mut head = self.spare.pop().unwrap_or_default();
+                let mut head = self.buffers.head().unwrap_or_default();
                 head.copy_from(&known.head);
                 Head::Request(Received { head, content_length: known.content_length })
             }
@@ -132,7 +132,7 @@ impl Session {
 
     /// A section was read.
     fn note_section(&mut self, id: u64, section: EncodedBlock<'_>) {
-        if let Some(stream) = self.streams.get_mut(&id) {
+        if let Some(stream) = self.streams.get_mut(id) {
             stream.head_began = None;
         }
         self.move_instructions();
@@ -161,13 +161,13 @@ impl Session {
             let text = "RFC 9204 §2.1.2: more streams are blocked than may be";
             return Err(connection(ErrorCode::QPACK_DECOMPRESSION_FAILED, text));
         }
-        let held = |id: &u64| self.streams.get(id)?.blocked.as_ref().map(|one| one.section.len());
+        let held = |id: &u64| self.streams.get(*id)?.blocked.as_ref().map(|one| one.section.len());
         if self.blocked.iter().filter_map(held).sum::<usize>() + section.len() > MOST_BLOCKED_BYTES
         {
             let text = "RFC 9204 §7.3: blocked field sections of more bytes than are kept";
             return Err(Broken::Stream(ErrorCode::EXCESSIVE_LOAD, text));
         }
-        if let Some(stream) = self.streams.get_mut(&id) {
+        if let Some(stream) = self.streams.get_mut(id) {
             let is_last = fin == Fin::Last;
             let (section, deferred) = (section.to_vec(), Vec::new());
             stream.blocked = Some(BlockedSection { required, section, deferred, is_last });
@@ -181,10 +181,10 @@ impl Session {
         let inserted = self.decoder.inserted();
         let is_free = |blocked: &BlockedSection| blocked.required <= inserted;
         let streams = &self.streams;
-        let blocked = |id: &u64| streams.get(id).and_then(|stream| stream.blocked.as_ref());
+        let blocked = |id: &u64| streams.get(*id).and_then(|stream| stream.blocked.as_ref());
         let free = self.blocked.iter().copied().filter(|id| blocked(id).is_some_and(is_free));
         for id in free.collect::<Vec<_>>() {
-            let Some(stream) = self.streams.get_mut(&id) else { continue };
+            let Some(stream) = self.streams.get_mut(id) else { continue };
             let Some(blocked) = stream.blocked.take() else { continue };
             self.blocked.remove(&id);
             let BlockedSection { section, deferred, is_last, .. } = blocked;
@@ -216,7 +216,7 @@ impl Session {
         };
         self.open_in_scheduler(id, None);
         self.write_response(id, &ResponseHead::new(status), Fin::Last);
-        if let Some(stream) = self.streams.get_mut(&id) {
+        if let Some(stream) = self.streams.get_mut(id) {
             stream.message = Message::Over;
         }
         let (stream, code) = (StreamId(id), ErrorCode::NO_ERROR.0);
@@ -232,7 +232,7 @@ impl Session {
     ) -> Result<Event<'static>, Broken> {
         self.guard.useful();
         let Received { head, content_length } = read;
-        if let Some(stream) = self.streams.get_mut(&id) {
+        if let Some(stream) = self.streams.get_mut(id) {
             stream.message = Message::Body;
             stream.is_tunnel = head.method == Method::Connect;
             stream.body_left = content_length;
@@ -286,7 +286,7 @@ impl Session {
             return Ok(Event::Informational { stream, head });
         }
         self.guard.useful();
-        if let Some(entry) = self.streams.get_mut(&id) {
+        if let Some(entry) = self.streams.get_mut(id) {
             entry.message = Message::Body;
             let is_tunnel = entry.is_tunnel && head.status.code() / 100 == 2;
             entry.is_tunnel = is_tunnel;
@@ -302,7 +302,7 @@ impl Session {
     }
 
     fn on_trailers(&mut self, id: u64, fields: Fields, fin: Fin) -> Result<Event<'static>, Broken> {
-        if let Some(stream) = self.streams.get_mut(&id) {
+        if let Some(stream) = self.streams.get_mut(id) {
             if stream.body_left.is_some_and(|left| left > 0) {
                 let text = "RFC 9114 §4.1.2: less body than Content-Length says";
                 return Err(Broken::Stream(ErrorCode::MESSAGE_ERROR, text));

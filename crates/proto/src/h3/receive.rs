@@ -1,7 +1,7 @@
 //! The bytes of request streams: frames, bodies and ends (RFC 9114 §4.1, §7).
 
 use super::session::{Broken, Session, connection};
-use super::stream::{Message, Reading, Stream};
+use super::stream::{Message, Reading};
 use crate::connection::{ConnectionState, Event, Fin};
 use crate::error::Error;
 use crate::multiplex::status::Role;
@@ -63,7 +63,7 @@ impl Session {
             *input = &[];
             return Ok(None);
         }
-        while let Some(stream) = self.streams.get_mut(&id) {
+        while let Some(stream) = self.streams.get_mut(id) {
             if stream.message == Message::Over {
                 break;
             }
@@ -126,7 +126,7 @@ impl Session {
 
     /// Whether the stream's bytes are of interest. A server begins a stream that it sees first.
     fn is_received(&mut self, id: u64) -> Result<bool, Broken> {
-        if self.streams.contains_key(&id) {
+        if self.streams.contains(id) {
             return Ok(true);
         }
         if id & 1 != 0 {
@@ -144,8 +144,9 @@ impl Session {
             self.refuse(id, ErrorCode::REQUEST_REJECTED);
             return Ok(false);
         }
-        let head_began = Some(self.now);
-        self.streams.insert(id, Box::new(Stream { head_began, ..Stream::new() }));
+        let mut stream = self.buffers.stream();
+        stream.head_began = Some(self.now);
+        self.streams.insert(id, stream);
         Ok(true)
     }
 
@@ -194,7 +195,7 @@ impl Session {
         self.tracer.emit(self.now, || trace::Event::FrameParsed { stream: id, frame, length });
         let limit = self.settings.max_field_section_size as u64;
         let (is_client, now) = (self.role == Role::Client, self.now);
-        let Some(stream) = self.streams.get_mut(&id) else { return Ok(()) };
+        let Some(stream) = self.streams.get_mut(id) else { return Ok(()) };
         stream.reading = match (kind, stream.message) {
             (FrameKind::DATA, Message::Head) => {
                 return unexpected("RFC 9114 §4.1: DATA before HEADERS");
@@ -235,7 +236,7 @@ impl Session {
 
     fn on_data<'i>(&mut self, id: u64, data: &'i [u8], is_last: bool) -> Result<Event<'i>, Broken> {
         let wrong = |text| Err(Broken::Stream(ErrorCode::MESSAGE_ERROR, text));
-        if let Some(stream) = self.streams.get_mut(&id) {
+        if let Some(stream) = self.streams.get_mut(id) {
             stream.unconsumed += data.len();
             if let Some(left) = &mut stream.body_left {
                 match left.checked_sub(data.len() as u64) {
@@ -245,7 +246,7 @@ impl Session {
             }
         }
         let is_last =
-            is_last && self.streams.get(&id).is_some_and(|stream| stream.is_between_frames());
+            is_last && self.streams.get(id).is_some_and(|stream| stream.is_between_frames());
         let fin = if is_last { Fin::Last } else { Fin::More };
         if is_last {
             self.finish_message(id)?;
@@ -255,7 +256,7 @@ impl Session {
 
     /// The peer's side of the stream ends between frames.
     pub(super) fn finish_message(&mut self, id: u64) -> Result<(), Broken> {
-        let Some(stream) = self.streams.get_mut(&id) else { return Ok(()) };
+        let Some(stream) = self.streams.get_mut(id) else { return Ok(()) };
         if stream.body_left.is_some_and(|left| left > 0) {
             let text = "RFC 9114 §4.1.2: less body than Content-Length says";
             return Err(Broken::Stream(ErrorCode::MESSAGE_ERROR, text));
@@ -267,7 +268,7 @@ impl Session {
 
     /// The peer's side ends, and no frame is whole at the end.
     fn end_of_stream(&mut self, id: u64) -> Result<Option<Event<'static>>, Broken> {
-        let Some(stream) = self.streams.get(&id) else { return Ok(None) };
+        let Some(stream) = self.streams.get(id) else { return Ok(None) };
         if !stream.is_between_frames() {
             let text = "RFC 9114 §7.1: the stream ends within a frame";
             return Err(connection(ErrorCode::FRAME_ERROR, text));
@@ -301,7 +302,7 @@ impl Session {
         if stream.0 & 2 != 0 {
             return self.lose_unidirectional(stream.0);
         }
-        let Some(entry) = self.streams.get(&stream.0) else { return self.give_up_unseen(stream) };
+        let Some(entry) = self.streams.get(stream.0) else { return self.give_up_unseen(stream) };
         let was_told = self.role == Role::Client || entry.message != Message::Head;
         if entry.message == Message::Over {
             return;
@@ -334,11 +335,11 @@ impl Session {
         if stream.0 & 2 != 0 {
             return self.lose_unidirectional(stream.0);
         }
-        if !self.streams.contains_key(&stream.0) {
+        if !self.streams.contains(stream.0) {
             self.held.remove(&stream.0);
             return self.give_up_unseen(stream);
         }
-        let Some(entry) = self.streams.get_mut(&stream.0) else { return };
+        let Some(entry) = self.streams.get_mut(stream.0) else { return };
         if entry.is_sent {
             return;
         }
@@ -365,7 +366,7 @@ impl Session {
         !is_deferred
             && self
                 .streams
-                .get(&stream.0)
+                .get(stream.0)
                 .is_none_or(|entry| entry.blocked.is_none() && entry.unconsumed < window)
     }
 

@@ -1,5 +1,6 @@
 //! The two roles of a connection.
 
+use super::buffers::BufferPool;
 use super::session::Session;
 use super::settings::{PeerSettings, Settings};
 use crate::connection::{
@@ -59,7 +60,19 @@ impl ServerConnection for Server {
     }
 
     fn recycle(&mut self, head: Box<RequestHead>) {
-        self.session.recycle(head);
+        self.session.buffers.keep_head(head);
+    }
+}
+
+impl Server {
+    /// Takes buffers for the requests that come, where it has none.
+    pub fn take_buffers(&mut self, pool: &mut BufferPool) {
+        self.session.buffers.take_from(pool);
+    }
+
+    /// Gives its buffers back. For a connection that has no request under way.
+    pub fn return_buffers(&mut self, pool: &mut BufferPool) {
+        self.session.buffers.return_to(pool);
     }
 }
 

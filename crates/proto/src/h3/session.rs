@@ -4,10 +4,12 @@
 //! section means, `command.rs` is what the application does, `transmit.rs` is what goes out, `lifecycle.rs` is what time
 //! brings about.
 
+use super::buffers::Buffers;
 use super::frame_queue::FrameQueue;
 use super::message::ReceivedHead;
 use super::settings::{PeerSettings, Settings};
-use super::stream::{Message, Stream};
+use super::stream::Message;
+use super::streams::Streams;
 use super::traced::with_control_frame;
 use crate::connection::{ConnectionState, Event};
 use crate::error::{Error, Scope};
@@ -58,7 +60,7 @@ pub(super) struct Session {
     pub(super) inputs: IdMap<u64, super::control::Input>,
     /// The peer's control, encoder and decoder stream.
     pub(super) critical: [Option<u64>; 3],
-    pub(super) streams: IdMap<u64, Box<Stream>>,
+    pub(super) streams: Streams,
     /// Streams whose next field section waits for the dynamic table.
     pub(super) blocked: BTreeSet<u64>,
     /// The next request stream: ours at a client, the peer's at a server.
@@ -87,9 +89,8 @@ pub(super) struct Session {
     /// The close that waits until the control stream's bytes are out.
     pub(super) closing: Option<StreamAction>,
     pub(super) headers: HeaderBytes,
-    /// Heads that are done with: the next ones take their buffers.
-    #[expect(clippy::vec_box, reason = "heads go from hand to hand by their address")]
-    pub(super) spare: Vec<Box<RequestHead>>,
+    /// Heads and streams that are done with: the next ones take their memory.
+    pub(super) buffers: Buffers,
     /// Fields of a response that are done with.
     pub(super) spare_fields: Fields,
     pub(super) datagrams_in: VecDeque<(StreamId, Bytes)>,
@@ -109,10 +110,7 @@ pub(super) const ENCODER: usize = 1;
 pub(super) const DECODER: usize = 2;
 const GREASE: usize = 3;
 
-/// Heads kept for their buffers. Few, so that an idle connection stays small.
-const SPARE_HEADS: usize = 8;
-
-/// Bytes that such a head's buffers have at most.
+/// Bytes that the buffers of a response's fields have at most that are kept.
 const SPARE_CAPACITY: usize = 2 * 1024;
 
 /// A rule that the peer has broken.
@@ -153,7 +151,7 @@ impl Session {
             outputs: Vec::new(),
             inputs: IdMap::default(),
             critical: [None; 3],
-            streams: IdMap::default(),
+            streams: Streams::default(),
             blocked: BTreeSet::new(),
             next_request: 0,
             request_limit: 0,
@@ -173,7 +171,7 @@ impl Session {
             goaway_received: None,
             closing: None,
             headers: HeaderBytes::default(),
-            spare: Vec::new(),
+            buffers: Buffers::default(),
             spare_fields: Fields::new(),
             datagrams_in: VecDeque::new(),
             datagrams_out: VecDeque::new(),
@@ -255,20 +253,6 @@ impl Session {
         event
     }
 
-    /// Takes a head that is done with, for its buffers. Without a stream one is kept.
-    pub(super) fn recycle(&mut self, head: Box<RequestHead>) {
-        if self.spare.len() < SPARE_HEADS && head.capacity() <= SPARE_CAPACITY {
-            if self.spare.capacity() == 0 {
-                self.spare.reserve_exact(1);
-            }
-            self.spare.push(head);
-        }
-        if self.streams.is_empty() {
-            self.spare.truncate(1);
-            self.spare.shrink_to(1);
-        }
-    }
-
     /// Takes fields of a response that are done with, for their buffers.
     pub(super) fn recycle_fields(&mut self, fields: Fields) {
         if fields.capacity() <= SPARE_CAPACITY {
@@ -300,7 +284,7 @@ impl Session {
 
     /// Ends a stream for the peer's fault. The application hears of it where it knew the stream.
     fn fail_stream(&mut self, id: u64, code: ErrorCode, rule: &'static str) {
-        let Some(stream) = self.streams.get(&id) else { return };
+        let Some(stream) = self.streams.get(id) else { return };
         let was_told = self.role == Role::Client || stream.message != Message::Head;
         let unsent = self.abandon(id, code);
         if was_told {
@@ -330,7 +314,7 @@ impl Session {
     /// Resets both sides of a stream, as far as they are open, and forgets it. Gives the bytes of its body that waited to
     /// be sent.
     pub(super) fn abandon(&mut self, id: u64, code: ErrorCode) -> usize {
-        let Some(stream) = self.streams.get(&id) else { return 0 };
+        let Some(stream) = self.streams.get(id) else { return 0 };
         let (is_sent, message, unsent) = (stream.is_sent, stream.message, stream.outgoing.bytes());
         let (name, code) = (StreamId(id), code.0);
         if !is_sent {
@@ -346,7 +330,7 @@ impl Session {
 
     /// Forgets a stream. Sections of it that were not decoded are given up (RFC 9204 §2.2.2.2).
     pub(super) fn forget(&mut self, id: u64) {
-        let Some(stream) = self.streams.remove(&id) else { return };
+        let Some(stream) = self.streams.remove(id) else { return };
         if stream.message != Message::Over {
             self.decoder.cancel_stream(id);
             self.move_instructions();
@@ -354,8 +338,11 @@ impl Session {
         if stream.blocked.is_some() {
             self.blocked.remove(&id);
         }
-        self.backlog.retain(|backlog| backlog.stream.0 != id);
+        if !self.backlog.is_empty() {
+            self.backlog.retain(|backlog| backlog.stream.0 != id);
+        }
         self.ready -= usize::from(stream.is_ready);
+        self.buffers.keep_stream(stream);
         if self.ready == 0 {
             self.stall.end();
         }
@@ -364,7 +351,7 @@ impl Session {
 
     /// Forgets a stream whose two sides are over.
     pub(super) fn forget_if_over(&mut self, id: u64) {
-        if self.streams.get(&id).is_some_and(|stream| stream.is_over()) {
+        if self.streams.get(id).is_some_and(|stream| stream.is_over()) {
             self.forget(id);
             self.close_if_drained();
         }
@@ -372,7 +359,7 @@ impl Session {
 
     /// Tells the scheduler whether a stream can send, where that has changed.
     pub(super) fn update(&mut self, id: u64) {
-        let Some(stream) = self.streams.get_mut(&id) else { return };
+        let Some(stream) = self.streams.get_mut(id) else { return };
         let can_send = stream.can_send();
         if std::mem::replace(&mut stream.is_ready, can_send) == can_send {
             return;
@@ -421,13 +408,12 @@ impl Session {
 
     /// Early data was rejected: every stream is void, and the server's settings are unknown.
     fn start_again(&mut self) {
-        for &id in self.streams.keys() {
-            self.scheduler.remove(StreamId(id));
-        }
-        let mut void: Vec<u64> = self.streams.drain().map(|(id, _)| id).collect();
+        let mut void: Vec<u64> = self.streams.iter().map(|(id, _)| id).collect();
+        self.streams.clear();
         void.sort_unstable();
         for id in void {
             let (stream, error) = (StreamId(id), Error::Unprocessed);
+            self.scheduler.remove(stream);
             self.events.push_back(Event::Reset { stream, error });
         }
         (self.ready, self.next_request) = (0, 0);

@@ -82,7 +82,7 @@ impl Stream {
             blocked: None,
             head_began: None,
             head_sent: false,
-            head: FrameQueue::default(),
+            head: FrameQueue::of_stream(),
             // QUIC keeps the stream's credit.
             outgoing: Outgoing::new(WINDOW),
             ends_with_head: false,
@@ -92,6 +92,13 @@ impl Stream {
             given: 0,
             is_ready: false,
         }
+    }
+
+    /// As new, but for the memory that it has.
+    pub(super) fn renew(&mut self) {
+        self.head.clear();
+        let head = std::mem::replace(&mut self.head, FrameQueue::of_stream());
+        *self = Self { head, ..Self::new() };
     }
 
     /// Whether it has something to send that the transport can take.

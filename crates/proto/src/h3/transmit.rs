@@ -53,8 +53,6 @@ impl Session {
             let size = out.len() - before;
             self.scheduler.sent(stream, size);
             self.count_sent(stream.0, size as u64);
-            self.update(stream.0);
-            self.forget_if_over(stream.0);
             return Some(StreamTransmit { stream, fin });
         }
         None
@@ -63,12 +61,9 @@ impl Session {
     /// Moves a stream's next bytes to `out`; None where it has none.
     fn send_from(&mut self, id: u64, out: &mut SendBuf, limit: usize) -> Option<Fin> {
         let start = out.len();
-        if !self.streams.get(&id)?.can_send() {
-            return None;
-        }
+        let low_water = self.settings.send_low_water;
+        let mut stream = self.streams.get_mut(id).filter(|stream| stream.can_send())?;
         loop {
-            let low_water = self.settings.send_low_water;
-            let stream = self.streams.get_mut(&id)?;
             let left = limit.saturating_sub(out.len() - start).max(usize::from(out.len() == start));
             stream.head.move_to(out, left);
             let left = limit.saturating_sub(out.len() - start);
@@ -95,28 +90,35 @@ impl Session {
             }
             match stream.outgoing.take_ending() {
                 None => break,
-                Some(Ending::Trailers(fields)) => self.write_trailers(id, &fields),
+                Some(Ending::Trailers(fields)) => {
+                    self.write_trailers(id, &fields);
+                    stream = self.streams.get_mut(id)?;
+                }
                 Some(_) => return Some(finish(stream)),
             }
         }
         Some(Fin::More)
     }
 
-    /// A stream that has nothing left is not stalled any more.
+    /// Bytes of a stream went out: it may be over now, and where it has nothing left it is not stalled any more.
     fn count_sent(&mut self, id: u64, size: u64) {
         self.sent += size;
-        if let Some(stream) = self.streams.get_mut(&id) {
-            stream.given += size;
-            if !stream.can_send() {
-                stream.stall.end();
-            }
+        let Some(stream) = self.streams.get_mut(id) else { return };
+        stream.given += size;
+        if stream.is_over() {
+            self.forget(id);
+            return self.close_if_drained();
         }
+        if !stream.can_send() {
+            stream.stall.end();
+        }
+        self.update(id);
     }
 
     pub(super) fn set_stuck(&mut self, stream: StreamId, is_stuck: bool) {
         if let Some(output) = self.outputs.iter_mut().find(|output| output.id == stream.0) {
             output.is_stuck = is_stuck;
-        } else if let Some(entry) = self.streams.get_mut(&stream.0) {
+        } else if let Some(entry) = self.streams.get_mut(stream.0) {
             entry.is_stuck = is_stuck;
             if entry.stall.update(self.now, entry.given, is_stuck) {
                 self.watch_stall();

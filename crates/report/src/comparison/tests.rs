@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Colour, Style, comparison_html};
+use crate::{Colour, ComparisonLinks, Style, comparison_html};
 use study::compare::{COMPARISON_SCHEMA, Unmatched};
 use study::gate::{GateOutcome, GatePlace, GateResult};
 use study::plan::CellId;
@@ -67,7 +67,10 @@ fn the_terminal_tells_every_change_and_what_each_gate_says() {
 
 #[test]
 fn the_page_draws_every_change_and_takes_no_markup_from_names() {
-    let page = comparison_html(&comparison(), "0.1.0");
+    let links = ComparisonLinks { a: Some("../a/report.html".to_owned()), b: None };
+    let page = comparison_html(&comparison(), &links, "0.1.0");
+    assert!(page.contains("<a href=\"../a/report.html\">") && page.matches("<a ").count() == 1);
+    assert!(page.contains("class=\"higher\"") && page.contains("class=\"tie\""), "{page}");
     assert_eq!(page.matches("class=\"forest\"").count(), 2);
     assert!(page.contains("&lt;b&gt;h2&lt;/b&gt;") && !page.contains("<b>h2"));
     assert!(page.contains("1 higher and 1 level; gates: 1 failed, 1 inconclusive"), "{page}");

@@ -2,7 +2,7 @@
 
 use super::picture;
 use crate::markup::Markup;
-use crate::{Report, command};
+use crate::{Report, command, words};
 use unit::ByteSize;
 
 pub(super) fn again(m: &mut Markup, report: &Report<'_>) {
@@ -31,6 +31,7 @@ pub(super) fn again(m: &mut Markup, report: &Report<'_>) {
         fact("seed", &result.seed.to_string());
         fact("started", &result.started);
         fact("wirelap", &result.version);
+        result.machines.iter().for_each(|machine| fact(&machine.name, &words::machine(machine)));
         fact("system", &host.os);
         fact("kernel", &host.kernel);
         fact("processor", &format!("{} ({} cores usable)", host.cpu, host.cores));

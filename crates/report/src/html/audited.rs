@@ -30,7 +30,7 @@ pub(super) fn audited(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>])
     m.line("p", &[], LIMITS);
     table(m, "Audited", &columns, rows);
     let query = "SELECT t.key, t.outcome, a.key AS figure, a.value FROM trials t, json_each(t.record -> 'audit') a";
-    picture::command(m, "Rows", &command::rows(report.folder, query));
+    picture::rows(m, &command::rows(report.folder, query));
 }
 
 const LIMITS: &str = "A trial past a limit is invalid, and its block runs again. Lateness counts where it is 5 % of the load \

@@ -106,7 +106,7 @@ pub(super) fn cost(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     m.line("h3", &[], "Processor time and memory: medians of the measured trials");
     m.line("p", &[], COST);
     table(m, "Processor time and memory", &columns, rows);
-    picture::command(m, "Rows", &command::csv(report.folder));
+    picture::rows(m, &command::csv(report.folder));
 }
 
 const COST: &str = "Processor time is that of the client's whole process, its start included: the less it fetches, the more the \
@@ -116,7 +116,7 @@ fn connections_query(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
     let medians = cells(groups).filter_map(|cell| cell.median_trial.as_ref());
     let keys = command::sql_list(medians.map(|median| median.key.as_str()));
     let query = format!("SELECT * FROM connections WHERE key IN {keys} ORDER BY key, id");
-    picture::command(m, "Rows", &command::rows(report.folder, &query));
+    picture::rows(m, &command::rows(report.folder, &query));
 }
 
 /// Every metric of every cell.
@@ -158,7 +158,7 @@ pub(super) fn figures(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>])
         m.line("summary", &[], "Figures of the measured trials");
         table(m, "Figures of the measured trials", &columns, rows);
     });
-    picture::command(m, "Rows", &command::csv(report.folder));
+    picture::rows(m, &command::csv(report.folder));
 }
 
 /// One row for each percentile of single exchanges, from the histogram of all measured trials.

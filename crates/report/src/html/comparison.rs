@@ -8,22 +8,44 @@ use crate::markup::Markup;
 use crate::number::Ratio;
 use study::compare::{CellChange, Change, RunComparison};
 
+/// Where the reports of the two runs lie, as relative references; None where there is none.
+#[derive(Debug, Clone, Default)]
+pub struct ComparisonLinks {
+    /// The earlier run's.
+    pub a: Option<String>,
+    /// The later run's.
+    pub b: Option<String>,
+}
+
 /// The whole page; `version` is wirelap's.
-pub fn comparison_html(comparison: &RunComparison, version: &str) -> String {
+pub fn comparison_html(
+    comparison: &RunComparison,
+    links: &ComparisonLinks,
+    version: &str,
+) -> String {
     let mut m = Markup::default();
     m.own("<!DOCTYPE html>\n");
     m.element("html", &[("lang", &"en")], |m| {
         let title = format!("{} against {} · wirelap", comparison.b, comparison.a);
         m.element("head", &[], |m| head(m, &title, version));
-        m.element("body", &[], |m| m.element("main", &[], |m| body(m, comparison)));
+        m.element("body", &[], |m| m.element("main", &[], |m| body(m, comparison, links)));
     });
     m.finish()
 }
 
-fn body(m: &mut Markup, comparison: &RunComparison) {
+fn body(m: &mut Markup, comparison: &RunComparison, links: &ComparisonLinks) {
     m.element("header", &[("class", &"masthead")], |m| {
         m.line("b", &[], "wirelap");
-        m.line("span", &[], format!("{} → {}", comparison.a, comparison.b));
+        for (name, link, arrow) in [(&comparison.a, &links.a, " →"), (&comparison.b, &links.b, "")]
+        {
+            m.element("span", &[], |m| {
+                match link {
+                    Some(link) => m.line("a", &[("href", link)], name),
+                    None => m.text(name),
+                }
+                m.text(arrow);
+            });
+        }
     });
     m.line("h1", &[], headline(comparison));
     m.element("section", &[("class", &"answer"), ("id", &"changes")], |m| {
@@ -67,7 +89,7 @@ fn changed(m: &mut Markup, changes: &[CellChange], forest: &Forest) {
 }
 
 fn row(m: &mut Markup, change: &CellChange, forest: &Forest) {
-    let class = if change.change == Change::Tie { "tie" } else { "" };
+    let class = outcome(change.change);
     m.element("tr", &[("role", &"row"), ("class", &class)], |m| {
         m.element("th", &[("scope", &"row"), ("role", &"rowheader")], |m| {
             m.text(&change.cell.contender);
@@ -99,6 +121,16 @@ fn row(m: &mut Markup, change: &CellChange, forest: &Forest) {
             }
         });
     });
+}
+
+/// The class of a row in the style sheet. Less is better of every metric that is compared.
+fn outcome(change: Change) -> &'static str {
+    match change {
+        Change::Lower => "lower",
+        Change::Higher => "higher",
+        Change::Tie => "tie",
+        Change::Undecided | Change::NotMeasured => "undecided",
+    }
 }
 
 fn sign(change: Change) -> &'static str {

@@ -2,7 +2,6 @@
 
 use super::picture::{AXIS_HEIGHT, Label, Picture, axis, shared_scale};
 use super::table::{figure, table, text};
-use crate::hue::Hue;
 use crate::markup::Markup;
 use crate::number;
 use crate::overview::{Group, load, measure, measured_load};
@@ -58,7 +57,7 @@ struct Row {
 }
 
 fn row(m: &mut Markup, group: &Group<'_>, cell: &CellResult, trials: &[&TrialRecord], at: &Row) {
-    let hue = Hue::of(&cell.contender).class();
+    let hue = group.hue(&cell.contender).class();
     m.element("g", &[("class", &hue)], |m| {
         head(m, group, cell, at.top + 16.0);
         let middle = at.top + 38.0;

@@ -22,7 +22,7 @@ pub(super) fn settings(m: &mut Markup, report: &Report<'_>) {
     let rows = names.into_iter().map(|name| [name.clone(), values(name, &trials)]);
     table(m, "Settings", &[text("setting"), text("value")], rows);
     let query = "SELECT t.key, s.key AS setting, s.value FROM trials t, json_each(t.record -> 'settings') s";
-    picture::command(m, "Rows", &command::rows(report.folder, query));
+    picture::rows(m, &command::rows(report.folder, query));
 }
 
 /// Trials that were invalid, failed or unsupported, each reason with its count and one trial to look at.
@@ -40,7 +40,7 @@ pub(super) fn not_measured(m: &mut Markup, report: &Report<'_>, groups: &[Group<
     });
     table(m, "Trials that were not measured", &[text("cell"), text("what happened")], rows);
     let query = "SELECT key, outcome, reason FROM trials WHERE outcome <> 'measured'";
-    picture::command(m, "Rows", &command::rows(report.folder, query));
+    picture::rows(m, &command::rows(report.folder, query));
 }
 
 /// The value of a setting. If there are several, each with the places where it held.

@@ -23,7 +23,7 @@ pub(super) fn film(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: &
                 link: group.link.name.clone(),
                 contender: cell.contender.name.clone(),
             };
-            Strip::of(&cell.contender, report.films.get(&key)?)
+            Strip::of(group, &cell.contender, report.films.get(&key)?)
         })
         .collect();
     let ends = strips.iter().map(|strip| film::last_change_ms(strip.frames));
@@ -126,6 +126,7 @@ const STEPS: [f64; 8] = [1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 8.0];
 /// One contender's film.
 struct Strip<'a> {
     contender: &'a Contender,
+    hue: Hue,
     frames: &'a [FilmFrame],
     /// Of the pictures, in pixels.
     size: (usize, usize),
@@ -133,14 +134,14 @@ struct Strip<'a> {
 
 impl<'a> Strip<'a> {
     /// None where there is no picture, or one of them is no JPEG.
-    fn of(contender: &'a Contender, frames: &'a [FilmFrame]) -> Option<Self> {
+    fn of(group: &Group<'_>, contender: &'a Contender, frames: &'a [FilmFrame]) -> Option<Self> {
         let sizes: Option<Vec<_>> = frames.iter().map(|frame| film::size(&frame.jpeg)).collect();
         let size = sizes?.first().copied()?;
-        Some(Self { contender, frames, size })
+        Some(Self { contender, hue: group.hue(contender), frames, size })
     }
 
     fn draw(&self, m: &mut Markup, columns: Columns, id: &str) {
-        m.element("tbody", &[("class", &Hue::of(self.contender).class())], |m| {
+        m.element("tbody", &[("class", &self.hue.class())], |m| {
             m.element("tr", &[], |m| {
                 m.element("th", &[("scope", &"rowgroup"), ("colspan", &columns.count)], |m| {
                     m.line("span", &[("class", &"name")], &self.contender.name);

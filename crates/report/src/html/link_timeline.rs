@@ -1,7 +1,7 @@
 //! What the link did in the median trial of each contender of a group: the rate that its bottleneck sent at, its queue,
 //! drops and marks, on the waterfall's time axis. Bins are drawn as steps in a box that stretches to any width.
 
-use super::picture::{AXIS_HEIGHT, Label, Picture, axis};
+use super::picture::{AXIS_HEIGHT, Label, Picture, axis, pane};
 use super::table::{figure, table, text};
 use crate::hue::Hue;
 use crate::markup::Markup;
@@ -23,7 +23,8 @@ pub(super) struct Axis<'a> {
 
 pub(super) fn link_timeline(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, on: &Axis<'_>) {
     let cells = group.fastest_first();
-    let panels: Vec<Panel<'_>> = cells.into_iter().filter_map(Panel::of).collect();
+    let panels: Vec<Panel<'_>> =
+        cells.into_iter().filter_map(|cell| Panel::of(group, cell)).collect();
     let Some(direction) = busier(&panels) else { return };
     let drawing = Drawing::of(&panels, direction, on.scale);
     let bottom = drawing.height() * panels.len() as f64;
@@ -39,7 +40,7 @@ pub(super) fn link_timeline(m: &mut Markup, report: &Report<'_>, group: &Group<'
         command: command::rows(report.folder, &query),
     };
     let draw = |m: &mut Markup| {
-        axis(m, on.scale, 0.0, bottom);
+        pane(m, on.scale, |m| axis(m, on.scale, 0.0, bottom));
         for (i, panel) in panels.iter().enumerate() {
             drawing.panel(m, panel, drawing.height() * i as f64);
         }
@@ -50,14 +51,16 @@ pub(super) fn link_timeline(m: &mut Markup, report: &Report<'_>, group: &Group<'
 /// One contender's median trial.
 struct Panel<'a> {
     cell: &'a CellResult,
+    hue: Hue,
     median: &'a MedianTrial,
     timeline: &'a Timeline,
 }
 
 impl<'a> Panel<'a> {
-    fn of(cell: &'a CellResult) -> Option<Self> {
+    fn of(group: &Group<'_>, cell: &'a CellResult) -> Option<Self> {
         let median = cell.median_trial.as_ref()?;
-        Some(Self { cell, median, timeline: median.timeline.as_ref()? })
+        let hue = group.hue(&cell.contender);
+        Some(Self { cell, hue, median, timeline: median.timeline.as_ref()? })
     }
 
     fn line(&self, direction: Direction) -> String {
@@ -176,37 +179,39 @@ impl Drawing {
     }
 
     fn panel(&self, m: &mut Markup, panel: &Panel<'_>, top: f64) {
-        m.element("g", &[("class", &Hue::of(&panel.cell.contender).class())], |m| {
+        m.element("g", &[("class", &panel.hue.class())], |m| {
             let rate = rate_text(self.most_rate);
             let figures = panel.line(self.direction);
             let beside = rate.chars().count() + 2;
             Label { contender: &panel.cell.contender, figures: &figures, beside }
                 .write(m, top + 14.0);
-            let (timeline, way) = (panel.timeline, panel.timeline.way(self.direction));
-            let rates =
-                way.sent.iter().map(|&bytes| rate_of(bytes, timeline.bin_us) / self.most_rate);
-            let mut y = top + HEAD;
-            limit(m, y, &rate);
-            self.steps(m, timeline, &Area { class: "receive", y, height: RATE }, rates);
-            y += RATE;
-            line(m, y);
-            if self.most_queue > 0 {
-                y += BETWEEN;
-                let most = self.most_queue as f64;
-                limit(m, y, &format!("queue {}", duration(most / 1e3)));
-                let waits = way.queue_us.iter().map(|&wait| wait as f64 / most);
-                self.steps(m, timeline, &Area { class: "wait", y, height: QUEUE }, waits);
-                y += QUEUE;
-                line(m, y);
-            }
-            for &event in &self.events {
-                let happened =
-                    event.counts(way).iter().map(|&count| f64::from(u8::from(count > 0)));
-                let area = Area { class: event.name(), y: y + 2.0, height: EVENT - 2.0 };
-                self.steps(m, timeline, &area, happened);
-                y += EVENT;
-            }
+            pane(m, self.scale, |m| self.areas(m, panel, top, &rate));
         });
+    }
+
+    fn areas(&self, m: &mut Markup, panel: &Panel<'_>, top: f64, rate: &str) {
+        let (timeline, way) = (panel.timeline, panel.timeline.way(self.direction));
+        let rates = way.sent.iter().map(|&bytes| rate_of(bytes, timeline.bin_us) / self.most_rate);
+        let mut y = top + HEAD;
+        limit(m, y, rate);
+        self.steps(m, timeline, &Area { class: "receive", y, height: RATE }, rates);
+        y += RATE;
+        line(m, y);
+        if self.most_queue > 0 {
+            y += BETWEEN;
+            let most = self.most_queue as f64;
+            limit(m, y, &format!("queue {}", duration(most / 1e3)));
+            let waits = way.queue_us.iter().map(|&wait| wait as f64 / most);
+            self.steps(m, timeline, &Area { class: "wait", y, height: QUEUE }, waits);
+            y += QUEUE;
+            line(m, y);
+        }
+        for &event in &self.events {
+            let happened = event.counts(way).iter().map(|&count| f64::from(u8::from(count > 0)));
+            let area = Area { class: event.name(), y: y + 2.0, height: EVENT - 2.0 };
+            self.steps(m, timeline, &area, happened);
+            y += EVENT;
+        }
     }
 
     /// A step for each bin, as high as its share of the area.

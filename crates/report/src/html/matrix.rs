@@ -3,7 +3,6 @@
 //! drop a table's semantics when a style sheet lays it out as blocks.
 
 use super::forest::Forest;
-use crate::hue::Hue;
 use crate::markup::Markup;
 use crate::number::{self, Percent};
 use crate::overview::{Group, load, measure};
@@ -48,7 +47,11 @@ pub(super) fn matrix(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
                 },
             );
         }
-        m.element("p", &[("class", &"note")], |m| reading(m, report, &compared));
+        super::summary::conditions(m, report);
+        m.element("details", &[], |m| {
+            m.line("summary", &[], "How to read this");
+            m.element("p", &[("class", &"note")], |m| reading(m, report, &compared));
+        });
     });
 }
 
@@ -63,7 +66,7 @@ fn heads(m: &mut Markup, group: &Group<'_>) {
         m.element("tr", &[], |m| {
             m.line("th", &[("scope", &"col")], "link");
             for cell in &group.cells {
-                let class = Hue::of(&cell.contender).class();
+                let class = group.hue(&cell.contender).class();
                 m.element("th", &[("scope", &"col"), ("class", &class)], |m| {
                     m.line("span", &[("class", &"name")], &cell.contender.name);
                 });
@@ -83,7 +86,7 @@ fn row(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, forest: &Forest) 
                 Some(ranked) => ranked.comparison.verdict.word(),
                 None => "baseline",
             };
-            let hue = Hue::of(&cell.contender).class();
+            let hue = group.hue(&cell.contender).class();
             let class = format!("{class} {hue}");
             m.element("td", &[("class", &class), ("role", &"cell")], |m| {
                 m.line("span", &[("class", &"who name")], &cell.contender.name);

@@ -12,7 +12,8 @@ use study::reconcile::Parts;
 use study::result::{CellResult, MedianTrial};
 
 pub(super) fn parts(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: &str) {
-    let split: Vec<Split<'_>> = group.fastest_first().into_iter().filter_map(Split::of).collect();
+    let split: Vec<Split<'_>> =
+        group.fastest_first().into_iter().filter_map(|cell| Split::of(group, cell)).collect();
     if split.is_empty() {
         return;
     }
@@ -53,18 +54,20 @@ const ROW: f64 = 74.0;
 /// A median trial with the parts of its load time.
 struct Split<'a> {
     cell: &'a CellResult,
+    hue: Hue,
     median: &'a MedianTrial,
     parts: Parts,
 }
 
 impl<'a> Split<'a> {
-    fn of(cell: &'a CellResult) -> Option<Self> {
+    fn of(group: &Group<'_>, cell: &'a CellResult) -> Option<Self> {
         let median = cell.median_trial.as_ref()?;
-        Some(Self { cell, median, parts: median.parts.filter(|parts| parts.total_ns() > 0)? })
+        let hue = group.hue(&cell.contender);
+        Some(Self { cell, hue, median, parts: median.parts.filter(|parts| parts.total_ns() > 0)? })
     }
 
     fn draw(&self, m: &mut Markup, scale: Scale, top: f64) {
-        m.element("g", &[("class", &Hue::of(&self.cell.contender).class())], |m| {
+        m.element("g", &[("class", &self.hue.class())], |m| {
             let load = duration(self.median.load_ms);
             let contender = &self.cell.contender;
             Label { contender, figures: &load, beside: 0 }.write(m, top + 16.0);

@@ -3,7 +3,7 @@
 //! size on every screen.
 
 use crate::markup::Markup;
-use crate::scale::Scale;
+use crate::scale::{Scale, Tick};
 use study::experiment::Contender;
 
 /// What a picture is, besides its drawing.
@@ -33,15 +33,22 @@ impl Picture {
     ) {
         self.frame(m, draw, |m| {
             m.element("details", &[], |m| {
-                m.line("summary", &[], "Figures");
+                m.line("summary", &[], "Figures and rows");
                 tables(m);
+                if !self.command.is_empty() {
+                    command(m, "Rows", &self.command);
+                }
             });
         });
     }
 
     /// The same where the figures stand in a table of the page.
     pub(super) fn write_without_figures(&self, m: &mut Markup, draw: impl FnOnce(&mut Markup)) {
-        self.frame(m, draw, |_| ());
+        self.frame(m, draw, |m| {
+            if !self.command.is_empty() {
+                rows(m, &self.command);
+            }
+        });
     }
 
     fn frame(
@@ -51,7 +58,9 @@ impl Picture {
         figures: impl FnOnce(&mut Markup),
     ) {
         let (title_id, about_id) = (format!("{}-title", self.id), format!("{}-about", self.id));
-        m.element("figure", &[("id", &self.id)], |m| {
+        // What a legend names has the legend's colour in the drawing too.
+        let class = if self.key.is_empty() { "" } else { "keyed" };
+        m.element("figure", &[("id", &self.id), ("class", &class)], |m| {
             m.element("figcaption", &[], |m| {
                 m.line("h3", &[], &self.title);
                 m.line("p", &[("class", &"note")], &self.description);
@@ -76,9 +85,6 @@ impl Picture {
                 },
             );
             figures(m);
-            if !self.command.is_empty() {
-                command(m, "Rows", &self.command);
-            }
         });
     }
 }
@@ -114,6 +120,14 @@ impl Picture {
             }
         });
     }
+}
+
+/// The command that shows the rows of a table, folded.
+pub(super) fn rows(m: &mut Markup, query: &str) {
+    m.element("details", &[], |m| {
+        m.line("summary", &[], "Rows");
+        command(m, "Rows", query);
+    });
 }
 
 /// A command to paste, after a word that says what it does.
@@ -152,10 +166,46 @@ impl Label<'_> {
 /// Letters of a label that fit into 320 pixels.
 const PHONE_LETTERS: usize = 40;
 
+/// A drawing beside a column of names. Places in it are in percent of its own width. The page's script may widen what is within
+/// it, which is how a reader zooms.
+pub(super) fn pane(m: &mut Markup, scale: Scale, draw: impl FnOnce(&mut Markup)) {
+    let width = format!("{}%", 100 - NAMES);
+    let (x, end) = (format!("{NAMES}%"), format!("{:.3}", scale.end()));
+    m.element("svg", &[("data-pane", &end), ("x", &x), ("width", &width)], |m| {
+        m.element("svg", &[("data-plot", &""), ("x", &"0"), ("width", &"100%")], draw);
+    });
+}
+
+/// The width of the column of names, in percent: 150 pixels of a wide screen, 50 of a phone's.
+const NAMES: u32 = 15;
+
+/// A name in that column. A phone shows its first letters.
+pub(super) fn side_name(m: &mut Markup, name: &str, class: &str, y: f64) {
+    let y = format!("{y:.1}");
+    m.element("text", &[("class", &class), ("x", &"0"), ("y", &y)], |m| {
+        match name.char_indices().nth(PHONE_NAME) {
+            None => m.line("tspan", &[], name),
+            Some((end, _)) => {
+                m.line("tspan", &[], &name[..end]);
+                m.line("tspan", &[("class", &"wide")], &name[end..]);
+                m.line("tspan", &[("class", &"narrow")], "…");
+            }
+        }
+    });
+}
+
+/// Letters that fit into the column on a phone.
+const PHONE_NAME: usize = 8;
+
 /// The lines of an axis from `top` to `bottom`, its labels below.
 pub(super) fn axis(m: &mut Markup, scale: Scale, top: f64, bottom: f64) {
+    axis_of(m, scale.ticks(), top, bottom);
+}
+
+/// The same for given ticks.
+pub(super) fn axis_of(m: &mut Markup, ticks: Vec<Tick>, top: f64, bottom: f64) {
     m.element("g", &[("class", &"axis")], |m| {
-        for tick in scale.ticks() {
+        for tick in ticks {
             let (y1, y2) = (format!("{top:.0}"), format!("{bottom:.0}"));
             m.empty("line", &[("x1", &tick.at), ("x2", &tick.at), ("y1", &y1), ("y2", &y2)]);
             let anchor = match tick.at.0 {

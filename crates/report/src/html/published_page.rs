@@ -45,6 +45,7 @@ const NOTE: &str = "Ratios are compared, never times: the machines and networks 
 
 fn measurement(m: &mut Markup, report: &Report<'_>, published: &Published) {
     m.line("h2", &[], &report.result.experiment);
+    m.line("p", &[], format!("{}.", words::published_headline(published)));
     m.line("p", &[("class", &"sub")], format!("Source: {}.", published.title));
     m.element("dl", &[("class", &"host")], |m| {
         for (name, text) in &published.conditions {
@@ -91,13 +92,14 @@ fn times(m: &mut Markup, published: &Published) {
         table::figure("ours [95 % interval]"),
         table::figure("published times"),
         table::figure("our medians [95 % interval]"),
+        table::figure("our trials, least to greatest"),
         table::figure("blocks"),
         table::text("role"),
     ];
     table::table(m, "Ratios and absolute times", &columns, published.ratios.iter().map(row));
 }
 
-fn row(ratio: &PublishedRatio) -> [String; 8] {
+fn row(ratio: &PublishedRatio) -> [String; 9] {
     let sides = |of: &dyn Fn(&PublishedSide) -> Option<String>| match (of(&ratio.a), of(&ratio.b)) {
         (None, None) => "–".to_owned(),
         (a, b) => [a, b].map(|time| time.unwrap_or_else(|| "–".to_owned())).join(" / "),
@@ -116,6 +118,7 @@ fn row(ratio: &PublishedRatio) -> [String; 8] {
         ours,
         sides(&|side| side.published_ms.map(duration)),
         sides(&|side| side.ours_ms.as_ref().map(number::summary)),
+        sides(&|side| side.ours_ms.as_ref().map(number::spread)),
         ratio.trials.to_string(),
         if ratio.reconstructs { "gave the link" } else { "judges" }.to_owned(),
     ]

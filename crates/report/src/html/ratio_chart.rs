@@ -2,7 +2,6 @@
 //! and divisor.
 
 use super::picture::Picture;
-use crate::hue::Hue;
 use crate::markup::Markup;
 use crate::number;
 use crate::scale::Position;
@@ -215,7 +214,7 @@ impl Panel<'_> {
 
     fn one_series(&self, m: &mut Markup, report: &Report<'_>, name: &str, shift: f64) {
         let cell = report.result.cells.iter().find(|cell| cell.contender.name == name);
-        let hue = cell.map_or("", |cell| Hue::of(&cell.contender).class());
+        let hue = cell.map_or("", |cell| report.palette().hue(&cell.contender).class());
         let of_series: Vec<&PublishedRatio> =
             self.ratios.iter().filter(|ratio| ratio.a.contender == name).copied().collect();
         m.element("g", &[("class", &hue)], |m| {

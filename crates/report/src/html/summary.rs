@@ -1,10 +1,8 @@
-//! The first screen: the answer in a sentence, the time that it saves, and its limits.
+//! The first screen: the answer in a sentence, the conditions, and its limits.
 
-use crate::answer::{self, Answer, Clause, Lead, Standing};
-use crate::hue::Hue;
+use crate::answer::{self, Answer, Clause};
 use crate::markup::Markup;
-use crate::number;
-use crate::overview::{Group, load};
+use crate::overview::Group;
 use crate::{Report, words};
 
 pub(super) fn masthead(m: &mut Markup, report: &Report<'_>) {
@@ -45,9 +43,8 @@ pub(super) fn answer(m: &mut Markup, report: &Report<'_>) {
             m.line("p", &[("class", &"question")], &report.result.question);
         }
         match answers.as_slice() {
-            [Answer { clauses, groups, .. }] if !clauses.is_empty() => {
+            [Answer { clauses, .. }] if !clauses.is_empty() => {
                 m.element("h1", &[], |m| sentence(m, clauses));
-                savings(m, groups);
             }
             [] | [_] => m.line("h1", &[], "Nothing could be compared."),
             several => {
@@ -61,9 +58,13 @@ pub(super) fn answer(m: &mut Markup, report: &Report<'_>) {
         for line in words::same(report) {
             m.line("p", &[], line);
         }
-        m.line("p", &[("class", &"note")], words::conditions(report));
-        m.line("p", &[("class", &"note")], words::trials_line(report));
     });
+}
+
+/// What ran, in two lines.
+pub(super) fn conditions(m: &mut Markup, report: &Report<'_>) {
+    m.line("p", &[("class", &"note")], words::conditions(report));
+    m.line("p", &[("class", &"note")], words::trials_line(report));
 }
 
 fn one_of_several(m: &mut Markup, answer: &Answer<'_>) {
@@ -72,7 +73,6 @@ fn one_of_several(m: &mut Markup, answer: &Answer<'_>) {
         m.text(": ");
         sentence(m, &answer.clauses);
     });
-    savings(m, &answer.groups);
 }
 
 fn sentence(m: &mut Markup, clauses: &[Clause]) {
@@ -85,50 +85,6 @@ fn sentence(m: &mut Markup, clauses: &[Clause]) {
         }
     }
     m.text(".");
-}
-
-/// One large figure a link.
-fn savings(m: &mut Markup, groups: &[Group<'_>]) {
-    m.element("dl", &[("class", &"savings")], |m| {
-        for group in groups {
-            m.element("div", &[], |m| {
-                m.line("dt", &[], &group.link.name);
-                match Lead::of(group) {
-                    Some(lead) => won(m, group, &lead),
-                    None => level(m, group),
-                }
-            });
-        }
-    });
-}
-
-fn won(m: &mut Markup, group: &Group<'_>, lead: &Lead<'_>) {
-    let cell = group.cell(&lead.least.contender);
-    let hue = cell.map_or("", |cell| Hue::of(&cell.contender).class());
-    let saved = words::saved(group, lead.least).unwrap_or_else(|| "faster".to_owned());
-    m.line("dd", &[("class", &format!("big {hue}"))], saved);
-    m.element("dd", &[], |m| {
-        m.text(format!("saved by {}", lead.names()));
-        if let (Some(fast), Some(slow)) = (cell.and_then(load), group.baseline().and_then(load)) {
-            let (fast, slow) = (number::duration(fast.median), number::duration(slow.median));
-            m.text(format!(": {fast} instead of {slow}"));
-        }
-    });
-}
-
-fn level(m: &mut Markup, group: &Group<'_>) {
-    let baseline = group.verdicts.map_or("", |verdicts| &verdicts.baseline);
-    let (word, about) = match answer::standing(group) {
-        Standing::Tie => match answer::slower_ties(group) {
-            slower if slower.is_empty() => ("tie", "no difference that matters".to_owned()),
-            slower => ("tie", format!("within the margin{slower}")),
-        },
-        Standing::Slower(names) => ("slower", format!("than {baseline}: {names}")),
-        Standing::Undecided(names) => ("undecided", names),
-        Standing::Nothing => ("–", "nothing could be compared".to_owned()),
-    };
-    m.line("dd", &[("class", &"big none")], word);
-    m.line("dd", &[], about);
 }
 
 /// The box that says what was not measured.

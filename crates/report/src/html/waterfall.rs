@@ -1,12 +1,13 @@
 //! The median trial of each contender of a group as a waterfall: one bar a fetch, all on one time axis. With more
 //! fetches the rows become thinner and fewer have labels, so that hundreds of them remain one picture.
 
-use super::picture::{AXIS_HEIGHT, Label, Picture, axis, shared_scale};
+use super::picture::{AXIS_HEIGHT, Label, Picture, axis, pane, shared_scale, side_name};
 use super::table::{figure, table, text};
+use crate::file_name::file_name;
 use crate::hue::Hue;
 use crate::markup::Markup;
 use crate::number::{self, duration};
-use crate::overview::Group;
+use crate::overview::{Group, measured_load};
 use crate::scale::Scale;
 use crate::timing::{self, Phase, Span};
 use crate::{Report, command};
@@ -16,53 +17,99 @@ use study::record::TrialRecord;
 use study::result::CellResult;
 use trace::{FetchOutcome, FetchRecord};
 
-/// Draws it. Returns its time axis, for a picture below it; None where there is nothing to draw.
+/// Draws the median trials. Returns their time axis, for a picture below it; None where there is nothing to draw.
 pub(super) fn waterfall(
     m: &mut Markup,
     report: &Report<'_>,
     group: &Group<'_>,
     id: &str,
 ) -> Option<Scale> {
+    let cells = group.fastest_first().into_iter();
     let panels: Vec<Panel<'_>> =
-        group.fastest_first().into_iter().filter_map(|cell| Panel::of(report, cell)).collect();
+        cells.filter_map(|cell| Panel::of_median(report, group, cell)).collect();
     if panels.is_empty() {
         return None;
     }
-    let ends = panels.iter().flat_map(|panel| panel.bars.iter().map(Bar::end));
-    let scale = shared_scale(ends);
-    let bottom: f64 = panels.iter().map(Panel::height).sum();
-    let picture = Picture {
-        id: format!("{id}-waterfall"),
-        title: title(group, &panels),
-        description: format!(
-            "The median trial of each contender, all on one time axis from zero. A bar is a fetch, from the wish to \
-             its last byte.{}{}",
-            match panels.iter().any(Panel::has_pieces) {
-                true =>
-                    " It is darkest while its own bytes came out of the link, and thin while it waited for the rest of them.",
-                false => "",
-            },
-            // Without this line the picture could seem to contradict the verdict.
-            match deciding_metric(group.workload) {
-                metric::WALL_MS =>
-                    " The start and the end of the client's process, which count too, are not in it.",
-                _ => "",
-            }
-        ),
-        key: key(panels.iter().any(Panel::has_pieces)),
-        height: bottom + AXIS_HEIGHT,
-        command: command::rows(report.folder, &query(&panels)),
-    };
-    let draw = |m: &mut Markup| {
-        axis(m, scale, 0.0, bottom);
-        let mut top = 0.0;
-        for panel in &panels {
-            panel.draw(m, scale, top);
-            top += panel.height();
+    let description = format!(
+        "The median trial of each contender, all on one time axis from zero. A bar is a fetch, from the wish to \
+         its last byte.{}{}",
+        match panels.iter().any(Panel::has_pieces) {
+            true =>
+                " It is darkest while its own bytes came out of the link, and thin while it waited for the rest of them.",
+            false => "",
+        },
+        // Without this line the picture could seem to contradict the verdict.
+        match deciding_metric(group.workload) {
+            metric::WALL_MS =>
+                " The start and the end of the client's process, which count too, are not in it.",
+            _ => "",
         }
-    };
-    picture.write(m, draw, |m| panels.iter().for_each(|panel| panel.figures(m)));
-    Some(scale)
+    );
+    let title = title(group, &panels);
+    let drawing = Drawing { id: format!("{id}-waterfall"), title, description, panels };
+    Some(drawing.write(m, report))
+}
+
+/// The best, the median and the worst trial of each contender whose trials spread, folded.
+pub(super) fn extremes(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, id: &str) {
+    let cells = group.fastest_first().into_iter();
+    let panels: Vec<Panel<'_>> =
+        cells.flat_map(|cell| Panel::of_extremes(report, group, cell)).collect();
+    if panels.is_empty() {
+        return;
+    }
+    let mut names: Vec<&str> =
+        panels.iter().map(|panel| panel.cell.contender.name.as_str()).collect();
+    names.dedup();
+    let names = crate::words::listed(&names);
+    let title =
+        format!("On {}, trials spread with {names}: best, median and worst", group.link.name);
+    let description = format!(
+        "Where the worst trial took {:.0} % longer than the best, or more.",
+        (SPREAD - 1.0) * 100.0
+    );
+    let drawing = Drawing { id: format!("{id}-extremes"), title, description, panels };
+    m.element("details", &[], |m| {
+        m.line("summary", &[], "Best, median and worst trials");
+        drawing.write(m, report);
+    });
+}
+
+/// The worst trial's time over the best's from which both are shown.
+const SPREAD: f64 = 1.1;
+
+/// Trials under each other on one time axis.
+struct Drawing<'a> {
+    id: String,
+    title: String,
+    description: String,
+    panels: Vec<Panel<'a>>,
+}
+
+impl Drawing<'_> {
+    fn write(&self, m: &mut Markup, report: &Report<'_>) -> Scale {
+        let panels = &self.panels;
+        let scale = shared_scale(panels.iter().flat_map(|panel| panel.bars.iter().map(Bar::end)));
+        let bottom: f64 = panels.iter().map(Panel::height).sum();
+        let picture = Picture {
+            id: self.id.clone(),
+            title: self.title.clone(),
+            description: self.description.clone(),
+            key: key(panels.iter().any(Panel::has_pieces)),
+            height: bottom + AXIS_HEIGHT,
+            command: command::rows(report.folder, &query(panels)),
+        };
+        let draw = |m: &mut Markup| {
+            pane(m, scale, |m| axis(m, scale, 0.0, bottom));
+            let mut top = 0.0;
+            for panel in panels {
+                panel.draw(m, scale, top);
+                top += panel.height();
+            }
+        };
+        picture.write(m, draw, |m| panels.iter().for_each(|panel| panel.figures(m)));
+        scale
+    }
 }
 
 /// The legend. Where it is known when the bytes of a body came, the time between them has a fill of its own.
@@ -77,10 +124,13 @@ fn key(has_pieces: bool) -> Vec<(String, &'static str)> {
 /// The class of the time between the first byte and the last in which other bytes came.
 const BETWEEN: &str = "between";
 
-/// One contender's median trial.
+/// One trial.
 struct Panel<'a> {
     cell: &'a CellResult,
+    hue: Hue,
     trial: &'a TrialRecord,
+    /// What stands behind the contender's name.
+    line: String,
     bars: Vec<Bar<'a>>,
 }
 
@@ -90,17 +140,13 @@ struct Bar<'a> {
     spans: Vec<Span>,
     /// From when to when bytes of its body came; empty where that is not known.
     came: Vec<(f64, f64)>,
+    /// What it is called beside the bar.
+    name: String,
 }
 
 impl Bar<'_> {
     fn start(&self) -> f64 {
         self.spans.first().map_or(0.0, |span| span.from)
-    }
-
-    /// When it stopped queueing.
-    fn began(&self) -> f64 {
-        let busy = self.spans.iter().find(|span| span.phase != Phase::Queued);
-        busy.or(self.spans.last()).map_or(0.0, |span| span.from)
     }
 
     fn end(&self) -> f64 {
@@ -116,19 +162,54 @@ impl Bar<'_> {
 }
 
 impl<'a> Panel<'a> {
-    fn of(report: &Report<'a>, cell: &'a CellResult) -> Option<Self> {
-        let trial = report.median_row(cell)?;
+    fn of_median(report: &Report<'a>, group: &Group<'_>, cell: &'a CellResult) -> Option<Self> {
+        Self::of(group, cell, report.median_row(cell)?, figures_line(cell))
+    }
+
+    /// Three trials where they spread, else none.
+    fn of_extremes(report: &Report<'a>, group: &Group<'_>, cell: &'a CellResult) -> Vec<Self> {
+        let mut timed: Vec<(f64, &'a TrialRecord)> = report
+            .trials(cell)
+            .into_iter()
+            .filter_map(|trial| Some((measured_load(trial)?, trial)))
+            .collect();
+        timed.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let ([(best_ms, best), .., (worst_ms, worst)], Some(median)) =
+            (timed.as_slice(), report.median_row(cell))
+        else {
+            return Vec::new();
+        };
+        if timed.len() < 3 || worst_ms / best_ms < SPREAD {
+            return Vec::new();
+        }
+        let all = timed.len();
+        let line = |what: &str, ms: f64| format!("{what} of {all}: {}", duration(ms));
+        let middle = measured_load(median).map_or_else(String::new, |ms| line("median", ms));
+        let shown =
+            [(*best, line("best", *best_ms)), (median, middle), (*worst, line("worst", *worst_ms))];
+        shown.into_iter().filter_map(|(trial, line)| Self::of(group, cell, trial, line)).collect()
+    }
+
+    fn of(
+        group: &Group<'_>,
+        cell: &'a CellResult,
+        trial: &'a TrialRecord,
+        line: String,
+    ) -> Option<Self> {
         let origin = timing::origin(&trial.fetches);
         let mut bars: Vec<Bar<'a>> = trial
             .fetches
             .iter()
-            .map(|fetch| {
-                let came = timing::came(fetch, &trial.deliveries, origin);
-                Bar { fetch, spans: timing::spans(fetch, origin), came }
+            .map(|fetch| Bar {
+                fetch,
+                spans: timing::spans(fetch, origin),
+                came: timing::came(fetch, &trial.deliveries, origin),
+                name: file_name(&fetch.url),
             })
             .collect();
         bars.sort_by_key(|bar| (bar.fetch.phases.queued, bar.fetch.id));
-        (!bars.is_empty()).then_some(Self { cell, trial, bars })
+        let hue = group.hue(&cell.contender);
+        (!bars.is_empty()).then_some(Self { cell, hue, trial, line, bars })
     }
 
     fn has_pieces(&self) -> bool {
@@ -145,33 +226,28 @@ impl<'a> Panel<'a> {
     }
 
     fn draw(&self, m: &mut Markup, scale: Scale, top: f64) {
-        m.element("g", &[("class", &Hue::of(&self.cell.contender).class())], |m| {
-            let (contender, figures) = (&self.cell.contender, &self.figures_line());
+        m.element("g", &[("class", &self.hue.class())], |m| {
+            let (contender, figures) = (&self.cell.contender, self.line.as_str());
             Label { contender, figures, beside: 0 }.write(m, top + 15.0);
             let pitch = self.pitch();
             // A label needs this much height to be read.
             let every = (12.0 / pitch).ceil() as usize;
+            let y = |i: usize| top + HEAD + pitch * i as f64;
+            let mut last = None;
             for (i, bar) in self.bars.iter().enumerate() {
-                let y = top + HEAD + pitch * i as f64;
-                self.bar(m, bar, scale, y);
-            }
-            // After all bars, so that none covers a label.
-            for (i, bar) in self.bars.iter().enumerate() {
-                let y = top + HEAD + pitch * i as f64;
-                if i % every == 0 || bar.failed().is_some() {
-                    label(m, bar, scale, y + pitch / 2.0 + 3.5);
+                let is_free = last.is_none_or(|last| i - last >= every);
+                if is_free && (i % every == 0 || bar.failed().is_some()) {
+                    let class = if bar.failed().is_some() { "tag failed" } else { "tag" };
+                    side_name(m, &bar.name, class, y(i) + pitch / 2.0 + 3.5);
+                    last = Some(i);
                 }
             }
+            pane(m, scale, |m| {
+                for (i, bar) in self.bars.iter().enumerate() {
+                    self.bar(m, bar, scale, y(i));
+                }
+            });
         });
-    }
-
-    fn figures_line(&self) -> String {
-        let Some(median) = &self.cell.median_trial else { return String::new() };
-        let some =
-            |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
-        let mut figures = vec![duration(median.load_ms), some(median.connections, "connection")];
-        figures.extend(median.rounds.map(|rounds| some(rounds, "request round trip")));
-        figures.join(", ")
     }
 
     fn bar(&self, m: &mut Markup, bar: &Bar<'_>, scale: Scale, y: f64) {
@@ -254,21 +330,13 @@ const HEAD: f64 = 26.0;
 /// Pixels between contenders.
 const GAP: f64 = 22.0;
 
-fn label(m: &mut Markup, bar: &Bar<'_>, scale: Scale, y: f64) {
-    let y = format!("{y:.1}");
-    let class = if bar.failed().is_some() { "tag failed" } else { "tag" };
-    let (start, end) = (scale.at(bar.began()), scale.at(bar.end()));
-    // Right of the bar. If it does not fit there, left of it. Otherwise inside, at the right end.
-    let (at, anchor, shift) = match (start.0, end.0) {
-        (_, end_at) if end_at < 72.0 => (end, "start", "5"),
-        (start_at, _) if start_at > 28.0 => (start, "end", "-5"),
-        _ => (end, "end", "-8"),
-    };
-    m.line(
-        "text",
-        &[("class", &class), ("x", &at), ("dx", &shift), ("y", &y), ("text-anchor", &anchor)],
-        short_name(&bar.fetch.url),
-    );
+fn figures_line(cell: &CellResult) -> String {
+    let Some(median) = &cell.median_trial else { return String::new() };
+    let some =
+        |count: u32, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
+    let mut figures = vec![duration(median.load_ms), some(median.connections, "connection")];
+    figures.extend(median.rounds.map(|rounds| some(rounds, "request round trip")));
+    figures.join(", ")
 }
 
 /// When bytes came, in words.
@@ -304,20 +372,6 @@ fn hint(bar: &Bar<'_>) -> String {
     hint
 }
 
-/// The part of a URL that distinguishes it from its neighbours.
-fn short_name(url: &str) -> String {
-    let path = url.split_once("://").map_or(url, |(_, rest)| rest);
-    let (host, path) = path.split_once('/').unwrap_or((path, ""));
-    let last = path.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    let name = if last.is_empty() { host } else { last };
-    match name.char_indices().nth(LONGEST_NAME) {
-        Some((end, _)) => format!("{}…", &name[..end]),
-        None => name.to_owned(),
-    }
-}
-
-const LONGEST_NAME: usize = 24;
-
 fn title(group: &Group<'_>, panels: &[Panel<'_>]) -> String {
     let ends: Vec<String> = panels
         .iter()
@@ -336,17 +390,4 @@ fn title(group: &Group<'_>, panels: &[Panel<'_>]) -> String {
 fn query(panels: &[Panel<'_>]) -> String {
     let keys = command::sql_list(panels.iter().map(|panel| panel.trial.plan.key.as_str()));
     format!("SELECT * FROM fetches WHERE key IN {keys} ORDER BY key, id")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_fetch_is_called_by_the_end_of_its_path() {
-        assert_eq!(short_name("https://far:443/img/1.png?v=2"), "1.png?v=2");
-        assert_eq!(short_name("https://far/"), "far");
-        assert_eq!(short_name("no url at all"), "no url at all");
-        assert_eq!(short_name(&format!("https://far/{}", "é".repeat(40))).chars().count(), 25);
-    }
 }

@@ -69,7 +69,7 @@ fn line(probe: &Probe) -> String {
 }
 
 /// What the search came to.
-fn answer(slo: &SloResult) -> String {
+pub(crate) fn answer(slo: &SloResult) -> String {
     let between = |low: f64, high: f64| format!("[{}, {}]", grouped(low), grouped(high));
     match (slo.answer, slo.rate, slo.holds_at, slo.fails_at) {
         (SloAnswer::Found, Some(rate), Some(low), Some(high)) => {
@@ -206,6 +206,8 @@ mod tests {
             errors: 0,
             busiest_share: 0.1,
             conditions: Vec::new(),
+            latency: None,
+            latency_without_client: None,
             held,
             verdict: if held { Verdict::Held } else { Verdict::Missed },
             reason: (!held).then(|| "p99 was 9 ms".to_owned()),

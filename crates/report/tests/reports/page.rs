@@ -255,6 +255,7 @@ fn a_workload_that_only_checks_another_is_shown_without_a_verdict_of_its_own() {
         file: "pages/shop.har".into(),
         think: Think::None,
         dependencies: Dependencies::Inferred,
+        hosts: Default::default(),
     };
     let mut experiment = quick();
     experiment.workloads = Workload::har(har).with_check();
@@ -334,4 +335,41 @@ fn a_banner_warns_above_every_figure_and_tables_tell_counts_and_when_files_were_
     assert!(page.contains("What was counted, beside the baseline"));
     let clean = report::html(&crate::simulated::Run::of(crate::quick(), |_| None).report());
     assert!(!clean.contains("class=\"banner\""));
+}
+
+#[test]
+fn the_first_screen_is_answer_grid_and_page_and_the_details_are_folded() {
+    let page = html(&Run::clean().report());
+    let place = |text: &str| page.find(text).unwrap_or_else(|| panic!("{text} is missing"));
+    let order = ["<h1>", "class=\"matrix\"", "id=\"page\"", "<nav", "id=\"link-1\""].map(place);
+    assert!(order.is_sorted(), "{order:?}");
+    let document = parse(&page);
+    let folds = elements(&document, "details").filter(|d| d.attribute("class") == Some("fold"));
+    let open: Vec<bool> = folds.map(|fold| fold.attribute("open").is_some()).collect();
+    assert_eq!(open, [false; 4], "three links and what ran");
+    // Every query is folded; commands to run again are not.
+    let shown = elements(&document, "code").filter(|code| {
+        !code.ancestors().any(|n| n.has_tag_name("details")) && content(*code).contains("SELECT")
+    });
+    assert_eq!(shown.count(), 0);
+    let own =
+        elements(&document, "section").find(|s| s.attribute("id") == Some("page")).map(content);
+    let own = own.unwrap();
+    for said in ["253 kB in bodies", "51", "1 (far)", "image 0.png (5 kB)", "of h1-tls's time"] {
+        assert!(own.contains(said), "{said} is missing from {own}");
+    }
+}
+
+#[test]
+fn a_race_over_one_link_has_its_details_open() {
+    let mut experiment = quick();
+    experiment.links.truncate(1);
+    let page = html(&Run::of(experiment, |_| None).report());
+    assert!(page.contains("class=\"fold\" open=\"open\""));
+}
+
+#[test]
+fn a_cell_of_the_grid_is_coloured_by_its_verdict() {
+    let page = html(&Run::clean().report());
+    assert!(page.contains("class=\"faster h2-tls\"") && page.contains("class=\"tie http1-clear\""));
 }

@@ -31,7 +31,7 @@ fn every_picture_has_a_finding_a_text_its_figures_and_a_command() {
     let page = html(&Run::troubled().report());
     let document = parse(&page);
     let figures: Vec<_> = elements(&document, "figure").collect();
-    assert_eq!(figures.len(), 12);
+    assert_eq!(figures.len(), 15);
     for figure in figures {
         let svg = figure.children().find(|n| n.has_tag_name("svg")).unwrap();
         assert_eq!(svg.attribute("role"), Some("img"));
@@ -186,4 +186,73 @@ fn a_contender_has_one_colour_in_all_pictures_and_tables() {
         seen += 1;
     }
     assert!(seen >= 30, "{seen}");
+}
+
+#[test]
+fn a_bar_and_what_the_legend_calls_it_have_one_colour_and_no_label_stands_in_the_bars() {
+    let page = html(&Run::clean().report());
+    let document = parse(&page);
+    let picture =
+        elements(&document, "figure").find(|f| f.attribute("id") == Some("link-2-waterfall"));
+    let figure = picture.unwrap();
+    assert_eq!(figure.attribute("class"), Some("keyed"));
+    let svg = figure.children().find(|n| n.has_tag_name("svg")).unwrap();
+    let is_pane = |n: &Node<'_, '_>| n.attribute("data-pane").is_some();
+    let panes: Vec<_> = svg.descendants().filter(is_pane).collect();
+    assert_eq!(panes.len(), 4, "an axis and three contenders");
+    for pane in panes {
+        assert_eq!((pane.attribute("x"), pane.attribute("width")), (Some("15%"), Some("85%")));
+        assert_eq!(with_class(pane, "tag").count(), 0);
+    }
+    let names: Vec<String> = with_class(svg, "tag").map(content).collect();
+    assert!(names.iter().any(|name| name.starts_with("image 2.png")), "{names:?}");
+}
+
+#[test]
+fn differences_stand_by_block_on_an_axis_of_their_own() {
+    let run = Run::clean();
+    let page = html(&run.report());
+    let document = parse(&page);
+    let picture =
+        elements(&document, "figure").find(|f| f.attribute("id") == Some("link-3-differences"));
+    let figure = picture.unwrap();
+    let pairs: Vec<f64> = with_class(figure, "pair").map(|dot| percent(dot, "cx")).collect();
+    assert_eq!(pairs.len(), 2 * 12, "a dot a block of both others");
+    let zero = with_class(figure, "one").next().map(|line| percent(line, "x1")).unwrap();
+    assert!(pairs.iter().all(|at| *at < zero), "both are faster: {pairs:?} left of {zero}");
+    let said = content(figure);
+    assert!(said.contains("block 0: ") && said.contains("less or more time than h1-tls"), "{said}");
+}
+
+#[test]
+fn best_median_and_worst_are_shown_where_trials_spread() {
+    let mut run = Run::of(quick(), |_| None);
+    let worst = run.rows.iter_mut().find(|row| {
+        row.plan.cell.contender.name == "h2" && row.plan.cell.link.name == "3g" && !row.plan.warmup
+    });
+    worst.unwrap().metrics.insert("load_ms".to_owned(), 9_000.0);
+    let page = html(&run.report());
+    let document = parse(&page);
+    let picture =
+        elements(&document, "figure").find(|f| f.attribute("id") == Some("link-3-extremes"));
+    let said = content(picture.unwrap());
+    assert!(said.contains("best of 12: 2."), "{said}");
+    assert!(said.contains("median of 12: 2.") && said.contains("worst of 12: 9.00 s"), "{said}");
+}
+
+#[test]
+fn calls_have_a_curve_from_the_median_to_the_slowest() {
+    let api = study::experiment::builtin().iter().find(|b| b.name == "twitter-api").unwrap();
+    let mut experiment: study::experiment::Experiment = api.toml.parse().unwrap();
+    experiment.workloads.truncate(1);
+    experiment.links = quick().links[..1].to_vec();
+    experiment.contenders.retain(|one| ["plain", "kept", "h2"].contains(&one.name.as_str()));
+    let page = html(&Run::of(experiment, |_| None).report());
+    let document = parse(&page);
+    let picture =
+        elements(&document, "figure").find(|f| f.attribute("id") == Some("link-1-percentiles"));
+    let figure = picture.unwrap();
+    assert_eq!(with_class(figure, "curve").count(), 3);
+    let said = content(figure);
+    assert!(said.contains("p50") && said.contains("p99") && said.contains(" to "), "{said}");
 }

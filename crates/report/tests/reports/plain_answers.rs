@@ -29,7 +29,7 @@ fn a_tie_that_is_surely_slower_is_neither_folded_away_nor_called_the_same() {
     );
     assert!(line(&text, "  h2 ").contains("1.03x [1.03, 1.03]  TIE"), "{text}");
     let page = report::html(&run.report());
-    assert!(page.contains("within the margin, though slower: h2 1.03×"));
+    assert!(page.contains("though slower: h2 1.03×"));
     assert!(!page.contains("no difference that matters"));
     // What is faster by as little is no advice.
     let faster = terminal(&h2_over_all(0.97).report(), WIDE);

@@ -187,6 +187,9 @@ pub(crate) fn header(experiment: Experiment) -> RunHeader {
         started_unix_ms: 1_795_291_086_123,
         host: host(),
         command_line: ["wirelap", "race", "quick", "--seed", "1"].map(str::to_owned).to_vec(),
+        shard: None,
+        machines: Vec::new(),
+        missing: Vec::new(),
     }
 }
 
@@ -446,6 +449,7 @@ impl Load<'_> {
             resources: Default::default(),
             evidence: Vec::new(),
             audit: audit(),
+            machine: None,
             plan,
             started_unix_ms,
         }

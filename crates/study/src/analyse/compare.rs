@@ -326,6 +326,10 @@ pub(super) fn published(
     };
     let figures =
         |metric: &str, question: Question<'_>| Some(versus(question)?.figures(metric, rows));
+    let profiled = |metric: &str, question: Question<'_>| {
+        let id = cell_of(question, question.a)?.id();
+        rows.profiled.get(&id)?.metrics.get(metric).copied()
+    };
     let differ = |question: Question<'_>| versus(question)?.difference(rows);
     let time = |question: Question<'_>| {
         let cell = cell_of(question, question.a)?;
@@ -336,6 +340,7 @@ pub(super) fn published(
         ask: &ask,
         ask_of: &ask_of,
         figures: &figures,
+        profiled: &profiled,
         time: &time,
         differ: &differ,
     };

@@ -7,6 +7,7 @@ mod family_tests;
 #[cfg(test)]
 mod gate_tests;
 mod gates;
+mod machines;
 mod metrics;
 mod same;
 mod signals;
@@ -52,6 +53,7 @@ pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
         seed: experiment.seed,
         started: rfc3339(header.started_unix_ms),
         host: header.host.clone(),
+        machines: machines::machines(header, records),
         command_line: header.command_line.clone(),
         baseline: experiment.baseline.clone(),
         margin: experiment.margin,
@@ -106,7 +108,7 @@ pub fn deciding_metric(workload: &Workload) -> &'static str {
         WorkloadKind::Har(_) => metric::LOAD_MS,
         WorkloadKind::Calls(calls) => match calls.pattern {
             // A client that calls one by one waits for each call; one that calls all at once waits for the last.
-            Pattern::Serial | Pattern::Staggered { .. } => metric::MEAN_MS,
+            Pattern::Serial | Pattern::Staggered { .. } | Pattern::Mixed { .. } => metric::MEAN_MS,
             Pattern::Parallel => metric::TOTAL_MS,
         },
         WorkloadKind::Download(_) => metric::WALL_MS,
@@ -122,6 +124,8 @@ struct Rows<'r> {
     cells: BTreeMap<CellId, Vec<&'r TrialRecord>>,
     audited: BTreeMap<CellId, Audited>,
     audits: BTreeMap<CellId, Vec<&'r Audit>>,
+    /// Warm-ups whose clients were profiled.
+    profiled: BTreeMap<CellId, &'r TrialRecord>,
 }
 
 impl<'r> Rows<'r> {
@@ -131,7 +135,15 @@ impl<'r> Rows<'r> {
             cells.entry(record.plan.cell.id()).or_default().push(record);
         }
         cells.values_mut().for_each(|rows| rows.sort_by_key(|record| record.plan.block));
-        Self { cells, audited: blocks::audited(records), audits: blocks::audits(records) }
+        let is_profiled =
+            |one: &&TrialRecord| one.plan.warmup && one.metrics.contains_key(metric::SYSTEM_CALLS);
+        let profiled = records.iter().filter(is_profiled).map(|one| (one.plan.cell.id(), one));
+        Self {
+            cells,
+            audited: blocks::audited(records),
+            audits: blocks::audits(records),
+            profiled: profiled.collect(),
+        }
     }
 
     fn cell(

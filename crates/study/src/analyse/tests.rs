@@ -29,6 +29,9 @@ pub(super) fn header(experiment: Experiment) -> RunHeader {
         started_unix_ms: 1_234_567_890_123,
         host: HostFacts { kernel: "6.1".to_owned(), cores: 2, ..HostFacts::default() },
         command_line: vec!["wirelap".to_owned(), "race".to_owned(), "quick".to_owned()],
+        shard: None,
+        machines: Vec::new(),
+        missing: Vec::new(),
     }
 }
 

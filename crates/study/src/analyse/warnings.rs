@@ -7,11 +7,42 @@ use std::collections::BTreeSet;
 
 /// A sentence each; none where the instrument kept its limits and the audit let the trials pass.
 pub(super) fn warnings(header: &RunHeader, cells: &[CellResult]) -> Vec<String> {
-    let calibration = header.host.calibration.as_ref().and_then(calibrated);
-    calibration.into_iter().chain(refused(cells)).collect()
+    let calibration =
+        header.host.calibration.as_ref().and_then(|one| calibrated(one, "The instrument"));
+    let machines = header.machines.iter().filter_map(|run| {
+        let what = format!("The instrument on {} (shard {})", run.name, run.shard);
+        match (&run.host.calibration, header.shard) {
+            // The run's own facts have it.
+            (_, Some(_)) => None,
+            (Some(calibration), None) => calibrated(calibration, &what),
+            (None, None) => Some(format!("{what} was not calibrated.")),
+        }
+    });
+    let parts = part(header).into_iter().chain(missing(header));
+    parts.chain(calibration).chain(machines).chain(refused(cells)).collect()
 }
 
-fn calibrated(calibration: &Calibration) -> Option<String> {
+/// That a shard by itself says little.
+fn part(header: &RunHeader) -> Option<String> {
+    let shard = header.shard?;
+    Some(format!(
+        "This is shard {shard} of a run alone: `wirelap merge` judges all of its shards together."
+    ))
+}
+
+/// That a merged run is not whole.
+fn missing(header: &RunHeader) -> Option<String> {
+    const NAMED: usize = 5;
+    let (first, all) = (header.missing.first()?, header.missing.len());
+    let named = header.missing[..all.min(NAMED)].join(", ");
+    Some(match all {
+        1 => format!("One planned trial is missing: {first}."),
+        2..=NAMED => format!("{all} planned trials are missing: {named}."),
+        _ => format!("{all} planned trials are missing: {named} and {} more.", all - NAMED),
+    })
+}
+
+fn calibrated(calibration: &Calibration, what: &str) -> Option<String> {
     let beyond = calibration.beyond_limits();
     if beyond.is_empty() {
         return None;
@@ -19,10 +50,8 @@ fn calibrated(calibration: &Calibration) -> Option<String> {
     let cause = calibration.cause_in_words();
     let finest = calibration.finest_us();
     let end = if cause.ends_with('?') { "" } else { "." };
-    let mut text = format!(
-        "The instrument was beyond its limits before the run: {}; {cause}{end}",
-        beyond.join("; ")
-    );
+    let mut text =
+        format!("{what} was beyond its limits before the run: {}; {cause}{end}", beyond.join("; "));
     if finest > 0.0 {
         text.push_str(&format!(
             " One round trip in a hundred is off by {} or more; each trial was audited by itself.",

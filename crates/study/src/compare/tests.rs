@@ -15,6 +15,9 @@ fn header() -> RunHeader {
         started_unix_ms: 0,
         host: HostFacts::default(),
         command_line: Vec::new(),
+        shard: None,
+        machines: Vec::new(),
+        missing: Vec::new(),
     }
 }
 

@@ -82,6 +82,16 @@ pub enum Pattern {
         #[schemars(with = "String")]
         every: Duration,
     },
+    /// A user's tabs beside calls in the background, dealt out in turn: one call every so often, and in each tab the next
+    /// when its last has been answered.
+    Mixed {
+        /// The time between two calls in the background.
+        #[serde(with = "span")]
+        #[schemars(with = "String")]
+        every: Duration,
+        /// How many tabs.
+        tabs: u32,
+    },
 }
 
 /// How long a server thinks, in whole milliseconds.
@@ -105,6 +115,7 @@ impl CallsWorkload {
             Pattern::Serial => "serial".to_owned(),
             Pattern::Parallel => "parallel".to_owned(),
             Pattern::Staggered { every } => format!("staggered-{}", exact(every)),
+            Pattern::Mixed { every, tabs } => format!("mixed-{}-{tabs}tabs", exact(every)),
         };
         match &self.requests {
             Some(requests) => name.push_str(&format!("-{}x{}", self.count, requests.key())),
@@ -127,6 +138,11 @@ impl fmt::Display for CallsWorkload {
             Pattern::Serial => f.write_str("one after another")?,
             Pattern::Parallel => f.write_str("all at once")?,
             Pattern::Staggered { every } => write!(f, "one every {}", exact(every))?,
+            Pattern::Mixed { every, tabs } => write!(
+                f,
+                "dealt out to the background, one every {}, and to {tabs} tabs, one after another in each",
+                exact(every)
+            )?,
         }
         if self.requests.is_none() {
             write!(f, ", answers of {}", self.bytes)?;

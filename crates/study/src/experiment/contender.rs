@@ -4,6 +4,7 @@
 use super::browser::{Profile, RaiseBy};
 use super::first_visit::FirstVisit;
 use super::next_view::NextView;
+use super::page::FetchPriority;
 use super::policy::PolicyChoice;
 use super::quantity::size;
 use super::service::{PortKind, RunningService, Server};
@@ -336,6 +337,9 @@ pub struct Settings {
     /// How that client raises an image that can be seen, over HTTP/2 and HTTP/3.
     #[serde(default, skip_serializing_if = "RaiseBy::is_default")]
     pub raise: RaiseBy,
+    /// What the markup of this contender's page says of the hero; absent: what the workload says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fetchpriority: Option<FetchPriority>,
     /// The view of a page that is measured is the one after a first, with its cache and its cookies; absent: a first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_view: Option<NextView>,
@@ -385,6 +389,7 @@ impl Settings {
             early_hints: true,
             profile: Profile::default(),
             raise: RaiseBy::default(),
+            fetchpriority: None,
             next_view: None,
             policy: None,
             delivery: match transport.is_web_socket() {

@@ -19,6 +19,10 @@ pub struct EchoWorkload {
     #[serde(default, with = "optional_size", skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<u64>")]
     pub bytes: Option<ByteSize>,
+    /// Page views that the messages are dealt out to, one after another: each view opens its WebSocket anew, and requests go
+    /// on over the connections that are there, as in a browser. None: all belong to one page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub views: Option<u32>,
 }
 
 /// When messages are sent.
@@ -35,7 +39,13 @@ impl EchoWorkload {
     /// What the messages are named by in tables and keys.
     pub(super) fn name(&self) -> String {
         let what = self.bytes.map_or_else(|| "numbers".to_owned(), |bytes| bytes.to_string());
-        format!("echo-{}-{}x{what}", self.word(), self.count).replace(' ', "")
+        let views = self.views.map_or_else(String::new, |views| format!("-{views}views"));
+        format!("echo-{}-{}x{what}{views}", self.word(), self.count).replace(' ', "")
+    }
+
+    /// The same with so many messages; each view keeps one at least.
+    pub(super) fn with_count(self, count: u32) -> Self {
+        Self { count, views: self.views.map(|views| views.min(count)), ..self }
     }
 
     /// The `nth` message, from 0, and its echo.
@@ -66,8 +76,12 @@ impl fmt::Display for EchoWorkload {
             EchoPattern::Parallel => "all at once",
         })?;
         match self.bytes {
-            None => f.write_str(", numbers to be doubled"),
-            Some(bytes) => write!(f, ", {bytes} each"),
+            None => f.write_str(", numbers to be doubled")?,
+            Some(bytes) => write!(f, ", {bytes} each")?,
+        }
+        match self.views {
+            None => Ok(()),
+            Some(views) => write!(f, ", in {views} page views"),
         }
     }
 }
@@ -81,7 +95,8 @@ mod tests {
 
     #[test]
     fn numbers_count_from_one_and_come_back_doubled() {
-        let echo = EchoWorkload { pattern: EchoPattern::Serial, count: 3, bytes: None };
+        let echo =
+            EchoWorkload { pattern: EchoPattern::Serial, count: 3, bytes: None, views: None };
         let messages: Vec<_> = (0..3).map(|nth| echo.message(Seed(1), nth)).collect();
         let pair = |text: &str, answer: &str| (text.to_owned(), answer.to_owned());
         assert_eq!(messages, [pair("1", "2"), pair("2", "4"), pair("3", "6")]);
@@ -90,7 +105,7 @@ mod tests {
     #[test]
     fn a_message_of_a_size_has_it_and_depends_on_seed_and_number_alone() {
         let bytes = Some(ByteSize(100));
-        let echo = EchoWorkload { pattern: EchoPattern::Parallel, count: 3, bytes };
+        let echo = EchoWorkload { pattern: EchoPattern::Parallel, count: 3, bytes, views: None };
         let (text, answer) = echo.message(Seed(1), 0);
         assert_eq!((text.len(), &text), (100, &answer));
         assert_eq!(echo.message(Seed(1), 0).0, text);

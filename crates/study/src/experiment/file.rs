@@ -14,6 +14,7 @@ use super::quantity::{SizeField, SpanField};
 use super::service::Server;
 use super::stopping::Stopping;
 use super::stream::Delivery;
+use super::workload::RecordedHosts;
 use crate::experiment::Source;
 use schemars::JsonSchema;
 use serde::de::value::SeqAccessDeserializer;
@@ -198,6 +199,9 @@ pub(super) struct SettingsFile {
     /// page and har over h2 and h3: how the client raises an image that can be seen, "profile" (default) or "priority-update".
     #[schemars(with = "Option<RaiseBy>")]
     pub(super) raise: Option<Spanned<RaiseBy>>,
+    /// page with a hero: what the markup says of it for this contender, "auto" or "high" (default: the workload's word).
+    #[schemars(with = "Option<FetchPriority>")]
+    pub(super) fetchpriority: Option<Spanned<FetchPriority>>,
     /// page and har: the view that is measured comes after a first one, with its cache and its cookies, { } or
     /// { evicted = 20, away = "2h" } (default: a first view); wirelap's own client alone.
     #[schemars(with = "Option<NextView>")]
@@ -304,9 +308,12 @@ pub(super) struct WorkloadFile {
     #[schemars(with = "Option<FetchPriority>")]
     pub(super) fetchpriority: Option<Spanned<FetchPriority>>,
     /// calls and echo: "serial" (the next when the last has been answered) or "parallel" (all at once); calls too:
-    /// "staggered" (one every so often, whatever has come back).
+    /// "staggered" (one every so often, whatever has come back) or "mixed" (a user's tabs beside calls in the background).
     #[schemars(with = "Option<PatternFile>")]
     pub(super) pattern: Option<Spanned<PatternFile>>,
+    /// echo, serial: page views that the messages are dealt out to; each opens its WebSocket anew (default: one page).
+    #[schemars(with = "Option<u32>", range(min = 1))]
+    pub(super) views: Option<Spanned<u32>>,
     /// download: bytes of one file, such as "80kB"; a list makes a workload of each.
     #[schemars(with = "Option<OneOrMany<SizeSchema>>")]
     pub(super) files: Option<Spanned<OneOrMany<SizeField>>>,
@@ -319,7 +326,10 @@ pub(super) struct WorkloadFile {
     /// calls, echo, stream (tokens of each) and download (default 1): how many; a list makes a workload of each.
     #[schemars(with = "Option<OneOrMany<u32>>")]
     pub(super) count: Option<Spanned<OneOrMany<u32>>>,
-    /// calls, staggered: the time between two calls, such as "100ms". stream: the time between two tokens, such as
+    /// calls, mixed: how many tabs, each with its own calls one after another (default 2).
+    #[schemars(with = "Option<u32>", range(min = 1, max = 100))]
+    pub(super) tabs: Option<Spanned<u32>>,
+    /// calls, staggered and mixed: the time between two calls, such as "100ms". stream: the time between two tokens, such as
     /// "20ms", or "uniform 10ms..30ms" drawn for each from the block's seed.
     #[schemars(with = "Option<String>")]
     pub(super) every: Option<Spanned<String>>,
@@ -340,6 +350,9 @@ pub(super) struct WorkloadFile {
     /// har: what makes a resource known (default "both": inferred, with flat as a check).
     #[schemars(with = "Option<DependenciesFile>")]
     pub(super) dependencies: Option<Spanned<DependenciesFile>>,
+    /// har: where its hosts are (default "apart").
+    #[schemars(with = "Option<RecordedHosts>")]
+    pub(super) hosts: Option<Spanned<RecordedHosts>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
@@ -367,12 +380,25 @@ impl KindFile {
     }
 }
 
-#[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum PatternFile {
     Serial,
     Parallel,
     Staggered,
+    Mixed,
+}
+
+impl PatternFile {
+    /// Its name in files.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Serial => "serial",
+            Self::Parallel => "parallel",
+            Self::Staggered => "staggered",
+            Self::Mixed => "mixed",
+        }
+    }
 }
 
 #[derive(Debug, Clone, Copy, Deserialize, JsonSchema)]

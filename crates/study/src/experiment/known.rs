@@ -32,9 +32,10 @@ pub const KNOWN_CONTENDERS: &[KnownContender] = &[
 ];
 
 impl KnownContender {
-    /// The one of this name.
+    /// The one of this name, or the first that speaks the transport of this name.
     pub fn find(name: &str) -> Option<&'static Self> {
-        KNOWN_CONTENDERS.iter().find(|known| known.name == name)
+        let named = KNOWN_CONTENDERS.iter().find(|known| known.name == name);
+        named.or_else(|| KNOWN_CONTENDERS.iter().find(|known| known.transport.name() == name))
     }
 
     /// It as an experiment has it.
@@ -63,7 +64,8 @@ mod tests {
     #[test]
     fn every_transport_has_a_known_contender() {
         for transport in Transport::ALL {
-            assert!(KNOWN_CONTENDERS.iter().any(|known| known.transport == transport));
+            let found = KnownContender::find(transport.name());
+            assert_eq!(found.map(|known| known.transport), Some(transport));
         }
     }
 }

@@ -52,7 +52,7 @@ pub use side::Side;
 pub use source::Source;
 pub use stopping::Stopping;
 pub use stream::{Delivery, StreamWorkload};
-pub use workload::{Dependencies, HarWorkload, Think, Workload, WorkloadKind};
+pub use workload::{Dependencies, HarWorkload, RecordedHosts, Think, Workload, WorkloadKind};
 
 use crate::gate::Gates;
 use schemars::JsonSchema;
@@ -258,6 +258,14 @@ pub fn builtin() -> &'static [Builtin] {
             toml: include_str!("../../../../experiments/twitter-api.toml"),
         },
         Builtin {
+            name: "twitter-desktop",
+            toml: include_str!("../../../../experiments/twitter-desktop.toml"),
+        },
+        Builtin {
+            name: "twitter-conditions",
+            toml: include_str!("../../../../experiments/twitter-conditions.toml"),
+        },
+        Builtin {
             name: "websocket-echo",
             toml: include_str!("../../../../experiments/websocket-echo.toml"),
         },
@@ -265,6 +273,7 @@ pub fn builtin() -> &'static [Builtin] {
             name: "jvm-downloads",
             toml: include_str!("../../../../experiments/jvm-downloads.toml"),
         },
+        Builtin { name: "jvm-many", toml: include_str!("../../../../experiments/jvm-many.toml") },
         Builtin { name: "stream", toml: include_str!("../../../../experiments/stream.toml") },
         Builtin { name: "lossy", toml: include_str!("../../../../experiments/lossy.toml") },
         Builtin {

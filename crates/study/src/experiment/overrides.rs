@@ -2,9 +2,9 @@
 
 use super::error::help;
 use super::{
-    CallsWorkload, ClientSubject, Contender, DownloadWorkload, EchoPattern, EchoWorkload,
-    Experiment, Fast, KNOWN_CONTENDERS, KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern,
-    Server, Settings, Stopping, StreamWorkload, Workload, WorkloadKind,
+    CallsWorkload, ClientSubject, Contender, DownloadWorkload, EchoPattern, Experiment, Fast,
+    KNOWN_CONTENDERS, KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Server, Settings,
+    Stopping, StreamWorkload, Workload, WorkloadKind,
 };
 use crate::family::{FamilySizes, blocks_for_all};
 use crate::gate::Gates;
@@ -32,6 +32,8 @@ pub struct Overrides {
     pub links: Vec<String>,
     /// How much of it runs.
     pub extent: Extent,
+    /// So many calls and messages in each workload of these.
+    pub requests: Option<u32>,
     /// Another way to end.
     pub stopping: Option<Stopping>,
     /// The longest that its trials may take, which then are as many as decide.
@@ -89,6 +91,12 @@ pub enum OverrideError {
         /// The workload.
         workload: String,
     },
+    /// Nothing is made of calls or messages.
+    #[error("`{experiment}` has neither calls nor messages, and their number was asked for")]
+    NoRequests {
+        /// The experiment.
+        experiment: String,
+    },
     /// The margin is out of range.
     #[error("a margin is a share from {} to {}, not {margin}", MARGINS.start(), MARGINS.end())]
     Margin {
@@ -119,6 +127,9 @@ impl Experiment {
                 self.title.push_str(CUT);
             }
             self.leave(fast, overrides);
+        }
+        if let Some(count) = overrides.requests {
+            self.make_requests(count)?;
         }
         self.choose_contenders(&overrides.contenders)?;
         self.carried()?;
@@ -226,14 +237,38 @@ impl Experiment {
                 && echo.pattern == EchoPattern::Serial
             {
                 let count = echo.count.min(FAST_ECHOES);
-                *workload = Workload::echo(EchoWorkload { count, ..echo });
+                *workload = Workload::echo(echo.with_count(count));
             }
             if let WorkloadKind::Stream(stream) = workload.kind {
                 let count = stream.count.min(FAST_TOKENS);
                 *workload = Workload::stream(StreamWorkload { count, ..stream });
             }
         }
-        // Two that differed in their number only are one now.
+        self.unite();
+    }
+
+    /// So many calls or messages in each workload that is made of them.
+    fn make_requests(&mut self, count: u32) -> Result<(), OverrideError> {
+        let mut any = false;
+        for workload in &mut self.workloads {
+            let made = match &workload.kind {
+                WorkloadKind::Calls(calls) => {
+                    Workload::calls(CallsWorkload { count, ..calls.clone() })
+                }
+                WorkloadKind::Echo(echo) => Workload::echo(echo.with_count(count)),
+                _ => continue,
+            };
+            (any, *workload) = (true, made);
+        }
+        self.unite();
+        match any {
+            true => Ok(()),
+            false => Err(OverrideError::NoRequests { experiment: self.name.clone() }),
+        }
+    }
+
+    /// Workloads that differed in their number only are one now.
+    fn unite(&mut self) {
         let mut seen = BTreeSet::new();
         self.workloads.retain(|workload| seen.insert(workload.name.clone()));
     }
@@ -466,7 +501,24 @@ mod tests {
         let baseline = Some("jetty-12".to_owned());
         assert_eq!(fast(Overrides { baseline, ..Overrides::default() }).0, (1, 12, 1));
         let whole = toml.parse::<Experiment>().unwrap().with(&Overrides::default()).unwrap();
-        assert_eq!((whole.workloads.len(), whole.contenders.len(), whole.links.len()), (3, 12, 2));
+        assert_eq!((whole.workloads.len(), whole.contenders.len(), whole.links.len()), (3, 12, 1));
+    }
+
+    #[test]
+    fn calls_and_messages_are_as_many_as_asked_for() {
+        let named = |name: &str| builtin().iter().find(|builtin| builtin.name == name).unwrap();
+        let asked = |name: &str, extent| {
+            let overrides = Overrides { requests: Some(1000), extent, ..Overrides::default() };
+            named(name).toml.parse::<Experiment>().unwrap().with(&overrides)
+        };
+        for extent in [Extent::Whole, Extent::Fast] {
+            let echoes = asked("websocket-echo", extent).unwrap();
+            let names: Vec<&str> = echoes.workloads.iter().map(|one| one.name.as_str()).collect();
+            let published = ["echo-serial-1000xnumbers", "echo-parallel-1000xnumbers"];
+            assert_eq!(names[..2], published);
+        }
+        let error = asked("quick", Extent::Whole).unwrap_err().to_string();
+        assert_eq!(error, "`quick` has neither calls nor messages, and their number was asked for");
     }
 
     #[test]

@@ -157,6 +157,13 @@ impl PageWorkload {
         }
     }
 
+    /// The same page where its markup says this of the hero; None: what it says already.
+    #[must_use]
+    pub fn with_fetchpriority(self, markup: Option<FetchPriority>) -> Self {
+        let fetchpriority = markup.unwrap_or(self.parts.fetchpriority);
+        Self { parts: PageParts { fetchpriority, ..self.parts }, ..self }
+    }
+
     /// The name that its figures give it.
     pub(super) fn name(&self) -> String {
         let shape = PageShape::ALL.into_iter().find(|shape| {

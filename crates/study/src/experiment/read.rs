@@ -197,6 +197,7 @@ impl Reader<'_> {
             early_hints,
             profile,
             raise,
+            fetchpriority: given.fetchpriority.map(Spanned::into_inner),
             next_view,
             policy: self.policy(transport, given.policy)?,
             delivery: self.delivery(transport, &given.delivery)?,

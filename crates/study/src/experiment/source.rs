@@ -11,10 +11,16 @@ pub enum Source {
     SpdyImages,
     /// An API client with and without SPDY (Twitter4J on Android, 2013-12).
     TwitterApi,
+    /// The same client on a desktop, with its connection kept: the first call and those after it.
+    TwitterDesktop,
+    /// The same client where conditions are bad.
+    TwitterConditions,
     /// WebSocket and HTTP for small messages (dart:io, 2015-12).
     WebsocketEcho,
     /// Seven HTTP clients, a process a download (Atlassian, 2013-07).
     JvmDownloads,
+    /// The same clients, fifty files in one process.
+    JvmMany,
     /// HTTP/3 and HTTP/2 over links that lose packets, with and without a proxy (2024-2025).
     #[serde(rename = "http3-loss")]
     Http3Loss,

@@ -189,6 +189,19 @@ fn calls_are_made_of_every_count_and_size() {
 }
 
 #[test]
+fn mixed_calls_have_two_tabs_unless_said() {
+    let mixed = "pattern = \"mixed\"\nevery = \"100ms\"\ncount = 9\nbytes = 10";
+    let named = |fields: &str| {
+        let workload = calls(fields, "").unwrap().workloads.remove(0);
+        let json = serde_json::to_string(&workload).unwrap();
+        assert_eq!(serde_json::from_str::<Workload>(&json).unwrap(), workload);
+        workload.name
+    };
+    assert_eq!(named(mixed), "mixed-100ms-2tabs-9x10B");
+    assert_eq!(named(&format!("{mixed}\ntabs = 3")), "mixed-100ms-3tabs-9x10B");
+}
+
+#[test]
 fn what_calls_cannot_be_is_pointed_at() {
     let serial = "pattern = \"serial\"\ncount = 3\nbytes = 10";
     assert!(calls(serial, "").is_ok());
@@ -198,7 +211,12 @@ fn what_calls_cannot_be_is_pointed_at() {
         ("pattern = \"serial\"\ncount = 3", "calls need `bytes`"),
         ("pattern = \"serial\"\ncount = 0\nbytes = 10", "at least 1"),
         ("pattern = \"staggered\"\ncount = 3\nbytes = 10", "need `every`"),
-        (&format!("{serial}\nevery = \"1ms\""), "belongs to pattern \"staggered\""),
+        (
+            &format!("{serial}\nevery = \"1ms\""),
+            "belongs to the patterns \"staggered\" and \"mixed\"",
+        ),
+        ("pattern = \"mixed\"\ncount = 3\nbytes = 10", "mixed calls need `every`"),
+        (&format!("{serial}\ntabs = 2"), "`tabs` belongs to pattern \"mixed\""),
         (&format!("{serial}\nimages = 4"), "`images` belongs to kind \"page\""),
         (&format!("{serial}\nthink = \"1ms\""), "belongs to kind \"page\" or \"har\""),
         (&format!("{serial}\nserver_time = \"soon\""), "is not a server time"),
@@ -242,6 +260,7 @@ fn quick_runs_over_a_recorded_page_of_ones_own() {
         file: "saved/my.har".to_owned(),
         think: Think::Recorded,
         dependencies: Dependencies::Inferred,
+        hosts: RecordedHosts::Apart,
     };
     let own = quick.clone().over_pages(vec![har]);
     assert_eq!((own.name.as_str(), own.workloads.len()), ("my", 2));

@@ -49,6 +49,28 @@ pub struct HarWorkload {
     pub think: Think,
     /// What makes a resource known.
     pub dependencies: Dependencies,
+    /// Where its hosts are.
+    #[serde(default, skip_serializing_if = "RecordedHosts::are_apart")]
+    pub hosts: RecordedHosts,
+}
+
+/// Where the hosts of a recorded page are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RecordedHosts {
+    /// Each has its own address and its own certificate.
+    #[default]
+    Apart,
+    /// Those that shared connections in the recording have one address and a certificate for all, so that they share
+    /// connections of HTTP/2 and HTTP/3 again.
+    Recorded,
+}
+
+impl RecordedHosts {
+    /// Whether each has its own address.
+    pub fn are_apart(&self) -> bool {
+        *self == Self::Apart
+    }
 }
 
 /// Client time of a recorded page.
@@ -100,7 +122,9 @@ impl Workload {
 
     /// A recorded page under the name of its file.
     pub fn har(har: HarWorkload) -> Self {
-        let file = har.file.rsplit(['/', '\\']).next().unwrap_or(&har.file);
+        let path = har.file.trim_end_matches('/');
+        let path = path.strip_suffix("/site.json").unwrap_or(path);
+        let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
         let name = file.strip_suffix(".har").unwrap_or(file).to_owned();
         Self { name, check_of: None, kind: WorkloadKind::Har(har) }
     }

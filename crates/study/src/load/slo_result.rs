@@ -2,6 +2,7 @@
 
 use super::judge::Checked;
 use super::search::{Found, Verdict, three_digits};
+use super::times::TimesSummary;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -55,6 +56,12 @@ pub struct Probe {
     pub busiest_share: f64,
     /// Each condition.
     pub conditions: Vec<Checked>,
+    /// Times of the answers, from when each request was due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency: Option<TimesSummary>,
+    /// The same from when this client saw that a request was due.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_without_client: Option<TimesSummary>,
     /// Whether the objective held.
     pub held: bool,
     /// What the probe came to.

@@ -37,6 +37,9 @@ fn result(client: Option<&str>, figures: &[(&str, f64)], factors: [f64; 3]) -> R
         started_unix_ms: 0,
         host: HostFacts::default(),
         command_line: Vec::new(),
+        shard: None,
+        machines: Vec::new(),
+        missing: Vec::new(),
     };
     analyse(&header, &rows)
 }

@@ -109,6 +109,12 @@ impl Check {
         }
     }
 
+    /// The first count is smaller than the second. Each is of one run of a program and has no interval.
+    pub(super) fn fewer(what: &str, ours: f64, other: f64) -> Self {
+        let agreement = if ours < other { Agreement::Confirmed } else { Agreement::NotConfirmed };
+        Self { agreement, basis: Basis::Measured, text: format!("{what}: {ours} against {other}") }
+    }
+
     /// Each of `counts`, one per trial, is as `expected`. It stays open with fewer trials than an interval of 95 %
     /// needs, and with trials of both kinds. None where it was not run.
     pub(super) fn occurs(what: &str, counts: Option<&[f64]>, expected: Occurs) -> Self {

@@ -100,6 +100,7 @@ mod tests {
             ask: &|_| None,
             ask_of: &ask_of,
             figures: &|_, _| None,
+            profiled: &|_, _| None,
             time: &|_| None,
             differ: &|_| None,
         };
@@ -126,6 +127,7 @@ mod tests {
             ask: &|_| None,
             ask_of: &|_, _| None,
             figures: &|_, _| None,
+            profiled: &|_, _| None,
             time: &|_| None,
             differ: &|_| None,
         };

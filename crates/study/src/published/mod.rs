@@ -7,11 +7,14 @@ mod first_paint;
 mod h2_push;
 mod http3_loss;
 mod jvm_downloads;
+mod jvm_many;
 mod open_question;
 mod spdy_images;
 #[cfg(test)]
 mod tests;
 mod twitter_api;
+mod twitter_conditions;
+mod twitter_desktop;
 mod websocket_echo;
 
 pub(crate) use open_question::Difference;
@@ -155,6 +158,8 @@ pub(crate) struct Ours<'a> {
     /// The first contender's figures for the metric of this name, one per measured trial. None where a name is not in the
     /// run.
     pub(crate) figures: &'a dyn Fn(&str, Question<'_>) -> Option<Vec<f64>>,
+    /// The first contender's figure for the metric of this name in the warm-up that was profiled; None without one.
+    pub(crate) profiled: &'a dyn Fn(&str, Question<'_>) -> Option<f64>,
     /// The first contender's times, by the deciding metric; None where none was measured.
     pub(crate) time: &'a dyn Fn(Question<'_>) -> Option<Summary>,
     /// How much longer the first takes per message than the second, by itself at 95 %. None as above, and for
@@ -167,8 +172,11 @@ pub(crate) fn compare(source: Source, ours: &Ours<'_>) -> Option<Published> {
     match source {
         Source::SpdyImages => spdy_images::compare(ours),
         Source::TwitterApi => twitter_api::compare(ours),
+        Source::TwitterDesktop => twitter_desktop::compare(ours),
+        Source::TwitterConditions => twitter_conditions::compare(ours),
         Source::WebsocketEcho => websocket_echo::compare(ours),
         Source::JvmDownloads => jvm_downloads::compare(ours),
+        Source::JvmMany => jvm_many::compare(ours),
         Source::Http3Loss => http3_loss::compare(ours),
         Source::H2Push => h2_push::compare(ours),
         Source::FirstPaint => first_paint::compare(ours),
@@ -201,6 +209,16 @@ impl PublishedRow<'_> {
     /// The row with our figures, which answer `question`; None where the workload or link is not in the run.
     fn with_ours(self, question: Option<Question<'_>>, ours: &Ours<'_>) -> PublishedRatio {
         let comparison = question.and_then(|question| (ours.ask)(question));
+        self.with(comparison, question, ours)
+    }
+
+    /// The row with this comparison of ours.
+    fn with(
+        self,
+        comparison: Option<Comparison>,
+        question: Option<Question<'_>>,
+        ours: &Ours<'_>,
+    ) -> PublishedRatio {
         let value = comparison.as_ref().and_then(|comparison| comparison.ratio);
         let side = |index: usize| PublishedSide {
             contender: self.contenders[index].to_owned(),

@@ -115,13 +115,9 @@ impl OpenQuestion {
     }
 }
 
-/// Causes are named by their contenders, whose table stands beside the answer.
+/// Two sentences with their figures: which cause adds as much to each message, and what the others add. Causes are named by
+/// their contenders, whose table stands beside the answer.
 fn answer(excess_ms: f64, causes: &[Cause]) -> String {
-    let named = |wanted: Explains| -> String {
-        let causes = causes.iter().filter(|cause| cause.verdict == wanted);
-        causes.map(|cause| cause.contender.as_str()).collect::<Vec<_>>().join(", ")
-    };
-    let whole = causes.iter().filter(|cause| cause.verdict == Explains::Whole).count();
     if causes.iter().all(|cause| cause.verdict == Explains::CannotTell) {
         let unmeasured = causes.iter().filter(|cause| cause.added_ms.is_none()).count();
         return match (unmeasured, causes.len() - unmeasured) {
@@ -133,26 +129,63 @@ fn answer(excess_ms: f64, causes: &[Cause]) -> String {
             ),
         };
     }
-    let mut answer = match whole {
-        0 => format!("Cannot tell: no cause switched here adds {excess_ms:.1} ms to each message."),
-        1 => format!(
-            "{} adds as much. That does not prove that it was the cause.",
-            named(Explains::Whole)
-        ),
-        _ => format!("Cannot tell between {}: each adds as much.", named(Explains::Whole)),
+    let of = |verdict: Explains| -> Vec<&Cause> {
+        causes.iter().filter(|cause| cause.verdict == verdict).collect()
     };
-    for (verdict, says) in [
-        (Explains::TooMuch, "More than that, so at most some messages can have been affected"),
-        (Explains::Part, "Less than that"),
-        (Explains::Nothing, "Almost nothing"),
-        (Explains::CannotTell, "Left open"),
-    ] {
-        let names = named(verdict);
-        if !names.is_empty() {
-            answer.push_str(&format!(" {says}: {names}."));
+    let whole = of(Explains::Whole);
+    let first = match whole.len() {
+        0 => format!(
+            "Cannot tell: none of {} causes that were switched adds {excess_ms:.1} ms to each message.",
+            causes.len()
+        ),
+        1 => format!(
+            "{} to each message, as much as the {excess_ms:.1} ms in question, which does not prove that it was the cause.",
+            adding(&whole)
+        ),
+        _ => format!(
+            "Cannot tell between {}: each is as much as the {excess_ms:.1} ms in question.",
+            adding(&whole)
+        ),
+    };
+    let others = [
+        (
+            Explains::TooMuch,
+            ", which is more than all of it: that can have struck a part of the messages at most",
+        ),
+        (Explains::Part, ", which is a part of it"),
+        (Explains::Nothing, ", which is next to nothing"),
+    ];
+    let mut clauses: Vec<String> = Vec::new();
+    for (verdict, says) in others {
+        let causes = of(verdict);
+        if !causes.is_empty() {
+            clauses.push(format!("{}{says}", adding(&causes)));
         }
     }
-    answer
+    let open: Vec<&str> =
+        of(Explains::CannotTell).iter().map(|cause| cause.contender.as_str()).collect();
+    if !open.is_empty() {
+        clauses.push(format!("{} could not be told", open.join(", ")));
+    }
+    match clauses.is_empty() {
+        true => first,
+        false => format!("{first} Of the others, {}.", clauses.join("; ")),
+    }
+}
+
+/// `a adds 40.1 ms`, `a, b and c add 0.0 to 0.2 ms`: the estimates, least and greatest.
+fn adding(causes: &[&Cause]) -> String {
+    let names: Vec<&str> = causes.iter().map(|cause| cause.contender.as_str()).collect();
+    let added = || causes.iter().filter_map(|cause| cause.added_ms);
+    let (least, most) =
+        (added().fold(f64::INFINITY, f64::min), added().fold(f64::NEG_INFINITY, f64::max));
+    match names.as_slice() {
+        [one] => format!("{one} adds {most:.1} ms"),
+        [several @ .., last] => {
+            format!("{} and {last} add {least:.1} to {most:.1} ms", several.join(", "))
+        }
+        [] => String::new(),
+    }
 }
 
 /// "About" the excess is from three quarters to five quarters of it.
@@ -197,11 +230,18 @@ mod tests {
     #[test]
     fn the_answer_is_that_nobody_can_tell_unless_one_cause_alone_fits() {
         let of = |causes: Vec<Cause>| OpenQuestion::of("why?", 10.0, causes).answer;
-        assert!(of(vec![cause(9.0, 11.0), cause(0.0, 0.1)]).starts_with("c adds as much"));
+        assert_eq!(
+            of(vec![cause(9.0, 11.0), cause(0.0, 0.2)]),
+            "c adds 10.0 ms to each message, as much as the 10.0 ms in question, which does not prove that it was the cause. \
+             Of the others, c adds 0.1 ms, which is next to nothing."
+        );
         assert!(of(vec![cause(9.0, 11.0), cause(9.0, 11.0)]).starts_with("Cannot tell between"));
-        let none = of(vec![cause(0.0, 0.1), cause(50.0, 60.0)]);
-        assert!(none.starts_with("Cannot tell: no cause switched here adds 10.0 ms"));
-        assert!(none.contains("More than that"));
+        assert_eq!(
+            of(vec![cause(0.0, 0.2), cause(50.0, 60.0), cause(40.0, 50.0), cause(-1.0, 3.0)]),
+            "Cannot tell: none of 4 causes that were switched adds 10.0 ms to each message. Of the others, c and c add 45.0 to \
+             55.0 ms, which is more than all of it: that can have struck a part of the messages at most; c adds 0.1 ms, which is next to nothing; \
+             c could not be told."
+        );
         let unmeasured = || Cause::of("c", "c", 10.0, None);
         let wide = || cause(-1.0, 3.0);
         for (causes, expected) in [

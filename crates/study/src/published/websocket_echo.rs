@@ -98,7 +98,8 @@ impl Judge<'_, '_> {
     ) -> Option<Question<'q>> {
         let is = |kind: &WorkloadKind| {
             matches!(kind, WorkloadKind::Echo(echo)
-                if echo.pattern == pattern && echo.count >= fewest && echo.bytes.is_none())
+                if echo.pattern == pattern
+                && echo.count >= fewest && echo.bytes.is_none() && echo.views.is_none())
         };
         let workload = &self.ours.experiment.workloads.iter().find(|w| is(&w.kind))?.name;
         let link = &self.ours.experiment.links.first()?.name;

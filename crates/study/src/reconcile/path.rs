@@ -1,7 +1,7 @@
 //! The critical path of a load: what waited for what, from its last byte back to when its first fetch was queued. The
 //! one rule: stretches are contiguous, whatever the rows say. A row that contradicts itself is clamped.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use trace::{ConnectionRecord, EarlyData, FetchRecord, Protocol, TlsVersion};
 use unit::Instant;
@@ -52,7 +52,13 @@ pub(super) fn critical_path(
         return Vec::new();
     };
     let start = fetches.iter().map(|fetch| fetch.phases.queued).min().unwrap_or_default();
-    let mut walk = Walk { start, cursor: finished(last), connection: None, stretches: Vec::new() };
+    let mut walk = Walk {
+        start,
+        cursor: finished(last),
+        connection: None,
+        most_open: most_open(fetches),
+        stretches: Vec::new(),
+    };
     let mut seen = BTreeSet::new();
     let mut next = Some(last);
     while let Some(fetch) = next {
@@ -89,6 +95,8 @@ struct Walk {
     cursor: Instant,
     /// The connection of the current fetch.
     connection: Option<u32>,
+    /// The most requests that each connection had open at once.
+    most_open: BTreeMap<u32, usize>,
     stretches: Vec<Stretch>,
 }
 
@@ -130,11 +138,14 @@ impl Walk {
             .max_by_key(|other| finished(other));
         let connection = connections.iter().find(|connection| connection.id == number)?;
         let ready = ready(connection);
-        // On a multiplexed connection others finish while this fetch waits for nobody. Only a fetch that had not been
-        // sent when the other ended was held up by it.
-        if let Some(other) =
-            held.filter(|other| finished(other) >= ready && !multiplexed(connection))
-        {
+        // On a multiplexed connection others finish while this fetch waits for nobody, unless the peer allows no more
+        // streams. Only a fetch that had not been sent when the other ended was held up by it.
+        let takes_one = |other: &&&FetchRecord| {
+            finished(other) >= ready
+                && (!multiplexed(connection)
+                    || self.was_full(&others, (queued.max(ready), finished(other))))
+        };
+        if let Some(other) = held.filter(takes_one) {
             self.to(finished(other), StretchKind::Client);
             return Some(other);
         }
@@ -161,6 +172,22 @@ impl Walk {
         None
     }
 
+    /// Whether the current fetch's connection had as many requests open as it ever had, both when the fetch could have
+    /// been sent and until another ended: the peer's limit of streams kept it waiting.
+    fn was_full(&self, others: &[&FetchRecord], (could, ended): (Instant, Instant)) -> bool {
+        let Some(number) = self.connection else { return false };
+        let open = |is_open: &dyn Fn(Instant, Instant) -> bool| {
+            let here = others.iter().filter(|other| other.connection == Some(number));
+            here.filter_map(|other| Some((other.phases.sent?, finished(other))))
+                .filter(|(sent, end)| is_open(*sent, *end))
+                .count()
+        };
+        let most = self.most_open.get(&number).copied().unwrap_or_default();
+        let at_first = open(&|sent, end| sent <= could && could < end);
+        let at_last = open(&|sent, end| sent < ended && ended <= end);
+        at_first.min(at_last) >= most
+    }
+
     /// From queueing back to the bytes that made the fetch known.
     fn before_queueing<'f>(
         &mut self,
@@ -183,6 +210,24 @@ impl Walk {
         self.to(finished(cause).min(queued), StretchKind::Client);
         Some(cause)
     }
+}
+
+/// The most requests that each connection had open at once. One that is sent when another ends takes its place.
+fn most_open(fetches: &[FetchRecord]) -> BTreeMap<u32, usize> {
+    let mut changes: BTreeMap<u32, Vec<(Instant, bool)>> = BTreeMap::new();
+    for fetch in fetches.iter().filter(|fetch| !fetch.pushed) {
+        let (Some(number), Some(sent)) = (fetch.connection, fetch.phases.sent) else { continue };
+        changes.entry(number).or_default().extend([(sent, true), (finished(fetch), false)]);
+    }
+    let most = |mut changes: Vec<(Instant, bool)>| {
+        changes.sort_unstable();
+        let mut open = 0_usize;
+        changes.into_iter().fold(0, |most, (_, begins)| {
+            open = if begins { open + 1 } else { open.saturating_sub(1) };
+            most.max(open)
+        })
+    };
+    changes.into_iter().map(|(number, changes)| (number, most(changes))).collect()
 }
 
 /// Those of `others` that ended after `from` and no later than `to`.

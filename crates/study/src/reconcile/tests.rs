@@ -164,6 +164,42 @@ fn requests_side_by_side_on_one_connection_wait_one_round_together() {
     assert_eq!(finding.parts.unwrap().total_ns(), 486_000_000);
 }
 
+/// Six images over h2, all known at 306 ms, of which a server that allows `streams` at a time answers so many every 100 ms.
+fn images_over_h2(streams: u32) -> Case {
+    let mut case = one_connection();
+    case.connections[0].protocol = Protocol::Http2.into();
+    case.fetches.truncate(1);
+    case.fetches.extend((0..6).map(|nth| {
+        let sent = 311.0 + 110.0 * f64::from(nth / streams);
+        fetch(nth + 1, 0, [311.0, sent, sent + 100.0, sent + 110.0])
+    }));
+    case
+}
+
+#[test]
+fn a_request_that_waits_for_a_stream_waits_for_the_one_before() {
+    for (streams, waves) in [(1, 6.0), (2, 3.0), (3, 2.0), (6, 1.0)] {
+        let finding = images_over_h2(streams).finding();
+        assert_eq!(finding.metrics["rounds"], 1.0 + waves, "{streams} streams at a time");
+        assert_eq!(finding.metrics["round_trips"], 3.0 + waves, "{streams} streams at a time");
+        let parts = finding.parts.unwrap();
+        assert_eq!(parts.request_ns, 100_000_000 * (1 + waves as u64), "{streams} streams");
+    }
+}
+
+#[test]
+fn a_request_that_the_client_sends_late_waits_for_no_stream() {
+    let mut case = images_over_h2(6);
+    // The client takes its time to send, and the first answer is there before the last request is.
+    for image in &mut case.fetches[1..6] {
+        image.phases.sent = Some(at(312.0));
+    }
+    case.fetches[1].phases.first_byte = Some(at(313.0));
+    case.fetches[1].phases.last_byte = Some(at(313.0));
+    case.fetches[6] = fetch(6, 0, [311.0, 314.0, 414.0, 425.0]);
+    assert_eq!(case.finding().metrics["rounds"], 2.0);
+}
+
 #[test]
 fn what_a_103_made_known_waited_for_the_document_before() {
     let mut case = one_connection();

@@ -174,6 +174,9 @@ impl Case {
             started_unix_ms: 0,
             host: HostFacts::default(),
             command_line: Vec::new(),
+            shard: None,
+            machines: Vec::new(),
+            missing: Vec::new(),
         };
         let record = |&(block, attempt, page, load): &(u32, u32, TimerSide, Load)| {
             let name = if page == TimerSide::A { "A" } else { "B" };

@@ -51,6 +51,10 @@ pub struct Job {
     /// line `next` tells.
     #[serde(default, skip_serializing_if = "Discovery::is_known")]
     pub discovery: Discovery,
+    /// For browsers: the page is a recorded one, and sees the time and the random numbers of the recording; absent: it is
+    /// not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replay: Option<Replay>,
     /// An existing folder for files, used by this trial only; null where nothing is to be written.
     pub output: Option<PathBuf>,
     /// A file to append TLS secrets to, in NSS key log format, if the subject can; null where none are wanted.
@@ -100,6 +104,14 @@ impl Discovery {
     fn is_known(&self) -> bool {
         *self == Self::Known
     }
+}
+
+/// How a recorded page is replayed. Its fetches are those of the recording; the page may ask for others, which are counted
+/// where they are answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Replay {
+    /// The time that the page sees at first, in milliseconds since 1970.
+    pub epoch_ms: u64,
 }
 
 /// What the fetches are for.

@@ -47,13 +47,21 @@ pub struct ReadyLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub warmup_ms: Option<f64>,
+    /// Milliseconds that building the client object took, of the one that is measured: 0 of a program that has none. Absent
+    /// if not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub client_ms: Option<f64>,
 }
 
 impl ReadyLine {
     /// Why the line is not valid; None for a valid one.
     pub(super) fn fault(&self) -> Option<String> {
-        let warmup_ms = self.warmup_ms.filter(|ms| !(0.0..=LATEST_MS).contains(ms))?;
-        Some(format!("`warmup_ms` is {warmup_ms}, and a time is from 0 to a day"))
+        let times = [("warmup_ms", self.warmup_ms), ("client_ms", self.client_ms)];
+        times.into_iter().find_map(|(name, ms)| {
+            let ms = ms.filter(|ms| !(0.0..=LATEST_MS).contains(ms))?;
+            Some(format!("`{name}` is {ms}, and a time is from 0 to a day"))
+        })
     }
 }
 

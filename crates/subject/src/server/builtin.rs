@@ -11,13 +11,19 @@ const DECLARATIONS: &[&str] = &[
     include_str!("../../../../subjects/apache.toml"),
     include_str!("../../../../subjects/haproxy.toml"),
     include_str!("../../../../subjects/node-spdy.toml"),
+    include_str!("../../../../subjects/node-ws.toml"),
+    include_str!("../../../../subjects/python-websockets.toml"),
 ];
 
 /// The files that they name by `from`.
-const COMPANIONS: &[(&str, &str)] = &[(
-    "../adapters/node/spdy-server.js",
-    include_str!("../../../../adapters/node/spdy-server.js"),
-)];
+const COMPANIONS: &[(&str, &str)] = &[
+    ("../adapters/node/spdy-server.js", include_str!("../../../../adapters/node/spdy-server.js")),
+    ("../adapters/node/ws-server.js", include_str!("../../../../adapters/node/ws-server.js")),
+    (
+        "../adapters/python/websockets_server.py",
+        include_str!("../../../../adapters/python/websockets_server.py"),
+    ),
+];
 
 /// The built-in servers, by name.
 pub fn builtin_servers() -> Vec<ServerDeclaration> {
@@ -72,7 +78,19 @@ mod tests {
             ServerDeclaration::read(text, Path::new("")).unwrap();
         }
         let names: Vec<&str> = servers.iter().map(ServerDeclaration::name).collect();
-        assert_eq!(names, ["nginx", "h2o", "caddy", "apache", "haproxy", "node-spdy"]);
+        assert_eq!(
+            names,
+            [
+                "nginx",
+                "h2o",
+                "caddy",
+                "apache",
+                "haproxy",
+                "node-spdy",
+                "node-ws",
+                "python-websockets"
+            ]
+        );
         for server in &servers {
             assert!(!server.remedy().is_empty(), "{} has no remedy", server.name());
             let missing = server.companions().find(|path| companion(Path::new(path)).is_none());

@@ -86,6 +86,8 @@ enum AnswersFile {
     Files,
     /// It is a proxy and asks the upstream for everything.
     Upstream,
+    /// It has no files: it sends messages back, as requests or over WebSockets.
+    Messages,
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
@@ -286,6 +288,11 @@ impl ServerDeclaration {
     /// Whether it asks wirelap's origin for every answer.
     pub fn is_proxy(&self) -> bool {
         self.answers == AnswersFile::Upstream
+    }
+
+    /// Whether it answers the messages of an echo, and nothing else.
+    pub fn is_echo(&self) -> bool {
+        self.answers == AnswersFile::Messages
     }
 
     /// Whether it says how the hosts of a recorded page are served.

@@ -7,8 +7,9 @@ mod requests;
 mod visit;
 mod work;
 
-pub(super) use events::{Event, Events};
+pub(crate) use events::{Event, Events};
 pub(super) use page::{OBSERVERS, PageTimes, READ, SETTLE};
+pub use requests::NOT_ASKED;
 pub(super) use requests::Requests;
 pub(super) use visit::{REST, Zero, next_line};
 pub(super) use work::{BLANK, Told, ask_all, document, script};
@@ -80,6 +81,7 @@ pub(super) mod tests {
             film: None,
             earlier: None,
             discovery: Discovery::Known,
+            replay: None,
             output: None,
             key_log: None,
             warmup: 0,

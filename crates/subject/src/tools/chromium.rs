@@ -17,7 +17,9 @@ use super::browser::{
 };
 use super::{Emit, ToolError};
 use crate::contract::{Discovery, DoneLine, Job, Leaves, OutputLine, ReadyLine, Workload};
-use devtools::DevTools;
+use crate::record::replaying_script;
+pub(crate) use arguments::QUIET as QUIET_ARGUMENTS;
+pub(crate) use devtools::DevTools;
 use fetches::Fetches;
 use serde_json::json;
 use std::time::Duration;
@@ -79,6 +81,10 @@ fn start(job: &Job, program: &str) -> Result<DevTools, ToolError> {
         browser.call_page("Network.enable", json!({}))?;
         let observers = json!({ "source": OBSERVERS });
         browser.call_page("Page.addScriptToEvaluateOnNewDocument", observers)?;
+    }
+    if let Some(replay) = &job.replay {
+        let script = json!({ "source": replaying_script(replay.epoch_ms, job.transport) });
+        browser.call_page("Page.addScriptToEvaluateOnNewDocument", script)?;
     }
     Ok(browser)
 }

@@ -41,6 +41,8 @@ impl<'s, 'a> ToolRun<'s, 'a> {
             name,
             key_log,
             adapter: true,
+            // A command line has no client object that could be built beforehand.
+            client_ms: Some(0.0),
             ..ReadyLine::default()
         }))?;
         Ok(Self { emit, zero: os::clock::now() })

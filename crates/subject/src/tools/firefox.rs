@@ -15,6 +15,7 @@ use super::browser::{
 };
 use super::{Emit, ToolError};
 use crate::contract::{Discovery, DoneLine, Job, Leaves, OutputLine, ReadyLine, Workload};
+use crate::record::replaying_script;
 use bidi::BiDi;
 use fetches::{EVENTS, Fetches};
 use serde_json::{Value, json};
@@ -107,6 +108,10 @@ fn prepare(browser: &mut BiDi, page: &str, job: &Job) -> Result<(), ToolError> {
         let observers = format!("() => {{ {OBSERVERS} }}");
         browser.call("script.addPreloadScript", json!({ "functionDeclaration": observers }))?;
         events.extend(EVENTS);
+    }
+    if let Some(replay) = &job.replay {
+        let freezing = format!("() => {{ {} }}", replaying_script(replay.epoch_ms, job.transport));
+        browser.call("script.addPreloadScript", json!({ "functionDeclaration": freezing }))?;
     }
     browser.call("session.subscribe", json!({ "events": events, "contexts": [page] }))?;
     evaluate(browser, page, SETTLE).map(|_| ())

@@ -17,7 +17,7 @@ use crate::role::{Handler, QuicRole};
 use crate::status::{Negotiated, Phase, Timings, Traffic};
 use endpoint::DatagramTransmit;
 use proto::{Connection as _, EarlyData, Event, MultiplexedConnection as _, TransportFacts};
-use quinn_proto::{ConnectionError, Dir, Event as QuicEvent};
+use quinn_proto::{ConnectionError, Dir, Event as QuicEvent, StreamEvent};
 use secure::QuicHandshake;
 use std::fmt;
 use trace::ConnectionRecord;
@@ -284,6 +284,11 @@ impl<R: QuicRole> QuicConnection<R> {
                     taken = taken.and(self.lose(now, &reason, handler));
                 }
                 event => {
+                    if matches!(event, QuicEvent::Stream(StreamEvent::Opened { .. }))
+                        && let Stage::Ready { machine, .. } = &mut self.stage
+                    {
+                        handler.handle_input(R::over_quic_mut(machine));
+                    }
                     if let Some(mut pump) = self.pump(now) {
                         pump.handle_event(event, &mut sink::<R>(handler));
                     }

@@ -2,7 +2,7 @@
 
 use super::named::BUILTIN_POLICIES;
 use super::*;
-use origin::{Assets, ByLink, CasperSettings, Heed, LearnedSettings, PushPlace, Urgency};
+use origin::{Assets, ByLink, CasperSettings, Files, Heed, LearnedSettings, PushPlace, Urgency};
 use proto::schedule::Incremental;
 
 #[test]
@@ -88,7 +88,7 @@ fn a_push_of_what_is_not_there_is_told_before_anything_is_served() {
     }
     let check = |path: &str| {
         let text = format!("[[rules]]\npush = [\"{path}\"]");
-        PolicyFile::parse(&text).unwrap().check_pushes(Box::new(OneFile))
+        PolicyFile::parse(&text).unwrap().check_pushes(PushCheck::new(Box::new(OneFile)))
     };
     assert!(check("/image/1?bytes=5").is_ok());
     for (path, words) in [("/a.css", "404"), ("/sub", "301"), ("/ws/echo", "no plain")] {

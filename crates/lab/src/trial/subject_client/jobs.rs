@@ -4,6 +4,7 @@ use super::{FILM, OUTPUT, ROOT};
 use crate::trial::echo::EchoTask;
 use crate::trial::job::TrialOrder;
 use crate::trial::own_calls::CallBody;
+use crate::trial::site_contents::SiteReplay;
 use crate::trial::task::Task;
 use crate::trial::{browser_visit, capture};
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,6 +17,7 @@ use subject::contract::{self, Fetch, Job, Message};
 pub(super) struct Asked<'a> {
     pub(super) workload: contract::Workload,
     pub(super) transport: contract::Transport,
+    pub(super) pattern: contract::Pattern,
     /// Fetches that it makes before its work counts.
     pub(super) warmup: u32,
     /// What a browser gets; None: the subject is none.
@@ -29,6 +31,8 @@ pub(super) struct BrowserJob<'a> {
     pub(super) public_key: &'a str,
     /// Whether it films the page.
     pub(super) films: bool,
+    /// The recorded site that it loads.
+    pub(super) site: Option<&'a SiteReplay>,
 }
 
 /// One job for each process.
@@ -37,7 +41,14 @@ pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked<'_>) -> Vec<Job
     let settings = &contender.settings;
     let is_clear = contender.tls == Tls::None;
     let is_download = matches!(task, Task::Download { .. });
-    let fetches = fetches(order, task, is_clear);
+    let site = asked.browser.and_then(|browser| browser.site);
+    let fetches = match site {
+        Some(site) => (0..)
+            .zip(site.fetches())
+            .map(|(id, (url, _))| Fetch::get(id, url.to_string(), None))
+            .collect(),
+        None => fetches(order, task, is_clear),
+    };
     let contract = match fetches.iter().all(Fetch::is_plain_get) {
         true => contract::CONTRACT,
         false => contract::CONTRACT_WITH_REQUESTS,
@@ -48,7 +59,7 @@ pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked<'_>) -> Vec<Job
         transport: asked.transport,
         tls: contender.tls,
         negotiation: settings.negotiation,
-        pattern: pattern(task),
+        pattern: asked.pattern,
         connections: connections(task).unwrap_or(settings.connections),
         keep_alive: settings.keep_alive,
         resumption: settings.resumption && !is_clear,
@@ -62,6 +73,7 @@ pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked<'_>) -> Vec<Job
         earlier: browser_visit::of(contender, task, &origin(&fetches)),
         discovery: browser_visit::discovery(contender),
         film: asked.browser.filter(|browser| browser.films).map(|_| order.scratch.join(FILM)),
+        replay: site.map(|site| contract::Replay { epoch_ms: site.epoch_ms }),
         output: is_download.then(|| order.scratch.join(OUTPUT)),
         key_log: (!is_clear).then(|| capture::near_keys(order)),
         warmup: asked.warmup,
@@ -100,14 +112,17 @@ pub(super) fn transport(transport: Transport) -> Option<contract::Transport> {
     contract::Transport::of(transport.protocol())
 }
 
-fn pattern(task: &Task) -> contract::Pattern {
+/// A task's pattern in the contract's words; None where it has none.
+pub(super) fn pattern(task: &Task) -> Option<contract::Pattern> {
     match task {
         Task::Calls { pattern, .. } => pattern.in_contract(),
-        Task::Echo(echo) => match echo.pattern {
+        Task::Echo(echo) => Some(match echo.pattern {
             EchoPattern::Serial => contract::Pattern::Serial,
             EchoPattern::Parallel => contract::Pattern::Parallel,
-        },
-        Task::Download { .. } | Task::Page { .. } | Task::Stream(_) => contract::Pattern::Parallel,
+        }),
+        Task::Download { .. } | Task::Page { .. } | Task::Stream(_) => {
+            Some(contract::Pattern::Parallel)
+        }
     }
 }
 
@@ -201,6 +216,7 @@ mod tests {
         let asked = Asked {
             workload: workload_of(&task),
             transport: transport(order.plan.cell.contender.transport).unwrap(),
+            pattern: pattern(&task).unwrap(),
             warmup: 0,
             browser: None,
         };

@@ -12,7 +12,10 @@ use super::download_files::{self, Digest as FileDigest};
 use super::job::TrialOrder;
 use super::outcome::{failed, subject_lacking};
 use super::own_calls::OwnCall;
+use super::profile::Profile;
 use super::run::NEAR_GRACE;
+use super::setup::Setup;
+use super::site_contents::SiteReplay;
 use super::subject_process::{self, SubjectProcess};
 use super::task::{Asset, Call, Task};
 use crate::inputs::subjects;
@@ -66,6 +69,10 @@ pub(super) struct SubjectClient {
     jobs: Vec<Job>,
     /// The bytes of each body, by the fetch's number.
     expected: BTreeMap<u32, u64>,
+    /// Requests of a recorded page that it is not told of, because they are more than a URL.
+    left_out: usize,
+    /// The recorded status of each fetch, by its number, where the page is a recorded site; else none.
+    statuses: BTreeMap<u32, u16>,
     /// What each fetch says of its own, by its number; none where fetches are wirelap's.
     own: BTreeMap<u32, (OwnCall, Url)>,
     /// Bodies of requests, and the files that the subject finds them in.
@@ -76,6 +83,8 @@ pub(super) struct SubjectClient {
     root: Vec<u8>,
     /// Where a film is kept.
     film: Option<PathBuf>,
+    /// What is kept of its processes.
+    profile: Option<Profile>,
     /// The trial's own folder.
     scratch: PathBuf,
     /// Where its TLS secrets go, and the user's own file for them.
@@ -109,9 +118,10 @@ impl SubjectClient {
     /// work. What the subject lacks makes the trial unsupported before anything is started.
     pub(super) fn prepare(
         order: &TrialOrder,
-        task: &Task,
+        setup: &Setup,
         trust: Trust,
     ) -> Result<Option<Self>, Outcome> {
+        let (task, site) = (&setup.task, setup.site.as_ref());
         let contender = &order.plan.cell.contender;
         let Some(client) = Self::of_contender(contender, task) else { return Ok(None) };
         let catalogue = subjects::of_run(&order.inputs).map_err(failed)?;
@@ -121,7 +131,10 @@ impl SubjectClient {
                 declared.tells(page.metric).map_err(subject_lacking)?;
                 order.film.is_some() || page.metric == PageMetric::SpeedIndex
             }
-            WorkloadKind::Har(_) if declared.is_browser() => return Err(no_recordings(declared)),
+            WorkloadKind::Har(_) if declared.is_browser() && site.is_none() => {
+                return Err(no_recordings(declared));
+            }
+            WorkloadKind::Har(_) if declared.is_browser() => order.film.is_some(),
             _ => false,
         };
         let (workload, transport) = (jobs::workload(task), jobs::transport(contender.transport));
@@ -129,6 +142,15 @@ impl SubjectClient {
             return Err(subject_lacking(Lacking {
                 reason: format!(
                     "{} is asked for fetches and messages, and not for streams or for a WebSocket over HTTP/2 or HTTP/3",
+                    client.name
+                ),
+                remedy: "leave the contender's client away for this workload".to_owned(),
+            }));
+        };
+        let Some(pattern) = jobs::pattern(task) else {
+            return Err(subject_lacking(Lacking {
+                reason: format!(
+                    "{} is asked for calls in one pattern, and these are mixed",
                     client.name
                 ),
                 remedy: "leave the contender's client away for this workload".to_owned(),
@@ -152,9 +174,10 @@ impl SubjectClient {
                 return Err(no_key(declared));
             }
             let public_key = public_key.unwrap_or_default();
-            let browser = jobs::BrowserJob { public_key: &public_key, films };
+            let browser = jobs::BrowserJob { public_key: &public_key, films, site };
             let browser = Some(browser).filter(|_| declared.is_browser());
-            let asked = jobs::Asked { workload, transport, warmup: client.warmup, browser };
+            let asked =
+                jobs::Asked { workload, transport, pattern, warmup: client.warmup, browser };
             jobs::jobs(order, task, asked)
         };
         let contract = jobs.iter().map(|job| job.contract).max().unwrap_or_default();
@@ -164,12 +187,16 @@ impl SubjectClient {
             command: declared.command_line(&places).map_err(subject_lacking)?,
             version: declared.version_command(&places),
             jobs,
-            expected: expected(task),
+            // A browser tells of decoded bytes, and the page is free to ask for less.
+            expected: if site.is_some() { BTreeMap::new() } else { expected(task) },
+            left_out: left_out(task, site),
+            statuses: statuses(site),
             own: own(task),
             bodies: jobs::bodies(order, task),
             files,
             root: trust.root,
             film: order.film.clone().filter(|_| declared.is_browser()),
+            profile: order.profile.clone(),
             scratch: order.scratch.clone(),
             keys: super::capture::near_keys(order),
             user_keys: order.key_log.clone(),
@@ -197,8 +224,13 @@ impl SubjectClient {
         let mut processes = Vec::new();
         for job in &self.jobs {
             let process = SubjectProcess { name: &self.client.name, job, deadline, server };
+            let words = self.profile.as_ref().map(|profile| profile.command(&self.command));
+            let words = words.as_ref().unwrap_or(&self.command);
             let mut command =
-                subject_process::command(&self.command, job, &self.scratch).map_err(failed)?;
+                subject_process::command(words, job, &self.scratch).map_err(failed)?;
+            if let Some((name, value)) = self.profile.as_ref().and_then(Profile::variable) {
+                command.env(name, value);
+            }
             if let Some(folder) = &self.qlogs {
                 fs::create_dir_all(folder).map_err(failed)?;
                 // curl and quic-go know it by this name, and so does `wirelap get`.
@@ -215,8 +247,12 @@ impl SubjectClient {
 /// A recording's page has the recorded responses, but no document that a browser could read the same fetches from.
 fn no_recordings(browser: &ClientDeclaration) -> Outcome {
     subject_lacking(Lacking {
-        reason: format!("{} loads documents, and a recording (HAR) replays fetches", browser.name),
-        remedy: "leave the contender's client away for this workload, or race a page".to_owned(),
+        reason: format!(
+            "{} loads documents, and a HAR file has fetches without a document that it could load",
+            browser.name
+        ),
+        remedy: "record the page with `wirelap record`, or leave the contender's client away for this workload"
+            .to_owned(),
     })
 }
 
@@ -257,6 +293,16 @@ fn no_key(browser: &ClientDeclaration) -> Outcome {
 /// The bytes of each body that are known, by the fetch's number.
 fn expected(task: &Task) -> BTreeMap<u32, u64> {
     (0..).zip(task.bodies()).filter_map(|(id, (_, bytes))| Some((id, bytes?))).collect()
+}
+
+fn left_out(task: &Task, site: Option<&SiteReplay>) -> usize {
+    let page = task.recorded_page().filter(|_| site.is_none());
+    page.map_or(0, |page| page.resources().iter().filter(|one| !one.is_plain_get()).count())
+}
+
+fn statuses(site: Option<&SiteReplay>) -> BTreeMap<u32, u16> {
+    let fetches = site.map(SiteReplay::fetches).unwrap_or_default();
+    (0..).zip(fetches).map(|(id, (_, status))| (id, status)).collect()
 }
 
 fn own(task: &Task) -> BTreeMap<u32, (OwnCall, Url)> {

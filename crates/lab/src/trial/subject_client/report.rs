@@ -7,6 +7,7 @@ use crate::trial::job::{NearReport, NextView};
 use crate::trial::observed::end_use;
 use crate::trial::outcome::failed;
 use crate::trial::own_calls::wrong_status;
+use crate::trial::profile::{Profile, SystemCalls};
 use os::clock;
 use os::process::Counter;
 use page::PaintTimes;
@@ -71,7 +72,11 @@ impl SubjectClient {
             // A download compares what its client costs, its start included. So no share of a core is judged.
             busy: busy(processes).filter(|_| self.files.is_none()),
             wrong_file: None,
-            unlisted: page(processes).map(|page| page.unlisted.clone()).unwrap_or_default(),
+            // What a recorded page asks for beside its recording is counted where it is answered.
+            unlisted: page(processes)
+                .filter(|_| self.statuses.is_empty())
+                .map(|page| page.unlisted.clone())
+                .unwrap_or_default(),
             visited: self.makes_visit().then(|| self.work_began(processes)),
             cached: cached(processes).filter_map(|id| self.path(id)).collect(),
             next_protocols: next(processes).map(|(_, line)| line.protocols.clone()),
@@ -88,6 +93,13 @@ impl SubjectClient {
         };
         if let Some(page) = page(processes) {
             report.metrics.extend(page_metrics(page));
+        }
+        if !self.statuses.is_empty() {
+            let missing = self.statuses.len().saturating_sub(report.near.fetches.len());
+            report.metrics.insert(metric::REPLAY_NOT_ASKED.to_owned(), missing as f64);
+        }
+        if let Some(Profile::SystemCalls(file)) = &self.profile {
+            report.metrics.extend(system_calls(&fs::read_to_string(file).map_err(failed)?));
         }
         if let Some(folder) = &self.film {
             keep_film(&self.scratch.join(FILM), folder, begun_ms(processes)).map_err(failed)?;
@@ -151,6 +163,9 @@ impl SubjectClient {
             }
         }
         fetches.sort_by_key(|fetch| fetch.id);
+        if !self.statuses.is_empty() {
+            fetches.retain(|fetch| !was_not_asked(fetch));
+        }
         NearReport {
             fetches,
             connections: Vec::new(),
@@ -187,6 +202,11 @@ impl SubjectClient {
 
     /// A fetch that is one of the user's own requests has the status that its user expects, or has failed.
     fn judged(&self, record: FetchRecord) -> FetchRecord {
+        if let (Some(recorded), Some(status)) = (self.statuses.get(&record.id), record.status)
+            && *recorded == status
+        {
+            return FetchRecord { outcome: FetchOutcome::Done, ..record };
+        }
         let own = self.own.get(&record.id).zip(record.status);
         let Some(((own, url), status)) = own else { return record };
         let outcome = match (wrong_status(own, url, status), &record.outcome) {
@@ -210,6 +230,8 @@ impl SubjectClient {
         note("clock resolution", &resolution.map(|ms| format!("{ms:.3} ms")));
         let next = next(processes).map(|(_, line)| line.protocols.join(" and "));
         note("next view spoke", &next);
+        let left_out = format!("{} requests that are more than a GET", self.left_out);
+        note("left out", &Some(left_out).filter(|_| self.left_out > 0));
         note("lcp element", &page(processes).and_then(|page| page.lcp_element.clone()));
         if let Some(ready) = processes.first().and_then(|process| process.transcript.ready.as_ref())
         {
@@ -424,6 +446,11 @@ fn record(zero: Instant, asked: Option<&Fetch>, line: &FetchLine) -> FetchRecord
     }
 }
 
+/// Whether the page did not make a fetch.
+fn was_not_asked(fetch: &FetchRecord) -> bool {
+    matches!(&fetch.outcome, FetchOutcome::Failed(reason) if reason == subject::tools::NOT_ASKED)
+}
+
 /// What a browser says of the page.
 fn page(processes: &[ProcessRun]) -> Option<&PageLine> {
     processes.iter().find_map(|process| process.transcript.page.as_ref()).map(|page| &page.line)
@@ -446,6 +473,18 @@ fn paint_times(line: &PageLine, processes: &[ProcessRun]) -> PaintTimes {
         dom_content_loaded: since(line.dom_content_loaded_ms),
         speed_index: line.speed_index_ms.map(|ms| Duration::from_secs_f64(ms / 1e3)),
     }
+}
+
+/// How often it asked the kernel for what.
+fn system_calls(tables: &str) -> impl Iterator<Item = (String, f64)> {
+    let SystemCalls { all, reads, writes, in_kernel } = SystemCalls::read(tables);
+    let named = [
+        (metric::SYSTEM_CALLS, all),
+        (metric::SYSTEM_READS, reads),
+        (metric::SYSTEM_WRITES, writes),
+        (metric::SYSTEM_IN_KERNEL, in_kernel),
+    ];
+    named.into_iter().map(|(name, count)| (name.to_owned(), count as f64))
 }
 
 /// What only browsers tell of.
@@ -476,6 +515,13 @@ fn metrics(processes: &[ProcessRun], usage: EndUse, is_warm: bool) -> BTreeMap<S
     // A warm client is a process that already runs when the measured work begins.
     let begun = |process: &ProcessRun| if is_warm { ready_at(process) } else { begun(process) };
     set(metric::WALL_MS, of_all(&|process| process.ended.since(begun(process))));
+    let built = processes.iter().map(|process| process.transcript.ready.as_ref()?.line.client_ms);
+    if let Some(built) = built.sum::<Option<f64>>() {
+        let wall = of_all(&|process| process.ended.since(begun(process)));
+        let counted = if is_warm { 0.0 } else { built };
+        set(metric::CLIENT_MS, built);
+        set(metric::WALL_WITHOUT_CLIENT_MS, (wall - counted).max(0.0));
+    }
     // An adapter whose client reports no time before its first request cannot separate its start from its work.
     if let startup @ 0.001.. = of_all(&startup) {
         set(metric::STARTUP_MS, startup);

@@ -31,6 +31,8 @@ fn document() -> Resource {
         blocks: Blocks::Nothing,
         pixels: Some(100),
         fold: Fold::Above,
+        asked: Default::default(),
+        answered: Default::default(),
     }
 }
 
@@ -42,6 +44,8 @@ fn named(name: &str, kind: Kind, offset: u64, blocks: Blocks) -> Resource {
         blocks,
         pixels: None,
         fold: Fold::Unknown,
+        asked: Default::default(),
+        answered: Default::default(),
         ..document()
     }
 }
@@ -50,6 +54,8 @@ fn image(name: &str, offset: u64, pixels: u32) -> Resource {
     Resource {
         pixels: Some(pixels),
         fold: Fold::Above,
+        asked: Default::default(),
+        answered: Default::default(),
         ..named(name, Kind::Image, offset, Blocks::Nothing)
     }
 }
@@ -168,6 +174,8 @@ fn speed_index_is_the_mean_time_of_a_pixel_and_a_font_changes_its_text() {
         kind: Kind::Font,
         pixels: Some(100),
         fold: Fold::Above,
+        asked: Default::default(),
+        answered: Default::default(),
         ..named("font", Kind::Font, 100, Blocks::Nothing)
     };
     let swapped = times(vec![(font, 440)]);

@@ -23,7 +23,7 @@ impl Reader<'_> {
             Some(field) => match field.get_ref() {
                 PatternFile::Serial => EchoPattern::Serial,
                 PatternFile::Parallel => EchoPattern::Parallel,
-                PatternFile::Staggered => {
+                PatternFile::Staggered | PatternFile::Mixed => {
                     let message = "an echo's pattern is \"serial\" or \"parallel\"";
                     return Err(self.fault(field.span(), message));
                 }
@@ -41,10 +41,26 @@ impl Reader<'_> {
                 sizes.into_iter().map(|size| Some(size.0)).collect()
             }
         };
+        let views = self.page_views(&file, pattern, &counts)?;
         let echoes = counts.into_iter().flat_map(|count| {
-            bytes.iter().map(move |bytes| EchoWorkload { pattern, count, bytes: *bytes })
+            bytes.iter().map(move |bytes| EchoWorkload { pattern, count, bytes: *bytes, views })
         });
         Ok(echoes.map(Workload::echo).collect())
+    }
+
+    /// Page views, of which each has a message at least.
+    fn page_views(
+        &self,
+        file: &WorkloadFile,
+        pattern: EchoPattern,
+        counts: &[u32],
+    ) -> Result<Option<u32>, ExperimentError> {
+        let Some(field) = &file.views else { return Ok(None) };
+        if pattern == EchoPattern::Parallel {
+            return Err(self.fault(field.span(), "`views` belongs to pattern \"serial\""));
+        }
+        let least = counts.iter().copied().min().unwrap_or(1);
+        self.count("views", &file.views, least)
     }
 
     /// Whether a contender can do every workload.
@@ -266,9 +282,21 @@ mod tests {
     }
 
     #[test]
+    fn views_are_serial_and_have_a_message_each() {
+        let views = format!("{SERIAL}\nviews = 2");
+        let workload = read("ws", "", &views).unwrap().workloads.remove(0);
+        assert_eq!(workload.name, "echo-serial-5xnumbers-2views");
+        assert!(workload.to_string().ends_with(", in 2 page views"), "{workload}");
+        assert_eq!(fault("ws", "", &format!("{SERIAL}\nviews = 6")), "`views` must be at most 5");
+        let parallel = "kind = \"echo\"\npattern = \"parallel\"\ncount = 5\nviews = 2";
+        assert_eq!(fault("ws", "", parallel), "`views` belongs to pattern \"serial\"");
+    }
+
+    #[test]
     fn a_workload_reads_back_from_its_row() {
         let bytes = format!("{SERIAL}\nbytes = 7");
-        for fields in [SERIAL, bytes.as_str()] {
+        let views = format!("{SERIAL}\nviews = 2");
+        for fields in [SERIAL, bytes.as_str(), views.as_str()] {
             let workload = read("ws", "", fields).unwrap().workloads.remove(0);
             let json = serde_json::to_string(&workload).unwrap();
             let back: Workload = serde_json::from_str(&json).unwrap();

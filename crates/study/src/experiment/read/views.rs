@@ -8,6 +8,7 @@ use super::super::first_visit::FirstVisit;
 use super::super::next_view::NextView;
 use super::super::{Workload, WorkloadKind};
 use super::{ExperimentError, Reader, is_foreign};
+use std::ops::Range;
 use toml::Spanned;
 
 impl Reader<'_> {
@@ -103,7 +104,25 @@ impl Reader<'_> {
                 return Err(self.fault(span, words));
             }
         }
+        if let Some(field) = &given.fetchpriority {
+            self.heroes(field.span(), workloads)?;
+        }
         Ok(())
+    }
+
+    /// Refuses `fetchpriority` of a contender where a workload has no hero that it could be said of.
+    fn heroes(&self, span: Range<usize>, workloads: &[Workload]) -> Result<(), ExperimentError> {
+        let has_hero = |one: &&Workload| matches!(&one.kind, WorkloadKind::Page(page) if page.parts.hero.is_some());
+        match workloads.iter().find(|one| !has_hero(one)) {
+            None => Ok(()),
+            Some(other) => {
+                let words = format!(
+                    "`fetchpriority` is of a page's hero, and the workload `{}` has none",
+                    other.name
+                );
+                Err(self.fault(span, words))
+            }
+        }
     }
 
     fn switch(
@@ -136,7 +155,10 @@ struct Switch<'f> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::{Experiment, ExperimentError, NextView, Profile, RaiseBy, Settings};
+    use super::super::super::{
+        Experiment, ExperimentError, FetchPriority, NextView, Profile, RaiseBy, Settings,
+        WorkloadKind,
+    };
     use std::time::Duration;
 
     fn read(contender: &str, settings: &str) -> Result<Settings, ExperimentError> {
@@ -162,6 +184,26 @@ mod tests {
             let contender = format!("transport = \"{transport}\"");
             assert!(!read(&contender, "early_hints = false").unwrap().early_hints);
         }
+    }
+
+    #[test]
+    fn the_markup_of_a_contenders_page_may_raise_the_hero_where_there_is_one() {
+        let text = |workload: &str| {
+            format!(
+                "name = \"v\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"c\"\n[[contenders]]\nname = \"c\"\n\
+                 transport = \"h2\"\nsettings = {{ fetchpriority = \"high\" }}\n[[workloads]]\nkind = \"page\"\n\
+                 {workload}\n[[links]]\nname = \"lan\"\n"
+            )
+        };
+        let read: Experiment = text("shape = \"late-hero\"").parse().unwrap();
+        let markup = read.contenders[0].settings.fetchpriority;
+        assert_eq!(markup, Some(FetchPriority::High));
+        let WorkloadKind::Page(page) = read.workloads[0].kind else { panic!("a page") };
+        assert_eq!(page.parts.fetchpriority, FetchPriority::Auto);
+        assert_eq!(page.with_fetchpriority(markup).parts.fetchpriority, FetchPriority::High);
+        assert_eq!(page.with_fetchpriority(None), page);
+        let fault = text("images = 3\nbytes = 10").parse::<Experiment>().unwrap_err().to_string();
+        assert!(fault.contains("the workload `page-3x10B` has none"), "{fault}");
     }
 
     #[test]

@@ -45,11 +45,12 @@ impl Reader<'_> {
     /// Every field belongs to the kinds that read it.
     fn own_fields(&self, file: &WorkloadFile) -> Result<(), ExperimentError> {
         use KindFile::{Calls, Download, Echo, Har, Page, Stream};
-        let fields: [Field<'_>; 30] = [
+        let fields: [Field<'_>; 33] = [
             ("images", file.images.as_ref().map(Spanned::span), &[Page]),
             ("bytes", file.bytes.as_ref().map(Spanned::span), &[Page, Calls, Echo, Stream]),
             ("file", file.file.as_ref().map(Spanned::span), &[Har]),
             ("think", file.think.as_ref().map(Spanned::span), &[Page, Har]),
+            ("hosts", file.hosts.as_ref().map(Spanned::span), &[Har]),
             ("dependencies", file.dependencies.as_ref().map(Spanned::span), &[Har]),
             ("pattern", file.pattern.as_ref().map(Spanned::span), &[Calls, Echo]),
             ("count", file.count.as_ref().map(Spanned::span), &[Calls, Echo, Download, Stream]),
@@ -57,6 +58,8 @@ impl Reader<'_> {
             ("processes", file.processes.as_ref().map(Spanned::span), &[Download]),
             ("connections", file.connections.as_ref().map(Spanned::span), &[Download]),
             ("every", file.every.as_ref().map(Spanned::span), &[Calls, Stream]),
+            ("tabs", file.tabs.as_ref().map(Spanned::span), &[Calls]),
+            ("views", file.views.as_ref().map(Spanned::span), &[Echo]),
             ("streams", file.streams.as_ref().map(Spanned::span), &[Stream]),
             ("server_time", file.server_time.as_ref().map(Spanned::span), &[Page, Calls, Stream]),
             ("requests", file.requests.as_ref().map(Spanned::span), &[Calls]),
@@ -105,7 +108,9 @@ impl Reader<'_> {
                 return Err(self.fault(field.span(), message));
             }
         };
-        let har = |dependencies| Workload::har(HarWorkload { file: name, think, dependencies });
+        let hosts = file.hosts.map(Spanned::into_inner).unwrap_or_default();
+        let har =
+            |dependencies| Workload::har(HarWorkload { file: name, think, dependencies, hosts });
         let choice = file.dependencies.map_or(DependenciesFile::Both, Spanned::into_inner);
         Ok(match choice {
             DependenciesFile::Inferred => vec![har(Dependencies::Inferred)],
@@ -246,27 +251,41 @@ impl Reader<'_> {
         let Some(pattern) = &file.pattern else {
             return Err(self.fault(
                 span.clone(),
-                "calls need `pattern`: \"serial\", \"parallel\" or \"staggered\"",
+                "calls need `pattern`: \"serial\", \"parallel\", \"staggered\" or \"mixed\"",
             ));
         };
-        match (pattern.get_ref(), &file.every) {
+        let kind = pattern.get_ref();
+        if let Some(field) = file.tabs.as_ref().filter(|_| *kind != PatternFile::Mixed) {
+            return Err(self.fault(field.span(), "`tabs` belongs to pattern \"mixed\""));
+        }
+        match (kind, &file.every) {
             (PatternFile::Staggered, Some(field)) => {
-                let every = unit::parse_duration(field.get_ref())
-                    .map_err(|error| self.fault(field.span(), error.to_string()))?;
-                if every.is_zero() {
-                    let message = "the time between two calls must be above zero";
-                    return Err(self.fault(field.span(), message));
-                }
-                Ok(Pattern::Staggered { every })
+                Ok(Pattern::Staggered { every: self.every(field)? })
             }
-            (PatternFile::Staggered, None) => {
-                Err(self.fault(pattern.span(), "staggered calls need `every`, such as \"100ms\""))
+            (PatternFile::Mixed, Some(field)) => {
+                let tabs = self.count("tabs", &file.tabs, MOST_TABS)?.unwrap_or(USUAL_TABS);
+                Ok(Pattern::Mixed { every: self.every(field)?, tabs })
             }
-            (_, Some(every)) => {
-                Err(self.fault(every.span(), "`every` belongs to pattern \"staggered\""))
+            (PatternFile::Staggered | PatternFile::Mixed, None) => {
+                let message = format!("{} calls need `every`, such as \"100ms\"", kind.name());
+                Err(self.fault(pattern.span(), message))
             }
+            (_, Some(every)) => Err(self.fault(
+                every.span(),
+                "`every` belongs to the patterns \"staggered\" and \"mixed\"",
+            )),
             (PatternFile::Serial, None) => Ok(Pattern::Serial),
             (PatternFile::Parallel, None) => Ok(Pattern::Parallel),
+        }
+    }
+
+    /// The time between two calls.
+    fn every(&self, field: &Spanned<String>) -> Result<Duration, ExperimentError> {
+        let every = unit::parse_duration(field.get_ref())
+            .map_err(|error| self.fault(field.span(), error.to_string()))?;
+        match every.is_zero() {
+            true => Err(self.fault(field.span(), "the time between two calls must be above zero")),
+            false => Ok(every),
         }
     }
 
@@ -322,6 +341,8 @@ type Field<'f> = (&'f str, Option<Range<usize>>, &'f [KindFile]);
 /// What it takes to hold them all is a worker's own to find.
 const MOST_CALLS: u32 = 10_000;
 const MOST_FILES: u32 = 10_000;
+const MOST_TABS: u32 = 100;
+const USUAL_TABS: u32 = 2;
 /// A trial's scratch folder holds each file twice.
 const LARGEST_FILE: ByteSize = ByteSize(16_000_000_000);
 const LARGEST_BODY: ByteSize = ByteSize(1_000_000_000);

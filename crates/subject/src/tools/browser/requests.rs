@@ -6,6 +6,9 @@ use crate::contract::{Fetch, FetchLine, Job};
 use crate::tools::ToolError;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Why a fetch that the page did not make has no response.
+pub const NOT_ASKED: &str = "the page did not ask for it";
+
 /// URLs that the job does not have and that are told by name.
 const MOST_UNLISTED: usize = 10;
 
@@ -46,14 +49,32 @@ impl<'a> Requests<'a> {
         Self { job, by_id: BTreeMap::new(), order: Vec::new(), refusal: None, ended_ms: 0.0 }
     }
 
-    /// The page asks for `url`. Data in the page itself is no request, and a redirect is none of its own.
+    /// The page asks for `url`. Data in the page itself is no request. A redirect is one of its own where the page is a
+    /// recorded one, since the recording has it.
     pub(crate) fn ask(&mut self, id: &str, url: &str, started_ms: f64) {
-        if !url.starts_with("http") || self.by_id.contains_key(id) {
+        if !url.starts_with("http") {
             return;
+        }
+        if let Some(before) = self.by_id.get(id) {
+            if self.job.replay.is_none() || before.url == url {
+                return;
+            }
+            self.set_aside(id, started_ms);
         }
         self.order.push(id.to_owned());
         let request = Request { url: url.to_owned(), started_ms, ..Request::default() };
         self.by_id.insert(id.to_owned(), request);
+    }
+
+    /// What `id` was for until now led elsewhere at this time.
+    fn set_aside(&mut self, id: &str, ended_ms: f64) {
+        let Some(mut before) = self.by_id.remove(id) else { return };
+        before.ended_ms = Some(ended_ms);
+        let own = format!("{id}, before redirect {}", self.order.len());
+        for known in self.order.iter_mut().filter(|known| *known == id) {
+            known.clone_from(&own);
+        }
+        self.by_id.insert(own, before);
     }
 
     /// The request of this identifier.
@@ -132,7 +153,7 @@ impl<'a> Requests<'a> {
     fn missing(&self, id: u32) -> FetchLine {
         let error = match &self.refusal {
             Some(error) => error.clone(),
-            None => "the page did not ask for it".to_owned(),
+            None => NOT_ASKED.to_owned(),
         };
         FetchLine { error: Some(error), ..FetchLine::at(id, self.ended_ms, self.ended_ms) }
     }

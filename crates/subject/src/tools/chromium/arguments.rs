@@ -11,7 +11,7 @@ const WINDOW: &str = "--window-size=800,600";
 const UNUSED_PORT: u16 = 1;
 
 /// What keeps the browser from asking anybody else, and from leaving anything behind.
-const QUIET: [&str; 14] = [
+pub(crate) const QUIET: [&str; 14] = [
     "--headless",
     // Root has no sandbox of Chromium's; the trial's namespaces are one.
     "--no-sandbox",

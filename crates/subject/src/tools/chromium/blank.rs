@@ -13,7 +13,7 @@ use unit::Instant;
 pub(super) fn open(browser: &mut DevTools, url: &str, deadline: Instant) -> Result<(), ToolError> {
     browser.call_page("Fetch.enable", json!({ "patterns": [{ "urlPattern": "*" }] }))?;
     // Its answer comes with the document's.
-    browser.post_page("Page.navigate", json!({ "url": url }))?;
+    browser.tell_page("Page.navigate", json!({ "url": url }))?;
     let mut is_answered = false;
     loop {
         let Some(event) = browser.event(deadline)? else {

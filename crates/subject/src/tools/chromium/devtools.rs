@@ -18,7 +18,7 @@ const ON_PIPES: &str = "exec \"$@\" 3<&0 4>&1 </dev/null >/dev/null";
 const END: Duration = Duration::from_secs(3);
 
 /// A browser and the pipe to it. Dropping it ends it.
-pub(super) struct DevTools {
+pub(crate) struct DevTools {
     child: Child,
     to: ChildStdin,
     messages: Receiver<Value>,
@@ -30,10 +30,19 @@ pub(super) struct DevTools {
 
 impl DevTools {
     /// Starts the browser `program`.
-    pub(super) fn start(program: &str, arguments: &[String]) -> Result<Self, ToolError> {
+    pub(crate) fn start(program: &str, arguments: &[String]) -> Result<Self, ToolError> {
+        Self::start_with(program, arguments, Stdio::inherit())
+    }
+
+    /// The same where nobody reads what the browser writes about itself.
+    pub(crate) fn start_unheard(program: &str, arguments: &[String]) -> Result<Self, ToolError> {
+        Self::start_with(program, arguments, Stdio::null())
+    }
+
+    fn start_with(program: &str, arguments: &[String], errors: Stdio) -> Result<Self, ToolError> {
         let mut command = Command::new("sh");
         command.args(["-c", ON_PIPES, "sh", program]).args(arguments);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(errors);
         let mut child = command
             .spawn()
             .map_err(|error| ToolError::Broken(format!("starting {program}: {error}")))?;
@@ -68,12 +77,12 @@ impl DevTools {
     }
 
     /// Until when calls may take.
-    pub(super) fn set_deadline(&mut self, deadline: Instant) {
+    pub(crate) fn set_deadline(&mut self, deadline: Instant) {
         self.deadline = deadline;
     }
 
     /// The page that `attached`, the result of `Target.attachToTarget`, names.
-    pub(super) fn use_session(&mut self, attached: &Value) -> Result<(), ToolError> {
+    pub(crate) fn use_session(&mut self, attached: &Value) -> Result<(), ToolError> {
         let session = attached["sessionId"].as_str().ok_or_else(|| {
             ToolError::Broken("the browser attached to its page without a session".to_owned())
         })?;
@@ -82,22 +91,22 @@ impl DevTools {
     }
 
     /// A command to the browser; its result.
-    pub(super) fn call(&mut self, method: &str, params: Value) -> Result<Value, ToolError> {
+    pub(crate) fn call(&mut self, method: &str, params: Value) -> Result<Value, ToolError> {
         self.send(None, method, params)
     }
 
     /// A command to the page; its result.
-    pub(super) fn call_page(&mut self, method: &str, params: Value) -> Result<Value, ToolError> {
+    pub(crate) fn call_page(&mut self, method: &str, params: Value) -> Result<Value, ToolError> {
         self.send(self.session.clone(), method, params)
     }
 
-    /// A command to the page whose answer nobody waits for.
-    pub(super) fn post_page(&mut self, method: &str, params: Value) -> Result<(), ToolError> {
-        self.post(self.session.clone(), method, params).map(|_| ())
+    /// A command to the page whose result nobody waits for.
+    pub(crate) fn tell_page(&mut self, method: &str, params: Value) -> Result<(), ToolError> {
+        self.write(self.session.clone(), method, params).map(|_| ())
     }
 
     /// Writes a command; its number.
-    fn post(
+    fn write(
         &mut self,
         session: Option<String>,
         method: &str,
@@ -123,7 +132,7 @@ impl DevTools {
         method: &str,
         params: Value,
     ) -> Result<Value, ToolError> {
-        let id = self.post(session, method, params)?;
+        let id = self.write(session, method, params)?;
         loop {
             let message = self.message(self.deadline)?.ok_or_else(|| {
                 ToolError::Broken(format!("the browser did not answer {method} in time"))
@@ -143,7 +152,7 @@ impl DevTools {
     }
 
     /// The next event; None when the deadline has passed.
-    pub(super) fn event(&mut self, deadline: Instant) -> Result<Option<Event>, ToolError> {
+    pub(crate) fn event(&mut self, deadline: Instant) -> Result<Option<Event>, ToolError> {
         loop {
             if let Some(event) = self.events.pop() {
                 return Ok(Some(event));
@@ -156,7 +165,7 @@ impl DevTools {
     }
 
     /// Whether an event has come that was not taken.
-    pub(super) fn has_events(&self) -> bool {
+    pub(crate) fn has_events(&self) -> bool {
         !self.events.is_empty()
     }
 
@@ -179,7 +188,7 @@ impl DevTools {
     }
 
     /// Ends the browser and waits for it, so that what it used can be counted.
-    pub(super) fn close(mut self) -> Result<(), ToolError> {
+    pub(crate) fn close(mut self) -> Result<(), ToolError> {
         self.deadline = os::clock::now() + END;
         // It may be gone before it has answered.
         let _ = self.call("Browser.close", json!({}));

@@ -51,6 +51,9 @@ impl<'a> Fetches<'a> {
 
     fn ask(&mut self, id: &str, at_ms: Option<f64>, params: &Value) {
         let url = params["request"]["url"].as_str().unwrap_or_default();
+        if params["redirectResponse"].is_object() {
+            self.respond(id, &params["redirectResponse"]);
+        }
         self.requests.ask(id, url, at_ms.unwrap_or_default());
         if self.requests.document().is_some() && self.wall_s.is_none() {
             self.wall_s = params["wallTime"].as_f64();

@@ -15,10 +15,30 @@ public final class Http2Support {
 
     private static final String FILE = "twitter4j.properties";
 
-    private final OkHttpPool pool;
+    /** What code has chosen; null: what the configuration says. */
+    private static volatile Boolean chosen;
 
-    private Http2Support(OkHttpPool pool) {
-        this.pool = pool;
+    private final AlternativeHttpClientImpl client;
+
+    private Http2Support(AlternativeHttpClientImpl client) {
+        this.client = client;
+    }
+
+    /**
+     * Switches HTTP/2 on or off for every Twitter of this process, from its next request on, whatever the configuration says.
+     * Requests under way end as they began. Connections that stand open stay so: {@link #closeIdleConnections} closes them.
+     */
+    public static void setEnabled(boolean enabled) {
+        chosen = enabled;
+    }
+
+    /** Takes back what {@link #setEnabled} chose: each client does again what its configuration said when it was first used. */
+    public static void useConfigured() {
+        chosen = null;
+    }
+
+    static Boolean chosen() {
+        return chosen;
     }
 
     /** Of the client that serves this Twitter, and every other of the same factory. */
@@ -29,20 +49,18 @@ public final class Http2Support {
     /** Of the client that serves factories with these settings. */
     public static Http2Support of(Configuration settings) {
         HttpClient client = HttpClientFactory.getInstance(settings.getHttpClientConfiguration());
-        if (!(client instanceof AlternativeHttpClientImpl)) {
-            return new Http2Support(null);
-        }
-        OkHttpExchanges exchanges = ((AlternativeHttpClientImpl) client).exchanges();
-        return new Http2Support(exchanges == null ? null : exchanges.pool());
+        boolean isOurs = client instanceof AlternativeHttpClientImpl;
+        return new Http2Support(isOurs ? (AlternativeHttpClientImpl) client : null);
     }
 
-    /** Whether OkHttp carries the requests; else the library's own client does, over HTTP/1.1. */
+    /** Whether OkHttp carries the next request; else the library's own client does, over HTTP/1.1. */
     public boolean isActive() {
-        return pool != null;
+        return client != null && client.exchanges() != null;
     }
 
-    /** The protocol of the last answer, by its ALPN name: "h2" or "http/1.1". Null before the first one, and where not active. */
+    /** The protocol of the last answer, by its ALPN name: "h2" or "http/1.1". Null before the first one, and where never active. */
     public String lastProtocol() {
+        OkHttpPool pool = pool();
         return pool == null ? null : pool.lastProtocol();
     }
 
@@ -51,21 +69,57 @@ public final class Http2Support {
         return answer instanceof OkHttpResponse ? ((OkHttpResponse) answer).protocol() : null;
     }
 
-    /** How many connections have been opened so far, by the ALPN name of their protocol. Empty where not active. */
+    /**
+     * When this answer's request was sent, in milliseconds since the epoch (also its header field {@code OkHttp-Sent-Millis}); -1
+     * where the library's own client brought it.
+     */
+    public static long sentAtMillis(HttpResponse answer) {
+        return answer instanceof OkHttpResponse ? ((OkHttpResponse) answer).sentAtMillis() : -1;
+    }
+
+    /** When its head was received, likewise ({@code OkHttp-Received-Millis}). */
+    public static long receivedAtMillis(HttpResponse answer) {
+        return answer instanceof OkHttpResponse ? ((OkHttpResponse) answer).receivedAtMillis() : -1;
+    }
+
+    /**
+     * Where this answer came from, with the status that it came with: "NETWORK 200" ({@code OkHttp-Response-Source}); null where
+     * the library's own client brought it.
+     */
+    public static String sourceOf(HttpResponse answer) {
+        return answer instanceof OkHttpResponse ? ((OkHttpResponse) answer).source() : null;
+    }
+
+    /** How many connections have been opened so far, by the ALPN name of their protocol. Empty where never active. */
     public Map<String, Integer> connectionsByProtocol() {
+        OkHttpPool pool = pool();
         return pool == null ? Collections.<String, Integer>emptyMap() : pool.connectionsByProtocol();
     }
 
     /** How many connections stand open now, busy or not. */
     public int openConnections() {
+        OkHttpPool pool = pool();
         return pool == null ? 0 : pool.openConnections();
+    }
+
+    /** The same by the ALPN name of their protocol. */
+    public Map<String, Integer> openConnectionsByProtocol() {
+        OkHttpPool pool = pool();
+        return pool == null ? Collections.<String, Integer>emptyMap() : pool.openConnectionsByProtocol();
     }
 
     /** Closes connections that nobody uses now. The next request opens one again. */
     public void closeIdleConnections() {
+        OkHttpPool pool = pool();
         if (pool != null) {
             pool.closeIdleConnections();
         }
+    }
+
+    /** What OkHttp has carried stays to be told when it is switched off. */
+    private OkHttpPool pool() {
+        OkHttpExchanges exchanges = client == null ? null : client.exchangesSoFar();
+        return exchanges == null ? null : exchanges.pool();
     }
 
     /** A system property goes before the file in the working folder, and that before the one on the class path. */

@@ -7,11 +7,13 @@ import java.util.Collections;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
+import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import okhttp3.Call;
+import okhttp3.Connection;
 import okhttp3.ConnectionPool;
 import okhttp3.Credentials;
 import okhttp3.EventListener;
@@ -22,7 +24,8 @@ import okhttp3.Response;
 
 /**
  * The connections of one set of HTTP settings: every Twitter of a factory shares them, and so do factories of equal settings,
- * to which the library hands the same client.
+ * to which the library hands the same client. Nothing here needs {@code java.util.function}, which Android has from level 24
+ * on only.
  */
 final class OkHttpPool {
     private static final ConcurrentMap<HttpClientConfiguration, OkHttpPool> POOLS = new ConcurrentHashMap<>();
@@ -30,7 +33,10 @@ final class OkHttpPool {
     private final ConnectionPool connections = new ConnectionPool();
     private final ConcurrentMap<String, AtomicInteger> opened = new ConcurrentHashMap<>();
     /** Hosts that answered HTTP_1_1_REQUIRED. */
-    private final Set<String> onlyHttp11 = ConcurrentHashMap.newKeySet();
+    private final Set<String> onlyHttp11 = Collections.newSetFromMap(new ConcurrentHashMap<String, Boolean>());
+    /** Connections that carried a call, as long as somebody holds them: the pool does so while they stand. */
+    private final Set<Connection> seen =
+            Collections.synchronizedSet(Collections.newSetFromMap(new WeakHashMap<Connection, Boolean>()));
 
     private final OkHttpClient client;
     private final OkHttpClient http11;
@@ -53,7 +59,13 @@ final class OkHttpPool {
 
     /** The one of these settings, however many clients the library makes of them at the same time. */
     static OkHttpPool of(HttpClientConfiguration settings) {
-        return POOLS.computeIfAbsent(settings, OkHttpPool::new);
+        OkHttpPool pool = POOLS.get(settings);
+        if (pool == null) {
+            OkHttpPool made = new OkHttpPool(settings);
+            OkHttpPool before = POOLS.putIfAbsent(settings, made);
+            pool = before == null ? made : before;
+        }
+        return pool;
     }
 
     /** Asks over HTTP/2 where the server negotiates it, else over HTTP/1.1. */
@@ -88,6 +100,20 @@ final class OkHttpPool {
 
     int openConnections() {
         return connections.connectionCount();
+    }
+
+    Map<String, Integer> openConnectionsByProtocol() {
+        Map<String, Integer> counts = new TreeMap<>();
+        synchronized (seen) {
+            for (Connection connection : seen) {
+                if (!connection.socket().isClosed()) {
+                    String name = connection.protocol().toString();
+                    Integer before = counts.get(name);
+                    counts.put(name, before == null ? 1 : before + 1);
+                }
+            }
+        }
+        return counts;
     }
 
     void closeIdleConnections() {
@@ -137,7 +163,13 @@ final class OkHttpPool {
         @Override
         public void connectEnd(Call call, InetSocketAddress address, Proxy proxy, Protocol protocol) {
             String name = protocol == null ? Protocol.HTTP_1_1.toString() : protocol.toString();
-            opened.computeIfAbsent(name, unseen -> new AtomicInteger()).incrementAndGet();
+            opened.putIfAbsent(name, new AtomicInteger());
+            opened.get(name).incrementAndGet();
+        }
+
+        @Override
+        public void connectionAcquired(Call call, Connection connection) {
+            seen.add(connection);
         }
     }
 }

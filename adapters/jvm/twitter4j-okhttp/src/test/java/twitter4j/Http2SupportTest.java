@@ -15,6 +15,7 @@ import java.io.ObjectOutputStream;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.TimeUnit;
 import mockwebserver3.MockResponse;
 import mockwebserver3.RecordedRequest;
 import mockwebserver3.SocketEffect;
@@ -32,6 +33,7 @@ class Http2SupportTest {
     @AfterEach
     void stop() {
         System.clearProperty(Http2Support.SWITCH);
+        Http2Support.useConfigured();
         api.close();
     }
 
@@ -104,6 +106,74 @@ class Http2SupportTest {
         assertNull(told.lastProtocol());
         assertEquals(Map.of(), told.connectionsByProtocol());
         assertTrue(api.server.takeRequest().getRequestLine().endsWith("HTTP/1.1"));
+    }
+
+    @Test
+    void codeSwitchesAtAnyTimeAndGoesBeforeTheConfiguration() throws Exception {
+        System.setProperty(Http2Support.SWITCH, "false");
+        api.answerStatuses(4);
+        Twitter twitter = api.twitter();
+        Http2Support told = Http2Support.of(twitter);
+        for (String step : List.of("as configured", "on", "off", "on")) {
+            if (!step.equals("as configured")) {
+                Http2Support.setEnabled(step.equals("on"));
+            }
+            assertEquals("it works", twitter.showStatus(20).getText());
+            assertEquals(step.equals("on"), told.isActive(), step);
+            String line = api.server.takeRequest().getRequestLine();
+            assertEquals(step.equals("on") ? "HTTP/2" : "HTTP/1.1", line.substring(line.lastIndexOf(' ') + 1), step);
+        }
+        // The connection outlived the time without it.
+        assertEquals(Map.of("h2", 1), told.connectionsByProtocol());
+        Http2Support.useConfigured();
+        assertFalse(told.isActive());
+        assertEquals(1, told.openConnections());
+    }
+
+    @Test
+    void openConnectionsAreToldByProtocolUntilTheyClose() throws Exception {
+        LocalApi clear = new LocalApi(Protocol.HTTP_1_1);
+        try (clear) {
+            api.answerStatuses(2);
+            clear.answerStatuses(1);
+            Twitter twitter = api.twitter();
+            Http2Support told = Http2Support.of(twitter);
+            assertEquals(Map.of(), told.openConnectionsByProtocol());
+            twitter.showStatus(20);
+            HttpClientFactory.getInstance(twitter.getConfiguration().getHttpClientConfiguration())
+                    .get(clear.url("/it"))
+                    .asString();
+            twitter.showStatus(20);
+            assertEquals(Map.of("h2", 1, "http/1.1", 1), told.openConnectionsByProtocol());
+            assertEquals(2, told.openConnections());
+            told.closeIdleConnections();
+            assertEquals(Map.of(), told.openConnectionsByProtocol());
+            assertEquals(Map.of("h2", 1, "http/1.1", 1), told.connectionsByProtocol());
+        }
+    }
+
+    @Test
+    void anAnswerTellsWhenItWasAskedForAndReceivedAndWhereItCameFrom() throws Exception {
+        api.server.enqueue(new MockResponse.Builder().addHeader("OkHttp-Response-Source", "the server").body("{}").build());
+        api.server.enqueue(new MockResponse.Builder().headersDelay(30, TimeUnit.MILLISECONDS).body("{}").build());
+        HttpClient client = api.client(api.settings());
+        assertEquals("the server", client.get(api.url("/first")).getResponseHeader("okhttp-response-source"));
+        long before = System.currentTimeMillis();
+        HttpResponse answer = client.get(api.url("/second"));
+        long after = System.currentTimeMillis();
+        long sent = Http2Support.sentAtMillis(answer);
+        long received = Http2Support.receivedAtMillis(answer);
+        assertTrue(before <= sent && sent < received && received <= after, before + " " + sent + " " + received);
+        assertEquals("NETWORK 200", Http2Support.sourceOf(answer));
+        assertEquals(Long.toString(sent), answer.getResponseHeader("okhttp-sent-millis"));
+        assertEquals(List.of(Long.toString(received)), answer.getResponseHeaderFields().get("OkHttp-Received-Millis"));
+        assertEquals(List.of("h2"), answer.getResponseHeaderFields().get("OkHttp-Selected-Protocol"));
+        Http2Support.setEnabled(false);
+        api.server.enqueue(new MockResponse.Builder().body("{}").build());
+        HttpResponse own = client.get(api.url("/third"));
+        assertEquals(-1, Http2Support.sentAtMillis(own));
+        assertEquals(-1, Http2Support.receivedAtMillis(own));
+        assertNull(Http2Support.sourceOf(own));
     }
 
     @Test

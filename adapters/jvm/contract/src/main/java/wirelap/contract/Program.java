@@ -10,6 +10,9 @@ import java.util.function.Supplier;
 
 /** A subject's `main`: the job on standard input, the lines on standard output, everything else on standard error. */
 public final class Program {
+    /** System property: the process is being recorded. */
+    private static final String PROFILED = "wirelap.profile";
+
     private static final int DONE = 0;
     private static final int BROKE = 1;
     private static final int UNSUPPORTED = 127;
@@ -35,6 +38,10 @@ public final class Program {
             exit = BROKE;
         }
         lines.flush();
+        if (Boolean.getBoolean(PROFILED)) {
+            // A recording is written by a shutdown hook.
+            System.exit(exit);
+        }
         Runtime.getRuntime().halt(exit);
     }
 
@@ -76,9 +83,11 @@ public final class Program {
 
     private void measure(Job job, int openedBefore, OptionalDouble warmupMillis) throws Exception {
         try (Subject subject = maker.get()) {
+            Clock building = new Clock();
             subject.open(job);
+            double clientMillis = building.millis();
             Heap heap = new Heap();
-            Clock clock = ready(subject, warmupMillis);
+            Clock clock = ready(subject, clientMillis, warmupMillis);
             try (Round round = new Round(subject, job, clock, this::print)) {
                 round.run();
             }
@@ -90,14 +99,15 @@ public final class Program {
         }
     }
 
-    private Clock ready(Subject subject, OptionalDouble warmupMillis) {
+    private Clock ready(Subject subject, double clientMillis, OptionalDouble warmupMillis) {
         JsonStringWriter line = JsonWriter.string()
                 .object()
                 .value("event", "ready")
                 .value("name", name(subject))
                 .value("version", subject.version())
                 .value("runtime", runtime())
-                .value("key_log", false);
+                .value("key_log", false)
+                .value("client_ms", clientMillis);
         warmupMillis.ifPresent(millis -> line.value("warmup_ms", millis));
         // Before the line goes out: whoever reads it reads a clock too, and loading this one's class takes its time.
         Clock clock = new Clock();

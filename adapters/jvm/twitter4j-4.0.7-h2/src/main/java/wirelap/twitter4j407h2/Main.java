@@ -1,5 +1,7 @@
 package wirelap.twitter4j407h2;
 
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
 import twitter4j.Http2Support;
@@ -13,10 +15,20 @@ import wirelap.twitter4jcalls.Calls;
 
 /** Twitter4J 4.0.7 with the module twitter4j-okhttp, which it finds by itself. */
 public final class Main implements Subject {
+    /** Has a new Twitter object for each call, as code that asks the factory each time. */
+    private static final String FRESH = "--fresh";
+
+    private final boolean isFresh;
     private Calls calls;
 
+    private Main(boolean isFresh) {
+        this.isFresh = isFresh;
+    }
+
     public static void main(String[] arguments) {
-        Program.run(Main::new, arguments);
+        List<String> words = new ArrayList<>(List.of(arguments));
+        boolean isFresh = words.remove(FRESH);
+        Program.run(() -> new Main(isFresh), words.toArray(new String[0]));
     }
 
     @Override
@@ -31,6 +43,9 @@ public final class Main implements Subject {
 
     @Override
     public void fetch(Fetch fetch, Exchange exchange) throws Exception {
+        if (isFresh) {
+            calls.begin();
+        }
         HttpResponse response = calls.get(fetch, exchange);
         if (response != null) {
             exchange.protocol(Http2Support.protocolOf(response));

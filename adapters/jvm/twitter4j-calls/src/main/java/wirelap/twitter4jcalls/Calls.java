@@ -5,6 +5,7 @@ import twitter4j.HttpClient;
 import twitter4j.HttpClientFactory;
 import twitter4j.HttpResponse;
 import twitter4j.TwitterException;
+import twitter4j.TwitterFactory;
 import twitter4j.auth.Authorization;
 import twitter4j.auth.AuthorizationFactory;
 import twitter4j.conf.Configuration;
@@ -24,7 +25,7 @@ public final class Calls {
 
     private final Configuration settings;
     private final Authorization authorization;
-    private final HttpClient client;
+    private volatile HttpClient client;
 
     /** With the job's time-outs. Twitter4J has no setting for trust: the job's becomes the process's. */
     public Calls(Job job) throws Exception {
@@ -44,6 +45,12 @@ public final class Calls {
         if (job.closes()) {
             client.addDefaultRequestHeader("Connection", "close");
         }
+    }
+
+    /** Asks the library anew, for a Twitter of these settings and for its client. */
+    public void begin() {
+        Configuration asked = new TwitterFactory(settings).getInstance().getConfiguration();
+        client = HttpClientFactory.getInstance(asked.getHttpClientConfiguration());
     }
 
     /** The settings that the client serves. */

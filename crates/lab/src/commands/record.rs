@@ -1,0 +1,188 @@
+//! `wirelap record`: records a page by a browser into a folder that `race` replays. The folder appears whole or not at all.
+
+mod archive;
+
+use crate::cli::RecordArgs;
+use crate::console;
+use crate::error::{self, CliError};
+use crate::inputs::{har, site, subjects};
+use crate::named_file;
+use archive::Archive;
+use os::signal::Interrupts;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use study::experiment::{Dependencies, HarWorkload, RecordedHosts, Think};
+use subject::record::{RecordSpec, RecordedPage, RecordedResponse, record};
+use subject::tools::ToolError;
+
+/// Records the page.
+pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, CliError> {
+    check_url(&args.url)?;
+    check_output(&args.output)?;
+    let program = program(&args.browser)?;
+    let interrupts = Interrupts::take().map_err(CliError::failed)?;
+    let profile = Scratch::make(std::env::temp_dir().join(scratch_name("record")))?;
+    let epoch_ms = os::clock::realtime().as_millis() as u64;
+    let rules: Vec<String> = args.resolve.iter().map(crate::cli::Resolve::rule).collect();
+    let spec = RecordSpec {
+        url: &args.url,
+        program: &program,
+        profile: &profile.0,
+        timeout: args.timeout,
+        quiet: args.quiet,
+        insecure: args.insecure,
+        resolver_rules: rules.join(","),
+        epoch_ms,
+        is_stopped: &|| interrupts.count() > 0,
+    };
+    let page = record(&spec).map_err(|error| match (interrupts.count(), error) {
+        (1.., _) => interrupted(),
+        (_, ToolError::Unsupported(line)) => CliError::lacking(line.reason),
+        (_, ToolError::Broken(reason)) => CliError::failed(reason),
+    })?;
+    let archive = Archive::of(&page, epoch_ms);
+    keep(args, &archive, &interrupts)?;
+    if let Some(file) = &args.har {
+        named_file::write(file, archive.har())?;
+    }
+    tell(args, &page)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn interrupted() -> CliError {
+    CliError::interrupted("Ctrl-C came before the page was recorded; nothing was written")
+}
+
+fn check_url(url: &str) -> Result<(), CliError> {
+    url.parse::<page::Url>().map(drop).map_err(|error| {
+        CliError::misuse(format!("`{url}`: {error}")).remedy("such as https://shop.example/")
+    })
+}
+
+/// Refuses a place that holds something already.
+fn check_output(folder: &Path) -> Result<(), CliError> {
+    let name = folder.display();
+    match fs::read_dir(folder).map(|mut entries| entries.next().is_none()) {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(CliError::misuse(format!("{name} is there already, and not empty"))
+            .remedy("name a new folder by -o, or remove that one")),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error::file(format!("writing to {name}"), &error)),
+    }
+}
+
+/// The program of a browser.
+fn program(name: &str) -> Result<String, CliError> {
+    let catalogue = subjects::known(None, &[])?;
+    let unable = |what: String| {
+        CliError::misuse(what)
+            .remedy("name one of Chromium's (see `wirelap list`), or leave --browser away")
+    };
+    let Some(browser) = catalogue.client(name) else {
+        return Err(unable(format!("no client `{name}` is declared")));
+    };
+    let command = browser
+        .command_line(&subjects::places()?)
+        .map_err(|lacking| CliError::lacking(lacking.reason).remedy(lacking.remedy))?;
+    match &command[..] {
+        [_, subject, chromium, program] if subject == "subject" && chromium == "chromium" => {
+            Ok(program.clone())
+        }
+        _ => Err(unable(format!("{name} cannot record: it does not speak Chromium's protocol"))),
+    }
+}
+
+/// Writes the site beside its place, and moves it there when it is whole.
+fn keep(args: &RecordArgs, archive: &Archive, interrupts: &Interrupts) -> Result<(), CliError> {
+    let folder = std::path::absolute(&args.output).map_err(CliError::failed)?;
+    let wrong = |what: &Path, error: &std::io::Error| {
+        error::file(format!("writing {}", what.display()), error)
+    };
+    let above = folder.parent().unwrap_or(&folder);
+    fs::create_dir_all(above).map_err(|error| wrong(above, &error))?;
+    let part = Scratch::make(above.join(format!(".{}.part", scratch_name("site"))))?;
+    let bodies = part.0.join(site::BODIES);
+    fs::create_dir(&bodies).map_err(|error| wrong(&bodies, &error))?;
+    for (name, body) in archive.bodies() {
+        if interrupts.count() > 0 {
+            return Err(interrupted());
+        }
+        let file = bodies.join(name);
+        os::replace::replace(&file, body).map_err(|error| wrong(&file, &error))?;
+    }
+    let file = part.0.join(site::FILE);
+    os::replace::replace(&file, archive.site().as_bytes()).map_err(|error| wrong(&file, &error))?;
+    // What was empty before may have been filled meanwhile: then this refuses.
+    fs::rename(&part.0, &folder).map_err(|error| wrong(&folder, &error))
+}
+
+/// Says what was recorded, and what a replay of it assumes.
+fn tell(args: &RecordArgs, page: &RecordedPage) -> Result<(), CliError> {
+    let folder = args.output.display();
+    let answered = page.exchanges.iter().filter(|exchange| exchange.response.is_some()).count();
+    let kept =
+        page.exchanges.iter().filter_map(|exchange| exchange.response.as_ref()?.body.as_ref());
+    let bytes: usize = kept.clone().map(Vec::len).sum();
+    let mut text = format!(
+        "{folder}: {} requests, {answered} responses, {} bodies of {bytes} bytes, by {}\n",
+        page.exchanges.len(),
+        kept.count(),
+        page.browser,
+    );
+    let has_lost =
+        |response: &&RecordedResponse| response.body.is_none() && response.body_bytes > 0;
+    let responses = page.exchanges.iter().filter_map(|exchange| exchange.response.as_ref());
+    let lost = responses.filter(has_lost).count();
+    if lost > 0 {
+        text.push_str(&format!(
+            "{lost} bodies that the browser did not keep: a replay has noise of their length for them.\n"
+        ));
+    }
+    if page.was_cut {
+        let limit = unit::format_duration(args.timeout);
+        text.push_str(&format!(
+            "The page was not quiet after {limit}: what went on is not in the recording (--timeout).\n"
+        ));
+    }
+    for exchange in page.exchanges.iter().filter(|exchange| exchange.response.is_none()) {
+        let why = exchange.error.as_deref().unwrap_or("no answer came");
+        text.push_str(&format!("Not recorded: {}: {why}.\n", exchange.url));
+    }
+    let whole = HarWorkload {
+        file: args.output.to_string_lossy().into_owned(),
+        think: Think::Recorded,
+        dependencies: Dependencies::Inferred,
+        hosts: RecordedHosts::Apart,
+    };
+    let recording = har::read(&args.output, &whole)?;
+    for sentence in recording.assumptions.sentences() {
+        text.push_str(&format!("  {sentence}\n"));
+    }
+    let shell = error::quoted(&args.output);
+    text.push_str(&format!("Replay it: wirelap race {shell}\n"));
+    console::print(&text)
+}
+
+fn scratch_name(what: &str) -> String {
+    format!("wirelap-{what}-{}", std::process::id())
+}
+
+/// A new folder, which is removed with all that is in it where nobody has moved it away.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn make(path: PathBuf) -> Result<Self, CliError> {
+        fs::create_dir(&path).map_err(|error| {
+            error::file(format!("making the folder {}", path.display()), &error)
+        })?;
+        Ok(Self(path))
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // It may have got its final name.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

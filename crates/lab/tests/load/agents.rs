@@ -1,0 +1,97 @@
+//! One load from several agents: what the first one prints is what all of them did.
+
+use crate::answered;
+use crate::bench::{Bench, Ran, Running};
+use crate::output::{histograms, serve};
+use serde_json::Value;
+use std::io::Write;
+use std::net::{TcpListener, TcpStream};
+
+/// A port of this machine that nobody listens on.
+fn free_port() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    format!("127.0.0.1:{}", listener.local_addr().unwrap().port())
+}
+
+fn agent(bench: &Bench, agent: &str, at: &str, words: &[&str]) -> Running {
+    let own = ["load", "--json", "--agent", agent, "--rendezvous", at];
+    bench.start(bench.wirelap(&[&own, words].concat()))
+}
+
+/// Runs three agents, the first one last.
+fn three(bench: &Bench, words: &[&str]) -> (Value, [Ran; 3]) {
+    let at = free_port();
+    let [third, second, first] = ["3/3", "2/3", "1/3"].map(|name| agent(bench, name, &at, words));
+    let ran = [first.end(), second.end(), third.end()];
+    let result = serde_json::from_str(&ran[0].out).unwrap_or_else(|_| panic!("{ran:?}"));
+    (result, ran)
+}
+
+#[test]
+fn three_agents_share_a_load_and_end_with_one_exit_code() {
+    let bench = Bench::new();
+    let (_serving, url) = serve(&bench);
+    let url = format!("{url}hello");
+    let (result, ran) = three(&bench, &["-c", "7", "-n", "500", "--hdr", "all.hlog", &url]);
+    assert_eq!(answered(&result), 500);
+    assert_eq!(
+        (&result["connects"]["opened"], &result["setting"]["threads"]),
+        (&7.into(), &3.into())
+    );
+    for ran in &ran {
+        ran.said(0, &[]);
+    }
+    assert!(ran[1].out.is_empty() && ran[2].out.is_empty(), "the first one prints: {ran:?}");
+    let log = histograms(&std::fs::read(bench.path("all.hlog")).unwrap());
+    assert_eq!(log.iter().map(hdrhistogram::Histogram::len).sum::<u64>(), 500);
+    // A schedule is one of all agents: none of its requests is made twice or by nobody.
+    let (result, _) = three(&bench, &["-c", "6", "--rate", "300:1s,600:1s", &url]);
+    assert_eq!(answered(&result), 900);
+    let of_stages: Vec<&Value> = result["stages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|stage| &stage["part"]["requests"])
+        .collect();
+    assert_eq!(of_stages, [&Value::from(300), &Value::from(600)]);
+    // In its first second one agent makes a hundred requests.
+    let first = &result["course"][0];
+    assert!(first["answers"].as_u64().unwrap() > 110, "of all agents: {first}");
+    // Nobody answers at this address.
+    let (result, ran) = three(&bench, &["-c", "3", "-n", "3", &format!("http://{}/", free_port())]);
+    assert_eq!(result["connects"]["opened"], 0);
+    assert_eq!(ran.map(|ran| ran.code), [1, 1, 1]);
+}
+
+#[test]
+fn an_agent_that_is_lost_or_called_otherwise_ends_all_and_a_stranger_does_not() {
+    let bench = Bench::new();
+    let (_serving, url) = serve(&bench);
+    let url = format!("{url}hello");
+    let at = free_port();
+    let words = ["-c", "2", "-d", "60s", &url];
+    let (first, second) = (agent(&bench, "1/2", &at, &words), agent(&bench, "2/2", &at, &words));
+    let mut stranger = (0..500).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        TcpStream::connect(&at).ok()
+    });
+    // It comes before the second agent, or after: either way the load begins.
+    if let Some(stranger) = &mut stranger {
+        let _refused = stranger.write_all(b"GET / HTTP/1.1\r\n\r\n");
+    }
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    first.signal("KILL");
+    first.end();
+    second.end().said(1, &["the first agent was lost"]);
+    let at = free_port();
+    let first = agent(&bench, "1/2", &at, &["-c", "2", "-n", "2", &url]);
+    let second = agent(&bench, "2/2", &at, &["-c", "2", "-n", "4", &url]);
+    first.end().said(2, &["agent 2/2 was called otherwise: ", "-n 4"]);
+    second.end().said(1, &["the first agent was lost"]);
+    let alone = ["load", "--agent", "1/2", &url];
+    bench.run(&alone).said(2, &["--rendezvous"]);
+    let few = ["load", "-c", "1", "--agent", "1/2", "--rendezvous", &at, &url];
+    bench.run(&few).said(2, &["2 agents need 2 connections"]);
+    let strange = ["load", "-c", "2", "--agent", "1/2", "--rendezvous", "nowhere", &url];
+    bench.run(&strange).said(2, &["`nowhere` is no address"]);
+}

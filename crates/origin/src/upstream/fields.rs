@@ -1,0 +1,111 @@
+//! What a gateway changes of heads (RFC 9110 §7.6): fields of one connection stay there, and `Via` tells of this server.
+
+use proto::{Fields, RequestHead, ResponseHead, Scheme};
+use transport::Protocol;
+
+/// Fields that are for one connection alone (RFC 9110 §7.6.1), or that this server answers by itself.
+const OWN: [&[u8]; 9] = [
+    b"connection",
+    b"expect",
+    b"keep-alive",
+    b"proxy-authenticate",
+    b"proxy-authorization",
+    b"proxy-connection",
+    b"te",
+    b"transfer-encoding",
+    b"upgrade",
+];
+
+/// The request as the application gets it.
+pub(crate) fn forwarded_request(
+    request: &RequestHead,
+    protocol: Protocol,
+    is_early: bool,
+) -> RequestHead {
+    let mut fields = passed_on(&request.fields, &[b"x-forwarded-proto", b"early-data"]);
+    fields.push(b"via", format!("{} wirelap", version(protocol)).as_bytes());
+    fields.push(b"x-forwarded-proto", request.scheme.as_str().as_bytes());
+    if is_early {
+        // RFC 8470 §5.1.
+        fields.push(b"early-data", b"1");
+    }
+    // To an origin server, which knows http alone.
+    RequestHead { scheme: Scheme::Http, fields, protocol: None, ..request.clone() }
+}
+
+/// The response as the client gets it, but for `Date` and `Server`, where the application has said neither.
+pub(crate) fn forwarded_response(head: &ResponseHead) -> ResponseHead {
+    // HTTP/3 of another port, if any, is not this server's.
+    ResponseHead { status: head.status, fields: passed_on(&head.fields, &[b"alt-svc"]) }
+}
+
+fn passed_on(fields: &Fields, dropped: &[&[u8]]) -> Fields {
+    let mut kept = Fields::new();
+    for field in fields.iter() {
+        let names = OWN.iter().chain(dropped);
+        if !names.into_iter().any(|name| field.name.eq_ignore_ascii_case(name)) {
+            kept.push_field(field);
+        }
+    }
+    kept
+}
+
+/// The version as `Via` names it (RFC 9110 §7.6.3).
+fn version(protocol: Protocol) -> &'static str {
+    match protocol {
+        Protocol::Http1 => "1.1",
+        Protocol::Http2 => "2",
+        Protocol::Http3 => "3",
+        Protocol::Spdy31 => "SPDY/3.1",
+        Protocol::Spdy3 => "SPDY/3",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::Status;
+
+    #[test]
+    fn fields_of_one_connection_stay_there_and_via_is_added_behind_those_of_others() {
+        let mut request = RequestHead::get(Scheme::Https, "shop.test", "/a?b");
+        for (name, value) in [
+            ("accept", "*/*"),
+            ("Expect", "100-continue"),
+            ("te", "trailers"),
+            ("via", "1.1 cdn"),
+            ("x-forwarded-proto", "http"),
+            ("upgrade", "websocket"),
+        ] {
+            request.fields.push(name.as_bytes(), value.as_bytes());
+        }
+        let forwarded = forwarded_request(&request, Protocol::Http2, true);
+        let fields: Vec<_> = forwarded
+            .fields
+            .iter()
+            .map(|field| [field.name, field.value].map(String::from_utf8_lossy).join(": "))
+            .collect();
+        let expected = [
+            "accept: */*",
+            "via: 1.1 cdn",
+            "via: 2 wirelap",
+            "x-forwarded-proto: https",
+            "early-data: 1",
+        ];
+        assert_eq!(fields, expected);
+        assert_eq!((forwarded.authority.as_str(), forwarded.path.as_str()), ("shop.test", "/a?b"));
+    }
+
+    #[test]
+    fn a_response_keeps_what_is_the_applications() {
+        let mut head = ResponseHead::new(Status::OK);
+        for (name, value) in
+            [("content-length", "3"), ("alt-svc", "h3=\":1\""), ("transfer-encoding", "chunked")]
+        {
+            head.fields.push(name.as_bytes(), value.as_bytes());
+        }
+        let forwarded = forwarded_response(&head);
+        assert_eq!(forwarded.fields.len(), 1);
+        assert_eq!(forwarded.fields.find_str("content-length"), Some("3"));
+    }
+}

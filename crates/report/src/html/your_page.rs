@@ -1,0 +1,149 @@
+//! What was fetched, and what the time went into: weight, requests, hosts, largest files, and the bottleneck in words.
+
+use crate::file_name::file_name;
+use crate::markup::Markup;
+use crate::overview::Group;
+use crate::{Report, words};
+use std::collections::BTreeSet;
+use study::experiment::WorkloadKind;
+use study::reconcile::Parts;
+use study::record::TrialRecord;
+use study::result::CellResult;
+use unit::ByteSize;
+
+/// One box a workload; nothing where no trial shows its fetches.
+pub(super) fn your_page(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
+    let compared: Vec<&Group<'_>> =
+        groups.iter().filter(|group| group.workload.check_of.is_none()).collect();
+    let chunks = compared.chunk_by(|a, b| a.workload.name == b.workload.name);
+    let told: Vec<(&[&Group<'_>], &TrialRecord)> =
+        chunks.filter_map(|groups| Some((groups, shown(report, groups)?))).collect();
+    if told.is_empty() {
+        return;
+    }
+    let is_several = told.len() > 1;
+    m.element("section", &[("id", &"page")], |m| {
+        let kinds = || told.iter().map(|(groups, _)| &groups[0].workload.kind);
+        let title = match () {
+            () if kinds().all(|kind| matches!(kind, WorkloadKind::Har(_))) => "Your page",
+            () if kinds().all(|kind| matches!(kind, WorkloadKind::Page(_))) => "The page",
+            () => "The work",
+        };
+        m.line("h2", &[], title);
+        for (groups, trial) in &told {
+            if is_several {
+                m.line("h3", &[], &groups[0].workload.name);
+            }
+            facts(m, trial);
+            bottlenecks(m, groups);
+        }
+    });
+}
+
+/// The trial that shows what is fetched: the baseline's median one where there is one.
+fn shown<'a>(report: &Report<'a>, groups: &[&Group<'a>]) -> Option<&'a TrialRecord> {
+    let baselines = groups.iter().filter_map(|group| group.baseline());
+    let mut cells = baselines.chain(groups.iter().flat_map(|group| group.cells.iter().copied()));
+    cells.find_map(|cell| report.median_row(cell).filter(|row| !row.fetches.is_empty()))
+}
+
+fn facts(m: &mut Markup, trial: &TrialRecord) {
+    let fetches = &trial.fetches;
+    let weight: u64 = fetches.iter().map(|fetch| fetch.body_bytes).sum();
+    let hosts: BTreeSet<&str> = fetches.iter().map(|fetch| host(&fetch.url)).collect();
+    let mut largest: Vec<_> = fetches.iter().collect();
+    largest.sort_by_key(|fetch| (std::cmp::Reverse(fetch.body_bytes), fetch.id));
+    let largest: Vec<String> = largest
+        .iter()
+        .take(LARGEST)
+        .map(|fetch| format!("{} ({})", file_name(&fetch.url), ByteSize(fetch.body_bytes)))
+        .collect();
+    m.element("dl", &[("class", &"host")], |m| {
+        let mut fact = |name: &str, value: &str| {
+            m.element("div", &[], |m| {
+                m.line("dt", &[], name);
+                m.line("dd", &[], value);
+            });
+        };
+        fact("weight", &format!("{} in bodies", ByteSize(weight)));
+        fact("requests", &fetches.len().to_string());
+        match hosts.iter().next() {
+            Some(only) if hosts.len() == 1 => fact("hosts", &format!("1 ({only})")),
+            _ => fact("hosts", &hosts.len().to_string()),
+        }
+        fact("largest files", &largest.join(", "));
+    });
+}
+
+/// Files that are named.
+const LARGEST: usize = 3;
+
+fn host(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split(['/', '?']).next().unwrap_or_default()
+}
+
+/// A sentence a link: what most of the baseline's time goes into, and what most of the fastest one's.
+fn bottlenecks(m: &mut Markup, groups: &[&Group<'_>]) {
+    let said: Vec<(&str, String)> = groups
+        .iter()
+        .filter_map(|group| Some((group.link.name.as_str(), bottleneck(group)?)))
+        .collect();
+    if said.is_empty() {
+        return;
+    }
+    m.element("ul", &[("class", &"causes")], |m| {
+        for (link, sentence) in said {
+            m.element("li", &[], |m| {
+                m.line("b", &[], link);
+                m.text(": ");
+                m.text(sentence);
+            });
+        }
+    });
+}
+
+fn bottleneck(group: &Group<'_>) -> Option<String> {
+    let fastest = group.fastest_first().into_iter().find(|cell| parts(cell).is_some())?;
+    let first = group.baseline().filter(|cell| parts(cell).is_some()).unwrap_or(fastest);
+    let (word, share) = largest(parts(first)?);
+    let mut text = format!("{:.0} % of {}'s time {word}", share * 100.0, first.contender.name);
+    if fastest.contender.name != first.contender.name {
+        let (word, share) = largest(parts(fastest)?);
+        text.push_str(&format!("; {:.0} % of {}'s {word}", share * 100.0, fastest.contender.name));
+    }
+    Some(text)
+}
+
+fn parts(cell: &CellResult) -> Option<Parts> {
+    cell.median_trial.as_ref()?.parts.filter(|parts| parts.total_ns() > 0)
+}
+
+/// The largest part of a load time in words, with its share. What waits for the far side counts as one.
+fn largest(parts: Parts) -> (String, f64) {
+    let trips = [
+        ("connects", parts.connect_ns),
+        ("TLS", parts.tls_ns),
+        ("requests", parts.request_ns),
+        ("window growth", parts.window_ns),
+    ];
+    let mut named = [
+        ("the link's rate: the bytes keep it busy", parts.serialisation_ns),
+        ("loss recovery: the link drops packets", parts.loss_ns),
+        ("the server", parts.server_ns),
+        ("the client", parts.client_ns),
+        ("bytes that a sender holds back (Nagle)", parts.held_ns),
+        ("", parts.round_trips_ns()),
+    ];
+    named.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
+    let (word, nanos) = named[0];
+    let share = nanos as f64 / parts.total_ns() as f64;
+    if !word.is_empty() {
+        return (format!("goes into {word}"), share);
+    }
+    let mut trips = trips.to_vec();
+    trips.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
+    let worth = |(_, nanos): &&(&str, u64)| *nanos * 5 >= parts.round_trips_ns();
+    let most: Vec<&str> = trips.iter().filter(worth).map(|(name, _)| *name).collect();
+    (format!("goes into round trips ({})", words::listed(&most)), share)
+}

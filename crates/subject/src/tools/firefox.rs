@@ -14,7 +14,9 @@ use super::browser::{
     OBSERVERS, PageTimes, READ, REST, SETTLE, Told, Zero, check, document, script,
 };
 use super::{Emit, ToolError};
-use crate::contract::{Discovery, DoneLine, Job, Leaves, OutputLine, ReadyLine, Workload};
+use crate::contract::{
+    Discovery, DoneLine, Job, Leaves, OutputLine, ReadyLine, Transport, Workload,
+};
 use crate::record::replaying_script;
 use bidi::BiDi;
 use fetches::{EVENTS, Fetches};
@@ -30,6 +32,7 @@ const START: Duration = Duration::from_secs(30);
 /// Does the job by the browser `program`.
 pub(super) fn run(job: &Job, program: &str, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     check(job)?;
+    check_visit(job)?;
     let profile = profile::make(job)?;
     let mut tab = start(job, program, &profile)?;
     if let Some(earlier) = &job.earlier
@@ -61,6 +64,20 @@ pub(super) fn run(job: &Job, program: &str, emit: &mut Emit<'_>) -> Result<(), T
     }
     tab.browser.close();
     Ok(())
+}
+
+/// What Firefox does not do of what Chromium does before its work.
+fn check_visit(job: &Job) -> Result<(), ToolError> {
+    let Some(earlier) = &job.earlier else { return Ok(()) };
+    match (earlier.early_data, earlier.page, job.transport) {
+        (true, ..) => Err(ToolError::unable(
+            "Firefox made a full handshake where its first request was to go within it",
+        )),
+        (_, true, Transport::H3) => Err(ToolError::unable(
+            "Firefox does not say of a cached file that it once came over HTTP/3",
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// A browser and its one page.

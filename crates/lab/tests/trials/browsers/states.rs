@@ -42,7 +42,7 @@ fn a_warm_browser_finds_what_its_contender_asks_for() {
     }
     // Of the five only two began with a session, and no connection of the first and the last began with the work.
     assert_eq!(
-        rows.iter().map(|row| figure(row, "resumed")).collect::<Vec<_>>()[1..4],
+        rows.iter().map(|row| figure(row, "resumed_connections")).collect::<Vec<_>>()[1..4],
         [1.0, 1.0, 0.0]
     );
 }
@@ -73,5 +73,21 @@ fn a_client_that_is_no_browser_makes_no_visit_and_says_so() {
         let page = "[[workloads]]\nkind = \"page\"\nimages = 1\nbytes = 300\n";
         bench.write("browsers.toml", format!("{HEAD}{page}{}", contender("first", &rest)));
         assert_unsupported(&bench, "curl makes no visit before its work");
+    }
+}
+
+#[test]
+fn firefox_sends_no_early_data_and_keeps_no_cache_over_http3() {
+    if !has("firefox-esr") {
+        return;
+    }
+    for (settings, reason) in
+        [("temperature = \"early\"", "full handshake"), ("next_view = {}", "a cached file")]
+    {
+        let bench = Bench::alone();
+        let rest = format!("transport = \"h3\"\nclient = \"firefox\"\nsettings = {{ {settings} }}");
+        let page = "[[workloads]]\nkind = \"page\"\nimages = 1\nbytes = 300\n";
+        bench.write("browsers.toml", format!("{HEAD}{page}{}", contender("first", &rest)));
+        assert_unsupported(&bench, reason);
     }
 }

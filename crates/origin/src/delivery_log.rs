@@ -120,7 +120,7 @@ impl OpenStream {
             Some(last) if is_full || (follows && sent.since(last.sent) < ONE_PIECE) => {
                 last.bytes += bytes
             }
-            _ => self.pieces.push(DeliveredPiece { sent, bytes, came_from: None, came_to: None }),
+            _ => self.pieces.push(DeliveredPiece { sent, bytes }),
         }
     }
 

@@ -1,7 +1,7 @@
 //! A fetch as consecutive spans, from when it was queued to its end: the bars of a waterfall and the timings of a HAR
 //! entry. Milliseconds count from when the trial's first fetch was queued.
 
-use trace::{DeliveryRecord, FetchRecord};
+use trace::FetchRecord;
 use unit::Instant;
 
 /// What a fetch was doing.
@@ -93,45 +93,6 @@ pub(crate) fn spans(fetch: &FetchRecord, origin: Instant) -> Vec<Span> {
     spans
 }
 
-/// From when to when bytes of a fetch's body came out of the link, by the server's and the link's logs: in order, and while the client
-/// waited for them. Empty where nothing tells of it.
-pub(crate) fn came(
-    fetch: &FetchRecord,
-    deliveries: &[DeliveryRecord],
-    origin: Instant,
-) -> Vec<(f64, f64)> {
-    let first = fetch.phases.queued;
-    let Some(last) = fetch.phases.last_byte else { return Vec::new() };
-    let of_fetch = |one: &&DeliveryRecord| {
-        let rest = fetch.url.split_once("://").map_or("", |(_, rest)| rest);
-        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-        one.path == path && host(&one.authority) == host(authority)
-    };
-    let Some(delivery) = deliveries.iter().find(of_fetch) else { return Vec::new() };
-    let mut came: Vec<(f64, f64)> = Vec::new();
-    for piece in &delivery.pieces {
-        let (Some(from), Some(to)) = (piece.came_from, piece.came_to) else { continue };
-        let within = |at: Instant| millis(origin, at.clamp(first, last.max(first)));
-        let (from, to) = (within(from), within(to));
-        match came.last_mut() {
-            Some(before) if from <= before.1 + SEAMLESS_MS => before.1 = before.1.max(to),
-            _ => came.push((from, to)),
-        }
-    }
-    came
-}
-
-/// A host without its port, which clients leave out where it is the usual one.
-fn host(authority: &str) -> &str {
-    match authority.rsplit_once(':') {
-        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-        _ => authority,
-    }
-}
-
-/// Pieces that are closer than this came without anything between them.
-const SEAMLESS_MS: f64 = 0.05;
-
 /// The time of `spans` in `phase`, in milliseconds.
 pub(crate) fn spent(spans: &[Span], phase: Phase) -> f64 {
     // `+ 0.0`: the sum of nothing is -0.0.
@@ -203,29 +164,5 @@ mod tests {
         let failed = fetch([None, None, None, Some(30), None, Some(90)]);
         assert_eq!(phases(&failed), [(Phase::Queued, 10.0, 30.0), (Phase::Wait, 30.0, 90.0)]);
         assert_eq!(spent(&spans(&failed, Instant::ZERO), Phase::Wait), 60.0);
-    }
-
-    #[test]
-    fn bytes_come_while_the_client_waits_for_them_and_close_pieces_are_one() {
-        let whole = fetch([None, None, None, Some(41), Some(60), Some(75)]);
-        let piece = |from: u64, to: u64| {
-            let at = |ms: u64| (1_000 + ms) * 1_000_000;
-            format!(r#"{{"sent":1,"bytes":9,"came_from":{},"came_to":{}}}"#, at(from), at(to))
-        };
-        let pieces = [piece(55, 62), piece(62, 64), piece(70, 90)].join(",");
-        let delivery = |path: &str| -> DeliveryRecord {
-            let text = format!(
-                r#"{{"connection":1,"protocol":"h2","stream":1,"authority":"far:443","path":"{path}","status":200,
-                "media_type":"","asked":[],"policy":"fifo","requested":7,"ended":12,"bytes":27,"end":"done",
-                "pieces":[{pieces}]}}"#
-            );
-            serde_json::from_str(&text).unwrap()
-        };
-        let origin = Instant::from_nanos(1_000_000_000);
-        assert_eq!(
-            came(&whole, &[delivery("/other"), delivery("/")], origin),
-            [(55.0, 64.0), (70.0, 75.0)]
-        );
-        assert_eq!(came(&whole, &[delivery("/other")], origin), []);
     }
 }

@@ -58,7 +58,7 @@ pub struct DeliveryRecord {
     pub end: DeliveryEnd,
 }
 
-/// A piece of a response's body: when it was sent, and when it came.
+/// A piece of a response's body, and when it was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveredPiece {
     /// It was given to the socket; of several, the first one.
@@ -66,12 +66,6 @@ pub struct DeliveredPiece {
     pub sent: Instant,
     /// Bytes, those of frames included.
     pub bytes: u64,
-    /// Its first byte came out of the link, by the link's log; None where there is none.
-    #[serde(with = "crate::nanos::option", default, skip_serializing_if = "Option::is_none")]
-    pub came_from: Option<Instant>,
-    /// Its last byte did.
-    #[serde(with = "crate::nanos::option", default, skip_serializing_if = "Option::is_none")]
-    pub came_to: Option<Instant>,
 }
 
 /// A client's word on the priority of a stream.

@@ -101,7 +101,7 @@ impl Trial<'_> {
             parts: finding.parts,
             fetches: near.fetches.clone(),
             connections: near.connections.clone(),
-            deliveries: ends.deliveries(log),
+            deliveries: ends.deliveries(),
             link,
             packets: finding.packets,
             timeline,

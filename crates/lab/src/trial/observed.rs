@@ -15,8 +15,8 @@ use study::experiment::Contender;
 use study::metric;
 use study::outcome::Outcome;
 use study::reconcile::{
-    Case, Evidence, Finding, LinkFacts, ServerLog, TrialLogs, Visited, departure, put_arrivals,
-    reconcile, reconcile_subject,
+    Case, Evidence, Finding, LinkFacts, ServerLog, TrialLogs, Visited, departure, reconcile,
+    reconcile_subject,
 };
 use study::record::{Counter, CpuUse, EndUse, GroupMemory, Resources};
 use trace::{CacheTally, DeliveryRecord, FetchOutcome, PacketRecord};
@@ -82,8 +82,8 @@ impl Ends {
         }
     }
 
-    /// The streams of the view that is judged, with the times at which their pieces came out of the link.
-    pub(crate) fn deliveries(&self, packets: Option<&[PacketRecord]>) -> Vec<DeliveryRecord> {
+    /// The streams of the view that is judged.
+    pub(crate) fn deliveries(&self) -> Vec<DeliveryRecord> {
         let near = self.near();
         let visited = match &self.client {
             ClientReport::Own(_) => None,
@@ -95,12 +95,7 @@ impl Ends {
                 && !(visited.is_some() && browser_visit::is_path(&delivery.path))
                 && near.next.is_none_or(|next| delivery.requested < next.began)
         };
-        let mut deliveries: Vec<DeliveryRecord> =
-            self.deliveries.iter().filter(is_judged).cloned().collect();
-        if let (Some(server), Some(packets)) = (&self.server, packets) {
-            put_arrivals(&mut deliveries, server, packets);
-        }
-        deliveries
+        self.deliveries.iter().filter(is_judged).cloned().collect()
     }
 
     /// Weighs its word against the witnesses.

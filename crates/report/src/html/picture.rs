@@ -94,12 +94,8 @@ impl Picture {
         m.element("ul", &[("class", &"key")], |m| {
             for (class, name) in &self.key {
                 m.element("li", &[], |m| {
-                    // A queued fetch is a hairline, and one whose bytes wait for others a thin bar.
-                    let (y, height) = match class.as_str() {
-                        "queued" => ("4.5", "1"),
-                        "between" => ("3.25", "3.5"),
-                        _ => ("0", "10"),
-                    };
+                    // A queued fetch is a hairline.
+                    let (y, height) = if class == "queued" { ("4.5", "1") } else { ("0", "10") };
                     m.element(
                         "svg",
                         &[("aria-hidden", &"true"), ("width", &"22"), ("height", &"10")],

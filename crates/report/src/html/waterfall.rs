@@ -32,12 +32,7 @@ pub(super) fn waterfall(
     }
     let description = format!(
         "The median trial of each contender, all on one time axis from zero. A bar is a fetch, from the wish to \
-         its last byte.{}{}",
-        match panels.iter().any(Panel::has_pieces) {
-            true =>
-                " It is darkest while its own bytes came out of the link, and thin while it waited for the rest of them.",
-            false => "",
-        },
+         its last byte.{}",
         // Without this line the picture could seem to contradict the verdict.
         match deciding_metric(group.workload) {
             metric::WALL_MS =>
@@ -95,7 +90,7 @@ impl Drawing<'_> {
             id: self.id.clone(),
             title: self.title.clone(),
             description: self.description.clone(),
-            key: key(panels.iter().any(Panel::has_pieces)),
+            key: Phase::ALL.map(|phase| (phase.class().to_owned(), phase.name())).to_vec(),
             height: bottom + AXIS_HEIGHT,
             command: command::rows(report.folder, &query(panels)),
         };
@@ -112,18 +107,6 @@ impl Drawing<'_> {
     }
 }
 
-/// The legend. Where it is known when the bytes of a body came, the time between them has a fill of its own.
-fn key(has_pieces: bool) -> Vec<(String, &'static str)> {
-    let mut key = Phase::ALL.map(|phase| (phase.class().to_owned(), phase.name())).to_vec();
-    if has_pieces {
-        key.push((BETWEEN.to_owned(), "between its bytes"));
-    }
-    key
-}
-
-/// The class of the time between the first byte and the last in which other bytes came.
-const BETWEEN: &str = "between";
-
 /// One trial.
 struct Panel<'a> {
     cell: &'a CellResult,
@@ -138,8 +121,6 @@ struct Panel<'a> {
 struct Bar<'a> {
     fetch: &'a FetchRecord,
     spans: Vec<Span>,
-    /// From when to when bytes of its body came; empty where that is not known.
-    came: Vec<(f64, f64)>,
     /// What it is called beside the bar.
     name: String,
 }
@@ -203,17 +184,12 @@ impl<'a> Panel<'a> {
             .map(|fetch| Bar {
                 fetch,
                 spans: timing::spans(fetch, origin),
-                came: timing::came(fetch, &trial.deliveries, origin),
                 name: file_name(&fetch.url),
             })
             .collect();
         bars.sort_by_key(|bar| (bar.fetch.phases.queued, bar.fetch.id));
         let hue = group.hue(&cell.contender);
         (!bars.is_empty()).then_some(Self { cell, hue, trial, line, bars })
-    }
-
-    fn has_pieces(&self) -> bool {
-        self.bars.iter().any(|bar| !bar.came.is_empty())
     }
 
     /// From one bar to the next, in pixels.
@@ -256,18 +232,22 @@ impl<'a> Panel<'a> {
         m.element("g", &[], |m| {
             m.line("title", &[], hint(bar));
             for span in &bar.spans {
-                let (class, height, y) = match span.phase {
-                    Phase::Queued => ("queued", (thick / 4.0).min(1.0), y + thick / 2.0 - 0.5),
-                    Phase::Receive if !bar.came.is_empty() => {
-                        (BETWEEN, thick * 0.35, y + thick * 0.325)
-                    }
-                    phase => (phase.class(), thick, y),
+                let (x, width) = (scale.at(span.from), scale.width(span.from, span.to));
+                let (height, y) = match span.phase {
+                    Phase::Queued => ((thick / 4.0).min(1.0), y + thick / 2.0 - 0.5),
+                    _ => (thick, y),
                 };
-                rect(m, class, scale, Stretch { from: span.from, to: span.to, y, height });
-            }
-            for &(from, to) in &bar.came {
-                let stretch = Stretch { from, to, y, height: thick };
-                rect(m, Phase::Receive.class(), scale, stretch);
+                let (y, height) = (format!("{y:.1}"), format!("{height:.1}"));
+                m.empty(
+                    "rect",
+                    &[
+                        ("class", &span.phase.class()),
+                        ("x", &x),
+                        ("y", &y),
+                        ("width", &width),
+                        ("height", &height),
+                    ],
+                );
             }
         });
     }
@@ -280,11 +260,7 @@ impl<'a> Panel<'a> {
         let mut columns =
             vec![text("fetch"), figure("connection"), figure("status"), figure("begins, ms")];
         columns.extend(Phase::ALL.map(|phase| figure(format!("{}, ms", phase.name()))));
-        columns.extend([figure("ends, ms"), figure("body, bytes")]);
-        if self.has_pieces() {
-            columns.push(text("bytes came, ms"));
-        }
-        columns.push(text("failed"));
+        columns.extend([figure("ends, ms"), figure("body, bytes"), text("failed")]);
         let rows = self.bars.iter().map(|bar| {
             let mut row = vec![
                 bar.fetch.url.clone(),
@@ -296,31 +272,15 @@ impl<'a> Panel<'a> {
                 let spent = timing::spent(&bar.spans, phase);
                 if spent > 0.0 { format!("{spent:.1}") } else { String::new() }
             }));
-            row.extend([format!("{:.1}", bar.end()), number::count(bar.fetch.body_bytes as f64)]);
-            if self.has_pieces() {
-                row.push(stretches(&bar.came));
-            }
-            row.push(bar.failed().unwrap_or_default().to_owned());
+            row.extend([
+                format!("{:.1}", bar.end()),
+                number::count(bar.fetch.body_bytes as f64),
+                bar.failed().unwrap_or_default().to_owned(),
+            ]);
             row
         });
         table(m, &caption, &columns, rows);
     }
-}
-
-/// A stretch of a bar: times in milliseconds, heights in pixels.
-struct Stretch {
-    from: f64,
-    to: f64,
-    y: f64,
-    height: f64,
-}
-
-fn rect(m: &mut Markup, class: &str, scale: Scale, Stretch { from, to, y, height }: Stretch) {
-    let (x, width) = (scale.at(from), scale.width(from, to));
-    let (y, height) = (format!("{y:.1}"), format!("{height:.1}"));
-    let attributes: [(&str, &dyn std::fmt::Display); 5] =
-        [("class", &class), ("x", &x), ("y", &y), ("width", &width), ("height", &height)];
-    m.empty("rect", &attributes);
 }
 
 /// The height in pixels of all bars of one contender, if it has enough of them.
@@ -339,22 +299,6 @@ fn figures_line(cell: &CellResult) -> String {
     figures.join(", ")
 }
 
-/// When bytes came, in words.
-fn stretches(came: &[(f64, f64)]) -> String {
-    let mut words: Vec<String> = came
-        .iter()
-        .take(MOST_STRETCHES)
-        .map(|(from, to)| format!("{from:.1} to {to:.1}"))
-        .collect();
-    if came.len() > MOST_STRETCHES {
-        words.push(format!("{} more", came.len() - MOST_STRETCHES));
-    }
-    words.join(", ")
-}
-
-/// Stretches of a fetch that the table names.
-const MOST_STRETCHES: usize = 6;
-
 fn hint(bar: &Bar<'_>) -> String {
     let mut hint = bar.fetch.url.clone();
     for phase in Phase::ALL {
@@ -362,9 +306,6 @@ fn hint(bar: &Bar<'_>) -> String {
         if spent > 0.0 {
             hint.push_str(&format!("\n{} {}", phase.name(), duration(spent)));
         }
-    }
-    if !bar.came.is_empty() {
-        hint.push_str(&format!("\nits bytes came at {} ms", stretches(&bar.came)));
     }
     if let Some(reason) = bar.failed() {
         hint.push_str(&format!("\nfailed: {reason}"));

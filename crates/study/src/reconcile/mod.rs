@@ -2,7 +2,6 @@
 //! Together they give the trial's metrics and the parts of its load time. Where they contradict each other the trial
 //! does not count.
 
-mod arrivals;
 mod asked;
 mod assets;
 mod calls;
@@ -24,7 +23,6 @@ mod tests;
 mod visit;
 mod waits;
 
-pub use arrivals::put_arrivals;
 pub use asked::departure;
 pub use assets::{Asset, asset_metrics};
 pub use calls::call_metrics;

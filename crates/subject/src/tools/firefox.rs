@@ -74,7 +74,7 @@ fn check_visit(job: &Job) -> Result<(), ToolError> {
             "Firefox made a full handshake where its first request was to go within it",
         )),
         (_, true, Transport::H3) => Err(ToolError::unable(
-            "Firefox does not say of a cached file that it once came over HTTP/3",
+            "Firefox names the protocol of a cached file in another way where that is HTTP/3",
         )),
         _ => Ok(()),
     }

@@ -13,8 +13,7 @@ use std::time::Duration;
   wirelap record http://localhost:3000/ -o site/ --har site.har
   wirelap record https://shop.test/ -o shop/ -k --resolve shop.test:443:127.0.0.1
 
-The browser asks the page's servers for the page, as it does for anybody, and nothing else is asked. docs/record.md tells
-what is kept, and how a replay finds an answer.
+The browser asks the page's servers for the page, as it does for anybody, and nothing else is asked. docs/record.md tells what is kept, and how a replay finds an answer.
 Exit codes: 0 done, 1 the page did not load, 2 misuse, 3 the machine lacks something, 130 interrupted.")]
 pub(crate) struct RecordArgs {
     /// The page

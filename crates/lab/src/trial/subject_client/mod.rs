@@ -156,10 +156,10 @@ impl SubjectClient {
                 remedy: "leave the contender's client away for this workload".to_owned(),
             }));
         };
-        declared.supports(transport, workload).map_err(subject_lacking)?;
         if browser_visit::is_asked_for(contender) && !declared.is_browser() {
             return Err(no_visit(declared));
         }
+        declared.supports(transport, workload).map_err(subject_lacking)?;
         if declared.is_browser() && is_set(contender.settings.client) {
             return Err(no_side(declared));
         }

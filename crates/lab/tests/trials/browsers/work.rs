@@ -86,7 +86,7 @@ fn a_page_makes_no_calls_at_fixed_times_and_no_requests_of_ones_own() {
             "pattern = \"staggered\"\nevery = \"50ms\"\ncount = 2\nbytes = 10".to_owned(),
             "too coarse",
         ),
-        (format!("pattern = \"serial\"\ncount = 1\n{own}"), "makes plain GETs"),
+        (format!("pattern = \"serial\"\ncount = 1\nbytes = 10\n{own}"), "makes plain GETs"),
     ] {
         let bench = Bench::alone();
         let rest = "transport = \"h2\"\nclient = \"chromium\"";

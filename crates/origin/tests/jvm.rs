@@ -79,14 +79,18 @@ fn command(subject: &str) -> Option<Command> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let home = Command::new(root.join("peers")).arg("home").output().unwrap();
     let home = String::from_utf8(home.stdout).unwrap().trim().to_owned();
-    if !Path::new(&home).join("jvm").join(subject).is_dir() {
-        testing::skip(format_args!("{subject} is not built: ./peers install"));
-        return None;
-    }
     let declaration = std::fs::read_to_string(root.join(format!("subjects/{subject}.toml")));
     let declaration: toml::Table = declaration.unwrap().parse().unwrap();
     let words = declaration["command"].as_array().unwrap().iter();
-    let mut words = words.map(|word| word.as_str().unwrap().replace("{peers}", &home));
+    let words: Vec<String> =
+        words.map(|word| word.as_str().unwrap().replace("{peers}", &home)).collect();
+    // Two subjects may be one program with other flags.
+    let mut jars = words.iter().filter_map(|word| word.strip_suffix("/*"));
+    if !jars.all(|folder| Path::new(folder).is_dir()) {
+        testing::skip(format_args!("{subject} is not built: ./peers install"));
+        return None;
+    }
+    let mut words = words.into_iter();
     let mut command = Command::new(words.next().unwrap());
     command.args(words);
     Some(command)

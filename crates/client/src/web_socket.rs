@@ -246,8 +246,15 @@ impl<C: Conversation> WebSocketClient<C> {
         self.conversation.handle_connection_end(connection);
         if quic.is_some() && socket.is_some() {
             self.farewell = Farewell::close(now, &mut transport);
-            self.actions.push_back(Action::Transmit(SOCKET));
         }
+        match self.farewell {
+            Some(_) => self.actions.push_back(Action::Transmit(SOCKET)),
+            None => self.finish(socket),
+        }
+    }
+
+    /// All is over, and so is the socket.
+    fn finish(&mut self, socket: Option<Action>) {
         self.actions.extend(socket);
         self.actions.push_back(Action::Finish);
     }

@@ -310,14 +310,21 @@ impl Load {
         }
         self.ledger.finish(now);
         self.tell_watch(now);
-        for connection in &mut self.connections {
-            if matches!(connection.stage, Stage::Securing | Stage::Open) {
-                connection.say_goodbye(now);
-                let socket = connection.socket;
-                self.actions.extend([Action::Transmit(socket), Action::Close(socket)]);
+        for number in 0..self.connections.len() {
+            let connection = &mut self.connections[number];
+            match connection.stage {
+                Stage::Securing | Stage::Open if connection.is_over_quic() => {
+                    self.leave_quic(now, number);
+                }
+                Stage::Securing | Stage::Open => {
+                    connection.say_goodbye(now);
+                    let socket = connection.socket;
+                    self.actions.extend([Action::Transmit(socket), Action::Close(socket)]);
+                }
+                Stage::Shut | Stage::Connecting => {}
             }
         }
-        self.actions.push_back(Action::Finish);
+        self.end_when_left();
     }
 }
 

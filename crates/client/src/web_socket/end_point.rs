@@ -1,6 +1,6 @@
 //! The WebSocket client as an end point: inputs from the driver, and actions for it.
 
-use super::{Conversation, Phase, Stage, WebSocketClient};
+use super::{Conversation, Phase, SOCKET, Stage, WebSocketClient};
 use crate::failure::Failure;
 use endpoint::{
     Action, DatagramTransmit, EndPoint, ReceivedDatagrams, SendBuf, SocketError, SocketId,
@@ -44,6 +44,7 @@ impl<C: Conversation> EndPoint for WebSocketClient<C> {
         max_datagrams: usize,
     ) -> Option<DatagramTransmit> {
         if let Some(farewell) = self.farewell.take() {
+            self.finish(Some(Action::Close(SOCKET)));
             return Some(farewell.write(out));
         }
         let Phase::Running(running) = &mut self.phase else { return None };
@@ -69,6 +70,9 @@ impl<C: Conversation> EndPoint for WebSocketClient<C> {
     }
 
     fn handle_error(&mut self, now: Instant, _socket: SocketId, error: SocketError) {
+        if self.farewell.take().is_some() {
+            return self.finish(None);
+        }
         let Phase::Running(running) = &self.phase else { return };
         let phase = running.transport.phase();
         let failure = Failure::of_socket(&running.destination, error, phase, &self.settings);
@@ -101,6 +105,9 @@ impl<C: Conversation> EndPoint for WebSocketClient<C> {
     }
 
     fn handle_stop(&mut self, now: Instant) {
+        if self.farewell.take().is_some() {
+            return self.finish(Some(Action::Close(SOCKET)));
+        }
         self.fail(now, &Failure::Stopped);
     }
 

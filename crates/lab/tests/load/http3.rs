@@ -18,12 +18,16 @@ fn site() -> Option<Bench> {
 
 /// Our server, which takes TCP and UDP at one port.
 fn own(bench: &Bench) -> (Running, u16) {
+    own_with(bench, &[])
+}
+
+fn own_with(bench: &Bench, flags: &[&str]) -> (Running, u16) {
     let port = free_port();
     let address = format!("127.0.0.1:{port}");
     let both = ["--listen-tls", &address, "--listen-quic", &address];
     let own = ["serve", "www", "--cert", "cert.pem", "--key", "key.pem", "--threads", "2"];
     let wirelap = crate::bench::wirelap().display().to_string();
-    (started(bench, (&wirelap, &[&own[..], &both].concat()), port), port)
+    (started(bench, (&wirelap, &[&own[..], &both, flags].concat()), port), port)
 }
 
 fn end(server: Running) {
@@ -117,6 +121,30 @@ fn our_origin_answers_both_loops_over_http3() {
     assert_eq!(result["whole"]["answers"], 200, "{result:#}");
     assert_eq!(result["targets"].as_array().unwrap().len(), 2);
     end(server);
+}
+
+#[test]
+fn each_server_hears_that_a_connection_is_over() {
+    let Some(bench) = site() else { return };
+    let (server, port) = own_with(&bench, &["--qlog", "qlogs"]);
+    let (page, echo) =
+        (format!("https://127.0.0.1:{port}/hello"), format!("wss://127.0.0.1:{port}/ws/echo"));
+    let flags = ["-k", "--http3"];
+    for args in
+        [&["-c", "3", "-n", "30", &page][..], &["--close", "-n", "10", &page], &["-n", "4", &echo]]
+    {
+        let (code, result) = load(&bench, &[&flags, args].concat());
+        assert_eq!(code, 0, "{result:#}");
+    }
+    end(server);
+    let logs = std::fs::read_dir(bench.path("qlogs")).unwrap();
+    let logs: Vec<String> =
+        logs.map(|log| std::fs::read_to_string(log.unwrap().path()).unwrap()).collect();
+    assert!(logs.len() >= 3 + 10 + 1, "{} connections", logs.len());
+    for log in logs {
+        let closed = log.lines().find(|line| line.contains("quic:connection_closed"));
+        assert!(closed.is_some_and(|line| line.contains(r#""initiator":"remote""#)), "{closed:?}");
+    }
 }
 
 #[test]

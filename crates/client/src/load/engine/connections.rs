@@ -83,6 +83,9 @@ impl EndPoint for Load {
     }
 
     fn handle_error(&mut self, now: Instant, socket: SocketId, error: SocketError) {
+        if self.forget_farewell(socket) {
+            return;
+        }
         let socket = self.failed_socket(socket);
         let Some(connection) = self.live(socket) else { return };
         let fault = fault_of(error, connection.stage);
@@ -129,6 +132,9 @@ impl EndPoint for Load {
     }
 
     fn handle_stop(&mut self, now: Instant) {
+        if self.ledger.is_finished() {
+            return self.end_at_once();
+        }
         self.ledger.stop(now);
         self.finish(now);
     }

@@ -54,6 +54,10 @@ impl Load {
         let (quic, link) = OwnSocket::connect(now, &self.config.quic, tls, to)?;
         let transport = Connection::open_quic(now, link, self.settings.clone(), Tracer::off());
         let socket = self.other_socket(number);
+        if self.quic.farewells.remove(&socket).is_some() {
+            // It could not be sent for as long as a whole connection took.
+            self.actions.push_back(Action::Close(socket));
+        }
         let web_socket = server.web_socket.map(|target| self.web_socket(target));
         self.connections[number].begin_quic((transport, quic), socket, web_socket);
         self.actions.push_back(OwnSocket::bind(socket, remote));
@@ -117,7 +121,11 @@ impl Load {
         max_datagrams: usize,
     ) -> Option<DatagramTransmit> {
         let transmit = match self.quic.farewells.remove(&socket) {
-            Some(farewell) => Some(farewell.write(out)),
+            Some(farewell) => {
+                self.actions.push_back(Action::Close(socket));
+                self.end_when_left();
+                Some(farewell.write(out))
+            }
             None => {
                 let number = self.number_of(socket)?;
                 let transmit = self.connections[number].poll_datagrams(now, out, max_datagrams);
@@ -140,15 +148,42 @@ impl Load {
         self.number_of(socket).map_or(socket, SocketId)
     }
 
-    /// The actions by which a connection leaves its socket: it tells the server first.
+    /// A connection leaves its socket, which closes once the server has been told.
     pub(super) fn leave_quic(&mut self, now: Instant, number: usize) {
         let connection = &mut self.connections[number];
         let socket = connection.socket;
-        if let Some(farewell) = connection.farewell(now) {
-            self.quic.farewells.insert(socket, farewell);
-            self.actions.push_back(Action::Transmit(socket));
+        match connection.farewell(now) {
+            Some(farewell) => {
+                self.quic.farewells.insert(socket, farewell);
+                self.actions.push_back(Action::Transmit(socket));
+            }
+            None => self.actions.push_back(Action::Close(socket)),
         }
-        self.actions.push_back(Action::Close(socket));
+    }
+
+    /// Takes a socket that failed off those on which a farewell waits. False where none does.
+    pub(super) fn forget_farewell(&mut self, socket: SocketId) -> bool {
+        let is_one = self.quic.farewells.remove(&socket).is_some();
+        if is_one {
+            self.end_when_left();
+        }
+        is_one
+    }
+
+    /// The engine's last action, once every server has been told.
+    pub(super) fn end_when_left(&mut self) {
+        if self.ledger.is_finished() && self.quic.farewells.is_empty() {
+            self.actions.push_back(Action::Finish);
+        }
+    }
+
+    /// Ends without telling the servers that have not been told yet.
+    pub(super) fn end_at_once(&mut self) {
+        let untold = std::mem::take(&mut self.quic.farewells);
+        if !untold.is_empty() {
+            self.actions.extend(untold.into_keys().map(Action::Close));
+            self.actions.push_back(Action::Finish);
+        }
     }
 
     /// Looks at the connections whose time has come.

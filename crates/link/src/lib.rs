@@ -20,6 +20,7 @@ mod active;
 mod canonical;
 mod chain;
 mod codel;
+mod departures;
 mod header;
 mod held;
 mod loss;

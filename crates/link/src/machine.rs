@@ -1,12 +1,12 @@
 //! A link: two paths and the packets under way on them.
 
 use crate::active::{ActiveQueue, Leaving, Queued};
+use crate::departures::{Departures, UnderWay};
 use crate::header::PacketHeader;
 use crate::held::{Held, HeldPackets};
 use crate::path::{Arrival, Outcome, Path};
 use crate::spec::{LONGEST_HOLD, LinkSpec};
-use std::cmp::Ordering;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::VecDeque;
 use trace::{Direction, Fate, Passage};
 use unit::{ByteSize, Instant, Seed};
 
@@ -14,8 +14,7 @@ use unit::{ByteSize, Instant, Seed};
 #[derive(Debug)]
 pub struct Link<P> {
     paths: [Path; 2],
-    under_way: BinaryHeap<UnderWay<P>>,
-    accepted: u64,
+    under_way: Departures<P>,
     /// None where every fate is decided at arrival.
     late: Option<Box<LateFates<P>>>,
 }
@@ -56,21 +55,11 @@ pub struct Decision<P> {
     pub dropped: Option<P>,
 }
 
-#[derive(Debug)]
-struct UnderWay<P> {
-    due: Instant,
-    /// Makes packets that are due together leave in the order of their arrival.
-    number: u64,
-    direction: Direction,
-    is_marked: bool,
-    packet: P,
-}
-
 impl<P> Link<P> {
     /// An idle link; all its loss and jitter flow from `seed`.
     pub fn new(spec: &LinkSpec, seed: Seed) -> Self {
         let paths = Direction::BOTH.map(|direction| Path::new(spec, direction, seed));
-        Self { paths, under_way: BinaryHeap::new(), accepted: 0, late: LateFates::new(spec, seed) }
+        Self { paths, under_way: Departures::new(), late: LateFates::new(spec, seed) }
     }
 
     /// Takes a packet that arrived at `now`, and returns its fate, which is final. Packets of one direction arrive in
@@ -114,10 +103,7 @@ impl<P> Link<P> {
         if self.late.is_some() {
             self.run(now);
         }
-        if self.under_way.peek()?.due > now {
-            return None;
-        }
-        let UnderWay { direction, packet, is_marked, due, .. } = self.under_way.pop()?;
+        let UnderWay { direction, packet, is_marked, due } = self.under_way.take_due(now)?;
         Some(Delivery { direction, packet, is_marked, due })
     }
 
@@ -128,7 +114,7 @@ impl<P> Link<P> {
 
     /// When the link next has something to do: a packet is due, or an active queue sends one to the bottleneck.
     pub fn poll_timeout(&mut self) -> Option<Instant> {
-        let due = self.under_way.peek().map(|next| next.due);
+        let due = self.under_way.next_due();
         let Some(late) = &mut self.late else { return due };
         let event = late.next(&mut self.paths).map(|(at, ..)| at);
         due.into_iter().chain(event).min()
@@ -175,9 +161,7 @@ impl<P> Link<P> {
     }
 
     fn push(&mut self, due: Instant, direction: Direction, packet: P, is_marked: bool) {
-        let number = self.accepted;
-        self.accepted += 1;
-        self.under_way.push(UnderWay { due, number, direction, is_marked, packet });
+        self.under_way.add(UnderWay { due, direction, is_marked, packet });
     }
 
     fn active(&self, direction: Direction) -> Option<&ActiveQueue<P>> {
@@ -356,24 +340,3 @@ impl<P> LateFates<P> {
         queued + self.held.iter().map(HeldPackets::len).sum::<usize>()
     }
 }
-
-impl<P> Ord for UnderWay<P> {
-    fn cmp(&self, other: &Self) -> Ordering {
-        // Reversed: the heap's greatest is the earliest.
-        (other.due, other.number).cmp(&(self.due, self.number))
-    }
-}
-
-impl<P> PartialOrd for UnderWay<P> {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl<P> PartialEq for UnderWay<P> {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other) == Ordering::Equal
-    }
-}
-
-impl<P> Eq for UnderWay<P> {}

@@ -4,12 +4,13 @@
 use super::chart::{Chart, Point, Series};
 use super::head;
 use super::picture::Picture;
-use super::table::{figure, table, text};
+use super::table::{Column, figure, table, text};
 use crate::command;
 use crate::load::{LoadWords, grouped, words};
 use crate::markup::Markup;
 use crate::number::duration;
-use study::load::{LoadResult, Probe, TimesSummary};
+use crate::scale::Scale;
+use study::load::{LoadResult, Probe, Second, StageResult, TimesSummary};
 
 /// The whole page.
 pub fn load_html(result: &LoadResult) -> String {
@@ -50,9 +51,8 @@ fn body(m: &mut Markup, result: &LoadResult) {
         }
     });
     m.element("section", &[("id", &"times")], |m| {
-        rates(m, result);
-        percentiles(m, result);
-        course(m, result);
+        let figures = [rates(result), percentiles(result), course(result)];
+        figures.into_iter().flatten().for_each(|figure| figure.write(m));
     });
     m.element("section", &[("id", &"again")], |m| {
         m.line("h2", &[], "Run it again");
@@ -60,79 +60,91 @@ fn body(m: &mut Markup, result: &LoadResult) {
     });
 }
 
+/// A chart, and its figures as a table.
+struct Figure {
+    id: &'static str,
+    title: String,
+    description: String,
+    chart: Chart,
+    caption: &'static str,
+    columns: Vec<Column>,
+    rows: Vec<Vec<String>>,
+}
+
+impl Figure {
+    fn write(self, m: &mut Markup) {
+        let picture = Picture {
+            id: self.id.to_owned(),
+            title: self.title,
+            description: self.description,
+            key: Vec::new(),
+            height: self.chart.height(),
+            command: String::new(),
+        };
+        let tables = |m: &mut Markup| table(m, self.caption, &self.columns, self.rows);
+        picture.write(m, |m| self.chart.draw(m), tables);
+    }
+}
+
 /// The percentiles that stand for all.
 const MEDIAN: f64 = 0.5;
 const TAIL: f64 = 0.99;
 
-/// Rate against p50 and p99: the probes of a search, or the stages of a run.
-fn rates(m: &mut Markup, result: &LoadResult) {
-    let mut tried: Vec<Tried<'_>> = match &result.slo {
-        Some(slo) => slo.probes.iter().filter_map(Tried::of_probe).collect(),
-        None => result
-            .stages
-            .iter()
-            .filter_map(|stage| {
-                // A stage that climbs has no rate of its own.
-                let rate = stage.rate.split(':').next()?.parse().ok()?;
-                Some(Tried { rate, times: stage.part.latency.as_ref()?, own: None })
-            })
-            .collect(),
-    };
-    tried.sort_by(|a, b| a.rate.total_cmp(&b.rate));
-    let Some(most) = tried.last().map(|tried| tried.rate).filter(|_| tried.len() > 1) else {
-        return;
-    };
-    let at = |share: f64| -> Vec<Point> {
-        let point = |tried: &Tried<'_>| {
-            Some(Point { x: tried.rate / (most * 1.03), ms: tried.times.at(share)? })
-        };
-        tried.iter().filter_map(point).collect()
-    };
-    let without = |tried: &Tried<'_>| tried.own?.at(TAIL);
-    let late: Vec<(Point, f64)> = tried
-        .iter()
-        .filter_map(|tried| {
-            let x = tried.rate / (most * 1.03);
-            Some((Point { x, ms: tried.times.at(TAIL)? }, without(tried)?))
-        })
-        .collect();
-    let chart = Chart {
-        series: vec![
-            Series { name: "p50", class: "h2-tls", points: at(MEDIAN) },
-            Series { name: "p99", class: "http1-tls", points: at(TAIL) },
-        ],
-        shaded: late,
-        ticks: rate_ticks(most, most * 1.03),
-    };
-    let shaded = if tried.iter().any(|tried| tried.own.is_some()) { SHADED } else { "" };
-    let picture = Picture {
-        id: "rates".to_owned(),
-        title: rates_title(result, &tried),
-        description: format!(
-            "Requests a second that were due, against the times of their answers.{shaded}"
-        ),
-        key: Vec::new(),
-        height: chart.height(),
-        command: String::new(),
-    };
-    picture.write(
-        m,
-        |m| chart.draw(m),
-        |m| {
-            let columns =
-                ["requests/s", "p50, ms", "p99, ms", "p99 without this client, ms"].map(figure);
-            let ms = |time: Option<f64>| time.map(|ms| format!("{ms:.3}")).unwrap_or_default();
-            let rows = tried.iter().map(|tried| {
-                let own = tried.own.and_then(|own| own.at(TAIL));
-                let times = [tried.times.at(MEDIAN), tried.times.at(TAIL), own].map(ms);
-                [vec![grouped(tried.rate)], times.to_vec()].concat()
-            });
-            table(m, "Rates and times", &columns, rows);
-        },
-    );
+/// How wide an axis is whose last point stands at 1.
+const WIDTH: f64 = 1.03;
+
+/// The two lines of times that stand for all.
+fn median_and_tail(median: Vec<Point>, tail: Vec<Point>) -> Vec<Series> {
+    vec![
+        Series { name: "p50", class: "h2-tls", points: median },
+        Series { name: "p99", class: "http1-tls", points: tail },
+    ]
 }
 
-const SHADED: &str = " The shaded part of p99 is this client's own lateness in beginning requests.";
+/// A time in a table; nothing where there is none.
+fn cell(ms: Option<f64>) -> String {
+    ms.map(|ms| format!("{ms:.3}")).unwrap_or_default()
+}
+
+/// Rate against p50 and p99: the probes of a search, or the stages of a run. None of fewer than two.
+fn rates(result: &LoadResult) -> Option<Figure> {
+    let mut tried: Vec<Tried<'_>> = match &result.slo {
+        Some(slo) => slo.probes.iter().filter_map(Tried::of_probe).collect(),
+        None => result.stages.iter().filter_map(Tried::of_stage).collect(),
+    };
+    tried.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+    let most = tried.last().map(|tried| tried.rate).filter(|_| tried.len() > 1)?;
+    let point = |tried: &Tried<'_>, share| {
+        Some(Point { x: tried.rate / (most * WIDTH), ms: tried.times.at(share)? })
+    };
+    let line = |share| tried.iter().filter_map(|tried| point(tried, share)).collect();
+    let shaded = tried.iter().filter_map(|tried| Some((point(tried, TAIL)?, tried.own_tail()?)));
+    let row = |tried: &Tried<'_>| {
+        let times = [tried.times.at(MEDIAN), tried.times.at(TAIL), tried.own_tail()].map(cell);
+        [vec![grouped(tried.rate)], times.to_vec()].concat()
+    };
+    let about_shaded = match tried.iter().any(|tried| tried.own.is_some()) {
+        true => " The shaded part of p99 is this client's own lateness in beginning requests.",
+        false => "",
+    };
+    Some(Figure {
+        id: "rates",
+        title: rates_title(result, &tried),
+        description: format!(
+            "Requests a second that were due, against the times of their answers.{about_shaded}"
+        ),
+        chart: Chart {
+            series: median_and_tail(line(MEDIAN), line(TAIL)),
+            shaded: shaded.collect(),
+            ticks: rate_ticks(most),
+        },
+        caption: "Rates and times",
+        columns: ["requests/s", "p50, ms", "p99, ms", "p99 without this client, ms"]
+            .map(figure)
+            .to_vec(),
+        rows: tried.iter().map(row).collect(),
+    })
+}
 
 /// A rate that was asked for.
 struct Tried<'a> {
@@ -146,6 +158,16 @@ impl<'a> Tried<'a> {
     fn of_probe(probe: &'a Probe) -> Option<Self> {
         let own = probe.latency_without_client.as_ref();
         Some(Self { rate: probe.rate, times: probe.latency.as_ref()?, own })
+    }
+
+    /// A stage that climbs has no rate of its own.
+    fn of_stage(stage: &'a StageResult) -> Option<Self> {
+        let rate = stage.rate.split(':').next()?.parse().ok()?;
+        Some(Self { rate, times: stage.part.latency.as_ref()?, own: None })
+    }
+
+    fn own_tail(&self) -> Option<f64> {
+        self.own?.at(TAIL)
     }
 }
 
@@ -166,111 +188,93 @@ fn rates_title(result: &LoadResult, tried: &[Tried<'_>]) -> String {
     told.unwrap_or_else(|| "Rates and times".to_owned())
 }
 
-fn rate_ticks(most: f64, end: f64) -> Vec<(f64, String)> {
-    let ticks = [0.25, 0.5, 0.75, 1.0].map(|share| (share * most / end, grouped(share * most)));
-    [(0.0, "0".to_owned())]
-        .into_iter()
-        .chain(ticks)
-        .enumerate()
-        .map(|(place, (at, text))| {
-            (at, if place == 4 { format!("{text} requests/s") } else { text })
-        })
-        .collect()
+/// Quarters of the highest rate; the last one has the unit.
+fn rate_ticks(most: f64) -> Vec<(f64, String)> {
+    let tick = |share: f64| {
+        let unit = if share == 1.0 { " requests/s" } else { "" };
+        (share / WIDTH, format!("{}{unit}", grouped(share * most)))
+    };
+    [0.0, 0.25, 0.5, 0.75, 1.0].map(tick).to_vec()
 }
 
 /// From the median to the slowest.
-fn percentiles(m: &mut Markup, result: &LoadResult) {
-    let Some(latency) = result.whole.latency.as_ref().filter(|times| times.at.len() > 1) else {
-        return;
-    };
-    let count = latency.at.len();
-    let x = |place: usize| 0.04 + 0.9 * place as f64 / (count - 1) as f64;
+fn percentiles(result: &LoadResult) -> Option<Figure> {
+    let latency = result.whole.latency.as_ref().filter(|times| times.at.len() > 1)?;
     let own = result.latency_without_client.as_ref();
-    let points = latency.at.iter().enumerate().map(|(place, at)| Point { x: x(place), ms: at.ms });
-    let late = latency
-        .at
-        .iter()
-        .enumerate()
-        .filter_map(|(place, at)| Some((Point { x: x(place), ms: at.ms }, own?.at(at.share)?)));
+    let last = (latency.at.len() - 1) as f64;
+    // The names of the first and the last one need room beside them.
+    let x = |place: usize| 0.04 + 0.9 * place as f64 / last;
     let name = |share: f64| format!("p{}", (share * 1e8).round() / 1e6);
-    let chart = Chart {
-        series: vec![Series { name: "latency", class: "h2-tls", points: points.collect() }],
-        shaded: late.collect(),
-        ticks: latency
-            .at
-            .iter()
-            .enumerate()
-            .map(|(place, at)| (x(place), name(at.share)))
-            .collect(),
+    let places = || latency.at.iter().enumerate();
+    let shaded = places()
+        .filter_map(|(place, at)| Some((Point { x: x(place), ms: at.ms }, own?.at(at.share)?)));
+    let row = |(kind, times): (&str, Option<&TimesSummary>)| {
+        let times = times?;
+        let figures = latency.at.iter().map(|one| cell(times.at(one.share)));
+        Some(
+            [kind.to_owned()]
+                .into_iter()
+                .chain(figures)
+                .chain([cell(Some(times.max_ms))])
+                .collect(),
+        )
     };
-    let shaded = match own {
+    let about_shaded = match own {
         Some(_) => " The shaded part is this client's own lateness in beginning requests.",
         None => "",
     };
-    let picture = Picture {
-        id: "percentiles".to_owned(),
+    Some(Figure {
+        id: "percentiles",
         title: format!(
             "Half of the answers came within {}, all within {}",
             duration(latency.at[0].ms),
             duration(latency.max_ms)
         ),
-        description: format!("Times of all answers, from when each request was due.{shaded}"),
-        key: Vec::new(),
-        height: chart.height(),
-        command: String::new(),
-    };
-    picture.write(
-        m,
-        |m| chart.draw(m),
-        |m| {
-            let mut columns = vec![text("times, ms")];
-            columns.extend(latency.at.iter().map(|at| figure(name(at.share))));
-            columns.push(figure("max"));
-            let rows = [
-                ("latency", Some(latency)),
-                ("without client", own),
-                ("begun late", result.lateness.as_ref()),
-                ("first byte", result.first_byte.as_ref()),
-            ];
-            let rows = rows.into_iter().filter_map(|(kind, times)| {
-                let times = times?;
-                let at =
-                    |share: f64| times.at(share).map(|ms| format!("{ms:.3}")).unwrap_or_default();
-                let mut row = vec![kind.to_owned()];
-                row.extend(latency.at.iter().map(|one| at(one.share)));
-                row.push(format!("{:.3}", times.max_ms));
-                Some(row)
-            });
-            table(m, "Percentiles", &columns, rows);
+        description: format!("Times of all answers, from when each request was due.{about_shaded}"),
+        chart: Chart {
+            series: vec![Series {
+                name: "latency",
+                class: "h2-tls",
+                points: places().map(|(place, at)| Point { x: x(place), ms: at.ms }).collect(),
+            }],
+            shaded: shaded.collect(),
+            ticks: places().map(|(place, at)| (x(place), name(at.share))).collect(),
         },
-    );
+        caption: "Percentiles",
+        columns: [text("times, ms")]
+            .into_iter()
+            .chain(latency.at.iter().map(|at| figure(name(at.share))))
+            .chain([figure("max")])
+            .collect(),
+        rows: [
+            ("latency", Some(latency)),
+            ("without client", own),
+            ("begun late", result.lateness.as_ref()),
+            ("first byte", result.first_byte.as_ref()),
+        ]
+        .into_iter()
+        .filter_map(row)
+        .collect(),
+    })
 }
 
-/// Second by second.
-fn course(m: &mut Markup, result: &LoadResult) {
+/// Second by second. None of fewer than two.
+fn course(result: &LoadResult) -> Option<Figure> {
     let course = &result.course;
-    let Some(end) = course.last().map(|second| second.at).filter(|_| course.len() > 1) else {
-        return;
-    };
-    let line = |of: fn(&study::load::Second) -> Option<f64>| -> Vec<Point> {
-        let point = |second: &study::load::Second| {
-            Some(Point { x: second.at / (end * 1.03), ms: of(second)? })
-        };
+    let end = course.last().map(|second| second.at).filter(|_| course.len() > 1)?;
+    let line = |of: fn(&Second) -> Option<f64>| {
+        let point = |second: &Second| Some(Point { x: second.at / (end * WIDTH), ms: of(second)? });
         course.iter().filter_map(point).collect()
     };
-    let seconds = crate::scale::Scale::up_to(end * 1e3);
-    let chart = Chart {
-        series: vec![
-            Series { name: "p50", class: "h2-tls", points: line(|second| second.p50_ms) },
-            Series { name: "p99", class: "http1-tls", points: line(|second| second.p99_ms) },
-        ],
-        shaded: Vec::new(),
-        ticks: seconds.ticks().into_iter().map(|tick| (tick.at.0 / 100.0, tick.text)).collect(),
+    let row = |second: &Second| {
+        let counts = [second.answers, second.errors, second.waiting].map(|count| count.to_string());
+        let times = [second.p50_ms, second.p99_ms].map(cell);
+        [vec![format!("{:.1}", second.at)], counts.to_vec(), times.to_vec()].concat()
     };
-    let waited = course.iter().filter(|second| second.waiting > 0).count();
-    let picture = Picture {
-        id: "course".to_owned(),
-        title: match waited {
+    let seconds = Scale::up_to(end * 1e3).ticks();
+    Some(Figure {
+        id: "course",
+        title: match course.iter().filter(|second| second.waiting > 0).count() {
             0 => "Second by second: no request waited for a connection".to_owned(),
             some => format!(
                 "Second by second: requests waited for a connection in {some} of {}",
@@ -278,24 +282,15 @@ fn course(m: &mut Markup, result: &LoadResult) {
             ),
         },
         description: "Times of the answers that came in each second.".to_owned(),
-        key: Vec::new(),
-        height: chart.height(),
-        command: String::new(),
-    };
-    picture.write(
-        m,
-        |m| chart.draw(m),
-        |m| {
-            let columns =
-                ["ends at, s", "answers", "errors", "waiting", "p50, ms", "p99, ms"].map(figure);
-            let ms = |time: Option<f64>| time.map(|ms| format!("{ms:.3}")).unwrap_or_default();
-            let rows = course.iter().map(|second| {
-                let counts =
-                    [second.answers, second.errors, second.waiting].map(|count| count.to_string());
-                let times = [second.p50_ms, second.p99_ms].map(ms);
-                [vec![format!("{:.1}", second.at)], counts.to_vec(), times.to_vec()].concat()
-            });
-            table(m, "Course", &columns, rows);
+        chart: Chart {
+            series: median_and_tail(line(|second| second.p50_ms), line(|second| second.p99_ms)),
+            shaded: Vec::new(),
+            ticks: seconds.into_iter().map(|tick| (tick.at.0 / 100.0, tick.text)).collect(),
         },
-    );
+        caption: "Course",
+        columns: ["ends at, s", "answers", "errors", "waiting", "p50, ms", "p99, ms"]
+            .map(figure)
+            .to_vec(),
+        rows: course.iter().map(row).collect(),
+    })
 }

@@ -129,9 +129,11 @@ def http3():
     for file, connections, streams, factor in ((SMALL, 32, 32, 1 / 2), (MIDDLE, 8, 8, 1 / 1.6)):
         yield Row(f"h3-of-h2-{file}", f"our h3 beside our h2 over TLS, {file}, {connections} connections x {streams} streams",
                   own | over_tls, [Demand(factor, ("wirelap-h2",))], file=file, connections=connections, streams=streams, **common)
-    drive = {"wirelap load": (servers.wirelap_h3, drivers.load_h3), "h2load": (servers.wirelap_h3, drivers.h2load_h3)}
-    yield Row("load-h3", "load engine, h3, 32 connections x 32 streams", drive, [Demand(1.5, ("h2load",))], connections=32,
-              streams=32, side="client", **common)
+    for of, server in (("", servers.wirelap_h3), ("-nginx", servers.nginx_h3)):
+        drive = {"wirelap load": (server, drivers.load_h3), "h2load": (server, drivers.h2load_h3)}
+        whose = "nginx" if of else "our server"
+        yield Row(f"load-h3{of}", f"load engine, h3, 32 connections x 32 streams, {whose}", drive, [Demand(1.5, ("h2load",))],
+                  connections=32, streams=32, side="client", **common)
 
 
 def engine():

@@ -5,6 +5,7 @@
 //! [`WINDOW`] wait for the datagram that acknowledges them.
 //! `quic_floor drive PORT BYTES CLIENTS SECONDS`: asks for a file of so many bytes again and again, from so many sockets,
 //! opens what comes and acknowledges each batch. Prints how many files came.
+//! `quic_floor seal SECONDS`: seals datagrams alone. Prints megabytes of payload a second.
 #![allow(clippy::print_stdout, clippy::disallowed_methods)]
 
 use quinn_udp::{RecvMeta, Transmit, UdpSockRef, UdpSocketState};
@@ -36,8 +37,26 @@ fn main() -> Result<(), Box<dyn Error>> {
             let span = Duration::from_secs(seconds.parse()?);
             drive(port.parse()?, bytes.parse()?, clients.parse()?, span)
         }
-        _ => Err("serve PORT FILE, or drive PORT BYTES CLIENTS SECONDS".into()),
+        ["seal", seconds] => seal_alone(Duration::from_secs(seconds.parse()?)),
+        _ => Err("serve PORT FILE, drive PORT BYTES CLIENTS SECONDS, or seal SECONDS".into()),
     }
+}
+
+fn seal_alone(span: Duration) -> Result<(), Box<dyn Error>> {
+    let (key, payload) = (key()?, [1; PAYLOAD]);
+    let mut batch = Vec::with_capacity(BATCH * DATAGRAM);
+    let (began, mut packets) = (Instant::now(), 0);
+    while began.elapsed() < span {
+        batch.clear();
+        for _ in 0..BATCH {
+            seal(&key, packets, &payload, &mut batch)?;
+            packets += 1;
+        }
+        std::hint::black_box(&batch);
+    }
+    let megabytes = packets as f64 * PAYLOAD as f64 / 1e6;
+    println!("{:.0}", megabytes / began.elapsed().as_secs_f64());
+    Ok(())
 }
 
 /// What is under way to one client.

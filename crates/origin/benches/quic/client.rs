@@ -24,13 +24,33 @@ pub(crate) struct Client {
     pub(crate) received: u64,
     /// QPACK's decoder stream, the last that was opened of its own.
     decoder: Option<StreamId>,
+    habits: Habits,
+}
+
+/// What clients do differently.
+#[derive(Clone, Copy)]
+pub(crate) struct Habits {
+    /// Whether each datagram is filled with PADDING frames.
+    pub(crate) pads: bool,
+    /// Whether it acknowledges field sections (RFC 9204 §4.4.1).
+    pub(crate) acknowledges: bool,
+}
+
+impl Habits {
+    pub(crate) const USUAL: Self = Self { pads: false, acknowledges: true };
 }
 
 impl Client {
-    pub(crate) fn new(now: Instant, tls: Arc<QuicClientTls>, remote: SocketAddr) -> Self {
+    pub(crate) fn new(
+        now: Instant,
+        tls: Arc<QuicClientTls>,
+        remote: SocketAddr,
+        habits: Habits,
+    ) -> Self {
         let mut transport = TransportConfig::default();
         // As h2load has it by default: its windows hold nothing up.
         transport
+            .pad_to_mtu(habits.pads)
             .max_concurrent_uni_streams(VarInt::from_u32(100))
             .stream_receive_window(VarInt::from_u32(1 << 30))
             .receive_window(VarInt::from_u32(1 << 30));
@@ -51,6 +71,7 @@ impl Client {
             answered: 0,
             received: 0,
             decoder: None,
+            habits,
         }
     }
 
@@ -139,7 +160,8 @@ impl Client {
             }
         }
         let _transmit = chunks.finalize();
-        if let (true, Dir::Bi, Some(decoder)) = (refers, stream.dir(), self.decoder) {
+        let acknowledges = refers && self.habits.acknowledges;
+        if let (true, Dir::Bi, Some(decoder)) = (acknowledges, stream.dir(), self.decoder) {
             let acknowledgement = section_acknowledgement(u64::from(stream));
             let sent = self.connection.send_stream(decoder).write(&acknowledgement);
             assert_eq!(sent, Ok(acknowledgement.len()), "flow control allows it");

@@ -10,7 +10,7 @@ mod client;
 
 use bare::BareServer;
 use bytes::Bytes;
-use client::Client;
+use client::{Client, Habits};
 use endpoint::{Action, Bound, DatagramTransmit, EndPoint, ReceivedDatagrams, SocketId};
 use origin::{
     File, FileFacts, Files, FilesError, Found, ListenerKind, Origin, OriginConfig, Parts, WallClock,
@@ -31,23 +31,30 @@ const ROUND_TRIP: Duration = Duration::from_micros(200);
 /// Datagrams of a batch: as many as one call can send.
 const BATCH: usize = 45;
 
-/// What is asked for: bytes of the answer, requests at a time, and of what server.
+/// What is asked for: bytes of the answer, requests at a time, by what client and of what server.
 type Path = (&'static str, Work, fn(&Tls, usize) -> Box<dyn EndPoint>);
 
 #[derive(Clone, Copy)]
 struct Work {
     bytes: usize,
     at_once: usize,
+    habits: Habits,
 }
 
-const ONE: Work = Work { bytes: 13, at_once: 1 };
-const SMALL: Work = Work { bytes: 13, at_once: 32 };
-const MIDDLE: Work = Work { bytes: 100_000, at_once: 8 };
-const LARGE: Work = Work { bytes: 1_000_000, at_once: 1 };
+const ONE: Work = Work { bytes: 13, at_once: 1, habits: Habits::USUAL };
+/// As h2load sends a request.
+const PADDED: Work = Work { habits: Habits { pads: true, ..Habits::USUAL }, ..ONE };
+const SMALL: Work = Work { bytes: 13, at_once: 32, habits: Habits::USUAL };
+const UNACKNOWLEDGED: Work =
+    Work { habits: Habits { acknowledges: false, ..Habits::USUAL }, ..SMALL };
+const MIDDLE: Work = Work { bytes: 100_000, at_once: 8, habits: Habits::USUAL };
+const LARGE: Work = Work { bytes: 1_000_000, at_once: 1, habits: Habits::USUAL };
 
-const PATHS: [Path; 8] = [
+const PATHS: [Path; 10] = [
     ("origin h3 one", ONE, origin),
+    ("origin h3 one padded", PADDED, origin),
     ("origin h3", SMALL, origin),
+    ("origin h3 unacknowledged", UNACKNOWLEDGED, origin),
     ("origin h3 100 kB", MIDDLE, origin),
     ("origin h3 1 MB", LARGE, origin),
     ("quinn-proto one", ONE, bare),
@@ -73,7 +80,7 @@ fn run(work: Work, server: fn(&Tls, usize) -> Box<dyn EndPoint>, turns: usize) {
     let mut server = server(&tls, work.bytes);
     let local = SocketAddr::from(([10, 0, 0, 2], 443));
     let socket = server.handle_bound(BEGIN, Bound { listener: 0, local }).expect("a socket");
-    let client = Client::new(BEGIN, Arc::clone(&tls.client), local);
+    let client = Client::new(BEGIN, Arc::clone(&tls.client), local, work.habits);
     let mut world = World { now: BEGIN, server, socket, client };
     world.run_until(|client| client.is_connected);
     world.client.greet();

@@ -58,6 +58,9 @@ impl FrameQueue {
 
     /// Moves the first `limit` bytes to `out`; tells how many there were.
     pub(super) fn move_to(&mut self, out: &mut SendBuf, limit: usize) -> usize {
+        if self.is_empty() {
+            return 0;
+        }
         let waiting = &self.bytes[self.sent..];
         let taken = waiting.len().min(limit);
         out.put(&waiting[..taken]);

@@ -14,33 +14,55 @@ pub struct QuicPort {
     pub quic: QuicSocket,
     /// The places of its connections in the end point's table.
     pub places: BTreeMap<QuicHandle, usize>,
-    /// Connections that may have datagrams to send, in turn.
-    ready: VecDeque<usize>,
+    ready: Ready,
     is_transmitting: bool,
+}
+
+/// Connections that may have datagrams to send, by their places.
+#[derive(Debug, Default)]
+struct Ready {
+    in_turn: VecDeque<usize>,
+    /// Of each place, whether it has a turn.
+    has_turn: Vec<bool>,
+}
+
+impl Ready {
+    fn add(&mut self, place: usize) {
+        if self.has_turn.len() <= place {
+            self.has_turn.resize(place + 1, false);
+        }
+        if !std::mem::replace(&mut self.has_turn[place], true) {
+            self.in_turn.push_back(place);
+        }
+    }
+
+    fn next(&mut self) -> Option<usize> {
+        let place = self.in_turn.pop_front()?;
+        self.has_turn[place] = false;
+        Some(place)
+    }
 }
 
 impl QuicPort {
     /// A socket without connections.
     pub fn new(socket: SocketId, quic: QuicSocket) -> Self {
-        let (places, ready) = (BTreeMap::new(), VecDeque::new());
+        let (places, ready) = (BTreeMap::new(), Ready::default());
         Self { socket, quic, places, ready, is_transmitting: false }
     }
 
     /// The connection at this place may have datagrams to send.
     pub fn add_ready(&mut self, place: usize) {
-        if !self.ready.contains(&place) {
-            self.ready.push_back(place);
-        }
+        self.ready.add(place);
     }
 
     /// The place of the connection whose turn it is to send. Where it did, it gets another turn by `add_ready`.
     pub fn next_ready(&mut self) -> Option<usize> {
-        self.ready.pop_front()
+        self.ready.next()
     }
 
     /// Whether to ask the driver now to transmit. It is asked once, and again after it was given nothing.
     pub fn poll_wants_transmit(&mut self) -> bool {
-        let wants = !self.ready.is_empty() || self.quic.has_answer();
+        let wants = !self.ready.in_turn.is_empty() || self.quic.has_answer();
         let tell = wants && !self.is_transmitting;
         self.is_transmitting |= tell;
         tell
@@ -54,5 +76,33 @@ impl QuicPort {
     /// The driver was given nothing.
     pub fn stop_transmitting(&mut self) {
         self.is_transmitting = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Turns are those of a plain queue that is searched before something is added.
+        #[test]
+        fn each_place_has_one_turn_in_the_order_in_which_they_asked(
+            steps in proptest::collection::vec(proptest::option::of(0..9_usize), 0..200),
+        ) {
+            let (mut ready, mut plain) = (Ready::default(), VecDeque::new());
+            for step in steps {
+                match step {
+                    Some(place) => {
+                        ready.add(place);
+                        if !plain.contains(&place) {
+                            plain.push_back(place);
+                        }
+                    }
+                    None => prop_assert_eq!(ready.next(), plain.pop_front()),
+                }
+                prop_assert_eq!(&ready.in_turn, &plain);
+            }
+        }
     }
 }

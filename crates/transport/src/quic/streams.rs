@@ -219,6 +219,9 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
 
     /// Asks the machine for as many bytes as may go now, and hands them over.
     pub(super) fn feed(&mut self, max_datagrams: usize) {
+        if !self.machine.wants_transmit() {
+            return;
+        }
         let mut left = self.link.demand(max_datagrams);
         while left > 0 {
             let out = &mut self.streams.out;

@@ -10,7 +10,7 @@ use super::{Error, Fault, Partial, integer};
 use crate::fields::Field;
 use crate::hpack::dynamic_table::DynamicTable;
 use crate::hpack::plain_size;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
 
 /// What the peer's decoder allows: the two settings of RFC 9204 §5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -33,6 +33,9 @@ pub struct Encoder {
     known: u64,
     /// Sections with references that wait for their acknowledgement, in their order. Most are acknowledged in it.
     waiting: VecDeque<Waiting>,
+    /// Of each stream that may be blocked, the most insertions that one of its waiting sections requires. All are more
+    /// than `known`.
+    blocked: BTreeMap<u64, u64>,
     /// How many of them refer to this entry as their oldest.
     oldest: BTreeMap<u64, usize>,
     /// Instructions for the encoder stream.
@@ -89,6 +92,7 @@ impl Encoder {
             index: EntryIndex::default(),
             known: 0,
             waiting: VecDeque::new(),
+            blocked: BTreeMap::new(),
             oldest: BTreeMap::new(),
             out: Vec::new(),
             partial: Partial::default(),
@@ -185,6 +189,10 @@ impl Encoder {
     fn wait(&mut self, stream: u64, references: References) {
         if let References { required, oldest: Some(oldest), .. } = references {
             self.waiting.push_back(Waiting { stream, required, oldest });
+            if required > self.known {
+                let most = self.blocked.entry(stream).or_default();
+                *most = required.max(*most);
+            }
             *self.oldest.entry(oldest).or_default() += 1;
         }
     }
@@ -214,11 +222,7 @@ impl Encoder {
 
     /// Streams that may be blocked now, by what the encoder knows.
     pub fn blocked_streams(&self) -> usize {
-        if self.known == self.table.inserted() {
-            return 0;
-        }
-        let blocked = self.waiting.iter().filter(|section| section.required > self.known);
-        blocked.map(|section| section.stream).collect::<BTreeSet<_>>().len()
+        self.blocked.len()
     }
 
     /// Sections that wait for their acknowledgement.
@@ -236,7 +240,7 @@ impl Encoder {
                 let section = first.and_then(|first| self.waiting.remove(first));
                 let section = section.ok_or(Fault::Acknowledgement)?;
                 self.release(section.oldest);
-                self.known = self.known.max(section.required);
+                self.handle_known(self.known.max(section.required));
             }
             // Stream cancellation.
             0x40..0x80 => {
@@ -247,6 +251,7 @@ impl Encoder {
                     self.release(oldest);
                 }
                 self.waiting.retain(|section| section.stream != stream);
+                self.blocked.remove(&stream);
             }
             // Insert count increment.
             0x00..0x40 => {
@@ -255,10 +260,16 @@ impl Encoder {
                 if increment == 0 || known > self.table.inserted() {
                     return Err(Fault::Increment);
                 }
-                self.known = known;
+                self.handle_known(known);
             }
         }
         Ok(())
+    }
+
+    /// The decoder has so many insertions.
+    fn handle_known(&mut self, known: u64) {
+        self.known = known;
+        self.blocked.retain(|_, required| *required > known);
     }
 
     fn release(&mut self, oldest: u64) {
@@ -277,11 +288,8 @@ impl Encoder {
 
     /// Whether the stream may refer to entries that have not been acknowledged (RFC 9204 §2.1.2).
     fn may_block(&self, stream: u64) -> bool {
-        let is_blocked =
-            |section: &Waiting| section.stream == stream && section.required > self.known;
-        self.limits.blocked_streams > 0
-            && (self.blocked_streams() < self.limits.blocked_streams
-                || self.waiting.iter().any(is_blocked))
+        let most = self.limits.blocked_streams;
+        most > 0 && (self.blocked.len() < most || self.blocked.contains_key(&stream))
     }
 
     /// The entry after whose insertion the count was `count`, where it is alive and `fits`. `Err` where it is the one
@@ -409,3 +417,60 @@ impl Encoder {
 /// The entry is there, and this section must not refer to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct InUse;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    /// What happens to an encoder: a section with one of a few fields, or an instruction of the decoder's.
+    #[derive(Debug, Clone, Copy)]
+    enum Step {
+        Section { stream: u64, value: u8 },
+        Acknowledge { stream: u64 },
+        Cancel { stream: u64 },
+        Increment { by: u64 },
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let stream = 0..6_u64;
+        prop_oneof![
+            3 => (stream.clone(), any::<u8>()).prop_map(|(stream, value)| Step::Section { stream, value }),
+            2 => stream.clone().prop_map(|stream| Step::Acknowledge { stream }),
+            1 => stream.prop_map(|stream| Step::Cancel { stream }),
+            1 => (1..3_u64).prop_map(|by| Step::Increment { by }),
+        ]
+    }
+
+    proptest! {
+        /// The count that is kept is that of the sections that wait, gone through one by one.
+        #[test]
+        fn blocked_streams_are_those_whose_sections_require_what_is_not_known(
+            blocked_streams in 0..4_usize,
+            steps in proptest::collection::vec(step(), 1..80),
+        ) {
+            let mut encoder = Encoder::new(4096);
+            encoder.set_limits(EncoderLimits { max_capacity: 400, blocked_streams });
+            for step in steps {
+                let mut instruction = Vec::new();
+                match step {
+                    Step::Section { stream, value } => {
+                        encoder.begin(stream);
+                        encoder.field(Field { name: b"x", value: &[value % 16], sensitive: false });
+                        encoder.end(&mut Vec::new());
+                    }
+                    Step::Acknowledge { stream } => integer::put(stream, 7, 0x80, &mut instruction),
+                    Step::Cancel { stream } => integer::put(stream, 6, 0x40, &mut instruction),
+                    Step::Increment { by } => integer::put(by, 6, 0, &mut instruction),
+                }
+                // One that acknowledges what never was is refused, and changes nothing.
+                let _refused = encoder.handle_instructions(&instruction);
+                let blocked = encoder.waiting.iter().filter(|one| one.required > encoder.known);
+                let blocked: BTreeSet<u64> = blocked.map(|one| one.stream).collect();
+                prop_assert_eq!(encoder.blocked_streams(), blocked.len());
+                prop_assert!(blocked.len() <= blocked_streams);
+            }
+        }
+    }
+}

@@ -12,6 +12,7 @@ use study::published::{Agreement, Published, PublishedFinding, PublishedRatio};
 use study::reconcile::Grade;
 use study::result::{CellResult, Exploratory, MachineResult, Pair, Ranked, RunResult, TrialCounts};
 use study::stats::{LEAST_FOR_INTERVAL, Modes, Percentile};
+use unit::counted;
 
 /// The TLS version as experiments name it.
 pub(crate) fn tls_name(tls: Tls) -> &'static str {
@@ -42,8 +43,10 @@ pub(crate) fn conditions(report: &Report<'_>) -> String {
 pub(crate) fn trials_line(report: &Report<'_>) -> String {
     let TrialCounts { measured, invalid, failed, unsupported } = report.result.trials;
     let all = report.result.trials.all();
-    let mut line =
-        format!("{measured} of {all} trials measured, {invalid} invalid, {failed} failed");
+    let mut line = format!(
+        "{measured} of {} measured, {invalid} invalid, {failed} failed",
+        counted(all, "trial")
+    );
     if unsupported > 0 {
         line.push_str(&format!(", {unsupported} unsupported"));
     }
@@ -299,7 +302,7 @@ fn two_groups(modes: Modes) -> Option<String> {
 pub(crate) fn percentiles(cell: &CellResult) -> Option<String> {
     let samples = cell.samples.as_ref()?;
     let told: Vec<String> = samples.at.iter().map(percentile).collect();
-    (!told.is_empty()).then(|| format!("{} requests: {}", samples.n, told.join(", ")))
+    (!told.is_empty()).then(|| format!("{}: {}", counted(samples.n, "request"), told.join(", ")))
 }
 
 /// A stream's gaps, latency and stalls, medians of the trials; None of other workloads.
@@ -481,22 +484,17 @@ fn only<T: PartialEq>(mut items: impl Iterator<Item = T>) -> Option<T> {
     items.all(|item| item == first).then_some(first)
 }
 
-/// `1 connection`, `6 connections`.
-pub(crate) fn counted(count: u32, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 /// What a machine of a merged run did, and what it is: `shards 1, 5 of 8, 40 attempts, 2 refused; 4 cores, AMD EPYC, Linux 6.1`.
 pub(crate) fn machine(machine: &MachineResult) -> String {
     let shards: Vec<String> = machine.shards.iter().map(u32::to_string).collect();
     let word = if shards.len() == 1 { "shard" } else { "shards" };
     let host = &machine.host;
-    let cores = if host.cores == 1 { "1 core".to_owned() } else { format!("{} cores", host.cores) };
+    let cores = counted(host.cores, "core");
     format!(
-        "{word} {} of {}, {} attempts, {} refused; {cores}, {}, Linux {}",
+        "{word} {} of {}, {}, {} refused; {cores}, {}, Linux {}",
         shards.join(", "),
         machine.of,
-        machine.attempts,
+        counted(machine.attempts, "attempt"),
         machine.refused,
         host.cpu,
         host.kernel,

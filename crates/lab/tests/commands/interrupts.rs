@@ -9,7 +9,7 @@ const TRIALS: u32 = 4;
 
 /// The keys of every trial of the run, as its plan tells them.
 fn planned(bench: &Bench) -> BTreeSet<String> {
-    let plan = bench.run(&["race", "slow.toml", "--dry-run"]).out;
+    let plan = bench.run(&["race", "slow.toml", "--dry-run", "-v"]).out;
     let keys: BTreeSet<String> = plan
         .lines()
         .filter(|line| {

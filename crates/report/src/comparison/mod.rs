@@ -11,8 +11,8 @@ pub use markdown::comparison_markdown;
 pub use terminal::comparison_terminal;
 
 use crate::number::{self, Percent, Ratio};
-use crate::words::counted;
 use study::compare::{CellChange, Change, RunComparison, Side};
+use unit::counted;
 
 impl Ratio {
     /// A change's ratio; None where a run has no figure, which is so too where it failed: failures rank as the largest,
@@ -70,7 +70,7 @@ pub(crate) fn headline(comparison: &RunComparison) -> String {
     match told.as_slice() {
         [] => "The two runs have no cell in common".to_owned(),
         told => {
-            let all = counted(comparison.changes.len() as u32, "figure");
+            let all = counted(comparison.changes.len(), "figure");
             format!("Of {all} {}{gates}", crate::words::listed(told))
         }
     }

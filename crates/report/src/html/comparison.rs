@@ -6,8 +6,8 @@ use crate::comparison::{figure, figures, headline, reading, remark};
 use crate::gates::ratio_text;
 use crate::markup::Markup;
 use crate::number::Ratio;
-use crate::words::counted;
 use study::compare::{CellChange, Change, RunComparison};
+use unit::counted;
 
 /// Where the reports of the two runs lie, as relative references; None where there is none.
 #[derive(Debug, Clone, Default)]

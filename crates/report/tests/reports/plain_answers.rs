@@ -23,7 +23,7 @@ fn a_tie_that_is_surely_slower_is_neither_folded_away_nor_called_the_same() {
     let text = terminal(&run.report(), WIDE);
     assert!(
         line(&text, "result ").ends_with(
-            "On lan, wifi and 3g all tie within 5 %, though slower: h2 1.03× [1.03, 1.03]"
+            "On lan, wifi and 3g, all tie within 5 %, though slower: h2 1.03× [1.03, 1.03]"
         ),
         "{text}"
     );
@@ -33,11 +33,11 @@ fn a_tie_that_is_surely_slower_is_neither_folded_away_nor_called_the_same() {
     assert!(!page.contains("no difference that matters"));
     // What is faster by as little is no advice.
     let faster = terminal(&h2_over_all(0.97).report(), WIDE);
-    assert!(line(&faster, "result ").ends_with(" all tie within 5 %"), "{faster}");
+    assert!(line(&faster, "result ").ends_with(", all tie within 5 %"), "{faster}");
     // Half a per cent is nothing that anybody asks for.
     let level = h2_over_all(1.005);
     let text = terminal(&level.report(), WIDE);
-    assert!(line(&text, "result ").ends_with("On lan, wifi and 3g all tie within 5 %"), "{text}");
+    assert!(line(&text, "result ").ends_with("On lan, wifi and 3g, all tie within 5 %"), "{text}");
     assert!(line(&text, "3g ").contains("all  TIE within 5 %"), "{text}");
 }
 

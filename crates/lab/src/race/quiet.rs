@@ -103,7 +103,7 @@ impl fmt::Display for Busy {
     }
 }
 
-/// Looks for so long.
+/// Looks for so long, while this process does nothing.
 fn look(span: Duration) -> Option<Busy> {
     let cpus = CpuSet::of_process(std::process::id());
     let (times, processes) = (CpuTimes::read(&cpus)?, ProcessTimes::read());
@@ -119,6 +119,11 @@ fn look(span: Duration) -> Option<Busy> {
         stolen,
     };
     is_too_much(&busy, crate::machine::cores()).then_some(busy)
+}
+
+/// Who takes processors that trials need, in words; None on a quiet machine.
+pub(crate) fn who_is_busy() -> Option<String> {
+    look(LOOK).map(|busy| busy.to_string())
 }
 
 /// Sleeps for so long, or until an interrupt comes.

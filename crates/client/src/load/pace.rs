@@ -349,6 +349,13 @@ mod tests {
     }
 
     #[test]
+    fn a_ramp_without_its_time_is_told_as_such() {
+        let told = "100-1000".parse::<Stage>().unwrap_err();
+        assert!(told.starts_with("`100-1000` is a ramp without its time: 100-1000:10s "), "{told}");
+        assert!("1k".parse::<Stage>().unwrap_err().starts_with("`1k` is no rate"));
+    }
+
+    #[test]
     fn rates_are_read_as_they_are_written() {
         assert_eq!("2000".parse(), Ok(Stage::constant(2000.0, None)));
         let ramp = Stage { from: 1.0, to: 5.5, lasts: Some(Duration::from_secs(60)) };

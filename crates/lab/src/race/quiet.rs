@@ -123,7 +123,7 @@ fn look(span: Duration) -> Option<Busy> {
 
 /// Who takes processors that trials need, in words; None on a quiet machine.
 pub(crate) fn who_is_busy() -> Option<String> {
-    look(LOOK).map(|busy| busy.to_string())
+    look(GLANCE).map(|busy| busy.to_string())
 }
 
 /// Sleeps for so long, or until an interrupt comes.

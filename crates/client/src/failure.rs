@@ -61,11 +61,14 @@ pub(crate) enum Failure {
     WrongStatus { method: String, path: String, status: u16, expected: ExpectedStatus },
     #[error("the body is longer than the {limit} bytes allowed")]
     TooLong { limit: u64 },
-    #[error("the client was stopped")]
+    #[error("{STOPPED}")]
     Stopped,
     #[error("it is not wanted any more")]
     Cancelled,
 }
+
+/// The reason of a fetch that ended because its client was told to stop.
+pub const STOPPED: &str = "it was stopped";
 
 /// Whether repeating the fetch may succeed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

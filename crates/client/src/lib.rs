@@ -69,7 +69,7 @@ pub use download::{
     Refusal, Report, Retry, Sink, Strength, Version, Wanted,
 };
 pub use echo::{EchoRequests, EchoSocket, Message};
-pub use failure::Hope;
+pub use failure::{Hope, STOPPED};
 pub use fetch::{ExpectedStatus, FetchId, FetchSpec};
 pub use fetch_list::{Answer, Bodies, FetchList};
 pub use hosts::{HostAddress, Hosts, Resolver};

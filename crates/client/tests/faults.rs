@@ -168,7 +168,7 @@ fn a_stopped_client_ends_its_fetches_and_finishes() {
     let list = FetchList::new(fetches(9), Bodies::Discard);
     let client = world.run(Client::new(config(Transport::H1), list));
     assert_eq!(client.work().records.fetches.len(), 9);
-    assert!(client.work().records.fetches.iter().all(|r| why(r) == "the client was stopped"));
+    assert!(client.work().records.fetches.iter().all(|r| why(r) == client::STOPPED));
     assert_eq!(client.work().records.connections.len(), 6);
 }
 

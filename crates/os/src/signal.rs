@@ -8,6 +8,12 @@ use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 static COUNT: AtomicU32 = AtomicU32::new(0);
 static WAKE: AtomicI32 = AtomicI32::new(-1);
 
+/// Whether an interrupt has come that [`Interrupts`] has taken over. It is for work that lasts and gets no [`Interrupts`];
+/// false where nobody has taken them over, as they end the process then.
+pub fn is_interrupted() -> bool {
+    COUNT.load(Ordering::SeqCst) > 0
+}
+
 /// The process's interrupts from now on. They no longer end it.
 #[derive(Debug)]
 pub struct Interrupts {
@@ -117,6 +123,7 @@ mod tests {
         // SAFETY: raises a signal whose handler was installed above.
         unsafe { libc::raise(libc::SIGTERM) };
         assert_eq!(interrupts.count(), before + 1);
+        assert!(is_interrupted());
         let mut poll =
             libc::pollfd { fd: interrupts.as_fd().as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one valid pollfd, no waiting.

@@ -1,14 +1,16 @@
 //! The answer to an experiment's question, in one sentence for each workload. Regressions come first, then the fastest,
 //! then what is level or undecided. The one rule: a sentence says no more than the verdicts do.
 
-use crate::Report;
-use crate::number::Percent;
+use crate::number::{Percent, Ratio};
 use crate::overview::{Group, measure};
-use crate::words::{listed, ratio, saved, sentence_case};
-use study::comparison::Verdict;
+use crate::words::{audited, listed, ratio, saved, sentence_case};
+use crate::{Report, command};
+use study::blocks::Audited;
+use study::comparison::{Comparison, Verdict};
 use study::deciding_metric;
 use study::metric;
 use study::result::Ranked;
+use unit::counted;
 
 /// A part of the sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,7 +59,8 @@ pub(crate) fn answers<'a>(report: &Report<'a>) -> Vec<Answer<'a>> {
         .into_iter()
         .map(|groups| {
             let workload = named.then_some(groups[0].workload.name.as_str());
-            let clauses = sentence(groups, report.result.margin);
+            let mut clauses = sentence(groups, report.result.margin);
+            clauses.extend(way_out(report, groups).map(Clause::plain));
             Answer { workload, clauses }
         })
         .collect()
@@ -150,15 +153,72 @@ fn without_difference(groups: &[Group<'_>], margin: f64) -> Vec<Clause> {
             }
         }
     }
-    let clause = |(what, links): (String, Vec<&str>)| format!("on {} {what}", listed(&links));
+    let clause = |(what, links): (String, Vec<&str>)| format!("on {}, {what}", all_of(&links));
     said.into_iter().map(|said| Clause::plain(clause(said))).collect()
+}
+
+/// The links in words. A link that is its own figures has commas in its name, which do not set it apart from the next.
+fn all_of(links: &[&str]) -> String {
+    match links.iter().any(|link| link.contains(',')) {
+        true => links.join(" and "),
+        false => listed(links),
+    }
+}
+
+/// Why comparisons with the baseline are undecided, where one cause is behind all that are, and the command that decides
+/// them; None where nothing is undecided, and where more trials would not decide it.
+fn way_out(report: &Report<'_>, groups: &[Group<'_>]) -> Option<String> {
+    let told = |group: &'_ Group<'_>, ranked: &&Ranked| {
+        group.is_advisable(ranked) || group.none_advisable()
+    };
+    let undecided: Vec<&Comparison> = groups
+        .iter()
+        .flat_map(|group| {
+            group.with_verdict(Verdict::Undecided).into_iter().filter(|one| told(group, one))
+        })
+        .map(|ranked| &ranked.comparison)
+        .collect();
+    if undecided.iter().all(|one| one.ratio.is_none()) {
+        return refused(report, groups).filter(|_| !undecided.is_empty());
+    }
+    let (add, one) = undecided
+        .iter()
+        .filter_map(|one| Some((one.trials_to_add()?, one)))
+        .min_by_key(|(add, _)| *add)?;
+    let needed = add + one.n;
+    let too_few = undecided.iter().all(|one| ratio(one).is_none_or(Ratio::is_anything));
+    let cause = match (too_few, undecided.len()) {
+        (true, _) => format!("{} too few, {needed} would do", are(one.n)),
+        (false, 1) => format!("about {needed} trials would decide it"),
+        (false, _) => format!("about {needed} trials would decide the first of these"),
+    };
+    // A run that was merged is gone on with in its shards.
+    let command = report.result.machines.is_empty().then(|| {
+        let add = add.to_string();
+        command::shell_line(&["wirelap", "race", "--resume", report.folder, "--add", &add])
+    });
+    Some([Some(cause), command].into_iter().flatten().collect::<Vec<_>>().join(": "))
+}
+
+fn are(trials: u32) -> String {
+    format!("{} {}", counted(trials, "trial"), if trials == 1 { "is" } else { "are" })
+}
+
+/// That the audit refused so much that no times are left.
+fn refused(report: &Report<'_>, groups: &[Group<'_>]) -> Option<String> {
+    let cells = groups.iter().flat_map(|group| group.cells.iter().copied());
+    let Audited { trials: attempts, invalid: refused } = audited(cells);
+    let again = command::shell_line(&["wirelap", "race", "--again", report.folder]);
+    (refused > 0).then(|| {
+        format!("the audit refused {refused} of {attempts} attempts; on a quiet machine: {again}")
+    })
 }
 
 fn level_or_undecided(group: &Group<'_>, margin: f64) -> Vec<String> {
     let all = group.verdicts.map_or(&[][..], |verdicts| &verdicts.ranking);
     // Undecided means that more trials may decide it. Where no two contenders ran in one block there is no finding at
     // all.
-    if all.iter().all(|ranked| ranked.comparison.n == 0) {
+    if all.iter().all(|ranked| ranked.comparison.ratio.is_none()) {
         return vec!["nothing could be compared".to_owned()];
     }
     let names = |verdict| -> Vec<String> {
@@ -179,7 +239,10 @@ fn level_or_undecided(group: &Group<'_>, margin: f64) -> Vec<String> {
         let (verb, names) = (if ties.len() == 1 { "ties" } else { "tie" }, up_to_three(ties));
         said.push(format!("{names} {verb} with {baseline} within {margin}{slower}"));
     }
-    let undecided = names(Verdict::Undecided);
+    // In the order of the experiment: that of the ranking differs from link to link.
+    let mut undecided = names(Verdict::Undecided);
+    let place = |name: &String| group.cells.iter().position(|cell| cell.contender.name == *name);
+    undecided.sort_by_key(place);
     if !undecided.is_empty() {
         let verb = if undecided.len() == 1 { "is" } else { "are" };
         said.push(format!("{} {verb} undecided", up_to_three(undecided)));

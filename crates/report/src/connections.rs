@@ -1,10 +1,10 @@
 //! What the connections of a trial spoke. It shows that a contender really used the protocol that it is named for.
 
 use crate::number;
-use crate::words::counted;
 use std::collections::{BTreeMap, BTreeSet};
 use study::record::TrialRecord;
 use trace::{ConnectionRecord, HeaderBytes, HeaderSize, PushTally, SpokenProtocol, TlsVersion};
+use unit::counted;
 
 /// The connections of a trial, summed up.
 #[derive(Debug, Clone, PartialEq, Eq)]

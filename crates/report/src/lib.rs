@@ -21,7 +21,7 @@
 //!     Report { result: &result, rows: &[], folder: "runs/1", links: &links, assumptions: &[], films: &films, next: None, full_run: None };
 //! let text = report::terminal(&report, Style { colour: Colour::Off, width: 80 });
 //! assert!(text.ends_with("report       runs/1/report.html\n"));
-//! assert!(report::html(&report).contains("On lan, wifi and 3g nothing could be compared"));
+//! assert!(report::html(&report).contains("On lan, wifi and 3g, nothing could be compared"));
 //! # Ok::<(), study::experiment::ExperimentError>(())
 //! ```
 

@@ -11,6 +11,7 @@ use crate::terminal::{Lines, Style, padded};
 use std::collections::BTreeMap;
 use study::load::{LoadResult, LoadSetting, LoopKind, PartResult, Second, TimesSummary};
 use trace::SpokenProtocol;
+use unit::counted;
 
 /// The result for a terminal, ending in a new line.
 pub fn load(result: &LoadResult, style: Style) -> String {
@@ -89,21 +90,17 @@ fn conditions(result: &LoadResult) -> String {
         }
         _ => "closed loop".to_owned(),
     };
-    let plural = |count: u32, word: &str| match count {
-        1 => format!("1 {word}"),
-        _ => format!("{count} {word}s"),
-    };
     format!(
         "{spoken}, {} x {}, {}, {pace}",
-        plural(*connections, "connection"),
-        plural(*streams, "stream"),
-        plural(*threads, "thread"),
+        counted(*connections, "connection"),
+        counted(*streams, "stream"),
+        counted(*threads, "thread"),
     )
 }
 
 /// What ended how.
 fn counts(part: &PartResult) -> String {
-    let mut text = format!("{} requests, {} answered", part.requests, part.answers);
+    let mut text = format!("{}, {} answered", counted(part.requests, "request"), part.answers);
     match part.refused {
         0 => {}
         all if all == part.answers => text.push_str(", all with a status of 400 or more"),
@@ -112,7 +109,9 @@ fn counts(part: &PartResult) -> String {
     match part.failed() {
         0 if part.requests > 0 && part.refused == 0 => text.push_str(", no errors"),
         0 => {}
-        failed => text.push_str(&format!(", {failed} errors: {}", kinds(&part.errors))),
+        failed => {
+            text.push_str(&format!(", {}: {}", counted(failed, "error"), kinds(&part.errors)))
+        }
     }
     if part.not_begun > 0 {
         text.push_str(&format!("; {} more were due and not begun", part.not_begun));
@@ -193,8 +192,8 @@ fn traffic(result: &LoadResult) -> String {
         false => format!("status {}; ", statuses.join(", ")),
     };
     let mut text = format!(
-        "{statuses}{} connections opened; {} received, {} sent",
-        result.connects.opened,
+        "{statuses}{} opened; {} received, {} sent",
+        counted(result.connects.opened, "connection"),
         size(result.received_bytes),
         size(result.sent_bytes)
     );
@@ -202,16 +201,16 @@ fn traffic(result: &LoadResult) -> String {
         text.push_str(&format!("; connects that failed: {}", kinds(&result.connects.errors)));
     }
     let early = result.connects.early_data;
-    for (count, words) in [
-        (result.connects.resumed, "sessions resumed"),
-        (early.accepted, "with early data"),
-        (early.rejected, "with early data that the server rejected"),
-        (result.warm_up_requests, "requests of the warm-up"),
-        (result.made_again, "requests made again, as the server had not acted on them"),
-        (result.unfinished, "requests unfinished"),
+    for (count, what, words) in [
+        (result.connects.resumed, "session", "resumed"),
+        (early.accepted, "connection", "with early data"),
+        (early.rejected, "connection", "with early data that the server rejected"),
+        (result.warm_up_requests, "request", "of the warm-up"),
+        (result.made_again, "request", "made again, as the server had not acted on it"),
+        (result.unfinished, "request", "unfinished"),
     ] {
         if count > 0 {
-            text.push_str(&format!("; {count} {words}"));
+            text.push_str(&format!("; {} {words}", counted(count, what)));
         }
     }
     text

@@ -176,12 +176,17 @@ fn protocols(report: &Report<'_>, groups: &[&Group<'_>]) -> String {
     }
 }
 
-/// The answer, where it is one sentence: several workloads have theirs on the page.
+/// The answer, a sentence for each workload: of many they stand on the page alone.
 fn summary(out: &mut Lines, report: &Report<'_>) {
-    if let [answer] = &answer::answers(report)[..]
-        && let Some(sentence) = answer.sentence()
-    {
-        out.labelled("result", &sentence);
+    let answers = answer::answers(report);
+    if answers.len() > MOST_LINES {
+        return;
+    }
+    for answer in &answers {
+        let workload = answer.workload.map_or_else(String::new, |name| format!("{name}: "));
+        let sentence = answer.sentence();
+        let sentence = sentence.unwrap_or_else(|| "nothing could be compared".to_owned());
+        out.labelled("result", &format!("{workload}{sentence}"));
     }
 }
 

@@ -4,12 +4,12 @@
 use crate::Report;
 use crate::number;
 use crate::overview::Group;
-use crate::words::{counted, handshakes, listed};
+use crate::words::{handshakes, listed};
 use study::comparison::Verdict;
 use study::experiment::{Transport, WorkloadKind};
 use study::reconcile::{Parts, Wait, WaySummary};
 use study::result::{CellResult, MedianTrial};
-use unit::ByteSize;
+use unit::{ByteSize, counted};
 
 /// `h2 takes 385 ms longer than h3: 305 ms in handshakes (2 round trips against 1) and 120 ms in loss recovery (…); h3 waits longer
 /// by 40.0 ms in window growth`. Where they tie, what one saves and the other one saves. None where no HTTP/3 is beside TCP.

@@ -4,6 +4,7 @@
 use crate::Report;
 use crate::number::{self, Percent, Ratio};
 use crate::overview::{Group, load};
+use study::blocks::Audited;
 use study::comparison::{Comparison, Verdict};
 use study::experiment::{Contender, Settings, Tls};
 use study::family::blocks_for_all;
@@ -12,6 +13,7 @@ use study::published::{Agreement, Published, PublishedFinding, PublishedRatio};
 use study::reconcile::Grade;
 use study::result::{CellResult, Exploratory, MachineResult, Pair, Ranked, RunResult, TrialCounts};
 use study::stats::{LEAST_FOR_INTERVAL, Modes, Percentile};
+use unit::counted;
 
 /// The TLS version as experiments name it.
 pub(crate) fn tls_name(tls: Tls) -> &'static str {
@@ -42,8 +44,12 @@ pub(crate) fn conditions(report: &Report<'_>) -> String {
 pub(crate) fn trials_line(report: &Report<'_>) -> String {
     let TrialCounts { measured, invalid, failed, unsupported } = report.result.trials;
     let all = report.result.trials.all();
-    let mut line =
-        format!("{measured} of {all} trials measured, {invalid} invalid, {failed} failed");
+    let mut line = format!("{measured} of {} measured, {invalid} invalid", counted(all, "trial"));
+    let Audited { trials: attempts, invalid: refused } = audited(&report.result.cells);
+    if refused > invalid {
+        line.push_str(&format!(" (after {refused} of {attempts} attempts were refused)"));
+    }
+    line.push_str(&format!(", {failed} failed"));
     if unsupported > 0 {
         line.push_str(&format!(", {unsupported} unsupported"));
     }
@@ -51,6 +57,14 @@ pub(crate) fn trials_line(report: &Report<'_>) -> String {
         line.push_str(&format!(", {:.0} s", elapsed / 1e3));
     }
     line
+}
+
+/// How many attempts at the trials of `cells` the audit judged and refused.
+pub(crate) fn audited<'c>(cells: impl IntoIterator<Item = &'c CellResult>) -> Audited {
+    cells.into_iter().fold(Audited::default(), |sum, cell| Audited {
+        trials: sum.trials + cell.audited.trials,
+        invalid: sum.invalid + cell.audited.invalid,
+    })
 }
 
 /// What trials that were added later mean for the verdicts; None where there are none.
@@ -250,7 +264,7 @@ pub(crate) fn handshakes(cell: &CellResult) -> Option<u32> {
 
 /// What happened to the trials of `cell` that were not measured, and why, the most frequent reason first.
 pub(crate) fn not_measured(report: &Report<'_>, cell: &CellResult) -> Vec<String> {
-    let mut counted: Vec<(&str, String, u32)> = Vec::new();
+    let mut counts: Vec<(&str, String, u32)> = Vec::new();
     for trial in report.trials(cell) {
         let Some(reason) = trial.outcome.reason() else { continue };
         let kind = crate::rows::outcome_name(&trial.outcome);
@@ -260,25 +274,43 @@ pub(crate) fn not_measured(report: &Report<'_>, cell: &CellResult) -> Vec<String
             }
             _ => reason.to_owned(),
         };
-        match counted.iter_mut().find(|(k, r, _)| *k == kind && *r == reason) {
+        match counts.iter_mut().find(|(k, r, _)| *k == kind && *r == reason) {
             Some((_, _, count)) => *count += 1,
-            None => counted.push((kind, reason, 1)),
+            None => counts.push((kind, reason, 1)),
         }
     }
-    counted.sort_by_key(|(_, _, count)| std::cmp::Reverse(*count));
+    counts.sort_by_key(|(_, _, count)| std::cmp::Reverse(*count));
     let all = cell.trials.all();
-    let told = counted
+    let (invalid, others): (Vec<_>, Vec<_>) =
+        counts.into_iter().partition(|(kind, ..)| *kind == INVALID);
+    let why: Vec<String> = invalid.into_iter().map(|(_, reason, _)| reason).collect();
+    let told = others
         .into_iter()
         .map(|(kind, reason, count)| format!("{count} of {all} {kind}: {reason}"));
-    cell.refused.clone().into_iter().chain(told).chain(ran_again(cell)).chain(modes(cell)).collect()
+    refusals(cell, &why).into_iter().chain(told).chain(modes(cell)).collect()
 }
 
-/// How often the audit rejected trials of `cell` and their blocks ran again.
-fn ran_again(cell: &CellResult) -> Option<String> {
-    let (refused, attempts) = (cell.audited.invalid, cell.audited.trials);
-    (refused > 0 && attempts > cell.trials.all()).then(|| {
-        format!("{refused} of {attempts} attempts were invalid; their blocks were run again")
-    })
+/// The outcome of a trial that the audit refused, as rows name it.
+const INVALID: &str = "invalid";
+
+/// How often the audit refused trials of `cell`, over all attempts: the one count of it that a report shows. With the reasons
+/// of those that stay without a figure.
+fn refusals(cell: &CellResult, why: &[String]) -> Option<String> {
+    let Audited { trials: attempts, invalid: refused } = cell.audited;
+    let (without, all) = (cell.trials.invalid, cell.trials.all());
+    if refused == 0 {
+        return None;
+    }
+    let count = cell.refused.clone();
+    let count =
+        count.unwrap_or_else(|| format!("the audit refused {refused} of {attempts} attempts"));
+    let left = match without {
+        0 => "; their blocks were run again".to_owned(),
+        _ if attempts == all => String::new(),
+        _ => format!("; {without} of {} stay without a figure", counted(all, "trial")),
+    };
+    let why = if why.is_empty() { String::new() } else { format!(": {}", why.join("; ")) };
+    Some(format!("{count}{left}{why}"))
 }
 
 /// The two groups of the trials of a cell, if they form two.
@@ -299,7 +331,7 @@ fn two_groups(modes: Modes) -> Option<String> {
 pub(crate) fn percentiles(cell: &CellResult) -> Option<String> {
     let samples = cell.samples.as_ref()?;
     let told: Vec<String> = samples.at.iter().map(percentile).collect();
-    (!told.is_empty()).then(|| format!("{} requests: {}", samples.n, told.join(", ")))
+    (!told.is_empty()).then(|| format!("{}: {}", counted(samples.n, "request"), told.join(", ")))
 }
 
 /// A stream's gaps, latency and stalls, medians of the trials; None of other workloads.
@@ -481,22 +513,17 @@ fn only<T: PartialEq>(mut items: impl Iterator<Item = T>) -> Option<T> {
     items.all(|item| item == first).then_some(first)
 }
 
-/// `1 connection`, `6 connections`.
-pub(crate) fn counted(count: u32, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
-}
-
 /// What a machine of a merged run did, and what it is: `shards 1, 5 of 8, 40 attempts, 2 refused; 4 cores, AMD EPYC, Linux 6.1`.
 pub(crate) fn machine(machine: &MachineResult) -> String {
     let shards: Vec<String> = machine.shards.iter().map(u32::to_string).collect();
     let word = if shards.len() == 1 { "shard" } else { "shards" };
     let host = &machine.host;
-    let cores = if host.cores == 1 { "1 core".to_owned() } else { format!("{} cores", host.cores) };
+    let cores = counted(host.cores, "core");
     format!(
-        "{word} {} of {}, {} attempts, {} refused; {cores}, {}, Linux {}",
+        "{word} {} of {}, {}, {} refused; {cores}, {}, Linux {}",
         shards.join(", "),
         machine.of,
-        machine.attempts,
+        counted(machine.attempts, "attempt"),
         machine.refused,
         host.cpu,
         host.kernel,

@@ -214,12 +214,15 @@ fn hint(alert: &str) -> &'static str {
             ": it does not trust this side's certificate"
         }
         "NoApplicationProtocol" => ": it speaks none of the protocols offered (ALPN)",
-        "ProtocolVersion" => ": it speaks none of the TLS versions offered",
+        "ProtocolVersion" => NO_VERSION,
         "UnrecognisedName" => ": it has no certificate for the name asked for",
         "HandshakeFailure" => ": it shares no cipher or signature scheme with this side",
         _ => "",
     }
 }
+
+/// What [`TlsError::Alert`] says of a peer that speaks no version offered.
+pub const NO_VERSION: &str = ": it speaks none of the TLS versions offered";
 
 fn not_tls(what: &str) -> &'static str {
     if what.contains("InvalidContentType") { "; is it a TLS port?" } else { "" }

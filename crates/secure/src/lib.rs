@@ -43,7 +43,7 @@ mod trust;
 pub use authority::{Authority, AuthorityError, AuthoritySpec, Validity};
 pub use client_tls::{ClientTls, ClientTlsOptions, Resumption, Versions};
 pub use digest::{BadDigest, Digest, Sha256};
-pub use error::{ConfigError, Distrust, TlsError};
+pub use error::{ConfigError, Distrust, NO_VERSION, TlsError};
 pub use identity::{Identity, Pem};
 pub use key_log::KeyLog;
 pub use layer::Layer;

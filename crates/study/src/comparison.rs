@@ -61,7 +61,17 @@ impl Comparison {
             detectable: None,
         }
     }
+
+    /// About how many trials to add to each contender so that the comparison is decided; None where more trials would not
+    /// decide it, and where they are more than anybody adds to a run.
+    pub fn trials_to_add(&self) -> Option<u32> {
+        let more = self.trials_needed?.saturating_sub(self.n);
+        (1..=MOST_ADDED).contains(&more).then_some(more)
+    }
 }
+
+/// More than that nobody adds to a run: another experiment is needed.
+const MOST_ADDED: u32 = 100;
 
 /// The verdict of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

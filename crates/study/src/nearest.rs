@@ -3,11 +3,12 @@
 //! The distance is Damerau-Levenshtein's in its optimal-string-alignment form: insertions, deletions, substitutions
 //! and swaps of neighbours, which are the usual typing errors.
 
-/// The candidate nearest to `name`, ignoring case; None where none is near enough. The distance may be at most a third
-/// of the longer name's letters, and one edit is always allowed.
+/// The candidate nearest to `name`, ignoring case; None where none is near enough, and where several are equally near:
+/// which of them was meant is not known. The distance may be at most a third of the longer name's letters, and one edit is
+/// always allowed.
 pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let wanted = letters(name);
-    candidates
+    let mut near: Vec<(usize, &str)> = candidates
         .into_iter()
         .map(|candidate| {
             let letters = letters(candidate);
@@ -15,8 +16,15 @@ pub fn nearest<'a>(name: &str, candidates: impl IntoIterator<Item = &'a str>) ->
             (distance(&wanted, &letters), allowed, candidate)
         })
         .filter(|(distance, allowed, _)| distance <= allowed)
-        .min_by_key(|(distance, _, _)| *distance)
-        .map(|(_, _, candidate)| candidate)
+        .map(|(distance, _, candidate)| (distance, candidate))
+        .collect();
+    near.sort_unstable();
+    near.dedup();
+    match near[..] {
+        [(least, _), (next, _), ..] if least == next => None,
+        [(_, nearest), ..] => Some(nearest),
+        [] => None,
+    }
 }
 
 fn letters(name: &str) -> Vec<char> {
@@ -55,6 +63,13 @@ mod tests {
     fn what_is_far_from_everything_suggests_nothing() {
         assert_eq!(nearest("satellite", ["lan", "wifi", "3g"]), None);
         assert_eq!(nearest("", ["lan"]), None);
+    }
+
+    #[test]
+    fn of_several_that_are_equally_near_none_is_suggested() {
+        assert_eq!(nearest("h4", ["h1", "h2", "h3"]), None);
+        assert_eq!(nearest("h4", ["h2", "h2"]), Some("h2"));
+        assert_eq!(nearest("h3s", ["h1", "h2", "h3"]), Some("h3"));
     }
 
     #[test]

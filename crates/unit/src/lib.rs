@@ -17,6 +17,7 @@
 
 mod bit_rate;
 mod byte_size;
+mod counted;
 mod escape;
 mod parse;
 mod probability;
@@ -26,6 +27,7 @@ mod time;
 
 pub use bit_rate::BitRate;
 pub use byte_size::ByteSize;
+pub use counted::counted;
 pub use escape::{escape, escape_bytes, escape_json, escape_lines, is_unsafe};
 pub use parse::ParseError;
 pub use probability::Probability;

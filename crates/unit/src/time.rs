@@ -72,9 +72,10 @@ pub fn parse_duration(input: &str) -> Result<Duration, ParseError> {
 pub fn format_duration(span: Duration) -> String {
     let nanos = span.as_nanos() as f64;
     let (value, unit) = match nanos {
-        n if n >= 1e9 => (n / 1e9, "s"),
-        n if n >= 1e6 => (n / 1e6, "ms"),
-        n if n >= 1e3 => (n / 1e3, "µs"),
+        // Half a unit of the last digit below: 999.96 ms are 1.00 s, and not 1000 ms.
+        n if n >= 999.5e6 => (n / 1e9, "s"),
+        n if n >= 999.5e3 => (n / 1e6, "ms"),
+        n if n >= 999.5 => (n / 1e3, "µs"),
         n => (n, "ns"),
     };
     let decimals = match value {
@@ -109,5 +110,7 @@ mod tests {
         assert_eq!(format_duration(Duration::from_millis(4_021)), "4.02 s");
         assert_eq!(format_duration(Duration::from_micros(310_400)), "310 ms");
         assert_eq!(format_duration(Duration::from_nanos(27_000)), "27 µs");
+        assert_eq!(format_duration(Duration::from_micros(999_960)), "1.00 s");
+        assert_eq!(format_duration(Duration::ZERO), "0 ns");
     }
 }

@@ -149,7 +149,12 @@ impl FromStr for Stage {
         let rate = |text: &str| text.parse().ok().filter(|rate: &f64| (0.0..=1e9).contains(rate));
         let (from, to) = (rate(from).ok_or_else(wrong)?, rate(to).ok_or_else(wrong)?);
         let is_ramp = from != to;
-        if from + to == 0.0 || is_ramp && lasts.is_none() || lasts.is_some_and(|l| l.is_zero()) {
+        if is_ramp && lasts.is_none() {
+            return Err(format!(
+                "`{text}` is a ramp without its time: {text}:10s would take ten seconds from one rate to the other"
+            ));
+        }
+        if from + to == 0.0 || lasts.is_some_and(|l| l.is_zero()) {
             return Err(wrong());
         }
         Ok(Self { from, to, lasts })
@@ -341,6 +346,13 @@ mod tests {
         assert!(poisson.next().unwrap().at >= Duration::from_secs(1));
         assert!(poisson.skip_until(Duration::from_secs(9)) > 900);
         assert_eq!(poisson.next(), None);
+    }
+
+    #[test]
+    fn a_ramp_without_its_time_is_told_as_such() {
+        let told = "100-1000".parse::<Stage>().unwrap_err();
+        assert!(told.starts_with("`100-1000` is a ramp without its time: 100-1000:10s "), "{told}");
+        assert!("1k".parse::<Stage>().unwrap_err().starts_with("`1k` is no rate"));
     }
 
     #[test]

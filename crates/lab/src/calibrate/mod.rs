@@ -13,10 +13,10 @@ use os::net::{Side, SuperPackets, Topology};
 use os::process::CpuSet;
 use probe::{ProbeJob, ProbeReport};
 use std::collections::BTreeSet;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
-use std::process::{Command, ExitStatus, Stdio};
+use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::Duration;
 use study::calibration::{
     Calibration, DatagramGauge, LinkLoad, LossGauge, RateGauge, RoundTripGauge, Spread, Throughput,
@@ -325,9 +325,47 @@ fn measure(job: GaugeJob) -> Result<GaugeReport, CliError> {
         // A child that died at once is recognised by its empty output.
         let _ = stdin.write_all(&text);
     }
-    let output = child.wait_with_output().map_err(|error| failed(&error))?;
+    let output = output_of(child).map_err(|error| failed(&error))?;
+    if os::signal::is_interrupted() {
+        return Err(interrupted(&what));
+    }
     serde_json::from_slice(&output.stdout)
         .map_err(|_| unmeasured(&what, output.status, &String::from_utf8_lossy(&output.stderr)))
+}
+
+/// Waits for a measurement's end. An interrupt that reached this process alone ends the measurement; its own children end
+/// with it.
+fn output_of(mut child: Child) -> std::io::Result<Output> {
+    let outputs = (child.stdout.take(), child.stderr.take());
+    std::thread::scope(|scope| {
+        let stdout = scope.spawn(|| read_all(outputs.0));
+        let stderr = scope.spawn(|| read_all(outputs.1));
+        while !stdout.is_finished() {
+            if os::signal::is_interrupted() {
+                child.kill()?;
+                break;
+            }
+            std::thread::sleep(LOOK);
+        }
+        let status = child.wait()?;
+        let [stdout, stderr] = [stdout, stderr].map(|reader| reader.join().unwrap_or_default());
+        Ok(Output { status, stdout, stderr })
+    })
+}
+
+/// An interrupt is heeded after so long.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// What came before the other end closed the pipe.
+fn read_all(pipe: Option<impl Read>) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    // A measurement that broke off is known by what it did not say.
+    let _ = pipe.map(|mut pipe| pipe.read_to_end(&mut bytes));
+    bytes
+}
+
+fn interrupted(what: &str) -> CliError {
+    CliError::interrupted(format!("calibrating {what} was interrupted"))
 }
 
 /// The numbers of SIGINT and SIGTERM.
@@ -337,9 +375,7 @@ const TERMINATE: i32 = 15;
 /// Why the process that measured `what` gave no result.
 fn unmeasured(what: &str, status: ExitStatus, said: &str) -> CliError {
     match (said.trim().trim_start_matches("error: "), status.signal()) {
-        ("", Some(INTERRUPT | TERMINATE)) => {
-            CliError::interrupted(format!("calibrating {what} was interrupted"))
-        }
+        ("", Some(INTERRUPT | TERMINATE)) => interrupted(what),
         ("", _) => CliError::failed(format!("calibrating {what}: its process ended by {status}")),
         (said, _) => CliError::failed(format!("calibrating {what}: {said}")),
     }

@@ -196,7 +196,7 @@ pub(crate) struct RaceArgs {
     /// up and show how many trials fit; the looks and the error that each may spend are fixed then
     #[arg(long, value_name = "TIME", value_parser = parse_limit, conflicts_with_all = ["trials", "sequential"], help_heading = "Trials and verdicts")]
     pub(crate) until_decided: Option<Duration>,
-    /// Print the plan and how long it will take, run nothing
+    /// Print the plan and how long it will take, with -v every trial, and run nothing
     #[arg(long, help_heading = "Output")]
     pub(crate) dry_run: bool,
     /// Do not wait for a busy machine: say who takes its processors, and race all the same
@@ -220,7 +220,7 @@ pub(crate) struct RaceArgs {
     /// Run every trial alone, even those that need little CPU
     #[arg(long, help_heading = "Trials and verdicts")]
     pub(crate) serial: bool,
-    /// Keep the packets of every trial, or of those whose key begins with KEY (see --dry-run), in the output folder's
+    /// Keep the packets of every trial, or of those whose key begins with KEY (see --dry-run -v), in the output folder's
     /// captures/ as pcapng with the TLS secrets inside: Wireshark opens and decrypts them
     #[arg(long, value_name = "KEY", num_args = 0..=1, require_equals = true, default_missing_value = "", help_heading = "Records of trials")]
     pub(crate) capture: Option<String>,

@@ -7,6 +7,7 @@ use crate::environment;
 use crate::error::CliError;
 use crate::inputs::servers::Servers;
 use crate::machine;
+use crate::race::quiet;
 use serde_json::json;
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -16,7 +17,8 @@ use subject::server::ServerDeclaration;
 
 /// Checks and prints the results. Exit code 3 if a race cannot run.
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, CliError> {
-    let findings = [trials(), holding(), cores(), clock(), accounts(), servers(), peers()];
+    let busy = load(quiet::who_is_busy());
+    let findings = [trials(), holding(), cores(), busy, clock(), accounts(), servers(), peers()];
     let lacking = findings.iter().any(|finding| finding.state == State::Lacking);
     let calibration = match args.calibrate && !lacking {
         true => Some(calibrate(CalibrationKind::Full)?),
@@ -107,6 +109,19 @@ fn cores() -> Finding {
         _ => (State::Good, ""),
     };
     Finding { name: "cores", state, what: count.to_string(), remedy: remedy.to_owned() }
+}
+
+/// Whether other programs keep races from counting, as `who` says.
+fn load(who: Option<String>) -> Finding {
+    let (state, what, remedy) = match who {
+        None => (State::Good, "quiet".to_owned(), ""),
+        Some(who) => (
+            State::Fair,
+            format!("busy: {who}; the audit refuses times that this disturbs"),
+            "race while the machine does nothing else",
+        ),
+    };
+    Finding { name: "other programs", state, what, remedy: remedy.to_owned() }
 }
 
 fn clock() -> Finding {
@@ -222,4 +237,20 @@ fn as_json(findings: &[Finding], calibration: Option<&Calibration>) -> String {
             "conclusion": calibration.map(report::conclusion),
         })
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_busy_machine_is_told_with_who_is_busy() {
+        let text = as_text(&[load(Some("java takes 70 % of a core".to_owned()))]);
+        assert!(
+            text.starts_with("fair     other programs         busy: java takes 70 %"),
+            "{text}"
+        );
+        assert!(text.contains("mend it: race while the machine does nothing else"), "{text}");
+        assert!(as_text(&[load(None)]).starts_with("good     other programs         quiet\n"));
+    }
 }

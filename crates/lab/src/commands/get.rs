@@ -27,7 +27,7 @@ use std::io::{IsTerminal, Read};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use unit::{Instant, Seed};
+use unit::{ByteSize, Instant, Seed, counted};
 
 /// Downloads all that is asked for.
 pub(crate) fn run(args: &GetArgs) -> Result<ExitCode, CliError> {
@@ -193,8 +193,16 @@ fn tell(args: &GetArgs, outcomes: Vec<Outcome>) -> Result<usize, CliError> {
         match &outcome.result {
             Err(_) => {
                 failed += 1;
-                if !args.silent || args.show_error {
-                    console::print_error(&CliError::failed(outcome.sentence()));
+                // Of what was stopped the last line tells, once for all files.
+                if !outcome.was_stopped() && (!args.silent || args.show_error) {
+                    let error = CliError::failed(outcome.sentence());
+                    console::print_error(&match kept_bytes(args, &outcome.wish) {
+                        0 => error,
+                        kept => error.remedy(format!(
+                            "{} are kept: the same command goes on from them",
+                            ByteSize(kept)
+                        )),
+                    });
                 }
             }
             Ok(_) if args.silent || args.json => {}
@@ -204,18 +212,35 @@ fn tell(args: &GetArgs, outcomes: Vec<Outcome>) -> Result<usize, CliError> {
     Ok(failed)
 }
 
+/// Bytes of an incomplete file that the same command goes on from.
+fn kept_bytes(args: &GetArgs, wish: &Wish) -> u64 {
+    let Ok(url) = wish.url.parse::<page::Url>() else { return 0 };
+    match leftover::find(&url, &wish.target, joins(wish), false) {
+        Leftover::Usable(kept) if !args.no_resume => kept.ranges.total(),
+        _ => 0,
+    }
+}
+
+/// What lets parts of a file be put together.
+fn joins(wish: &Wish) -> Joins {
+    match wish.digest {
+        DigestPolicy::Expect(_) => Joins::DigestChecked,
+        DigestPolicy::None | DigestPolicy::Report => Joins::Validated,
+    }
+}
+
 fn tell_connections(download: &Download<Outputs>) {
     for connection in download.connections() {
         let tls = connection.tls.as_ref();
         let tls = tls.map_or_else(String::new, |tls| format!(", {} {}", tls.version, tls.cipher));
         console::note(&unit::escape(&format!(
-            "* connection {} to {} ({}): {}{tls}, {} requests, {} bytes received",
+            "* connection {} to {} ({}): {}{tls}, {}, {} received",
             connection.id,
             connection.authority,
             connection.remote,
             connection.protocol,
-            connection.requests,
-            connection.bytes_received,
+            counted(connection.requests, "request"),
+            counted(connection.bytes_received, "byte"),
         )));
     }
 }
@@ -280,10 +305,7 @@ fn wanted(args: &GetArgs, job: &Job) -> Wanted {
             fields.push(name.as_bytes(), value.as_bytes());
         }
     }
-    let joins = match job.wish.digest {
-        DigestPolicy::Expect(_) => Joins::DigestChecked,
-        DigestPolicy::None | DigestPolicy::Report => Joins::Validated,
-    };
+    let joins = joins(&job.wish);
     let (url, half) = (&job.address.url, args.continue_at.is_some());
     let left = match (args.no_resume, job.start) {
         (false, Start::Resumed) => leftover::find(url, &job.wish.target, joins, half),

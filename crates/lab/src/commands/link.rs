@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use study::audit::LATE_MS;
+use unit::format_duration;
 
 /// How long far may take to listen on the port that `--ready-port` names.
 const PORT_WAIT: Duration = Duration::from_secs(30);
@@ -196,9 +197,10 @@ fn doubt(counters: &LinkCounters) -> Option<String> {
 }
 
 fn doubt_of_lateness(late: Duration) -> Option<String> {
-    let late_ms = late.as_secs_f64() * 1e3;
-    (late_ms > LATE_MS)
-        .then(|| format!("the machine was busy, and a packet left {late_ms:.1} ms after its time"))
+    let is_long = late.as_secs_f64() * 1e3 > LATE_MS;
+    is_long.then(|| {
+        format!("the machine was busy, and a packet left {} after its time", format_duration(late))
+    })
 }
 
 /// What only some links do.
@@ -228,7 +230,13 @@ fn describe(forward: &ForwardSpec, counters: &LinkCounters) -> String {
         );
     }
     let late = &counters.lateness;
-    let _ = write!(text, "late  mean {:?}, at most {:?}", late.mean(), late.max());
+    text.push_str(&match late.max() {
+        Duration::ZERO => "no packet was late".to_owned(),
+        most => {
+            let (mean, most) = (format_duration(late.mean()), format_duration(most));
+            format!("late  mean {mean}, at most {most}")
+        }
+    });
     text
 }
 
@@ -237,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lateness_is_told_in_milliseconds_with_one_decimal() {
+    fn lateness_is_told_with_three_digits() {
         assert_eq!(doubt_of_lateness(Duration::from_millis(10)), None);
         let told = doubt_of_lateness(Duration::from_nanos(15_977_291)).unwrap();
         assert!(told.ends_with("left 16.0 ms after its time"), "{told}");

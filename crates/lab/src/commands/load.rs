@@ -18,6 +18,7 @@ use crate::race::report::OutputFormat;
 use crate::race::shard;
 use client::load::{Access, Exchange, LoadPlan, Pace, Share, Spacing, Stage};
 use client::{KeepAlive, Offer, Protocol, Security, Transport};
+use os::busiest::ProcessTimes;
 use os::reactor::{Backend, Stop};
 use page::Url;
 use report::{Colour, Style};
@@ -27,7 +28,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use study::load::{LoadResult, Slo, SloAnswer};
 use study::shard::Shard;
-use unit::Instant;
+use unit::{Instant, format_duration};
 
 /// How long requests are made where nothing else is said: for each run, and for each rate of a search.
 const DURATION: Duration = Duration::from_secs(10);
@@ -85,6 +86,8 @@ pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
     let code = match result.connects.opened {
         _ if args.slo.is_some() && result.interrupted => Exit::Interrupted as u8,
         0 => Exit::Failed as u8,
+        // Connections without one answer have measured nothing.
+        _ if result.whole.answers == 0 && result.whole.failed() > 0 => Exit::Failed as u8,
         _ => exit_code(answer, args.inconclusive),
     };
     if let Some(followers) = followers {
@@ -205,6 +208,7 @@ impl Bench<'_> {
     /// Looks for the highest rate that holds `slo`; the run that is reported is that of the highest rate that held.
     fn search(&mut self, slo: &Slo) -> Result<(LoadResult, LoadRun), CliError> {
         let probe_time = self.plan.duration.unwrap_or(DURATION) + self.plan.warm_up;
+        let before = (os::clock::now(), ProcessTimes::read());
         let mut search = SloSearch::new(slo, self.first_rate(), probe_time);
         console::note(&search.introduction());
         while let Some(rate) = search.next() {
@@ -220,7 +224,15 @@ impl Bench<'_> {
                 self.live.leave(&search.note(result, ran));
             }
         }
-        search.finish().ok_or_else(|| CliError::failed("no rate was tried"))
+        let none = || CliError::failed("no rate was tried");
+        let (mut result, ran) = search.finish().ok_or_else(none)?;
+        let answer = result.slo.as_ref().map(|slo| slo.answer);
+        if answer == Some(SloAnswer::Undecided) && !result.interrupted {
+            let span = os::clock::now().since(before.0);
+            let busiest = ProcessTimes::read().busiest_since(&before.1);
+            result.warnings.push(way_to_decide(probe_time, span, busiest));
+        }
+        Ok((result, ran))
     }
 
     /// Why no probe can tell anything.
@@ -247,6 +259,31 @@ impl Bench<'_> {
             Pace::Open { stages: vec![Stage::constant(rate, None)], spacing: spacing(self.args) };
     }
 }
+
+/// What may decide a search that is undecided: longer probes, and a machine without the program that took most of its
+/// processors during `span`.
+fn way_to_decide(
+    probe_time: Duration,
+    span: Duration,
+    busiest: Option<(String, Duration)>,
+) -> String {
+    let longer = format_duration(probe_time * 3);
+    let who = busiest.map(|(name, time)| {
+        let cores = time.as_secs_f64() / span.as_secs_f64().max(1e-3);
+        (unit::escape(&name).into_owned(), cores)
+    });
+    let who = match who.filter(|(_, cores)| *cores >= WORTH_A_WORD) {
+        Some((name, cores)) => format!(
+            "; beside this client {name} took most, {:.0} % of a core: where it is not the server, run it again without it",
+            cores * 100.0
+        ),
+        None => String::new(),
+    };
+    format!("longer probes may decide it: -d {}{who}", longer.replace(' ', ""))
+}
+
+/// What another program may take without a word, in cores.
+const WORTH_A_WORD: f64 = 0.1;
 
 /// What another agent may take longer than this one, beside the time-out of its last request.
 const AGENTS_GRACE: Duration = Duration::from_secs(30);
@@ -473,6 +510,18 @@ mod tests {
         assert_eq!(limited("-c 10 -n 10", 1_024), (10, 1, Vec::new()));
         let warm = limited("-c 10 -n 2 --warm-up 1s", 1_024);
         assert_eq!(warm, (10, 1, Vec::new()));
+    }
+
+    #[test]
+    fn an_undecided_search_names_what_may_decide_it() {
+        let (probe, span) = (Duration::from_secs(2), Duration::from_secs(10));
+        let busiest = |seconds| Some(("java".to_owned(), Duration::from_secs(seconds)));
+        assert_eq!(way_to_decide(probe, span, None), "longer probes may decide it: -d 6s");
+        let told = way_to_decide(probe, span, busiest(8));
+        assert!(
+            told.contains("-d 6s; beside this client java took most, 80 % of a core"),
+            "{told}"
+        );
     }
 
     #[test]

@@ -463,7 +463,7 @@ fn check_key(experiment: &Experiment, plan: &[TrialPlan], key: &str) -> Result<(
             "no trial of {} has a key that begins with `{key}`",
             experiment.name
         ))
-        .remedy("--dry-run prints the keys; --capture and --qlog alone are for every trial")),
+        .remedy("--dry-run -v prints the keys; --capture and --qlog alone are for every trial")),
     }
 }
 
@@ -498,19 +498,6 @@ fn describe(chosen: &Selected, args: &RaceArgs, shard: Option<Shard>) -> Result<
         planned.trials = shard.part(&planned.trials);
         let _ = writeln!(text, "shard {shard}");
     }
-    let plan = &planned.trials;
-    for (place, trial) in plan.iter().enumerate() {
-        let concurrency = if trial.is_light() { "side by side" } else { "alone" };
-        let warmup = if trial.warmup { ", warm-up" } else { "" };
-        let _ = writeln!(
-            text,
-            "{:4}  {:<40} seed {:<20} {concurrency}{warmup}",
-            place + 1,
-            trial.key,
-            trial.seed
-        );
-    }
-    text.push('\n');
     let recorded = har::assumptions(experiment, |name| place(chosen, name));
     for sentence in service::assumptions(experiment).into_iter().chain(recorded) {
         let _ = writeln!(text, "{sentence}");
@@ -527,5 +514,26 @@ fn describe(chosen: &Selected, args: &RaceArgs, shard: Option<Shard>) -> Result<
         experiment.margin * 100.0,
         experiment.seed
     );
+    match args.verbose {
+        true => text.push_str(&list_of(&planned.trials)),
+        false => text.push_str("-v lists every trial with its key and seed\n"),
+    }
     Ok(text)
+}
+
+/// Each trial with its key, its seed and how it runs, a line each.
+fn list_of(trials: &[TrialPlan]) -> String {
+    let mut text = String::from("\n");
+    for (place, trial) in trials.iter().enumerate() {
+        let concurrency = if trial.is_light() { "side by side" } else { "alone" };
+        let warmup = if trial.warmup { ", warm-up" } else { "" };
+        let _ = writeln!(
+            text,
+            "{:4}  {:<40} seed {:<20} {concurrency}{warmup}",
+            place + 1,
+            trial.key,
+            trial.seed
+        );
+    }
+    text
 }

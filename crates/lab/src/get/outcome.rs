@@ -2,7 +2,7 @@
 
 use super::names::Target;
 use super::sink::Wish;
-use client::Report;
+use client::{Report, STOPPED};
 use os::files::writer::{WriteError, WrittenFile};
 use serde::Serialize;
 use unit::{ByteSize, Instant, format_duration};
@@ -78,7 +78,7 @@ impl Outcome {
             (_, Some(Err(why))) => Err(why.to_string()),
             (Some(why), _) => Err(why.clone()),
             (None, Some(Ok(whole))) => Ok(whole),
-            (None, None) => Err("it was stopped".to_owned()),
+            (None, None) => Err(STOPPED.to_owned()),
         };
         Self { wish, report, result, has_wrong_digest, arrival: Arrival::Fetched }
     }
@@ -88,6 +88,11 @@ impl Outcome {
         let report = Report { url: wish.url.clone(), ..Report::default() };
         let arrival = Arrival::There;
         Self { wish, report, result: Ok(file), has_wrong_digest: false, arrival }
+    }
+
+    /// Whether it is not there because the command was told to stop.
+    pub(crate) fn was_stopped(&self) -> bool {
+        self.result.as_ref().is_err_and(|why| why == STOPPED)
     }
 
     /// Whether parts were put together without a validator, and the digest says that they do not fit.

@@ -3,6 +3,7 @@
 
 use crate::error::{self, CliError};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use study::experiment::{Experiment, ORIGIN};
@@ -98,6 +99,23 @@ impl Servers {
             }
         }
         Ok(used)
+    }
+
+    /// The servers of `experiment` that `folders` do not have, a sentence each with the command that brings it.
+    pub(crate) fn missing(&self, experiment: &Experiment, folders: &[PathBuf]) -> Vec<String> {
+        let names: BTreeSet<&str> =
+            experiment.contenders.iter().filter_map(|one| one.foreign_server()).collect();
+        let declared = names.into_iter().filter_map(|name| self.named(name));
+        let absent = declared.filter(|server| server.find(folders).is_none());
+        let sentence = |server: &ServerDeclaration| {
+            let remedy = match server.remedy() {
+                "" => String::new(),
+                remedy => format!(": {remedy}"),
+            };
+            let name = server.name();
+            format!("{name} is not on this machine, so its trials will be unsupported{remedy}")
+        };
+        absent.map(sentence).collect()
     }
 
     fn unknown(&self, name: &str) -> CliError {

@@ -12,6 +12,7 @@ use study::load::{
     LoopKind, PartResult, Second, SpacingKind, StageResult, TargetResult, TimesSummary,
 };
 use trace::{Protocol, SpokenProtocol};
+use unit::format_duration;
 
 /// What a result says of its run besides what was counted.
 #[derive(Debug, Clone, Copy)]
@@ -189,8 +190,9 @@ fn warnings(plan: &LoadPlan, result: &LoadResult) -> Vec<String> {
         && late > LATE_MS
     {
         warnings.push(format!(
-            "one request in a hundred was begun {late:.1} ms late or more for this client's own fault, \
-             which its time holds"
+            "one request in a hundred was begun {} late or more for this client's own fault, \
+             which its time holds",
+            format_duration(Duration::from_secs_f64(late / 1e3))
         ));
     }
     let not_begun = result.whole.not_begun;
@@ -263,7 +265,8 @@ pub(crate) fn reasons(plan: &LoadPlan, result: &LoadResult, trusts_any: bool) ->
             if plan.targets.iter().all(|target| target.url.scheme == page::Scheme::Http) =>
         {
             format!(
-                "{hosts} did not answer as HTTP/2 does: few servers speak it in the clear; --http1.1 asks for HTTP/1.1"
+                "{hosts} did not answer in HTTP/2, which few servers speak in the clear: it is likely to speak HTTP/1.1, which --http1.1 \
+                 asks for"
             )
         }
         _ => {

@@ -3,6 +3,7 @@
 
 use crate::cli::RaceArgs;
 use crate::console;
+use crate::environment;
 use crate::error::{self, CliError};
 use crate::foreign;
 use crate::inputs::files;
@@ -60,7 +61,10 @@ pub(crate) fn select(name: &str, args: &RaceArgs) -> Result<Selected, CliError> 
     study::check_gates(&experiment).map_err(|error| {
         CliError::misuse(error).remedy("docs/gates.md tells how a gate is written")
     })?;
-    let servers = Servers::of_experiment(beside, &args.subjects)?.used_by(&experiment)?;
+    let known_servers = Servers::of_experiment(beside, &args.subjects)?;
+    let servers = known_servers.used_by(&experiment)?;
+    let missing = known_servers.missing(&experiment, &environment::program_folders());
+    missing.iter().for_each(|sentence| console::note(sentence));
     let files = files::gather(&mut experiment)?;
     let subjects = subjects::known(beside, &args.subjects)?;
     subjects::check(&experiment, &subjects)?;

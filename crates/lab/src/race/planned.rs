@@ -10,6 +10,7 @@ use std::time::Duration;
 use study::estimate::{Estimate, SideBySide};
 use study::experiment::{Experiment, WorkloadKind};
 use study::plan::{Surroundings, TrialPlan, WorkFacts};
+use unit::counted;
 
 /// A plan, and what it was made with.
 #[derive(Debug)]
@@ -46,14 +47,11 @@ impl Planned {
 
 /// `108 trials and 6 warm-ups`. A result counts the trials alone.
 pub(crate) fn count_in_words<'p>(trials: impl Iterator<Item = &'p TrialPlan>) -> String {
-    let (warm_ups, counted): (Vec<_>, Vec<_>) = trials.partition(|trial| trial.warmup);
-    let plural = |count: usize, word: &str| match count {
-        1 => format!("1 {word}"),
-        _ => format!("{count} {word}s"),
-    };
-    match warm_ups.len() {
-        0 => plural(counted.len(), "trial"),
-        more => format!("{} and {}", plural(counted.len(), "trial"), plural(more, "warm-up")),
+    let (warm_ups, trials): (Vec<_>, Vec<_>) = trials.partition(|trial| trial.warmup);
+    match (trials.len(), warm_ups.len()) {
+        (all, 0) => counted(all, "trial"),
+        (0, more) => counted(more, "warm-up"),
+        (all, more) => format!("{} and {}", counted(all, "trial"), counted(more, "warm-up")),
     }
 }
 
@@ -97,6 +95,18 @@ pub(crate) fn plan(
 mod tests {
     use super::*;
     use study::experiment::builtin;
+
+    /// While a run until it is decided times a round, nothing but warm-ups may be left.
+    #[test]
+    fn no_trials_are_not_counted_beside_warm_ups() {
+        let experiment: Experiment = builtin()[0].toml.parse().unwrap();
+        let planned = plan(&experiment, |name| PathBuf::from(name)).unwrap();
+        let (warm_ups, trials): (Vec<_>, Vec<_>) = planned.trials.iter().partition(|t| t.warmup);
+        assert_eq!(count_in_words(warm_ups[..2].iter().copied()), "2 warm-ups");
+        assert_eq!(count_in_words(trials[..1].iter().copied()), "1 trial");
+        let both = trials[..2].iter().chain(&warm_ups[..1]).copied();
+        assert_eq!(count_in_words(both), "2 trials and 1 warm-up");
+    }
 
     /// What `race published` says before it begins: whoever starts it has three quarters of an hour.
     #[test]

@@ -8,6 +8,7 @@ use study::estimate::{Estimate, in_words};
 use study::outcome::Outcome;
 use study::plan::TrialPlan;
 use study::record::TrialRecord;
+use unit::format_duration;
 
 /// The progress of a run, on standard error.
 pub(crate) struct Progress {
@@ -111,7 +112,8 @@ impl Progress {
         let reason = record.outcome.reason();
         if self.verbose || matches!(record.outcome, Outcome::Failed { .. }) {
             let figure = record.metrics.get(study::deciding_metric(&record.plan.cell.workload));
-            let figure = figure.map_or_else(String::new, |ms| format!(" {ms:.1} ms"));
+            let time = |ms: f64| format_duration(Duration::from_secs_f64(ms.max(0.0) / 1e3));
+            let figure = figure.map_or_else(String::new, |ms| format!(" {}", time(*ms)));
             let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
             let word = word(&record.outcome);
             self.say(format!("{word} {}{figure}{reason}", record.plan.key));

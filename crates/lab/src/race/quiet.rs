@@ -44,6 +44,10 @@ fn wait_with(
     is_interrupted: impl Fn() -> bool,
 ) -> Result<(), CliError> {
     let Some(mut busy) = look(GLANCE) else { return Ok(()) };
+    let stopped = || CliError::interrupted("nothing has run yet");
+    if is_interrupted() {
+        return Err(stopped());
+    }
     if patience == Patience::GoOn {
         tell(&format!("busy: {busy}; {GOING_ON}"));
         return Ok(());
@@ -52,10 +56,11 @@ fn wait_with(
     tell(&format!("busy: {busy}; waiting up to {most} min, --no-wait to go on"));
     let mut quiet = 0;
     for _ in 0..LONGEST_WAIT.as_secs() {
+        let found = look(LOOK);
         if is_interrupted() {
-            return Err(CliError::interrupted("nothing has run yet"));
+            return Err(stopped());
         }
-        match look(LOOK) {
+        match found {
             None => quiet += 1,
             Some(other) => (busy, quiet) = (other, 0),
         }
@@ -98,12 +103,12 @@ impl fmt::Display for Busy {
     }
 }
 
-/// Looks for so long.
+/// Looks for so long, while this process does nothing.
 fn look(span: Duration) -> Option<Busy> {
     let cpus = CpuSet::of_process(std::process::id());
     let (times, processes) = (CpuTimes::read(&cpus)?, ProcessTimes::read());
     let began = os::clock::now();
-    std::thread::sleep(span);
+    rest(span);
     let seconds = os::clock::now().since(began).as_secs_f64();
     let spent = CpuTimes::read(&cpus)?.since(times);
     let stolen = spent.stolen.as_secs_f64() / seconds;
@@ -115,6 +120,26 @@ fn look(span: Duration) -> Option<Busy> {
     };
     is_too_much(&busy, crate::machine::cores()).then_some(busy)
 }
+
+/// Who takes processors that trials need, in words; None on a quiet machine.
+pub(crate) fn who_is_busy() -> Option<String> {
+    look(GLANCE).map(|busy| busy.to_string())
+}
+
+/// Sleeps for so long, or until an interrupt comes.
+fn rest(span: Duration) {
+    let end = os::clock::now() + span;
+    loop {
+        let left = end.since(os::clock::now());
+        if left.is_zero() || os::signal::is_interrupted() {
+            return;
+        }
+        std::thread::sleep(left.min(LONGEST_NAP));
+    }
+}
+
+/// An interrupt is heeded after so long.
+const LONGEST_NAP: Duration = Duration::from_millis(50);
 
 /// A trial needs three cores where there are as many: for the link, the client and the server.
 fn is_too_much(busy: &Busy, cores: u32) -> bool {

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use study::comparison::{Comparison, Verdict};
 use study::estimate::in_words;
-use study::experiment::{Experiment, Server, WorkloadKind, builtin};
+use study::experiment::{Experiment, builtin};
 use study::metric;
 use study::record::{RunHeader, TrialRecord};
 use study::result::{MetricVerdict, Pair, RunResult, TrialCounts, Verdicts};
@@ -75,7 +75,7 @@ pub(crate) struct Judged<'r> {
     name: String,
     links: BTreeMap<String, LinkText>,
     assumptions: Vec<String>,
-    next: String,
+    next: Option<String>,
     full_run: Option<String>,
     films: Films,
 }
@@ -108,7 +108,7 @@ impl<'r> Judged<'r> {
             links: &self.links,
             assumptions: &self.assumptions,
             films: &self.films,
-            next: Some(&self.next),
+            next: self.next.as_deref(),
             full_run: self.full_run.as_deref(),
         }
     }
@@ -214,29 +214,30 @@ fn full_run(experiment: &Experiment) -> Option<String> {
     Some(format!("wirelap race {}, {}", builtin.name, in_words(span)))
 }
 
-/// What to do next: first what gives this run an answer, where it has none.
-fn next_command(header: &RunHeader, result: &RunResult, folder: &RunFolder) -> String {
+/// What follows from the result: what gives this run an answer, where it has none; what confirms one that was explored;
+/// and after the first race of a new user, a race of a page of his own. None where nothing follows.
+fn next_command(header: &RunHeader, result: &RunResult, folder: &RunFolder) -> Option<String> {
     let folder = error::quoted(folder.path());
     match lack(&result.trials, &result.verdicts) {
-        Some(Lack::Work) => return format!("wirelap report {folder} --csv"),
-        Some(Lack::Quiet) => return format!("wirelap race --again {folder}"),
-        Some(Lack::Trials(more)) if !until_decided::is_open(&header.experiment) => {
-            return format!("wirelap race --resume {folder} --add {more}");
+        Some(Lack::Work) => Some(format!("wirelap report {folder} --csv")),
+        Some(Lack::Quiet) => Some(format!("wirelap race --again {folder}")),
+        // A run that was merged is gone on with in its shards.
+        Some(Lack::Trials(more))
+            if !until_decided::is_open(&header.experiment) && header.machines.is_empty() =>
+        {
+            Some(format!("wirelap race --resume {folder} --add {more}"))
         }
-        Some(Lack::Trials(_)) | None => {}
-    }
-    // A service that runs already has a race of its own, over other links.
-    if header.experiment.contenders.iter().any(|one| matches!(one.server, Server::Running(_))) {
-        return "wirelap list links".to_owned();
-    }
-    let recorded =
-        header.experiment.workloads.iter().any(|w| matches!(w.kind, WorkloadKind::Har(_)));
-    if recorded {
-        "wirelap race quick".to_owned()
-    } else {
-        "wirelap race my.har --links 4g,3g".to_owned()
+        Some(Lack::Trials(_)) => None,
+        None if result.exploratory.is_some() => Some(format!("wirelap race --again {folder}")),
+        None if header.experiment.name == FIRST_RACE => {
+            Some("wirelap race my.har --links 4g,3g".to_owned())
+        }
+        None => None,
     }
 }
+
+/// The experiment that `wirelap doctor` and the README begin with.
+const FIRST_RACE: &str = "quick";
 
 /// What a run lacks for an answer.
 #[derive(Debug, PartialEq, Eq)]
@@ -248,9 +249,6 @@ enum Lack {
     /// So many more would decide the first comparison.
     Trials(u32),
 }
-
-/// More than that nobody adds to a run: another experiment is needed.
-const MOST_ADDED: u32 = 100;
 
 fn lack(counts: &TrialCounts, verdicts: &[Verdicts]) -> Option<Lack> {
     let of_baseline =
@@ -271,9 +269,7 @@ fn lack(counts: &TrialCounts, verdicts: &[Verdicts]) -> Option<Lack> {
     if pairs.iter().any(|one| one.verdict != Verdict::Undecided) {
         return None;
     }
-    let more = |one: &&Comparison| Some(one.trials_needed?.saturating_sub(one.n));
-    let least = pairs.iter().filter_map(more).filter(|more| *more > 0).min()?;
-    (least <= MOST_ADDED).then_some(Lack::Trials(least))
+    pairs.iter().filter_map(|one| one.trials_to_add()).min().map(Lack::Trials)
 }
 
 #[cfg(test)]

@@ -132,7 +132,7 @@ fn reachable(service: &RunningService) -> Result<SocketAddr, CliError> {
     }
     let why = last.map_or_else(|| "it has no address".to_owned(), |error| error.to_string());
     Err(CliError::misuse(format!("the service at {} cannot be reached: {why}", service.place()))
-        .remedy("start it, or mend its port in `at`"))
+        .remedy("start it, or name the address and port that it listens on"))
 }
 
 fn ask(

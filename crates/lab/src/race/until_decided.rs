@@ -4,6 +4,7 @@
 use std::time::Duration;
 use study::experiment::Experiment;
 use study::planned_looks;
+use unit::{counted, format_duration};
 
 /// More trials make nothing surer that a page could show.
 const MOST: u32 = 1_000;
@@ -35,11 +36,10 @@ impl TimePlan {
         let looks =
             experiment.links.first().map_or_else(Vec::new, |link| planned_looks(experiment, link));
         let blocks: Vec<String> = looks.iter().map(|look| look.blocks.to_string()).collect();
-        let trials = if self.blocks == 1 { "trial" } else { "trials" };
         format!(
-            "a round of all contenders takes {:.1} s: at most {} {trials} each, judged after {}",
-            self.round.as_secs_f64(),
-            self.blocks,
+            "a round of all contenders takes {}: at most {} each, judged after {}",
+            format_duration(self.round),
+            counted(self.blocks, "trial"),
             blocks.join(", ")
         )
     }

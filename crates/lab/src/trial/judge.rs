@@ -8,8 +8,10 @@ use super::outcome::unsaved_capture;
 use super::task::Task;
 use super::{Trial, earlier_visit, tcp_settings};
 use os::net::LinkCounters;
+use secure::NO_VERSION;
 use std::collections::BTreeMap;
 use study::audit::{Audit, Trial as AuditedTrial};
+use study::experiment::Tls;
 use study::metric;
 use study::outcome::Outcome;
 use study::reconcile::{
@@ -143,7 +145,7 @@ impl Trial<'_> {
             settings.insert("near fast open".to_owned(), fact.clone());
         }
         if finding.outcome != Outcome::Measured {
-            return finding.outcome.clone();
+            return with_versions(contender.tls, finding.outcome.clone());
         }
         let refused = tcp_settings::refused(contender, settings);
         refused.or_else(|| fast_open?.1).unwrap_or(Outcome::Measured)
@@ -198,5 +200,34 @@ fn link_counters(counters: &LinkCounters, dropped: u64) -> record::LinkCounters 
         kernel_drops: counters.unplanned() + dropped,
         lateness_max_us: counters.lateness.max().as_secs_f64() * 1e6,
         lateness_p99_us: counters.lateness.quantile_bound(0.99).as_secs_f64() * 1e6,
+    }
+}
+
+/// A failure for want of a common version of TLS, with the version that was offered and what asks for another.
+fn with_versions(tls: Tls, outcome: Outcome) -> Outcome {
+    match (tls, outcome) {
+        (Tls::V1_3, Outcome::Failed { reason }) if reason.contains(NO_VERSION) => {
+            let remedy = "(1.3 alone); `tls = \"1.2\"` in the contender offers 1.2";
+            Outcome::Failed { reason: format!("{reason} {remedy}") }
+        }
+        (_, outcome) => outcome,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_speaks_no_tls_1_3_is_told_with_what_was_offered_and_the_way_out() {
+        let failed = |what: &str| Outcome::Failed { reason: format!("the alert {what}") };
+        let Outcome::Failed { reason } = with_versions(Tls::V1_3, failed(NO_VERSION)) else {
+            panic!("no failure")
+        };
+        assert!(
+            reason.ends_with("offered (1.3 alone); `tls = \"1.2\"` in the contender offers 1.2")
+        );
+        assert_eq!(with_versions(Tls::V1_2, failed(NO_VERSION)), failed(NO_VERSION));
+        assert_eq!(with_versions(Tls::V1_3, failed("other")), failed("other"));
     }
 }

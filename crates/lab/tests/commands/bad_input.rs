@@ -215,7 +215,7 @@ fn a_reader_that_goes_away_ends_nothing_badly() {
     for args in [
         &["list"][..],
         &["list", "--json"],
-        &["race", "quick", "--dry-run"],
+        &["race", "quick", "--dry-run", "-v"],
         &["completions", "bash"],
     ] {
         let mut command = bench.wirelap(args);

@@ -117,7 +117,7 @@ fn one_trial_is_kept_by_its_key_and_the_users_key_log_has_its_secrets_too() {
     }
     let bench = Bench::new();
     bench.write("tiny.toml", experiment("none", 1).replace("trials = 1", "trials = 2"));
-    let key = bench.run(&["race", "tiny.toml", "--dry-run"]).out;
+    let key = bench.run(&["race", "tiny.toml", "--dry-run", "-v"]).out;
     let key = key.split_whitespace().find(|word| word.ends_with("/h2/1")).unwrap().to_owned();
     let ran = bench.shell(
         &[],

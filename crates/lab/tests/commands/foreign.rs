@@ -165,7 +165,7 @@ fn no_escape_of_an_experiment_or_a_recording_reaches_the_terminal() {
         };
         assert!(tiny.contains(from));
         bench.write("evil.toml", tiny.replace(from, &to));
-        is_harmless(&bench.run(&["race", "evil.toml", "--dry-run"]), needs_word);
+        is_harmless(&bench.run(&["race", "evil.toml", "--dry-run", "-v"]), needs_word);
         // As it stands, which TOML forbids: the error shows the line.
         bench.write("raw.toml", tiny.replace(from, &to.replace(EVIL_ESCAPED, EVIL)));
         is_harmless(&bench.run(&["race", "raw.toml", "--dry-run"]), false);
@@ -210,7 +210,7 @@ fn no_escape_of_a_foreign_folders_rows_reaches_the_terminal() {
             &["report", &folder, "--json"],
             &["report", &folder, "--csv"],
             &["compare", &folder, "run"],
-            &["race", "--again", &folder, "--dry-run"],
+            &["race", "--again", &folder, "--dry-run", "-v"],
         ] {
             let ran = bench.run(command);
             is_harmless(&ran, false);

@@ -1,6 +1,6 @@
 //! Ctrl-C and its kin: finished rows stay, every process goes, and `--resume` goes on.
 
-use crate::bench::{Bench, Ran, SLOW, experiment, outcomes, trials_run_here};
+use crate::bench::{Bench, Ran, SLOW, experiment, outcomes, trials_run_here, wirelap};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
@@ -9,7 +9,7 @@ const TRIALS: u32 = 4;
 
 /// The keys of every trial of the run, as its plan tells them.
 fn planned(bench: &Bench) -> BTreeSet<String> {
-    let plan = bench.run(&["race", "slow.toml", "--dry-run"]).out;
+    let plan = bench.run(&["race", "slow.toml", "--dry-run", "-v"]).out;
     let keys: BTreeSet<String> = plan
         .lines()
         .filter(|line| {
@@ -71,6 +71,20 @@ fn an_interrupt_in_the_first_trial_leaves_nothing_running_and_can_be_gone_on_fro
         nothing_is_left(&bench);
     }
     resumed_whole(&bench, "in-near");
+}
+
+/// It reaches the command alone, and not what it measures with, as `kill` and container engines send it.
+#[test]
+fn an_interrupt_while_the_links_are_calibrated_ends_the_race_before_anything_is_made() {
+    let Some(bench) = slow_bench() else { return };
+    let mut command = bench.command(wirelap());
+    command.args(["race", "slow.toml", "--no-wait", "--out", "early"]);
+    let mut running = bench.start(command);
+    running.await_role("gauge");
+    running.signal("INT");
+    running.end().said(130, &["stopped: Ctrl-C came before the first trial; nothing was made"]);
+    assert!(!bench.path("early").exists());
+    nothing_is_left(&bench);
 }
 
 #[test]

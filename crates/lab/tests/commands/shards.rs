@@ -9,7 +9,7 @@ use std::time::Duration;
 /// A trial by cell, block and seed.
 type Planned = (String, u64, u64);
 
-/// The trials that `--dry-run` prints, by key and seed.
+/// The trials that `--dry-run -v` prints, by key and seed.
 pub(crate) fn planned(dry_run: &Ran) -> BTreeSet<(String, u64)> {
     dry_run.said(0, &[]);
     let line = |line: &str| -> Option<(String, u64)> {
@@ -33,7 +33,7 @@ pub(crate) fn first_attempts(folder: &Path) -> Vec<Planned> {
 
 /// Holds a merged run against the whole plan: every trial once.
 pub(crate) fn assert_whole(bench: &Bench, experiment: &str, run: &str) {
-    let plan = planned(&bench.run(&["race", experiment, "--dry-run"]));
+    let plan = planned(&bench.run(&["race", experiment, "--dry-run", "-v"]));
     let rows = first_attempts(&bench.path(run));
     let set: BTreeSet<(String, u64)> =
         rows.iter().map(|(key, _, seed)| (key.clone(), *seed)).collect();
@@ -151,11 +151,11 @@ fn shards_that_cannot_be_are_refused_before_anything_is_made() {
 #[test]
 fn the_dry_runs_of_all_shards_are_the_dry_run_of_the_whole() {
     let bench = Bench::new();
-    let whole = planned(&bench.run(&["race", "quick", "--dry-run"]));
+    let whole = planned(&bench.run(&["race", "quick", "--dry-run", "-v"]));
     let mut all = BTreeSet::new();
     for number in 1..=3 {
         let shard = format!("{number}/3");
-        let mine = planned(&bench.run(&["race", "quick", "--dry-run", "--shard", &shard]));
+        let mine = planned(&bench.run(&["race", "quick", "--dry-run", "-v", "--shard", &shard]));
         let counted = mine.iter().filter(|(key, _)| !key.contains("/w"));
         counted.for_each(|trial| assert!(all.insert(trial.clone()), "{trial:?} is of two shards"));
     }

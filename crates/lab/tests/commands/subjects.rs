@@ -166,7 +166,7 @@ fn a_claim_that_does_not_hold_fails_the_trial() {
                    ended_ms=1, bytes=80000)\nsay(event='done')";
     for (body, told) in [
         (with("protocol='h2'", ""), "the client says that it spoke h2"),
-        (with("", "connections=1"), "opened 1 connections, but the link saw 2"),
+        (with("", "connections=1"), "opened 1 connection, but the link saw 2"),
         (with("bytes=79999", ""), "has 79999 bytes, but it has 80000"),
         (with("started_ms=0, ended_ms=1", ""), "bytes after 1.0 ms, but the link had delivered only"),
         (nothing.to_owned(), "the link delivered only 0"),
@@ -317,6 +317,10 @@ fn a_plan_tells_how_long_it_takes_and_a_busy_machine_is_told_before_anything_run
     let bench = bench(HONEST, FILES);
     let planned = bench.run(&["race", "quick", "--dry-run"]);
     assert!(planned.out.contains("144 trials and 8 warm-ups, about "), "{}", planned.out);
+    // What matters is not behind a list of 152 trials.
+    assert!(planned.out.lines().count() < 12, "{}", planned.out);
+    let listed = bench.run(&["race", "quick", "--dry-run", "-v"]).out;
+    assert_eq!(listed.lines().filter(|line| line.contains(" seed ")).count(), 153, "{listed}");
     // One experiment says it by itself; of several nobody has to add them up.
     assert!(!planned.out.contains(" in all"), "{}", planned.out);
     let both = bench.run(&["race", "quick", "lossy", "--dry-run"]).out;

@@ -83,7 +83,7 @@ fn are_counted(args: &[&str], cases: &[Case], scheme: &str) {
         let (requests, what) = (REQUESTS.to_string(), String::from_utf8_lossy(said).into_owned());
         let line = [&["-c", &requests, "-n", &requests, "--timeout", "500ms"], args, &[&url]];
         let (code, result) = load(&bench, &line.concat());
-        assert_eq!(code, 0, "{what:?} {then:?}: {result:#}");
+        assert_eq!(code, 1, "nothing was answered: {what:?} {then:?}: {result:#}");
         let whole = &result["whole"];
         assert_eq!(
             (whole["requests"].as_u64(), &whole["errors"][*kind]),

@@ -248,12 +248,17 @@ impl Assumptions {
 
     fn tell_times(&self, lines: &mut Vec<String>) {
         match self.rtt_median {
-            Some(median) => lines.push(format!(
-                "Round trips: {} by the least TCP connect, {} by the median of those, {}.",
-                several(self.rtt_measured, "host", "hosts"),
-                several(self.rtt_assumed, "host", "hosts"),
-                format_duration(median)
-            )),
+            Some(median) => {
+                let assumed = match self.rtt_assumed {
+                    0 => String::new(),
+                    some => format!(", {} by the median of those", several(some, "host", "hosts")),
+                };
+                lines.push(format!(
+                    "Round trips: {} by the least TCP connect{assumed}, {}.",
+                    several(self.rtt_measured, "host", "hosts"),
+                    format_duration(median)
+                ));
+            }
             None => lines.push(
                 "Round trips: no TCP connect is recorded, so server time is the whole wait."
                     .to_owned(),

@@ -12,6 +12,7 @@ pub use terminal::comparison_terminal;
 
 use crate::number::{self, Percent, Ratio};
 use study::compare::{CellChange, Change, RunComparison, Side};
+use unit::counted;
 
 impl Ratio {
     /// A change's ratio; None where a run has no figure, which is so too where it failed: failures rank as the largest,
@@ -48,12 +49,18 @@ pub(crate) fn headline(comparison: &RunComparison) -> String {
         [] => String::new(),
         gates => format!("; gates: {}", crate::gates::counts(gates)),
     };
+    let failed = |is_it: fn(&CellChange) -> bool| {
+        comparison.changes.iter().filter(|one| one.change == Change::Failed && is_it(one)).count()
+    };
     let parts = [
-        (count(Change::Higher), "higher"),
-        (count(Change::Lower), "lower"),
-        (count(Change::Tie), "level"),
-        (count(Change::Undecided), "undecided"),
-        (count(Change::NotMeasured), "not measured"),
+        (count(Change::Higher), "higher".to_owned()),
+        (count(Change::Lower), "lower".to_owned()),
+        (count(Change::Tie), "level".to_owned()),
+        (count(Change::Undecided), "undecided".to_owned()),
+        (failed(|one| one.b.median.is_some()), format!("failed in {}", comparison.a)),
+        (failed(|one| one.a.median.is_some()), format!("failed in {}", comparison.b)),
+        (failed(|one| one.a.median.or(one.b.median).is_none()), "failed in both".to_owned()),
+        (count(Change::NotMeasured), "not measured".to_owned()),
     ];
     let told: Vec<String> = parts
         .iter()
@@ -63,7 +70,8 @@ pub(crate) fn headline(comparison: &RunComparison) -> String {
     match told.as_slice() {
         [] => "The two runs have no cell in common".to_owned(),
         told => {
-            format!("Of {} figures {}{gates}", comparison.changes.len(), crate::words::listed(told))
+            let all = counted(comparison.changes.len(), "figure");
+            format!("Of {all} {}{gates}", crate::words::listed(told))
         }
     }
 }

@@ -77,7 +77,9 @@ fn a_run_that_failed_has_no_ratio() {
         (change.ratio, change.ci95) = (Some(ratio), Some([ratio; 2]));
         (change.a, change.b) = (sides[1 - nth], sides[nth]);
     }
+    failed.changes.iter_mut().for_each(|one| one.change = Change::Failed);
     let text = comparison_terminal(&failed, Style { colour: Colour::Off, width: 100 });
+    assert!(text.contains("Of 2 figures 1 failed in before and 1 failed in after\n"), "{text}");
     assert!(text.contains("4.80 s -> failed"), "{text}");
     assert!(text.contains("failed -> 4.80 s"), "{text}");
     assert!(!text.contains("inf") && !text.contains("0.00"), "{text}");

@@ -7,6 +7,7 @@ use crate::gates::ratio_text;
 use crate::markup::Markup;
 use crate::number::Ratio;
 use study::compare::{CellChange, Change, RunComparison};
+use unit::counted;
 
 /// Where the reports of the two runs lie, as relative references; None where there is none.
 #[derive(Debug, Clone, Default)]
@@ -89,7 +90,7 @@ fn changed(m: &mut Markup, changes: &[CellChange], forest: &Forest) {
 }
 
 fn row(m: &mut Markup, change: &CellChange, forest: &Forest) {
-    let class = outcome(change.change);
+    let class = outcome(change);
     m.element("tr", &[("role", &"row"), ("class", &class)], |m| {
         m.element("th", &[("scope", &"row"), ("role", &"rowheader")], |m| {
             m.text(&change.cell.contender);
@@ -102,7 +103,7 @@ fn row(m: &mut Markup, change: &CellChange, forest: &Forest) {
                     0 => String::new(),
                     failed => format!(", {failed} failed"),
                 };
-                m.line("small", &[], format!("{} trials{failed}", side.n));
+                m.line("small", &[], format!("{}{failed}", counted(side.n, "trial")));
             });
         }
         m.element("td", &[("role", &"cell"), ("class", &class)], |m| {
@@ -124,12 +125,15 @@ fn row(m: &mut Markup, change: &CellChange, forest: &Forest) {
 }
 
 /// The class of a row in the style sheet. Less is better of every metric that is compared.
-fn outcome(change: Change) -> &'static str {
-    match change {
+fn outcome(change: &CellChange) -> &'static str {
+    match change.change {
+        // A run that fails where the one before did not is a regression.
+        Change::Failed if change.a.median.is_some() => "higher",
+        Change::Failed if change.b.median.is_some() => "lower",
         Change::Lower => "lower",
         Change::Higher => "higher",
         Change::Tie => "tie",
-        Change::Undecided | Change::NotMeasured => "undecided",
+        Change::Undecided | Change::Failed | Change::NotMeasured => "undecided",
     }
 }
 
@@ -139,6 +143,7 @@ fn sign(change: Change) -> &'static str {
         Change::Higher => "▲",
         Change::Tie => "=",
         Change::Undecided => "?",
+        Change::Failed => "×",
         Change::NotMeasured => "–",
     }
 }

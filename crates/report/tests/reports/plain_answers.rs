@@ -2,6 +2,7 @@
 
 use crate::simulated::{Run, quick};
 use report::{Colour, Style, terminal};
+use study::outcome::Outcome;
 use study::plan::TrialPlan;
 use study::result::Exploratory;
 
@@ -23,7 +24,7 @@ fn a_tie_that_is_surely_slower_is_neither_folded_away_nor_called_the_same() {
     let text = terminal(&run.report(), WIDE);
     assert!(
         line(&text, "result ").ends_with(
-            "On lan, wifi and 3g all tie within 5 %, though slower: h2 1.03× [1.03, 1.03]"
+            "On lan, wifi and 3g, all tie within 5 %, though slower: h2 1.03× [1.03, 1.03]"
         ),
         "{text}"
     );
@@ -33,12 +34,53 @@ fn a_tie_that_is_surely_slower_is_neither_folded_away_nor_called_the_same() {
     assert!(!page.contains("no difference that matters"));
     // What is faster by as little is no advice.
     let faster = terminal(&h2_over_all(0.97).report(), WIDE);
-    assert!(line(&faster, "result ").ends_with(" all tie within 5 %"), "{faster}");
+    assert!(line(&faster, "result ").ends_with(", all tie within 5 %"), "{faster}");
     // Half a per cent is nothing that anybody asks for.
     let level = h2_over_all(1.005);
     let text = terminal(&level.report(), WIDE);
-    assert!(line(&text, "result ").ends_with("On lan, wifi and 3g all tie within 5 %"), "{text}");
+    assert!(line(&text, "result ").ends_with("On lan, wifi and 3g, all tie within 5 %"), "{text}");
     assert!(line(&text, "3g ").contains("all  TIE within 5 %"), "{text}");
+}
+
+/// The ranking differs from link to link, and links that are their own figures have commas.
+#[test]
+fn links_that_say_the_same_share_a_clause_and_are_told_apart() {
+    let mut experiment = quick();
+    for (link, name) in experiment.links.iter_mut().zip(["4g", "4g,loss=1%", "3g,loss=1%"]) {
+        (link.name, link.trials) = (name.to_owned(), 3);
+    }
+    let run = Run::timed(experiment, |plan| {
+        let is_ahead = (plan.cell.contender.name == "h2") == (plan.cell.link.name == "4g");
+        let noise = f64::from(plan.block);
+        if is_ahead { 990.0 + noise } else { 1010.0 - noise }
+    });
+    let text = terminal(&run.report(), WIDE);
+    let said = line(&text, "result ");
+    let links =
+        "On 4g and 4g,loss=1% and 3g,loss=1%, h1 and h2 are undecided; 3 trials are too few";
+    assert!(said.contains(links), "{said}");
+    assert!(said.contains(" would do: wirelap race --resume ./wirelap-quick-1 --add "), "{said}");
+}
+
+/// What was refused is counted over attempts, once and in one wording.
+#[test]
+fn refused_attempts_are_one_count_in_one_wording() {
+    let is_late = |plan: &TrialPlan| {
+        plan.cell.contender.name == "h2" && plan.block < 2 && plan.cell.link.name == "3g"
+    };
+    let mut run = Run::of(quick(), |plan| {
+        is_late(plan).then(|| Outcome::Invalid { reason: "late".to_owned() })
+    });
+    let text = terminal(&run.report(), WIDE);
+    assert!(text.contains("    the audit refused 2 of 12 attempts: late\n"), "{text}");
+    assert!(text.contains(" trials measured, 2 invalid, 0 failed"), "{text}");
+    let cell = run.result.cells.iter_mut().find(|cell| cell.audited.invalid == 2).unwrap();
+    (cell.audited.trials, cell.audited.invalid) = (14, 4);
+    let text = terminal(&run.report(), WIDE);
+    let refused = "the audit refused 4 of 14 attempts; 2 of 12 trials stay without a figure: late";
+    assert!(text.contains(refused), "{text}");
+    assert!(text.contains("2 invalid (after 4 of 110 attempts were refused), 0 failed"), "{text}");
+    assert!(!text.contains("attempts were invalid"), "{text}");
 }
 
 #[test]

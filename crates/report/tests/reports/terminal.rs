@@ -49,7 +49,7 @@ fn a_clean_run_reads_as_the_readme_shows_it() {
         "{}",
         lines[16]
     );
-    assert!(lines[17].ends_with("; on lan all tie within 5 %"), "{}", lines[17]);
+    assert!(lines[17].ends_with("; on lan, all tie within 5 %"), "{}", lines[17]);
     assert_eq!(
         lines[18..],
         [
@@ -69,7 +69,10 @@ fn what_failed_or_could_not_run_is_shown_with_its_reason() {
         "{text}"
     );
     assert!(text.contains("2 of 12 failed: 1 of 51 fetches failed"), "{text}");
-    assert!(text.contains("1 of 12 invalid: a packet left 4.1 ms late"), "{text}");
+    assert!(
+        text.contains("the audit refused 1 of 12 attempts: a packet left 4.1 ms late"),
+        "{text}"
+    );
     assert!(text.contains("UNSUPPORTED\n    12 of 12 unsupported: this kernel has no"), "{text}");
     assert!(text.contains("UNDECIDED\n    one of the two failed in 2 of 12 blocks"), "{text}");
 }
@@ -98,7 +101,13 @@ fn an_undecided_row_tells_how_many_trials_would_decide_it() {
         .flat_map(|v| &v.ranking)
         .find_map(|r| r.comparison.trials_needed);
     let said = format!("about {} trials per contender would decide", needed.unwrap());
-    assert!(terminal(&run.report(), PLAIN).contains(&said));
+    let text = terminal(&run.report(), PLAIN);
+    assert!(text.contains(&said), "{text}");
+    // Once in the headline, with the command.
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let way_out = "undecided; 4 trials are too few, 6 would do: wirelap race --resume ./wirelap-quick-1 --add 2";
+    assert_eq!(text.matches(way_out).count(), 1, "{text}");
+    assert_eq!(text.matches("are undecided").count(), 1, "{text}");
     assert!(report::html(&run.report()).contains(&said));
 }
 

@@ -70,7 +70,7 @@ fn unsupported(trials: &Trials<'_>) -> Option<String> {
 }
 
 /// How many trials failed, and why the first one did.
-fn failures(trials: &Trials<'_>) -> Option<String> {
+pub(super) fn failures(trials: &Trials<'_>) -> Option<String> {
     let failed = trials.rows.iter().filter_map(|row| match &row.outcome {
         Outcome::Failed { reason } => Some(reason),
         _ => None,

@@ -113,6 +113,8 @@ pub enum Change {
     Higher,
     /// The interval allows more than one verdict.
     Undecided,
+    /// All trials of a run failed: nothing is higher or lower than that.
+    Failed,
     /// A run has no figure.
     NotMeasured,
 }
@@ -125,6 +127,7 @@ impl Change {
             Self::Lower => "lower",
             Self::Higher => "higher",
             Self::Undecided => "undecided",
+            Self::Failed => "failed",
             Self::NotMeasured => "not measured",
         }
     }
@@ -208,6 +211,10 @@ impl Trials<'_> {
         self.rows.iter().any(|row| row.metrics.contains_key(metric))
     }
 
+    fn all_failed(&self) -> bool {
+        self.rows.iter().all(|row| matches!(row.outcome, Outcome::Failed { .. }))
+    }
+
     /// Why there is no figure of it.
     fn refusal(&self) -> Option<String> {
         self.audited.refusal().map(|reason| format!("{}: {reason}", self.run))
@@ -238,6 +245,14 @@ impl Trials<'_> {
         let median = median(&figures).filter(|_| self.refusal().is_none());
         Side { n: count(n + failed), failed: count(failed), median }
     }
+}
+
+/// Which of two runs has no figure of a cell because all of its trials failed, and why the first one did; None where both
+/// have figures.
+fn broken(a: &Trials<'_>, b: &Trials<'_>) -> Option<String> {
+    let told: Vec<String> =
+        [a, b].into_iter().filter(|one| one.all_failed()).filter_map(gates::failures).collect();
+    (!told.is_empty()).then(|| told.join("; "))
 }
 
 /// Why nothing follows from the figures of a cell in both runs, although there are some.
@@ -292,12 +307,14 @@ impl Judge {
     fn change(&mut self, a: &Trials<'_>, b: &Trials<'_>, metric: &str) -> CellChange {
         let refused = a.refusal().or_else(|| b.refusal());
         let logs = [a, b].map(|trials| trials.logs(metric, f64::INFINITY));
-        let shift = match refused {
-            None => self.unpaired.shift(&logs[0], &logs[1], self.error),
-            Some(_) => None,
+        let broken = if refused.is_none() { broken(a, b) } else { None };
+        let shift = match (&refused, &broken) {
+            (None, None) => self.unpaired.shift(&logs[0], &logs[1], self.error),
+            _ => None,
         };
         let withheld = withheld(a, b);
         let change = match (shift, &withheld) {
+            (None, _) if broken.is_some() => Change::Failed,
             (None, _) => Change::NotMeasured,
             (Some(_), Some(_)) => Change::Undecided,
             (Some(shift), None) => verdict(shift.interval, self.margin),
@@ -310,7 +327,7 @@ impl Judge {
             ratio: shift.map(|shift| Ratio::from_log(shift.estimate)),
             ci95: shift.map(|shift| Ratio::from_log_interval(shift.interval)),
             change,
-            reason: refused.or(withheld),
+            reason: refused.or(broken).or(withheld),
         }
     }
 }

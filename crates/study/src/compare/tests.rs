@@ -177,7 +177,24 @@ fn a_contender_that_fails_in_the_later_run_fails_its_gates() {
     assert_eq!(outcomes(&comparison, "h1"), [GateOutcome::Failed; 3]);
     let change = comparison.changes.iter().find(|change| change.cell.contender == "h1").unwrap();
     assert_eq!((change.b.failed, change.b.median), (change.b.n, None));
-    assert_eq!(change.ratio, Some(Ratio(f64::INFINITY)));
+    assert_eq!((change.change, change.ratio), (Change::Failed, None));
+    let reason = change.reason.as_deref().unwrap();
+    assert_eq!(reason, "b: 14 of 14 trials failed: reset");
+}
+
+#[test]
+fn a_run_that_failed_is_neither_lower_nor_higher_than_another() {
+    let (header, good, mut failed) = (header(), rows(1, |_| 1.0), rows(2, |_| 1.0));
+    for row in &mut failed {
+        row.outcome = Outcome::Failed { reason: "reset".to_owned() };
+        row.metrics.clear();
+    }
+    let [good, failed] =
+        [("good", &good), ("bad", &failed)].map(|(name, rows)| Run { name, header: &header, rows });
+    for (a, b) in [(failed, good), (good, failed), (failed, failed)] {
+        let comparison = compare(a, b, &Wanted::default());
+        assert!(comparison.changes.iter().all(|one| one.change == Change::Failed));
+    }
 }
 
 #[test]

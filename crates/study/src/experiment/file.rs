@@ -41,9 +41,9 @@ pub(super) struct ExperimentFile {
     /// What the experiment says nothing about.
     #[serde(default)]
     pub(super) not_covered: Vec<String>,
-    /// The contender that the others are set against.
-    #[schemars(with = "String")]
-    pub(super) baseline: Spanned<String>,
+    /// The contender that the others are set against (default: the only one).
+    #[schemars(with = "Option<String>")]
+    pub(super) baseline: Option<Spanned<String>>,
     /// A difference up to this share counts as none (default 0.05).
     #[schemars(with = "Option<f64>", range(min = 0.001, max = 1.0))]
     pub(super) margin: Option<Spanned<f64>>,

@@ -46,9 +46,9 @@ impl Reader<'_> {
         self.filled("workloads", &file.workloads)?;
         self.filled("links", &file.links)?;
         let contender_names = file.contenders.get_ref().iter().map(|file| &file.name);
-        self.distinct("contender", contender_names.clone())?;
+        self.distinct("contender", contender_names)?;
         self.distinct("link", file.links.get_ref().iter().map(|file| &file.name))?;
-        self.known_baseline(&file.baseline, contender_names.map(|name| name.get_ref().as_str()))?;
+        let baseline = self.baseline(&file)?;
         let margin = file.margin.as_ref().map_or(Ok(DEFAULT_MARGIN), |field| self.margin(field))?;
         let trials = self
             .count("trials", &file.trials, MOST_TRIALS)?
@@ -79,7 +79,7 @@ impl Reader<'_> {
             question: file.question,
             published: file.published,
             not_covered: file.not_covered,
-            baseline: file.baseline.into_inner(),
+            baseline,
             margin,
             seed: file.seed.map_or(DEFAULT_SEED, Spanned::into_inner),
             stopping: file.stopping,
@@ -128,7 +128,7 @@ impl Reader<'_> {
         if let Some(name) = fast.links.iter().find(|name| links().all(|own| own != *name)) {
             return unknown("link", name);
         }
-        if !fast.contenders.is_empty() && !fast.contenders.contains(file.baseline.get_ref()) {
+        if !fast.contenders.is_empty() && !fast.contenders.contains(&self.baseline(file)?) {
             return Err(self.fault(field.span(), "`fast` must keep the baseline"));
         }
         Ok(fast.clone())
@@ -429,6 +429,22 @@ impl Reader<'_> {
             }
         }
         Ok(())
+    }
+
+    /// The baseline that the file names, or its only contender.
+    fn baseline(&self, file: &ExperimentFile) -> Result<String, ExperimentError> {
+        let contenders = file.contenders.get_ref();
+        match (&file.baseline, contenders.as_slice()) {
+            (Some(name), all) => {
+                self.known_baseline(name, all.iter().map(|one| one.name.get_ref().as_str()))?;
+                Ok(name.get_ref().clone())
+            }
+            (None, [only]) => Ok(only.name.get_ref().clone()),
+            (None, _) => Err(self.fault(
+                file.contenders.span(),
+                "missing field `baseline`: which of the contenders the others are set against",
+            )),
+        }
     }
 
     fn known_baseline<'a>(

@@ -282,6 +282,15 @@ fn an_unknown_transport_is_pointed_at_with_the_nearest_name() {
 }
 
 #[test]
+fn the_only_contender_is_the_baseline_and_of_several_one_is_named() {
+    let alone = SMALL.replace("baseline = \"h1\"\n", "");
+    assert_eq!(alone.parse::<Experiment>().unwrap().baseline, "h1");
+    let other = "[[contenders]]\nname = \"h2\"\ntransport = \"h2\"\n[[links]]";
+    let error = alone.replace("[[links]]", other).parse::<Experiment>().unwrap_err();
+    assert!(error.message.starts_with("missing field `baseline`"), "{error}");
+}
+
+#[test]
 fn an_unknown_baseline_is_pointed_at_with_the_nearest_name() {
     let error = fault("baseline = \"h1\"", "baseline = \"h11\"");
     assert_eq!((position(&error), error.suggestion.as_deref()), ((4, 12), Some("h1")));

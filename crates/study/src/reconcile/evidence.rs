@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 use trace::{FetchRecord, PacketRecord, Protocol, SpokenProtocol, TlsRecord, TlsVersion};
-use unit::Instant;
+use unit::{Instant, counted};
 
 /// A claim and its grade.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -341,17 +341,20 @@ impl Judge<'_, '_> {
         let server = self.case.server.map(|log| log.connections.len() as u64);
         match (self.case.connections, wire, server) {
             (Some(reported), Some(seen), _) if reported != seen => self.object(format!(
-                "the client says that it opened {reported} connections, but the link saw {seen}"
+                "the client says that it opened {}, but the link saw {seen}",
+                counted(reported, "connection")
             )),
             (None, Some(seen), _) if self.case.named_connections > seen => {
                 let named = self.case.named_connections;
                 self.object(format!(
-                    "its fetches name {named} connections, but the link saw {seen}"
+                    "its fetches name {}, but the link saw {seen}",
+                    counted(named, "connection")
                 ));
             }
             // A connection without a request is not in every server's log.
             (Some(reported), None, Some(seen)) if reported < seen => self.object(format!(
-                "the client says that it opened {reported} connections, but the server answered on {seen}"
+                "the client says that it opened {}, but the server answered on {seen}",
+                counted(reported, "connection")
             )),
             (_, Some(seen), _) => self.grade(Claim::Connections, seen.to_string(), Grade::Wire),
             (None, None, Some(seen)) | (Some(seen), None, Some(_)) => {

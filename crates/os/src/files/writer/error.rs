@@ -47,7 +47,8 @@ impl fmt::Display for WriteError {
             ),
             Self::WrongDigest { target, expected, got } => write!(
                 f,
-                "{} is not the file expected: its SHA-256 is {got}, not {expected}; it was removed",
+                "what came for {} is not the file expected: its SHA-256 is {got}, not {expected}; it was removed, and nothing else \
+                 was changed",
                 target.display()
             ),
             Self::Unfinished(target) => write!(f, "{} is not whole", target.display()),

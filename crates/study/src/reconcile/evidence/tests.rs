@@ -273,5 +273,5 @@ fn another_protocol_below_than_the_one_asked_for_is_seen_on_the_link() {
     assert_eq!(said(&quic), "h2 was asked for, but the link saw 1 QUIC connections begin");
     let mut two = over_quic(true);
     two.packets.as_mut().unwrap().push(datagram(5, Direction::Up, (1200, Some(8))));
-    assert_eq!(said(&two), "the client says that it opened 1 connections, but the link saw 2");
+    assert_eq!(said(&two), "the client says that it opened 1 connection, but the link saw 2");
 }

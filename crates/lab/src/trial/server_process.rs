@@ -220,7 +220,8 @@ fn witnessed(log: &ServerLog) -> reconcile::ServerLog {
             early_data: trace::EarlyData::None,
         });
         let body_bytes = if id == 1 { log.bytes } else { 0 };
-        ServerConnection { id, protocol: protocol.clone(), tls, requests: 1, body_bytes }
+        let remote = None;
+        ServerConnection { id, remote, protocol: protocol.clone(), tls, requests: 1, body_bytes }
     });
     reconcile::ServerLog { connections: connections.collect() }
 }

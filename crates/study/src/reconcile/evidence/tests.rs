@@ -85,6 +85,7 @@ impl World {
         };
         let seen = ServerConnection {
             id: 1,
+            remote: None,
             protocol: Protocol::Http2.into(),
             tls: Some(tls),
             requests: 1,
@@ -114,6 +115,7 @@ impl World {
     fn judged(&self) -> (Outcome, Vec<Evidence>) {
         let (finding, evidence) = reconcile_subject(&Case {
             protocol: self.protocol,
+            beside: None,
             tls: Some(TlsVersion::V1_3),
             fetches: &self.fetches,
             expected: &self.expected,

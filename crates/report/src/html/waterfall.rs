@@ -192,7 +192,7 @@ impl<'a> Panel<'a> {
             .map(|fetch| Bar {
                 fetch,
                 spans: timing::spans(fetch, origin),
-                sent: sent::pieces(trial, fetch, origin),
+                sent: sent::pieces(&trial.deliveries, fetch, origin),
                 name: file_name(&fetch.url),
             })
             .collect();

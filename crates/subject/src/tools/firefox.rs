@@ -135,13 +135,7 @@ fn work(job: &Job, tab: &mut Tab, zero: Zero, emit: &mut Emit<'_>) -> Result<(),
     // The page itself gives up at the time-out.
     tab.browser.set_deadline(os::clock::now() + job.timeout() + REST);
     let answer = evaluate(&mut tab.browser, &tab.page, &script(job))?;
-    let told = Told::parse(answer.as_str().unwrap_or_default())?;
-    for line in told.lines(job, zero.wall_ms()) {
-        emit(OutputLine::Fetch(line))?;
-    }
-    let clock_resolution_ms = Some(told.resolution_ms);
-    emit(OutputLine::Done(DoneLine { clock_resolution_ms, ..DoneLine::default() }))?;
-    Ok(())
+    Told::parse(answer.as_str().unwrap_or_default())?.tell(job, zero, emit)
 }
 
 /// Loads the page, from `ready` to `done`.

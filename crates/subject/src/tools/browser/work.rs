@@ -1,8 +1,9 @@
 //! Calls and messages from a page: a script that makes them, and its times as lines of the contract. It runs in a document of the
 //! server's origin that the adapter itself answers: nothing has passed over the link when the work begins.
 
-use crate::contract::{Fetch, FetchLine, Job, Pattern, Transport};
-use crate::tools::ToolError;
+use super::Zero;
+use crate::contract::{DoneLine, Fetch, FetchLine, Job, OutputLine, Pattern, Transport};
+use crate::tools::{Emit, ToolError};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
@@ -137,7 +138,7 @@ pub(crate) struct Told {
     /// `timeOrigin`, in milliseconds of the wall clock.
     origin_ms: f64,
     /// The shortest step of the page's clock.
-    pub(crate) resolution_ms: f64,
+    resolution_ms: f64,
     rows: Vec<Row>,
 }
 
@@ -162,8 +163,18 @@ impl Told {
             .map_err(|error| ToolError::Broken(format!("what the page did: {error}")))
     }
 
+    /// Emits a line for each fetch of the job, and `done`.
+    pub(crate) fn tell(&self, job: &Job, zero: Zero, emit: &mut Emit<'_>) -> Result<(), ToolError> {
+        for line in self.lines(job, zero.wall_ms()) {
+            emit(OutputLine::Fetch(line))?;
+        }
+        let clock_resolution_ms = Some(self.resolution_ms);
+        emit(OutputLine::Done(DoneLine { clock_resolution_ms, ..DoneLine::default() }))?;
+        Ok(())
+    }
+
     /// A line for each fetch of the job. `zero_wall_ms` is the contract's zero in milliseconds of the wall clock.
-    pub(crate) fn lines(&self, job: &Job, zero_wall_ms: f64) -> Vec<FetchLine> {
+    fn lines(&self, job: &Job, zero_wall_ms: f64) -> Vec<FetchLine> {
         let is_socket = job.transport == Transport::WebSocket;
         let line = |(nth, (fetch, row)): (usize, (&Fetch, &Row))| {
             let at = |ms: f64| (ms + self.origin_ms - zero_wall_ms).max(0.0);

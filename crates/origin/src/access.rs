@@ -3,7 +3,6 @@
 use crate::policy::Urgency;
 use proto::{Error, ResponseHead};
 use std::fmt;
-use std::net::SocketAddr;
 use transport::{Protocol, QuicFacts};
 use unit::Instant;
 use wire::golomb::BadSet;
@@ -12,9 +11,6 @@ use wire::golomb::BadSet;
 pub trait AccessLog {
     /// One exchange is over.
     fn record(&self, record: &AccessRecord<'_>);
-
-    /// A connection is there, from this address of the peer's.
-    fn accepted(&self, _connection: u64, _remote: SocketAddr) {}
 
     /// A connection's protocol is known.
     fn opened(&self, _opened: &OpenedRecord) {}

@@ -184,20 +184,12 @@ impl Origin {
         self.quic.iter().position(|port| port.socket == socket)
     }
 
-    /// The latest connection is there.
-    fn tell_accepted(&self, remote: SocketAddr) {
-        if let Some(log) = &self.shared.log {
-            log.accepted(self.serial, remote);
-        }
-    }
-
     /// A datagram has brought something.
     fn handle_arrival(&mut self, now: Instant, port: usize, arrival: Arrival) {
         let place = match arrival {
             Arrival::Opened(link) => {
                 self.tidy();
                 self.serial += 1;
-                self.tell_accepted(link.remote());
                 let handle = link.handle();
                 let at = QuicPlace { port, handle };
                 let spec = QuicSpec { serial: self.serial, place: at, link };
@@ -338,7 +330,6 @@ impl EndPoint for Origin {
         let connection = Connection::accept(now, Spec { serial, peer, tls }, &self.shared).ok()?;
         self.tidy();
         self.serial += 1;
-        self.tell_accepted(accepted.remote);
         let place = self.insert(connection);
         self.connections[place].arm(place, &self.shared.config.limits, &mut self.timers);
         Some(self.socket_of(place))

@@ -27,7 +27,6 @@ use proto::ResponseHead;
 use report::QlogVantage;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -135,7 +134,6 @@ fn stop_when_told(stop: Stop) -> Result<(), CliError> {
 #[derive(Default)]
 struct ConnectionLog {
     connections: RefCell<BTreeMap<u64, ServerConnection>>,
-    remotes: RefCell<BTreeMap<u64, SocketAddr>>,
     /// What the last connection over QUIC sends by.
     settings: RefCell<BTreeMap<String, String>>,
     /// What its policy names and does not push.
@@ -191,14 +189,9 @@ impl AccessLog for ConnectionLog {
         }
     }
 
-    fn accepted(&self, connection: u64, remote: SocketAddr) {
-        self.remotes.borrow_mut().insert(connection, remote);
-    }
-
     fn opened(&self, opened: &OpenedRecord) {
         let connection = ServerConnection {
             id: opened.connection,
-            remote: self.remotes.borrow().get(&opened.connection).copied(),
             protocol: trace::Protocol::from(opened.protocol).into(),
             tls: opened.tls.clone(),
             ..ServerConnection::default()

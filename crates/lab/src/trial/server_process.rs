@@ -220,8 +220,7 @@ fn witnessed(log: &ServerLog) -> reconcile::ServerLog {
             early_data: trace::EarlyData::None,
         });
         let body_bytes = if id == 1 { log.bytes } else { 0 };
-        let remote = None;
-        ServerConnection { id, remote, protocol: protocol.clone(), tls, requests: 1, body_bytes }
+        ServerConnection { id, protocol: protocol.clone(), tls, requests: 1, body_bytes }
     });
     reconcile::ServerLog { connections: connections.collect() }
 }

@@ -12,7 +12,6 @@ use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::net::SocketAddr;
 use std::time::Duration;
 use trace::{FetchRecord, PacketRecord, Protocol, SpokenProtocol, TlsRecord, TlsVersion};
 use unit::Instant;
@@ -119,9 +118,6 @@ pub struct ServerLog {
 pub struct ServerConnection {
     /// Its number, in the order of acceptance.
     pub id: u64,
-    /// The peer's address and port; None where the server does not log them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub remote: Option<SocketAddr>,
     /// The protocol spoken.
     pub protocol: SpokenProtocol,
     /// What TLS agreed on; None on a clear connection, or where the server does not log it.

@@ -30,6 +30,20 @@ fn cached(row: &Value) -> f64 {
     row["metrics"].get("cache_fresh").and_then(Value::as_f64).unwrap_or(0.0)
 }
 
+/// The pieces of each body are all of it, one after another.
+fn prove_pieces(row: &Value) {
+    for stream in streams(row) {
+        let pieces = stream["pieces"].as_array().unwrap();
+        let number = |of: &Value, name: &str| of[name].as_u64().unwrap();
+        let times = pieces.iter().flat_map(|one| [number(one, "from"), number(one, "until")]);
+        let whole = [number(stream, "first_byte")].into_iter().chain(times);
+        let whole: Vec<u64> = whole.chain([number(stream, "ended")]).collect();
+        assert!(whole.is_sorted(), "{stream:#}");
+        let sent: u64 = pieces.iter().map(|one| number(one, "bytes")).sum();
+        assert!(sent >= number(stream, "bytes"), "{stream:#}");
+    }
+}
+
 /// Over TCP, where each of the link's bytes is counted once: a cold browser, and what each state spares it.
 fn prove_states(rows: &[Value]) {
     let [cold, open, resumed, cache] = rows else { panic!("{} rows", rows.len()) };
@@ -37,6 +51,7 @@ fn prove_states(rows: &[Value]) {
         assert_eq!((cached(row), streams(row).len() as f64), (0.0, 1.0 + FILES));
     }
     assert_eq!((cached(cache), streams(cache).len()), (FILES, 1));
+    prove_pieces(cold);
     for row in rows {
         assert!(streams(row).iter().all(|stream| stream["path"] != "/visit"));
         assert_eq!(figure(row, "connections"), 1.0);

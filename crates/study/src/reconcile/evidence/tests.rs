@@ -85,7 +85,6 @@ impl World {
         };
         let seen = ServerConnection {
             id: 1,
-            remote: None,
             protocol: Protocol::Http2.into(),
             tls: Some(tls),
             requests: 1,

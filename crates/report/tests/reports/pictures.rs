@@ -101,15 +101,13 @@ fn waterfalls_of_one_link_share_one_axis_from_zero() {
 
 /// Every fetch is sent in two pieces: the first half at its first byte, the other at three quarters of what is left.
 fn with_pieces() -> Run {
-    let mut run = Run::clean();
+    let mut run = Run::of(quick(), |_| None);
     for row in &mut run.rows {
         let deliver = |fetch: &trace::FetchRecord| {
             let (_, target) = fetch.url.split_once("://").unwrap();
             let (authority, path) = target.split_at(target.find('/').unwrap());
-            let (first, last) = (
-                fetch.phases.first_byte.unwrap().as_nanos(),
-                fetch.phases.last_byte.unwrap().as_nanos(),
-            );
+            let (first, last) =
+                (fetch.phases.first_byte.unwrap().nanos(), fetch.phases.last_byte.unwrap().nanos());
             let second = first + (last - first) / 4 * 3;
             let piece =
                 |from, until| json!({"from": from, "until": until, "bytes": fetch.body_bytes / 2});

@@ -45,6 +45,9 @@ pub struct OriginConfig {
     pub web_socket_over_h2: bool,
     /// The page timer, which `/timer` is answered with; None: that is a path as any other.
     pub timer: Option<Bytes>,
+    /// Whether there is a place for a visit before a trial's work: `/visit` is a short text, and once `/visit?close` is answered all
+    /// connections are closed, those that browsers have opened beside it, too.
+    pub visits: bool,
     /// The application server that answers what is no file; None: this origin's own targets do.
     pub upstream: Option<UpstreamSettings>,
     /// Whether a connection is kept that carries no request. Without it HTTP/1.1's ends with its first response, and a
@@ -160,6 +163,7 @@ impl OriginConfig {
             web_socket: WebSocketSettings::default(),
             web_socket_over_h2: true,
             timer: None,
+            visits: false,
             upstream: None,
             keep_alive: h1::KeepAlive::On,
             limits: Limits::default(),

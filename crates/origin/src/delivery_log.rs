@@ -9,7 +9,11 @@ use proto::schedule::{Incremental, Policy};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
-use trace::{AskedPriority, DeliveryEnd, DeliveryRecord, Event, PrioritySignal, PushFate, Sink};
+use std::time::Duration;
+use trace::{
+    AskedPriority, DeliveredPiece, DeliveryEnd, DeliveryRecord, Event, PrioritySignal, PushFate,
+    Sink,
+};
 use transport::Protocol;
 use unit::Instant;
 
@@ -20,6 +24,8 @@ pub struct DeliveryLog {
     give: Box<dyn Fn(DeliveryRecord)>,
     /// By connection and stream: those that have not ended.
     open: RefCell<BTreeMap<(u64, u64), OpenStream>>,
+    /// The stream that each connection sent of last.
+    latest: RefCell<BTreeMap<u64, u64>>,
     /// The latest signals for streams that are not open, with connection and stream. Most streams open at once; others
     /// never do.
     early: RefCell<VecDeque<((u64, u64), PrioritySignal)>>,
@@ -33,12 +39,14 @@ struct OpenStream {
     more: u64,
     media_type: String,
     first_byte: Option<Instant>,
+    pieces: Vec<DeliveredPiece>,
 }
 
 impl DeliveryLog {
     /// Gives the record of each stream that ends to `give`. `policy` is the origin's.
     pub fn new(policy: Policy, give: Box<dyn Fn(DeliveryRecord)>) -> Self {
-        Self { policy, give, open: RefCell::default(), early: RefCell::default() }
+        let (open, latest, early) = (RefCell::default(), RefCell::default(), RefCell::default());
+        Self { policy, give, open, latest, early }
     }
 
     fn signal(&self, name: (u64, u64), signal: PrioritySignal) {
@@ -85,9 +93,11 @@ impl Sink for DeliveryLog {
             Event::PriorityReceived { stream, by, asked } => {
                 self.signal((connection, stream), PrioritySignal { at, by, asked });
             }
-            Event::FrameCreated { stream, frame: "DATA", length: 1.. } => {
+            Event::FrameCreated { stream, frame: "DATA", length: bytes @ 1.. } => {
+                let before = self.latest.borrow_mut().insert(connection, stream);
                 if let Some(open) = self.open.borrow_mut().get_mut(&(connection, stream)) {
                     open.first_byte.get_or_insert(at);
+                    open.add(at, bytes, before == Some(stream));
                 }
             }
             _ => {}
@@ -103,11 +113,30 @@ impl OpenStream {
         }
     }
 
+    /// A piece of its body was sent. `follows`: nothing of another stream was sent since its last one.
+    fn add(&mut self, sent: Instant, bytes: u64, follows: bool) {
+        let is_full = self.pieces.len() == MOST_PIECES;
+        match self.pieces.last_mut() {
+            Some(last) if is_full || (follows && sent.since(last.until) < ONE_PIECE) => {
+                last.until = sent;
+                last.bytes += bytes;
+            }
+            _ => self.pieces.push(DeliveredPiece { from: sent, until: sent, bytes }),
+        }
+    }
+
     fn record(self, access: &AccessRecord<'_>, policy: Policy) -> DeliveryRecord {
         let first_byte = match access.protocol {
             // A response has the connection for itself.
             Protocol::Http1 => access.answered.filter(|_| access.sent_bytes > 0),
             _ => self.first_byte,
+        };
+        let pieces = match (access.protocol, first_byte) {
+            (Protocol::Http1, Some(from)) => {
+                let (until, bytes) = (access.finished, access.sent_bytes);
+                vec![DeliveredPiece { from, until, bytes }]
+            }
+            _ => self.pieces,
         };
         let end = match access.end {
             ExchangeEnd::Done => DeliveryEnd::Done,
@@ -137,6 +166,7 @@ impl OpenStream {
             first_byte,
             ended: access.finished,
             bytes: access.sent_bytes,
+            pieces,
             end,
         }
     }
@@ -157,6 +187,12 @@ impl fmt::Debug for DeliveryLog {
             .finish_non_exhaustive()
     }
 }
+
+/// Pieces of a body that are told apart. The rest are the last one.
+const MOST_PIECES: usize = 64;
+
+/// What follows within this time is of the same piece, if nothing of another stream is sent between.
+const ONE_PIECE: Duration = Duration::from_millis(5);
 
 /// Signals of a stream that are kept. A browser sends two or three.
 const MOST_SIGNALS: usize = 32;

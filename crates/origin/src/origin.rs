@@ -118,6 +118,9 @@ impl Origin {
 
     /// Runs after every call that may have changed a connection.
     fn settle(&mut self, place: usize) {
+        if let Some(now) = self.shared.visit_over.take() {
+            self.end_others(now, place);
+        }
         let socket = self.socket_of(place);
         let Some(connection) = self.connections.get_mut(place) else { return };
         if let Some(at) = connection.quic {
@@ -139,6 +142,22 @@ impl Origin {
             self.actions.push_back(change);
         }
         connection.arm(place, &self.shared.config.limits, &mut self.timers);
+    }
+
+    /// Shuts all connections down but the one at `place`.
+    fn end_others(&mut self, now: Instant, place: usize) {
+        let others: Vec<usize> = self
+            .connections
+            .iter()
+            .map(|(other, _)| other)
+            .filter(|other| *other != place)
+            .collect();
+        for other in others {
+            if let Some(connection) = self.connections.get_mut(other) {
+                connection.shutdown(now, &mut self.shared);
+                self.settle(other);
+            }
+        }
     }
 
     fn settle_quic(&mut self, place: usize, at: QuicPlace) {

@@ -13,6 +13,7 @@ use crate::access::ExchangeEnd;
 use crate::budget::{Account, PeerAddress};
 use crate::exchange::{Exchange, Ledger, State};
 use crate::shared::Shared;
+use crate::site::CLOSING_VISIT;
 use deliver::ConnectionDelivery;
 use pace::Pace;
 use proto::h1::KeepAlive;
@@ -52,6 +53,8 @@ pub(crate) struct Session {
     quiet_since: Instant,
     /// Whether an exchange has ended.
     has_served: bool,
+    /// Whether the connection ends when nothing is under way on it.
+    closes: bool,
 }
 
 /// What a session is made of.
@@ -93,6 +96,7 @@ impl Session {
             delivery: None,
             quiet_since: now,
             has_served: false,
+            closes: false,
         }
     }
 
@@ -172,10 +176,13 @@ impl Session {
                 index += 1;
             }
         }
-        if context.shared.config.keep_alive == KeepAlive::Off
+        if (self.closes || context.shared.config.keep_alive == KeepAlive::Off)
             && self.has_served
             && self.exchanges.is_empty()
         {
+            if std::mem::take(&mut self.closes) {
+                context.shared.visit_over = Some(context.now);
+            }
             self.shutdown(context);
         }
     }
@@ -237,6 +244,7 @@ impl Session {
         match event {
             Event::Request { stream, head, fin } => {
                 let is_large = is_large(&head);
+                self.closes |= context.shared.config.visits && head.path.starts_with(CLOSING_VISIT);
                 context.shared.buffers.lend(&mut self.exchanges);
                 if let Some(log) = &context.shared.log {
                     log.began(self.connection, stream.0);

@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) upstream: Option<Box<Upstream>>,
     /// What all connections speak and are set to.
     pub(crate) transport: Rc<ServerSettings>,
+    /// When a visit was over whose connections are all to end.
+    pub(crate) visit_over: Option<Instant>,
     date: DateField,
     /// The value of the field.
     alt_svc: Option<String>,
@@ -63,6 +65,7 @@ impl Shared {
         Self {
             site: Site::new(parts.files, config.table.clone(), config.max_age)
                 .with_timer(config.timer.clone())
+                .with_visits(config.visits)
                 .with_replay(parts.replay)
                 .with_beyond_files(beyond_files),
             upstream,
@@ -77,6 +80,7 @@ impl Shared {
             buffers: BufferPool::default(),
             budgets: Budgets::default(),
             echoes: 0,
+            visit_over: None,
         }
     }
 

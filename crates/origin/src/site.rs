@@ -43,6 +43,11 @@ const DOUBLE_PATH: &str = "/double";
 /// The page timer, where there is one.
 const TIMER_PATH: &str = "/timer";
 
+/// A place for a visit before a trial's work, where there is one.
+const VISIT_PATH: &str = "/visit";
+/// Its target that closes the connection.
+pub(crate) const CLOSING_VISIT: &str = "/visit?close";
+
 /// Responses of any size, as of an API.
 const API_PATH: &str = "/api";
 /// The largest response of [`API_PATH`], in bytes.
@@ -69,6 +74,8 @@ pub(crate) struct Site {
     max_age: Option<Duration>,
     /// The page timer.
     timer: Option<Bytes>,
+    /// Whether [`VISIT_PATH`] is answered.
+    visits: bool,
     /// The latest synthetic document: a page is requested many times in a row.
     document: Option<(Synthetic, Bytes)>,
     /// Who answers what is no file.
@@ -99,6 +106,7 @@ impl Site {
             replay: None,
             max_age,
             timer: None,
+            visits: false,
             document: None,
             beyond_files,
         }
@@ -107,6 +115,11 @@ impl Site {
     /// The same with the page timer.
     pub(crate) fn with_timer(self, timer: Option<Bytes>) -> Self {
         Self { timer, ..self }
+    }
+
+    /// The same, with a place for earlier visits or without.
+    pub(crate) fn with_visits(self, visits: bool) -> Self {
+        Self { visits, ..self }
     }
 
     /// The same with a recorded site.
@@ -170,6 +183,7 @@ impl Site {
             DOUBLE_PATH => doubled(request, &target),
             PAGE_PATH => self.synthetic_page(request),
             TIMER_PATH if let Some(page) = &self.timer => timer_page(request, page),
+            VISIT_PATH if self.visits => visit(request),
             image if image.starts_with(IMAGE_PATH) && request.path.contains('?') => {
                 self.cacheable(request, synthetic_image(request))
             }
@@ -335,6 +349,14 @@ fn timer_page(request: &RequestHead, page: &Bytes) -> Answer {
         .with("content-type", "text/html; charset=utf-8")
         .with("cache-control", "no-cache");
     Answer::new(Status::OK, fields, Body::Bytes(page.clone()))
+}
+
+/// `/visit`: a document with nothing to load. Nobody keeps it, so that each visit is one.
+fn visit(request: &RequestHead) -> Answer {
+    if let Some(refusal) = unless_read(request) {
+        return refusal;
+    }
+    Answer::text(Status::OK, "A visit.\n").with("cache-control", "no-store")
 }
 
 /// `/double?number=`: its double, as plain text.

@@ -24,9 +24,12 @@ impl Bench {
     }
 
     fn of(keep_alive: KeepAlive) -> Self {
+        Self::set(|usual| OriginConfig { keep_alive, ..usual })
+    }
+
+    fn set(change: impl FnOnce(OriginConfig) -> OriginConfig) -> Self {
         let wall_clock = WallClock { at: START, unix: Duration::from_secs(784_111_777) };
-        let usual = OriginConfig::new(vec![ListenerKind::Clear], wall_clock);
-        let config = OriginConfig { keep_alive, ..usual };
+        let config = change(OriginConfig::new(vec![ListenerKind::Clear], wall_clock));
         let mut world = World::new(1);
         let origin = world.listen(ADDRESS, Origin::new(config, Parts::default()));
         let peer = world.host("10.0.0.1", Scripted::new(Transcript::default()));
@@ -177,4 +180,30 @@ fn http1_says_in_its_first_response_that_a_connection_is_not_kept() {
         let heard = String::from_utf8_lossy(&bench.heard(socket)).into_owned();
         assert_eq!(heard.to_lowercase().contains("\r\nconnection: close\r\n"), closes, "{heard}");
     }
+}
+
+#[test]
+fn a_visit_closes_its_connection_where_it_asks_for_that_and_there_is_none_elsewhere() {
+    let h1 = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").into_bytes();
+    let answered = |heard: &[u8], status: &[u8]| heard.windows(3).any(|three| three == status);
+    for (path, kept) in
+        [("/visit", 1), ("/visit?nth=2", 1), ("/visit?close", 0), ("/visit?close&nth=2", 0)]
+    {
+        let mut bench = Bench::set(|usual| OriginConfig { visits: true, ..usual });
+        let beside = bench.connect(b"");
+        let socket = bench.connect(&h1(path));
+        assert!(answered(&bench.heard(socket), b"200"), "{path}");
+        assert_eq!(bench.connections(), 2 * kept, "{path}");
+        assert!(bench.heard(beside).is_empty());
+    }
+    let mut bench = Bench::set(|usual| OriginConfig { visits: true, ..usual });
+    let socket = bench.connect(&asked("/visit?close"));
+    let mut update = Vec::new();
+    Frame::WindowUpdate { stream: 1, increment: 100 }.encode(&mut update);
+    bench.say(socket, &update);
+    assert_eq!(goaways(&bench.heard(socket)), 1);
+    let mut bench = Bench::new();
+    let socket = bench.connect(&h1("/visit?close"));
+    assert!(answered(&bench.heard(socket), b"404"));
+    assert_eq!(bench.connections(), 1, "it is a path as any other");
 }

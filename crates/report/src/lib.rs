@@ -53,6 +53,7 @@ mod qlog;
 mod race_gates;
 mod rows;
 mod scale;
+mod sent;
 mod terminal;
 mod timer;
 mod timing;

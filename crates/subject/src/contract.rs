@@ -8,8 +8,11 @@ mod page;
 mod tests;
 mod transcript;
 
-pub use job::{Fetch, Job, Negotiation, Pattern, Replay, Tls, Transport, Workload};
-pub use line::{DoneLine, FetchLine, OutputLine, ReadyLine, UnsupportedLine};
+pub use job::{
+    EarlierVisit, Fetch, Job, Leaves, Message, Negotiation, Pattern, Replay, Tls, Transport,
+    Workload,
+};
+pub use line::{DoneLine, FetchLine, NextLine, OutputLine, ReadyLine, UnsupportedLine};
 pub use page::PageLine;
 pub use transcript::{ContractViolation, Timed, Transcript, TranscriptReader};
 

@@ -51,8 +51,25 @@ pub struct DeliveryRecord {
     pub ended: Instant,
     /// Bytes of body that were given to the connection.
     pub bytes: u64,
+    /// The body's pieces as the connection sent them, in their order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pieces: Vec<DeliveredPiece>,
     /// How it ended.
     pub end: DeliveryEnd,
+}
+
+/// A piece of a response's body, and when it was sent. What follows at once, with nothing of another stream between, is of the same
+/// piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeliveredPiece {
+    /// Its first byte was given to the socket.
+    #[serde(with = "crate::nanos")]
+    pub from: Instant,
+    /// Its last byte was.
+    #[serde(with = "crate::nanos")]
+    pub until: Instant,
+    /// Bytes, those of frames included.
+    pub bytes: u64,
 }
 
 /// A client's word on the priority of a stream.

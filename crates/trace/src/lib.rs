@@ -34,7 +34,8 @@ mod quic;
 mod token;
 
 pub use delivery::{
-    AskedPriority, DeliveryEnd, DeliveryRecord, PrioritySignal, PrioritySource, PushFate,
+    AskedPriority, DeliveredPiece, DeliveryEnd, DeliveryRecord, PrioritySignal, PrioritySource,
+    PushFate,
 };
 pub use event::{ControlFrame, Event, PrioritizedElement, Sink, Tracer};
 pub use fetch::{

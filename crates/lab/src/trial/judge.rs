@@ -62,7 +62,7 @@ impl Trial<'_> {
                 let assets = Assets::of(page);
                 finding.metrics.extend(asset_metrics(&told.fetches, |fetch| assets.find(fetch)));
                 put_hints(&told.hints, &mut finding.metrics);
-                put_cached(&told.cached, &mut finding.metrics);
+                put_cached(&ends.cached(&self.order.plan.cell.contender), &mut finding.metrics);
                 finding.metrics.extend(told.paint.map(paint_metrics).unwrap_or_default());
             }
             Task::Stream(_) => {

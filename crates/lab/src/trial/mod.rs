@@ -13,6 +13,7 @@
 
 mod assets;
 pub(crate) mod audit;
+pub(crate) mod browser_visit;
 pub(crate) mod capture;
 pub(crate) mod client_config;
 mod contender;

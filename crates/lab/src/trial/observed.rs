@@ -1,6 +1,7 @@
 //! What was observed of a trial: by the client, by the server, by the link and by the machine.
 
 use crate::trial::audit::MachineFigures;
+use crate::trial::browser_visit;
 use crate::trial::job::NearReport;
 use crate::trial::outcome::failed;
 use crate::trial::site_contents::ReplayCounts;
@@ -14,11 +15,11 @@ use study::experiment::Contender;
 use study::metric;
 use study::outcome::Outcome;
 use study::reconcile::{
-    Case, Evidence, Finding, LinkFacts, ServerLog, TrialLogs, departure, reconcile,
+    Case, Evidence, Finding, LinkFacts, ServerLog, TrialLogs, Visited, departure, reconcile,
     reconcile_subject,
 };
 use study::record::{Counter, CpuUse, EndUse, GroupMemory, Resources};
-use trace::{DeliveryRecord, PacketRecord};
+use trace::{CacheTally, DeliveryRecord, FetchOutcome, PacketRecord};
 
 /// What the run of a trial gives to be judged.
 pub(super) struct Observed {
@@ -84,9 +85,14 @@ impl Ends {
     /// The streams of the view that is judged.
     pub(crate) fn deliveries(&self) -> Vec<DeliveryRecord> {
         let near = self.near();
-        let from = near.began.unwrap_or_default();
+        let visited = match &self.client {
+            ClientReport::Own(_) => None,
+            ClientReport::Subject(report) => report.visited,
+        };
+        let from = near.began.or(visited).unwrap_or_default();
         let is_judged = |delivery: &&DeliveryRecord| {
             delivery.requested >= from
+                && !(visited.is_some() && browser_visit::is_path(&delivery.path))
                 && near.next.is_none_or(|next| delivery.requested < next.began)
         };
         self.deliveries.iter().filter(is_judged).cloned().collect()
@@ -124,21 +130,74 @@ impl Ends {
                 }
                 (finding, Vec::new())
             }
-            ClientReport::Subject(report) => {
-                let case = Case { packets, server: self.server.as_ref(), ..report.case(contender) };
-                let (mut finding, evidence) = reconcile_subject(&case);
-                if let (Outcome::Measured, Some(reason)) = (&finding.outcome, &report.wrong_file) {
-                    finding.outcome = failed(reason);
-                }
-                if let (Outcome::Measured, [_, ..]) = (&finding.outcome, &report.unlisted[..]) {
-                    let asked = report.unlisted.join(", ");
-                    let reason =
-                        format!("the browser asked for what the page does not have: {asked}");
-                    finding.outcome = Outcome::Invalid { reason };
-                }
-                (finding, evidence)
-            }
+            ClientReport::Subject(report) => self.find_of_subject(report, contender, packets),
         }
+    }
+
+    fn find_of_subject(
+        &self,
+        report: &SubjectReport,
+        contender: &Contender,
+        packets: Option<&[PacketRecord]>,
+    ) -> (Finding, Vec<Evidence>) {
+        let visited = self.visited(report, contender);
+        let seen = visited.as_ref().map(Visited::connections);
+        let current = visited.as_ref().map(Visited::revalidated).unwrap_or_default();
+        let case = Case {
+            packets,
+            server: seen.as_ref().or(self.server.as_ref()),
+            expected: &report.expected_but(&current),
+            ..report.case(contender)
+        };
+        let (mut finding, evidence) = reconcile_subject(&case);
+        if let Some(seen) = &seen {
+            put_connections(seen, &mut finding.metrics);
+        }
+        let begun = packets.is_some().then_some(finding.packets.connections);
+        let objection = visited
+            .and_then(|one| Visited { begun, ..one }.objection())
+            .or_else(|| report.other_next_protocol());
+        // Another state than the one asked for contradicts the other witnesses, too. It is the reason, and they are not. A fetch that
+        // did not come is a reason of its own.
+        let came = report.near.fetches.iter().all(|fetch| fetch.outcome == FetchOutcome::Done);
+        if let Some(reason) = objection.filter(|_| came) {
+            finding.outcome = Outcome::Invalid { reason };
+        }
+        if let (Outcome::Measured, Some(reason)) = (&finding.outcome, &report.wrong_file) {
+            finding.outcome = failed(reason);
+        }
+        if let (Outcome::Measured, [_, ..]) = (&finding.outcome, &report.unlisted[..]) {
+            let asked = report.unlisted.join(", ");
+            let reason = format!("the browser asked for what the page does not have: {asked}");
+            finding.outcome = Outcome::Invalid { reason };
+        }
+        (finding, evidence)
+    }
+
+    /// What the server saw of a browser's visit; None without one, or without a log.
+    fn visited<'a>(
+        &'a self,
+        report: &'a SubjectReport,
+        contender: &'a Contender,
+    ) -> Option<Visited<'a>> {
+        Some(Visited {
+            contender,
+            began: report.visited?,
+            until: report.near.next.map(|next| next.began),
+            server: self.server.as_ref()?,
+            deliveries: &self.deliveries,
+            cached: &report.cached,
+            begun: None,
+        })
+    }
+
+    /// What the view found in a cache: what the server said to be current, too, where its log alone has that.
+    pub(crate) fn cached(&self, contender: &Contender) -> CacheTally {
+        let told = self.near().cached;
+        let ClientReport::Subject(report) = &self.client else { return told };
+        let visited = self.visited(report, contender);
+        let revalidated = visited.as_ref().map_or(0, |one| one.revalidated().len() as u32);
+        CacheTally { revalidated, ..told }
     }
 
     /// Figures of the processes.
@@ -165,6 +224,17 @@ impl Ends {
             metrics.insert(metric::REPLAY_SOCKETS_MISSED.to_owned(), sockets);
         }
         metrics
+    }
+}
+
+/// The connections that carried the work after a visit, by the server's log.
+fn put_connections(seen: &ServerLog, metrics: &mut BTreeMap<String, f64>) {
+    metrics.insert(metric::CONNECTIONS.to_owned(), seen.connections.len() as f64);
+    for connection in &seen.connections {
+        metrics.remove(&metric::connections_by(&connection.protocol));
+    }
+    for connection in &seen.connections {
+        *metrics.entry(metric::connections_by(&connection.protocol)).or_default() += 1.0;
     }
 }
 

@@ -1,5 +1,6 @@
 //! Our origin, as a contender asks for it. Nothing here does IO.
 
+use super::browser_visit;
 use super::contender::{resumption, tickets, versions};
 use super::echo;
 use super::job::IdentityPem;
@@ -51,6 +52,7 @@ pub(super) fn origin_config(
     let next_view = contender.settings.next_view.map(|view| view.max_age);
     let foreign = (contender.client.is_some() && is_synthetic).then_some(FOREIGN_MAX_AGE);
     config.max_age = next_view.or(foreign);
+    config.visits = browser_visit::is_asked_for(contender);
     // The setting that offers it is too much for some clients.
     config.web_socket_over_h2 = contender.transport.is_web_socket() || has_web_sockets;
     config.keep_alive = match contender.settings.server_keep_alive {

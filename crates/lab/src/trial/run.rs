@@ -12,7 +12,7 @@ use super::site_contents::ReplayCounts;
 use super::split_proxy::{SplitProxy, SplitProxySpec};
 use super::subject_client::{ProcessRun, SubjectClient};
 use super::task::Task;
-use super::{Trial, capture, first_visit};
+use super::{Trial, browser_visit, capture, first_visit};
 use crate::inputs::links;
 use crate::inputs::policy::PolicyText;
 use crate::link::path::{NetworkPath, PathObservers, PathSpec};
@@ -352,7 +352,8 @@ impl BothEnds<'_> {
             qlog: order.qlog_of("server"),
             policy: policy.transpose().map_err(failed)?,
             // Where responses share a connection and belong together, their order is worth knowing.
-            tells_delivery: matches!(setup.task, Task::Page { .. }),
+            tells_delivery: matches!(setup.task, Task::Page { .. })
+                || browser_visit::is_asked_for(contender),
             site: setup.site.as_ref().map(|site| site.far.clone()),
             contender: contender.clone(),
         })

@@ -23,6 +23,11 @@ fn blocks_are_in_random_order_and_urls_are_new() {
 }
 
 #[test]
+fn a_browser_that_lacks_a_programming_interface_tells_the_rest() {
+    node("sampler.mjs", &["crates/report/src/timer/sampler.js"]);
+}
+
+#[test]
 fn the_page_has_the_verdicts_of_race_on_the_same_rows() {
     let files = ["crates/report/src/timer/statistics.js", "vectors/timer/verdicts.json"];
     let Some(said) = node("statistics.mjs", &files) else { return };

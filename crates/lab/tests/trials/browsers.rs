@@ -1,6 +1,8 @@
 //! Browsers in trials of ours: what they tell of a page, what the witnesses say of it, and what they cannot do.
 
 mod firefox;
+mod states;
+mod work;
 
 use crate::bench::{Bench, outcomes, trials_run_here};
 use serde_json::Value;
@@ -225,7 +227,7 @@ fn what_a_browser_cannot_do_is_unsupported_and_says_why() {
     }
     for (workload, contender, reason) in [
         (
-            "kind = \"calls\"\nbytes = 10\ncount = 1\npattern = \"serial\"",
+            "kind = \"download\"\nfiles = [\"1kB\"]",
             "transport = \"h2\"",
             "not declared to do this kind",
         ),

@@ -8,7 +8,8 @@ use crate::hue::Hue;
 use crate::markup::Markup;
 use crate::number::{self, duration};
 use crate::overview::{Group, measured_load};
-use crate::scale::Scale;
+use crate::scale::{Position, Scale};
+use crate::sent::{self, SentPiece};
 use crate::timing::{self, Phase, Span};
 use crate::{Report, command};
 use study::deciding_metric;
@@ -32,7 +33,12 @@ pub(super) fn waterfall(
     }
     let description = format!(
         "The median trial of each contender, all on one time axis from zero. A bar is a fetch, from the wish to \
-         its last byte.{}",
+         its last byte.{}{}",
+        match panels.iter().any(Panel::tells_pieces) {
+            true =>
+                " The dark strips in it are the pieces of its body, where wirelap's server gave them to its socket.",
+            false => "",
+        },
         // Without this line the picture could seem to contradict the verdict.
         match deciding_metric(group.workload) {
             metric::WALL_MS =>
@@ -90,7 +96,7 @@ impl Drawing<'_> {
             id: self.id.clone(),
             title: self.title.clone(),
             description: self.description.clone(),
-            key: Phase::ALL.map(|phase| (phase.class().to_owned(), phase.name())).to_vec(),
+            key: key(panels),
             height: bottom + AXIS_HEIGHT,
             command: command::rows(report.folder, &query(panels)),
         };
@@ -121,6 +127,8 @@ struct Panel<'a> {
 struct Bar<'a> {
     fetch: &'a FetchRecord,
     spans: Vec<Span>,
+    /// What the server sent of it, and when; empty where it does not tell.
+    sent: Vec<SentPiece>,
     /// What it is called beside the bar.
     name: String,
 }
@@ -184,12 +192,17 @@ impl<'a> Panel<'a> {
             .map(|fetch| Bar {
                 fetch,
                 spans: timing::spans(fetch, origin),
+                sent: sent::pieces(&trial.deliveries, fetch, origin),
                 name: file_name(&fetch.url),
             })
             .collect();
         bars.sort_by_key(|bar| (bar.fetch.phases.queued, bar.fetch.id));
         let hue = group.hue(&cell.contender);
         (!bars.is_empty()).then_some(Self { cell, hue, trial, line, bars })
+    }
+
+    fn tells_pieces(&self) -> bool {
+        self.bars.iter().any(|bar| !bar.sent.is_empty())
     }
 
     /// From one bar to the next, in pixels.
@@ -237,17 +250,11 @@ impl<'a> Panel<'a> {
                     Phase::Queued => ((thick / 4.0).min(1.0), y + thick / 2.0 - 0.5),
                     _ => (thick, y),
                 };
-                let (y, height) = (format!("{y:.1}"), format!("{height:.1}"));
-                m.empty(
-                    "rect",
-                    &[
-                        ("class", &span.phase.class()),
-                        ("x", &x),
-                        ("y", &y),
-                        ("width", &width),
-                        ("height", &height),
-                    ],
-                );
+                rect(m, span.phase.class(), (x, width), (y, height));
+            }
+            for piece in &bar.sent {
+                let along = (scale.at(piece.from), scale.width(piece.from, piece.to));
+                rect(m, "sent", along, (y + thick * 0.6, thick * 0.4));
             }
         });
     }
@@ -261,6 +268,9 @@ impl<'a> Panel<'a> {
             vec![text("fetch"), figure("connection"), figure("status"), figure("begins, ms")];
         columns.extend(Phase::ALL.map(|phase| figure(format!("{}, ms", phase.name()))));
         columns.extend([figure("ends, ms"), figure("body, bytes"), text("failed")]);
+        if self.tells_pieces() {
+            columns.push(text("sent by the server, ms (bytes)"));
+        }
         let rows = self.bars.iter().map(|bar| {
             let mut row = vec![
                 bar.fetch.url.clone(),
@@ -277,6 +287,9 @@ impl<'a> Panel<'a> {
                 number::count(bar.fetch.body_bytes as f64),
                 bar.failed().unwrap_or_default().to_owned(),
             ]);
+            if self.tells_pieces() {
+                row.push(bar.sent.iter().map(piece_in_words).collect::<Vec<_>>().join(", "));
+            }
             row
         });
         table(m, &caption, &columns, rows);
@@ -289,6 +302,26 @@ const ROWS_HEIGHT: f64 = 300.0;
 const HEAD: f64 = 26.0;
 /// Pixels between contenders.
 const GAP: f64 = 22.0;
+
+/// What the colours mean.
+fn key(panels: &[Panel<'_>]) -> Vec<(String, &'static str)> {
+    let phases = Phase::ALL.map(|phase| (phase.class().to_owned(), phase.name()));
+    let sent =
+        panels.iter().any(Panel::tells_pieces).then(|| ("sent".to_owned(), "sent by the server"));
+    phases.into_iter().chain(sent).collect()
+}
+
+/// A rectangle: where it begins and how wide it is, and where its upper edge is and how high it is, in pixels.
+fn rect(m: &mut Markup, class: &str, (x, width): (Position, Position), (y, height): (f64, f64)) {
+    let (y, height) = (format!("{y:.1}"), format!("{height:.1}"));
+    let attributes: [(&str, &dyn std::fmt::Display); 5] =
+        [("class", &class), ("x", &x), ("y", &y), ("width", &width), ("height", &height)];
+    m.empty("rect", &attributes);
+}
+
+fn piece_in_words(piece: &SentPiece) -> String {
+    format!("{:.1} to {:.1} ({})", piece.from, piece.to, number::count(piece.bytes as f64))
+}
 
 fn figures_line(cell: &CellResult) -> String {
     let Some(median) = &cell.median_trial else { return String::new() };

@@ -56,7 +56,7 @@ var sampler = (function () {
   // Watches a document from the moment that it is there.
   function watch(popup) {
     var seen = { document: popup.document, hidden: popup.document.hidden, goneAt: popup.performance.now(), bodyAt: null, lcp: null, paints: {} };
-    popup.performance.setResourceTimingBufferSize(100000);
+    if (popup.performance.setResourceTimingBufferSize) { popup.performance.setResourceTimingBufferSize(100000); }
     popup.document.addEventListener('visibilitychange', function () {
       seen.hidden = seen.hidden || popup.document.hidden;
     });
@@ -75,10 +75,21 @@ var sampler = (function () {
     return seen;
   }
 
-  // The navigation's entry once the load event is over; undefined before.
+  // The navigation's entry once the load event is over; undefined before. Safari has it since version 15; before that the
+  // same times are those of Navigation Timing 1, in milliseconds of the wall clock.
   function navigation(popup) {
-    var entry = popup.performance.getEntriesByType('navigation')[0];
+    var entry = popup.performance.getEntriesByType('navigation')[0] || firstVersion(popup);
     return entry && entry.loadEventEnd > 0 ? entry : undefined;
+  }
+
+  function firstVersion(popup) {
+    var timing = popup.performance.timing;
+    if (!timing) { return undefined; }
+    var entry = { name: popup.document.URL };
+    ['responseStart', 'unloadEventEnd', 'domContentLoadedEventEnd', 'loadEventEnd'].forEach(function (name) {
+      entry[name] = timing[name] > 0 ? timing[name] - timing.navigationStart : 0;
+    });
+    return entry;
   }
 
   // Watches the load until its load event is over.
@@ -107,8 +118,10 @@ var sampler = (function () {
 
   // Resource Timing §3: 0 bytes for what the cache answered, 300 for what it asked about, body and 300 for the rest. Of
   // what it asked about Chromium tells no body, and neither of what has none: a style sheet, a script or an image has one.
+  // Safari tells of both since version 16.4.
   function isCached(entry) {
     var sent = entry.transferSize, body = entry.encodedBodySize;
+    if (sent === undefined || body === undefined) { return false; }
     if (body === 0) { return sent === 300 && ['img', 'link', 'script', 'css'].indexOf(entry.initiatorType) >= 0; }
     return sent < body || sent === 300;
   }

@@ -4,6 +4,7 @@ use crate::page::{content, elements, parse};
 use crate::simulated::{Run, quick};
 use report::html;
 use roxmltree::Node;
+use serde_json::json;
 use study::experiment::{PageWorkload, Workload};
 use unit::ByteSize;
 
@@ -96,6 +97,54 @@ fn waterfalls_of_one_link_share_one_axis_from_zero() {
         assert!((end - expected).abs() < 0.1, "{ends:?} for {loads:?}");
     }
     assert_eq!(ends.len(), 3);
+}
+
+/// Every fetch is sent in two pieces: the first half at its first byte, the other at three quarters of what is left.
+fn with_pieces() -> Run {
+    let mut run = Run::of(quick(), |_| None);
+    for row in &mut run.rows {
+        let deliver = |fetch: &trace::FetchRecord| {
+            let (_, target) = fetch.url.split_once("://").unwrap();
+            let (authority, path) = target.split_at(target.find('/').unwrap());
+            let (first, last) =
+                (fetch.phases.first_byte.unwrap().nanos(), fetch.phases.last_byte.unwrap().nanos());
+            let second = first + (last - first) / 4 * 3;
+            let piece =
+                |from, until| json!({"from": from, "until": until, "bytes": fetch.body_bytes / 2});
+            serde_json::from_value(json!({"connection": 1, "protocol": "h2", "stream": fetch.stream,
+                "authority": authority, "path": path, "status": 200, "media_type": "", "asked": [], "policy": "fifo",
+                "requested": first, "ended": last, "bytes": fetch.body_bytes,
+                "pieces": [piece(first, first), piece(second, last)], "end": "done"}))
+            .unwrap()
+        };
+        row.deliveries = row.fetches.iter().map(deliver).collect();
+    }
+    run
+}
+
+#[test]
+fn a_waterfall_has_the_pieces_of_each_body_where_they_were_sent() {
+    let clean = html(&Run::clean().report());
+    assert_eq!(with_class(parse(&clean).root(), "sent").count(), 0, "nothing is known");
+    let page = html(&with_pieces().report());
+    let document = parse(&page);
+    let figure = elements(&document, "figure")
+        .find(|figure| figure.attribute("id") == Some("link-3-waterfall"))
+        .unwrap();
+    assert!(content(figure).contains("sent by the server"));
+    let svg = figure.children().find(|n| n.has_tag_name("svg")).unwrap();
+    let receiving: Vec<_> = with_class(svg, "receive").collect();
+    assert!(receiving.len() > 20);
+    for body in receiving {
+        let pieces: Vec<_> = with_class(body.parent().unwrap(), "sent").collect();
+        let (from, width) = (percent(body, "x"), percent(body, "width"));
+        let expected = [(from, 0.0), (from + width * 0.75, width * 0.25)];
+        assert_eq!(pieces.len(), 2);
+        for (piece, (x, width)) in pieces.into_iter().zip(expected) {
+            let off = (percent(piece, "x") - x).abs().max((percent(piece, "width") - width).abs());
+            assert!(off < 0.01, "{off}");
+        }
+    }
 }
 
 #[test]

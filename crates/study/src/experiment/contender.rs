@@ -403,6 +403,20 @@ impl Settings {
     }
 }
 
+impl Settings {
+    /// Whether view, visit and temperature are such as a browser can be asked for. Its cache is its own, it finds HTTP/3 by
+    /// Alt-Svc or knows it, and finds it cold.
+    pub(super) fn can_be_anothers(&self) -> bool {
+        let keeps_all = |view: &NextView| view.evicted == 0 && view.away.is_zero();
+        let finds = match self.first_visit {
+            FirstVisit::Known | FirstVisit::HttpsRecord => true,
+            FirstVisit::AltSvc => self.temperature == Temperature::Cold && self.next_view.is_none(),
+            FirstVisit::Race | FirstVisit::UdpBlocked => false,
+        };
+        finds && self.next_view.as_ref().is_none_or(keeps_all)
+    }
+}
+
 /// What TCP and QUIC of one experiment have in common, so that protocol and tuning come apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]

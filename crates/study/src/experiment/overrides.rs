@@ -292,17 +292,12 @@ impl Experiment {
 
     /// Has another's client do the work of the contenders that name none. What they say of wirelap's own client means
     /// nothing then. A contender that says nothing else is left out, for it would race against its like; so is one whose
-    /// view, visit or temperature only wirelap's own client has.
+    /// view or visit only wirelap's own client has.
     fn give_client(&mut self, name: &str) {
         let mut given: Vec<Contender> = Vec::new();
         for mut contender in std::mem::take(&mut self.contenders) {
             let usual = Settings::usual(contender.transport);
-            let own = &contender.settings;
-            let stays = contender.client.is_some()
-                || (own.next_view.is_none()
-                    && own.first_visit == usual.first_visit
-                    && own.temperature == usual.temperature);
-            if !stays {
+            if contender.client.is_none() && !contender.settings.can_be_anothers() {
                 continue;
             }
             if contender.client.is_none() {
@@ -318,7 +313,8 @@ impl Experiment {
             let is_like = |other: &Contender| {
                 Contender { name: contender.name.clone(), ..other.clone() } == contender
             };
-            if !given.iter().any(is_like) {
+            // Two of a kind are what an experiment with `same` is about.
+            if self.same.is_some() || !given.iter().any(is_like) {
                 given.push(contender);
             }
         }
@@ -418,6 +414,9 @@ mod tests {
         for contender in &given.contenders {
             assert_eq!(contender.client.as_ref().unwrap().name, "chromium");
         }
+        // Two that are the same stay two.
+        let same = with("aa", Some("chromium"));
+        assert_eq!((same.contenders.len(), same.same.is_some()), (2, true));
         // A client that the file names stays.
         let downloads = with("jvm-downloads", Some("chromium"));
         assert!(

@@ -246,7 +246,8 @@ impl Reader<'_> {
         }
     }
 
-    /// Only wirelap's own client can be told what it remembers, and a server must agree to early data.
+    /// What a client that is not wirelap's remembers, only wirelap's own server can tell; whether it can be asked for a visit at
+    /// all, its trial says. A server must agree to early data.
     fn temperature(&self, file: &ContenderFile, tls: Tls) -> Result<Temperature, ExperimentError> {
         let given = &file.settings;
         let Some(field) = &given.temperature else { return Ok(Temperature::Cold) };
@@ -256,7 +257,9 @@ impl Reader<'_> {
             given.negotiation.as_ref().is_some_and(|own| *own.get_ref() == Negotiation::Alpn);
         let fault = match asked {
             Temperature::Cold => return Ok(asked),
-            _ if file.client.is_some() => "a `temperature` needs wirelap's own client",
+            _ if file.client.is_some() && is_foreign(&file.server) => {
+                "a `temperature` of another's client needs wirelap's own server, whose log shows it"
+            }
             _ if file.transport.get_ref().is_web_socket() => {
                 "a `temperature` is for HTTP: a WebSocket is opened by its first message"
             }

@@ -453,7 +453,10 @@ fn a_temperature_is_read_where_a_contender_can_have_it() {
         ("tls = \"1.2\"\nsettings = { temperature = \"early\" }", "TLS 1.3"),
         ("settings = { temperature = \"early\", resumption = false }", "`resumption` is false"),
         ("settings = { temperature = \"early\", negotiation = \"alpn\" }", "known"),
-        ("client = \"curl\"\nsettings = { temperature = \"open\" }", "own client"),
+        (
+            "client = \"chromium\"\nserver = \"nginx\"\nsettings = { temperature = \"open\" }",
+            "own server",
+        ),
         ("server = \"nginx\"\nsettings = { temperature = \"early\" }", "own server"),
     ] {
         let refused = h2(contender).unwrap_err();

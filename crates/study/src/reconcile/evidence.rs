@@ -163,6 +163,8 @@ impl KeyLogFacts {
 pub struct Case<'a> {
     /// The protocol asked for.
     pub protocol: Protocol,
+    /// Another that the client may try meanwhile, as a browser does that has heard of HTTP/3 by Alt-Svc.
+    pub beside: Option<Protocol>,
     /// The TLS version asked for; None in the clear.
     pub tls: Option<TlsVersion>,
     /// The fetches that it reports.
@@ -257,7 +259,7 @@ impl Judge<'_, '_> {
         }
         let reported = self.case.fetches.iter().map(|fetch| &fetch.protocol);
         if let Some(other) =
-            reported.filter(|reported| !reported.is_none()).find(|reported| **reported != asked)
+            reported.filter(|reported| !reported.is_none()).find(|reported| !self.may_be(reported))
         {
             let reason =
                 format!("{asked} was asked for, but the client says that it spoke {other}");
@@ -265,7 +267,7 @@ impl Judge<'_, '_> {
         }
         let seen = self.case.server.map(|log| log.connections.iter().filter(|c| c.requests > 0));
         match seen {
-            Some(mut seen) => match seen.clone().find(|seen| seen.protocol != asked) {
+            Some(mut seen) => match seen.clone().find(|seen| !self.may_be(&seen.protocol)) {
                 Some(other) => {
                     let reason = format!(
                         "{asked} was asked for, but the server saw {} on connection {}",
@@ -282,6 +284,14 @@ impl Judge<'_, '_> {
         }
     }
 
+    /// Whether a protocol is the one asked for, or may be spoken beside it. A WebSocket begins as a request of HTTP, and a server's
+    /// log may list that alone.
+    fn may_be(&self, spoken: &SpokenProtocol) -> bool {
+        *spoken == self.case.protocol
+            || *spoken == self.case.protocol.begins_as()
+            || self.case.beside.is_some_and(|beside| *spoken == beside)
+    }
+
     /// What the link saw that contradicts the protocol's transport.
     fn below(&self) -> Option<String> {
         self.case.packets?;
@@ -295,7 +305,7 @@ impl Judge<'_, '_> {
             true if quic == 0 => {
                 Some(format!("{asked} was asked for, but the link saw no QUIC connection begin"))
             }
-            false if quic > 0 => Some(format!(
+            false if quic > 0 && self.case.beside != Some(Protocol::Http3) => Some(format!(
                 "{asked} was asked for, but the link saw {quic} QUIC connections begin"
             )),
             _ => None,

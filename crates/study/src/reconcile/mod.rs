@@ -20,6 +20,7 @@ mod stream;
 mod subject;
 #[cfg(test)]
 mod tests;
+mod visit;
 mod waits;
 
 pub use asked::departure;
@@ -39,6 +40,7 @@ pub use rounds::FIRST_ROUNDS;
 pub use spoken::{put_cached, put_hints};
 pub use stream::{stream_metrics, token_objection};
 pub use subject::reconcile_subject;
+pub use visit::Visited;
 pub use waits::Wait;
 
 use crate::metric;

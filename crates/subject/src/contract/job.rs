@@ -44,6 +44,14 @@ pub struct Job {
     /// milliseconds since `ready`; absent: no film.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub film: Option<PathBuf>,
+    /// For browsers: the visit that comes before `ready`; absent: a new browser.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<EarlierVisit>,
+    /// For browsers: HTTP/3 is found by the field Alt-Svc of an answer over HTTP/2 (RFC 7838). The page is loaded over HTTP/2. Then
+    /// this URL is asked for, at which the server closes all connections. Then the page is loaded once more over HTTP/3, of which a
+    /// line `next` tells. Absent: the browser knows that the server speaks HTTP/3.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub alt_svc: Option<String>,
     /// For browsers: the page is a recorded one, and sees the time and the random numbers of the recording; absent: it is
     /// not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -56,6 +64,32 @@ pub struct Job {
     pub warmup: u32,
     /// Milliseconds after which a fetch has failed.
     pub timeout_ms: u64,
+}
+
+/// What a browser does before its work, in this order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct EarlierVisit {
+    /// Whether it loads the page of the job, which leaves its files in the cache.
+    pub page: bool,
+    /// What it then asks for, all at once.
+    pub asks: Vec<String>,
+    /// Whether what is asked for after it may go within the handshake (0-RTT).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub early_data: bool,
+    /// What is left of it.
+    pub leaves: Leaves,
+}
+
+/// What is left of a browser's earlier visit.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Leaves {
+    /// The browser with all that it has, its connections among it.
+    Connections,
+    /// The same, but for connections: the server has closed them.
+    Sessions,
+    /// Its files alone: the browser is ended, and starts anew with the same profile.
+    Files,
 }
 
 /// How a recorded page is replayed. Its fetches are those of the recording; the page may ask for others, which are counted
@@ -76,6 +110,8 @@ pub enum Workload {
     Calls,
     /// A page: the first fetch is its document. The others begin when that has ended.
     Page,
+    /// Messages that have to come back, as requests or over one WebSocket.
+    Echo,
 }
 
 /// A protocol, by its ALPN name.
@@ -96,11 +132,15 @@ pub enum Transport {
     /// SPDY/3.
     #[serde(rename = "spdy/3")]
     Spdy3,
+    /// WebSocket, opened by HTTP/1.1. The first fetch is its opening.
+    #[serde(rename = "ws")]
+    WebSocket,
 }
 
 impl Transport {
     /// Every protocol of the contract.
-    const ALL: [Self; 5] = [Self::Http1, Self::H2, Self::H3, Self::Spdy31, Self::Spdy3];
+    const ALL: [Self; 6] =
+        [Self::Http1, Self::H2, Self::H3, Self::Spdy31, Self::Spdy3, Self::WebSocket];
 
     /// The contract's word for a protocol; None where it has none.
     pub fn of(protocol: Protocol) -> Option<Self> {
@@ -114,10 +154,11 @@ impl Transport {
             Self::H3 => Protocol::Http3,
             Self::Spdy31 => Protocol::Spdy31,
             Self::Spdy3 => Protocol::Spdy3,
+            Self::WebSocket => Protocol::WebSocket,
         }
     }
 
-    /// Its ALPN name.
+    /// Its ALPN name; WebSocket has none and is called `ws`.
     pub fn name(self) -> &'static str {
         self.protocol().name()
     }
@@ -162,12 +203,40 @@ pub struct Fetch {
     /// Contract 2: the file that holds the request's body; absent: it has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub body_file: Option<PathBuf>,
+    /// Of an echo: the message that goes to `url`. Over HTTP it is the body of a POST, unless the URL has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<Message>,
+}
+
+/// A message that has to come back.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Message {
+    /// What is sent; None over HTTP where the URL says it.
+    pub text: Option<String>,
+    /// What has to come back.
+    pub answer: String,
 }
 
 impl Fetch {
     /// A GET of `url`, whose body goes to `file`.
     pub fn get(id: u32, url: String, file: Option<String>) -> Self {
-        Self { id, url, file, method: None, headers: BTreeMap::new(), body_file: None }
+        let headers = BTreeMap::new();
+        Self { id, url, file, method: None, headers, body_file: None, message: None }
+    }
+
+    /// Scheme and authority of its URL, such as `https://origin.test`.
+    pub fn origin(&self) -> &str {
+        &self.url[..self.path_starts()]
+    }
+
+    /// Path and query of its URL, as a server's log has them.
+    pub fn path(&self) -> &str {
+        &self.url[self.path_starts()..]
+    }
+
+    fn path_starts(&self) -> usize {
+        let authority = self.url.find("://").map_or(0, |at| at + "://".len());
+        self.url[authority..].find(['/', '?']).map_or(self.url.len(), |at| authority + at)
     }
 
     /// Whether it says no more than a GET does.

@@ -5,7 +5,7 @@ use super::page::PageLine;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A line: one `ready`, one `fetch` for each fetch as it ends, `page` from a browser, one `done`. Or `unsupported`, with exit code 127.
+/// A line: one `ready`, one `fetch` for each fetch as it ends, `page` and `next` from a browser, one `done`. Or `unsupported`, with exit code 127.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "lowercase")]
 #[schemars(title = "wirelap subject line")]
@@ -16,6 +16,8 @@ pub enum OutputLine {
     Fetch(FetchLine),
     /// A browser has loaded the page.
     Page(PageLine),
+    /// A browser has loaded it once more.
+    Next(NextLine),
     /// All is done.
     Done(DoneLine),
     /// The subject cannot do this job.
@@ -68,7 +70,7 @@ impl ReadyLine {
 pub struct FetchLine {
     /// The fetch's number.
     pub id: u32,
-    /// The final status; absent if there is an `error`.
+    /// The final status; absent if there is an `error`, and for a message over a WebSocket.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 100, max = 599))]
     pub status: Option<u16>,
@@ -112,6 +114,38 @@ pub struct FetchLine {
     /// Whether the connection resumed an earlier TLS session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub resumed: Option<bool>,
+    /// Whether it is a message over a WebSocket, which has no status.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub message: bool,
+    /// Whether a cache answered, without the server.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
+}
+
+/// A browser has loaded the page once more, over what the first load found. Times are milliseconds since `ready`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct NextLine {
+    /// The document was asked for.
+    #[schemars(range(min = 0.0))]
+    pub started_ms: f64,
+    /// The first byte of an answer came.
+    #[schemars(range(min = 0.0))]
+    pub first_byte_ms: f64,
+    /// The last byte came.
+    #[schemars(range(min = 0.0))]
+    pub ended_ms: f64,
+    /// The ALPN names of the protocols that carried it.
+    pub protocols: Vec<String>,
+}
+
+impl NextLine {
+    /// Why the line is not valid; None for a valid one.
+    pub(super) fn fault(&self) -> Option<String> {
+        let times = [0.0, self.started_ms, self.first_byte_ms, self.ended_ms, LATEST_MS];
+        let is_ordered = times.windows(2).all(|pair| pair[0] <= pair[1]);
+        (!is_ordered)
+            .then(|| format!("the times of `next` are not in order, from 0 to a day: {times:?}"))
+    }
 }
 
 /// All is done.
@@ -125,6 +159,10 @@ pub struct DoneLine {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0.0))]
     pub adapter_cpu_ms: Option<f64>,
+    /// Milliseconds from one reading of the clock that timed the fetches to the next, at least.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0.0))]
+    pub clock_resolution_ms: Option<f64>,
     /// Garbage collections since `ready`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub gc_count: Option<u64>,
@@ -173,7 +211,9 @@ impl FetchLine {
             (Some(status), None) if !(100..=599).contains(status) => {
                 Some(format!("{status} is no status"))
             }
-            (None, None) => Some("a fetch ends with `status` or with `error`".to_owned()),
+            (None, None) if !self.message => {
+                Some("a fetch ends with `status` or with `error`".to_owned())
+            }
             (Some(_), Some(_)) => Some("a fetch ends with one of `status` and `error`".to_owned()),
             _ => None,
         }
@@ -201,6 +241,8 @@ impl FetchLine {
             bytes: None,
             tls: None,
             resumed: None,
+            message: false,
+            cached: false,
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Reads what a subject prints: bytes in, checked lines out. The one rule: every line has a bounded length, comes in
 //! the right order and belongs to the job. The first line that breaks this ends the reading.
 
-use super::line::{DoneLine, FetchLine, OutputLine, ReadyLine, UnsupportedLine};
+use super::line::{DoneLine, FetchLine, NextLine, OutputLine, ReadyLine, UnsupportedLine};
 use super::page::PageLine;
 use std::collections::BTreeSet;
 use std::fmt;
@@ -31,6 +31,8 @@ pub struct Transcript {
     pub fetches: Vec<Timed<FetchLine>>,
     /// How a browser showed the page.
     pub page: Option<Timed<PageLine>>,
+    /// How it loaded the page once more.
+    pub next: Option<Timed<NextLine>>,
     /// The work was done.
     pub done: Option<Timed<DoneLine>>,
     /// Why there is none.
@@ -163,6 +165,15 @@ impl TranscriptReader {
                     return Err(fault);
                 }
                 self.transcript.page = Some(Timed { at, line });
+            }
+            (OutputLine::Next(_), true) if so_far.next.is_some() => {
+                return Err("the next load was reported before".to_owned());
+            }
+            (OutputLine::Next(line), true) => {
+                if let Some(fault) = line.fault() {
+                    return Err(fault);
+                }
+                self.transcript.next = Some(Timed { at, line });
             }
             (OutputLine::Done(_), true) if !self.missing.is_empty() => {
                 return Err(format!("{} fetches have not been reported", self.missing.len()));

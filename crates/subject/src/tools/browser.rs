@@ -4,21 +4,31 @@
 mod events;
 mod page;
 mod requests;
+mod visit;
+mod work;
 
 pub(crate) use events::{Event, Events};
 pub(super) use page::{OBSERVERS, PageTimes, READ, SETTLE};
 pub use requests::NOT_ASKED;
 pub(super) use requests::Requests;
+pub(super) use visit::{REST, Zero, next_line};
+pub(super) use work::{BLANK, Told, ask_all, document, script};
 
 use super::ToolError;
-use crate::contract::{Job, Pattern, Tls, Transport, Workload};
+use crate::contract::{Fetch, Job, Pattern, Tls, Transport, Workload};
 
 /// What no browser does in this way.
 pub(super) fn check(job: &Job) -> Result<(), ToolError> {
     let reason = match (job.workload, job.pattern, job.transport, job.tls) {
-        (Workload::Download | Workload::Calls, ..) => "a browser loads pages",
-        (_, Pattern::Serial | Pattern::Staggered { .. }, ..) => {
+        (Workload::Download, ..) => "a browser writes no files here",
+        (_, Pattern::Staggered { .. }, ..) => {
+            "a page's timers are too coarse for calls at fixed times: a browser makes them one after another, or at once"
+        }
+        (Workload::Page, Pattern::Serial, ..) => {
             "a browser chooses itself when a page's fetches begin"
+        }
+        (Workload::Page | Workload::Calls, _, Transport::WebSocket, _) => {
+            "a WebSocket carries messages alone"
         }
         (_, _, Transport::Spdy31 | Transport::Spdy3, _) => {
             "no browser that is driven in this way speaks SPDY"
@@ -36,14 +46,12 @@ pub(super) fn check(job: &Job) -> Result<(), ToolError> {
 
 /// Every `HOST:PORT` of the job, once each.
 pub(super) fn origins(job: &Job) -> Vec<String> {
-    let origin = |url: &str| {
-        let (_, rest) = url.split_once("://")?;
-        let authority = rest.split(['/', '?']).next().unwrap_or(rest);
+    let authority = |fetch: &Fetch| {
+        let (_, authority) = fetch.origin().split_once("://")?;
         let has_port = authority.rsplit_once(':').is_some_and(|(_, port)| !port.ends_with(']'));
         Some(if has_port { authority.to_owned() } else { format!("{authority}:443") })
     };
-    let mut origins: Vec<String> =
-        job.fetches.iter().filter_map(|fetch| origin(&fetch.url)).collect();
+    let mut origins: Vec<String> = job.fetches.iter().filter_map(authority).collect();
     origins.sort();
     origins.dedup();
     origins
@@ -69,6 +77,8 @@ pub(super) mod tests {
             trust: None,
             public_keys: Vec::new(),
             film: None,
+            earlier: None,
+            alt_svc: None,
             replay: None,
             output: None,
             key_log: None,

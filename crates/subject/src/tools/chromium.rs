@@ -1,17 +1,22 @@
 //! Chromium and its relatives, driven by the DevTools protocol over a pipe (`--remote-debugging-pipe`): one new browser, one
-//! new context, one page. A trial is cold: no cache, no cookie, no connection, no session of TLS.
+//! new context, one page. A trial is cold, unless the job has an earlier visit: no cache, no cookie, no connection, no session
+//! of TLS.
 //!
 //! Zero of the protocol's times is CLOCK_MONOTONIC's, as that of wirelap's own. Times that only the page knows count from its
 //! `performance.timeOrigin`, and a request's wall time joins the two.
 
 mod arguments;
+mod blank;
 mod devtools;
 mod fetches;
 mod screenshots;
+mod visit;
 
-use super::browser::{OBSERVERS, PageTimes, READ, SETTLE, check};
+use super::browser::{
+    OBSERVERS, PageTimes, READ, REST, SETTLE, Told, Zero, check, document, script,
+};
 use super::{Emit, ToolError};
-use crate::contract::{DoneLine, Job, OutputLine, ReadyLine};
+use crate::contract::{DoneLine, Job, Leaves, OutputLine, ReadyLine, Workload};
 use crate::freeze::replaying_script;
 pub(crate) use arguments::QUIET as QUIET_ARGUMENTS;
 pub(crate) use devtools::DevTools;
@@ -26,53 +31,97 @@ const START: Duration = Duration::from_secs(20);
 /// Does the job by the browser `program`.
 pub(super) fn run(job: &Job, program: &str, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     check(job)?;
-    let arguments = arguments::of(job)?;
-    let mut browser = DevTools::start(program, &arguments)?;
+    let mut browser = start(job, program)?;
+    if let Some(earlier) = &job.earlier {
+        visit::make(job, earlier, &mut browser)?;
+        if earlier.leaves == Leaves::Files {
+            browser.close()?;
+            browser = start(job, program)?;
+        }
+    }
+    let ready = ready(&mut browser)?;
+    if job.film.is_some() {
+        screenshots::begin(&mut browser)?;
+    }
+    if job.workload != Workload::Page {
+        // Part of the start: what is measured begins with the first call.
+        blank::open(&mut browser, &document(job), os::clock::now() + START)?;
+    }
+    emit(OutputLine::Ready(ready))?;
+    let zero = Zero::now();
+    if job.earlier.is_some() {
+        std::thread::sleep(REST);
+    }
+    match job.workload {
+        Workload::Page => load(job, &mut browser, zero.at, emit)?,
+        _ => work(job, &mut browser, zero, emit)?,
+    }
+    browser.close()
+}
+
+/// Starts the browser with an empty page. A profile that is to outlast it is that of its one context.
+fn start(job: &Job, program: &str) -> Result<DevTools, ToolError> {
+    let mut browser = DevTools::start(program, &arguments::of(job)?)?;
     browser.set_deadline(os::clock::now() + START);
-    let version = browser.call("Browser.getVersion", json!({}))?;
-    let context = browser.call("Target.createBrowserContext", json!({}))?;
-    let target = browser.call(
-        "Target.createTarget",
-        json!({"url": "about:blank", "browserContextId": context["browserContextId"]}),
-    )?;
+    let mut page = json!({"url": "about:blank"});
+    if job.earlier.as_ref().is_none_or(|earlier| earlier.leaves != Leaves::Files) {
+        let context = browser.call("Target.createBrowserContext", json!({}))?;
+        page["browserContextId"] = context["browserContextId"].clone();
+    }
+    let target = browser.call("Target.createTarget", page)?;
     let attached = browser
         .call("Target.attachToTarget", json!({"targetId": target["targetId"], "flatten": true}))?;
     browser.use_session(&attached)?;
-    for domain in ["Page", "Network", "Runtime"] {
+    for domain in ["Page", "Runtime"] {
         browser.call_page(&format!("{domain}.enable"), json!({}))?;
     }
-    browser.call_page("Page.addScriptToEvaluateOnNewDocument", json!({ "source": OBSERVERS }))?;
+    if job.workload == Workload::Page {
+        browser.call_page("Network.enable", json!({}))?;
+        let observers = json!({ "source": OBSERVERS });
+        browser.call_page("Page.addScriptToEvaluateOnNewDocument", observers)?;
+    }
     if let Some(replay) = &job.replay {
         let script = json!({ "source": replaying_script(replay.epoch_ms, job.transport) });
         browser.call_page("Page.addScriptToEvaluateOnNewDocument", script)?;
     }
-    if job.film.is_some() {
-        screenshots::begin(&mut browser)?;
-    }
+    Ok(browser)
+}
+
+fn ready(browser: &mut DevTools) -> Result<ReadyLine, ToolError> {
+    browser.set_deadline(os::clock::now() + START);
+    let version = browser.call("Browser.getVersion", json!({}))?;
     let product = version["product"].as_str().unwrap_or_default();
     let (name, version) = product.split_once('/').unwrap_or((product, ""));
-    emit(OutputLine::Ready(ReadyLine {
+    Ok(ReadyLine {
         name: Some(name.to_owned()),
         version: Some(version.to_owned()),
         ..ReadyLine::default()
-    }))?;
-    load(job, &mut browser, emit)?;
-    browser.close()
+    })
+}
+
+/// Makes the calls, or sends the messages, from `ready` to `done`.
+fn work(
+    job: &Job,
+    browser: &mut DevTools,
+    zero: Zero,
+    emit: &mut Emit<'_>,
+) -> Result<(), ToolError> {
+    // The page itself gives up at the time-out.
+    browser.set_deadline(os::clock::now() + job.timeout() + REST);
+    let answer = blank::evaluate(browser, &script(job))?;
+    Told::parse(answer.as_str().unwrap_or_default())?.tell(job, zero, emit)
 }
 
 /// Loads the page, from `ready` to `done`.
-fn load(job: &Job, browser: &mut DevTools, emit: &mut Emit<'_>) -> Result<(), ToolError> {
-    let zero = os::clock::now();
-    let deadline = zero + job.timeout();
+fn load(
+    job: &Job,
+    browser: &mut DevTools,
+    zero: Instant,
+    emit: &mut Emit<'_>,
+) -> Result<(), ToolError> {
+    let deadline = os::clock::now() + job.timeout();
     browser.set_deadline(deadline);
-    let document = job.fetches.first().map(|fetch| fetch.url.as_str()).unwrap_or_default();
-    let navigation = browser.call_page("Page.navigate", json!({ "url": document }))?;
-    let mut fetches = Fetches::new(job, zero);
-    if let Some(error) = navigation["errorText"].as_str() {
-        fetches.refuse(error);
-    } else {
-        watch(browser, &mut fetches, deadline)?;
-    }
+    let fetches = view(job, browser, zero, deadline)?;
     let times = match fetches.is_refused() {
         true => None,
         false => page_times(browser)?,
@@ -81,7 +130,6 @@ fn load(job: &Job, browser: &mut DevTools, emit: &mut Emit<'_>) -> Result<(), To
         Some(folder) => screenshots::end(browser, zero, folder)?,
         None => Vec::new(),
     };
-    fetches.end(os::clock::now());
     for line in fetches.lines() {
         emit(OutputLine::Fetch(line))?;
     }
@@ -90,9 +138,30 @@ fn load(job: &Job, browser: &mut DevTools, emit: &mut Emit<'_>) -> Result<(), To
         screenshots::judge(&frames, fetches.begun_ms(), &mut line)?;
         emit(OutputLine::Page(line))?;
     }
+    if let Some(closing) = &job.alt_svc {
+        emit(OutputLine::Next(visit::next(job, closing, browser, zero)?))?;
+    }
     // It opens connections that carry nothing, too, and tells of none of them.
     emit(OutputLine::Done(DoneLine::default()))?;
     Ok(())
+}
+
+/// Has the page loaded until the deadline; times count from `zero`.
+fn view<'a>(
+    job: &'a Job,
+    browser: &mut DevTools,
+    zero: Instant,
+    deadline: Instant,
+) -> Result<Fetches<'a>, ToolError> {
+    let mut fetches = Fetches::new(job, zero);
+    let url = job.fetches.first().map(|fetch| fetch.url.as_str()).unwrap_or_default();
+    let navigation = browser.call_page("Page.navigate", json!({ "url": url }))?;
+    match navigation["errorText"].as_str() {
+        Some(error) => fetches.refuse(error),
+        None => watch(browser, &mut fetches, deadline)?,
+    }
+    fetches.end(os::clock::now());
+    Ok(fetches)
 }
 
 /// Takes the browser's events until the page has loaded and nothing is under way, or the time is over.
@@ -121,10 +190,6 @@ fn watch(
 
 /// Asks the page; None where it has nothing to tell.
 fn page_times(browser: &mut DevTools) -> Result<Option<PageTimes>, ToolError> {
-    let script = json!({ "expression": READ, "returnByValue": true });
-    let answer = browser.call_page("Runtime.evaluate", script)?;
-    if let Some(fault) = answer["exceptionDetails"]["text"].as_str() {
-        return Err(ToolError::Broken(format!("the page does not tell its times: {fault}")));
-    }
-    PageTimes::parse(answer["result"]["value"].as_str().unwrap_or_default())
+    let answer = blank::evaluate(browser, READ)?;
+    PageTimes::parse(answer.as_str().unwrap_or_default())
 }

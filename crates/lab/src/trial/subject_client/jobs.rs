@@ -1,15 +1,16 @@
 //! The job of each process of a subject: a trial in the contract's words. Nothing here does IO.
 
 use super::{FILM, OUTPUT, ROOT};
-use crate::trial::capture;
+use crate::trial::echo::EchoTask;
 use crate::trial::job::TrialOrder;
 use crate::trial::own_calls::CallBody;
 use crate::trial::site_contents::SiteReplay;
 use crate::trial::task::Task;
+use crate::trial::{browser_visit, capture};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use study::experiment::{Processes, Tls, Transport};
-use subject::contract::{self, Fetch, Job};
+use study::experiment::{EchoPattern, Processes, Tls, Transport};
+use subject::contract::{self, Fetch, Job, Message};
 
 /// What is asked of the subject, as its declaration supports it.
 #[derive(Debug, Clone, Copy)]
@@ -48,6 +49,7 @@ pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked<'_>) -> Vec<Job
             .collect(),
         None => fetches(order, task, is_clear),
     };
+    let origin = fetches.first().map(Fetch::origin).unwrap_or_default();
     let contract = match fetches.iter().all(Fetch::is_plain_get) {
         true => contract::CONTRACT,
         false => contract::CONTRACT_WITH_REQUESTS,
@@ -62,7 +64,6 @@ pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked<'_>) -> Vec<Job
         connections: connections(task).unwrap_or(settings.connections),
         keep_alive: settings.keep_alive,
         resumption: settings.resumption && !is_clear,
-        fetches,
         trust: (!is_clear).then(|| order.scratch.join(ROOT)),
         public_keys: asked
             .browser
@@ -70,12 +71,15 @@ pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked<'_>) -> Vec<Job
             .map(|browser| browser.public_key.to_owned())
             .into_iter()
             .collect(),
+        earlier: browser_visit::earlier(contender, task, origin),
+        alt_svc: browser_visit::alt_svc(contender, origin),
         film: asked.browser.filter(|browser| browser.films).map(|_| order.scratch.join(FILM)),
         replay: site.map(|site| contract::Replay { epoch_ms: site.epoch_ms }),
         output: is_download.then(|| order.scratch.join(OUTPUT)),
         key_log: (!is_clear).then(|| capture::near_keys(order)),
         warmup: asked.warmup,
         timeout_ms: order.plan.timeout.as_millis() as u64,
+        fetches,
     };
     match task {
         Task::Download { processes: Processes::Each, .. } => {
@@ -92,7 +96,8 @@ pub(super) fn workload(task: &Task) -> Option<contract::Workload> {
         Task::Download { .. } => Some(contract::Workload::Download),
         Task::Calls { .. } => Some(contract::Workload::Calls),
         Task::Page { .. } => Some(contract::Workload::Page),
-        Task::Echo(_) | Task::Stream(_) => None,
+        Task::Echo(_) => Some(contract::Workload::Echo),
+        Task::Stream(_) => None,
     }
 }
 
@@ -105,7 +110,11 @@ pub(super) fn transport(transport: Transport) -> Option<contract::Transport> {
 pub(super) fn pattern(task: &Task) -> Option<contract::Pattern> {
     match task {
         Task::Calls { pattern, .. } => pattern.in_contract(),
-        Task::Download { .. } | Task::Page { .. } | Task::Echo(_) | Task::Stream(_) => {
+        Task::Echo(echo) => Some(match echo.pattern {
+            EchoPattern::Serial => contract::Pattern::Serial,
+            EchoPattern::Parallel => contract::Pattern::Parallel,
+        }),
+        Task::Download { .. } | Task::Page { .. } | Task::Stream(_) => {
             Some(contract::Pattern::Parallel)
         }
     }
@@ -135,6 +144,9 @@ pub(super) fn bodies(order: &TrialOrder, task: &Task) -> BTreeMap<String, PathBu
 }
 
 fn fetches(order: &TrialOrder, task: &Task, is_clear: bool) -> Vec<Fetch> {
+    if let Task::Echo(echo) = task {
+        return messages(echo, order.plan.cell.contender.transport, is_clear);
+    }
     let mut fetches = plain_fetches(task, is_clear);
     let Task::Calls { calls, .. } = task else { return fetches };
     let files = bodies(order, task);
@@ -149,6 +161,29 @@ fn fetches(order: &TrialOrder, task: &Task, is_clear: bool) -> Vec<Fetch> {
         };
     }
     fetches
+}
+
+/// The messages of an echo, as requests, or behind the opening of the WebSocket that takes them.
+fn messages(echo: &EchoTask, transport: Transport, is_clear: bool) -> Vec<Fetch> {
+    let secured = |url: &page::Url| {
+        let scheme = if is_clear { page::Scheme::Http } else { page::Scheme::Https };
+        page::Url { scheme, ..url.clone() }.to_string()
+    };
+    // A browser's scheme of WebSockets (RFC 6455 §3).
+    let socket = secured(&echo.socket).replacen("http", "ws", 1);
+    let message = |(id, message): (u32, &crate::trial::echo::EchoMessage)| {
+        let is_socket = transport.is_web_socket();
+        let url = if is_socket { socket.clone() } else { secured(&message.url) };
+        let text = (is_socket || message.posted).then(|| message.text.clone());
+        let message = Some(Message { text, answer: message.answer.clone() });
+        Fetch { message, ..Fetch::get(id, url, None) }
+    };
+    match transport.is_web_socket() {
+        true => std::iter::once(Fetch::get(0, socket.clone(), None))
+            .chain((1..).zip(&echo.messages).map(message))
+            .collect(),
+        false => (0..).zip(&echo.messages).map(message).collect(),
+    }
 }
 
 fn plain_fetches(task: &Task, is_clear: bool) -> Vec<Fetch> {

@@ -7,6 +7,7 @@ mod report;
 pub(super) use super::subject_process::ProcessRun;
 pub(crate) use report::SubjectReport;
 
+use super::browser_visit;
 use super::download_files::{self, Digest as FileDigest};
 use super::job::TrialOrder;
 use super::outcome::{failed, subject_lacking};
@@ -30,7 +31,9 @@ use std::fs;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use study::experiment::{ClientSubject, Contender, PageMetric, Tls, Transport, WorkloadKind};
+use study::experiment::{
+    ClientSubject, Contender, PageMetric, Side as EndSide, Tls, Transport, WorkloadKind,
+};
 use study::outcome::Outcome;
 use subject::contract::Job;
 use subject::{ClientDeclaration, Lacking};
@@ -138,7 +141,7 @@ impl SubjectClient {
         let (Some(workload), Some(transport)) = (workload, transport) else {
             return Err(subject_lacking(Lacking {
                 reason: format!(
-                    "{} is asked for fetches alone, and not for messages or streams",
+                    "{} is asked for fetches and messages, and not for streams or for a WebSocket over HTTP/2 or HTTP/3",
                     client.name
                 ),
                 remedy: "leave the contender's client away for this workload".to_owned(),
@@ -153,7 +156,13 @@ impl SubjectClient {
                 remedy: "leave the contender's client away for this workload".to_owned(),
             }));
         };
+        if browser_visit::is_asked_for(contender) && !declared.is_browser() {
+            return Err(no_visit(declared));
+        }
         declared.supports(transport, workload).map_err(subject_lacking)?;
+        if declared.is_browser() && is_set(contender.settings.client) {
+            return Err(no_side(declared));
+        }
         let places = subjects::places().map_err(failed)?;
         let files = match task {
             Task::Download { files, .. } => Some(make_files(files, &order.served).map_err(failed)?),
@@ -244,6 +253,33 @@ fn no_recordings(browser: &ClientDeclaration) -> Outcome {
         ),
         remedy: "record the page with `wirelap record`, or leave the contender's client away for this workload"
             .to_owned(),
+    })
+}
+
+/// Whether a client's side is to send or acknowledge in another way than by itself. Browsers offer compression in any case.
+fn is_set(side: EndSide) -> bool {
+    EndSide { deflate: EndSide::default().deflate, ..side } != EndSide::default()
+}
+
+fn no_side(browser: &ClientDeclaration) -> Outcome {
+    subject_lacking(Lacking {
+        reason: format!(
+            "{} sends and acknowledges in its own way: `client_nodelay`, `client_quickack` and `client_writes` are not for it",
+            browser.name
+        ),
+        remedy: "leave them away, or the contender's client".to_owned(),
+    })
+}
+
+fn no_visit(client: &ClientDeclaration) -> Outcome {
+    subject_lacking(Lacking {
+        reason: format!(
+            "{} makes no visit before its work: browsers and wirelap's own client do",
+            client.name
+        ),
+        remedy:
+            "leave `temperature`, `next_view` and `first_visit` away, or the contender's client"
+                .to_owned(),
     })
 }
 

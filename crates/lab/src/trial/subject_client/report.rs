@@ -3,7 +3,7 @@
 use super::{FILM, OUTPUT, ProcessRun, ServedFile, SubjectClient};
 use crate::trial::audit::LEAST_TICKS;
 use crate::trial::download_files;
-use crate::trial::job::NearReport;
+use crate::trial::job::{NearReport, NextView};
 use crate::trial::observed::end_use;
 use crate::trial::outcome::failed;
 use crate::trial::own_calls::wrong_status;
@@ -15,13 +15,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 use std::time::Duration;
-use study::experiment::Contender;
+use study::experiment::{Contender, FirstVisit, Transport};
 use study::metric;
 use study::outcome::Outcome;
 use study::reconcile::{Case, KeyLogFacts};
 use study::record::EndUse;
-use subject::contract::{self, Fetch, FetchLine, PageLine};
-use trace::{CacheTally, FetchOutcome, FetchRecord, HintTally, Phases, SpokenProtocol, TlsVersion};
+use subject::contract::{self, Fetch, FetchLine, Leaves, NextLine, PageLine};
+use trace::{
+    CacheTally, FetchOutcome, FetchRecord, HintTally, Phases, Protocol, SpokenProtocol, TlsVersion,
+};
 use unit::Instant;
 
 /// What a subject reports, and what its processes used.
@@ -38,6 +40,12 @@ pub(crate) struct SubjectReport {
     pub(crate) wrong_file: Option<String>,
     /// What a browser asked for beside the page: what else shared the link with it.
     pub(crate) unlisted: Vec<String>,
+    /// When the work after an earlier visit began; None where there was no visit, nor a load after the work.
+    pub(crate) visited: Option<Instant>,
+    /// Paths that the client says came from its cache.
+    pub(crate) cached: BTreeSet<String>,
+    /// What carried the load after the one that is judged, where there was one.
+    pub(crate) next_protocols: Option<Vec<String>>,
     expected: BTreeMap<u32, u64>,
     reported_bytes: BTreeMap<u32, u64>,
     connections: Option<u64>,
@@ -67,7 +75,10 @@ impl SubjectClient {
                 .filter(|_| self.statuses.is_empty())
                 .map(|page| page.unlisted.clone())
                 .unwrap_or_default(),
-            expected: self.expected.clone(),
+            visited: self.visited(processes),
+            cached: cached(processes).filter_map(|id| self.path(id)).collect(),
+            next_protocols: next(processes).map(|(_, line)| line.protocols.clone()),
+            expected: self.uncached(processes),
             reported_bytes: reported_bytes(processes),
             connections: sum(processes
                 .iter()
@@ -76,7 +87,7 @@ impl SubjectClient {
             resumed: connections.resumed(),
             reported_tls: connections.tls.into_iter().collect(),
             key_log: self.key_log_facts(processes),
-            since: processes.first().filter(|_| self.client.warmup > 0).map(ready_at),
+            since: self.since(processes),
         };
         if let Some(page) = page(processes) {
             report.metrics.extend(page_metrics(page));
@@ -95,6 +106,44 @@ impl SubjectClient {
             self.check_files(files, &mut report)?;
         }
         Ok(report)
+    }
+
+    /// What its browser leaves for the work by an earlier visit; None: it makes none.
+    fn leaves(&self) -> Option<Leaves> {
+        self.jobs.iter().find_map(|job| job.earlier.as_ref()).map(|visit| visit.leaves)
+    }
+
+    /// When the work after an earlier visit began. Where only a load comes after the work, all before that is the work.
+    fn visited(&self, processes: &[ProcessRun]) -> Option<Instant> {
+        match self.leaves() {
+            Some(_) => processes.first().map(ready_at),
+            None => self.jobs.iter().find_map(|job| job.alt_svc.as_ref()).map(|_| Instant::ZERO),
+        }
+    }
+
+    /// From when on packets are of the work, where the flows alone do not say it.
+    fn since(&self, processes: &[ProcessRun]) -> Option<Instant> {
+        let by_time = self.client.warmup > 0 || self.leaves() == Some(Leaves::Connections);
+        processes.first().filter(|_| by_time).map(ready_at)
+    }
+
+    /// From when on connections are the work's own, where others were opened before it.
+    fn began(&self, processes: &[ProcessRun]) -> Option<Instant> {
+        let opens = self.leaves().is_some_and(|leaves| leaves != Leaves::Connections);
+        processes.first().filter(|_| opens).map(ready_at)
+    }
+
+    /// The bytes of each body that comes over the link.
+    fn uncached(&self, processes: &[ProcessRun]) -> BTreeMap<u32, u64> {
+        let cached: BTreeSet<u32> = cached(processes).collect();
+        let expected = self.expected.iter().filter(|(id, _)| !cached.contains(id));
+        expected.map(|(id, bytes)| (*id, *bytes)).collect()
+    }
+
+    /// Path and query of a fetch.
+    fn path(&self, id: u32) -> Option<String> {
+        let mut fetches = self.jobs.iter().flat_map(|job| &job.fetches);
+        fetches.find(|fetch| fetch.id == id).map(|fetch| fetch.path().to_owned())
     }
 
     /// The fetches as rows, in the order of their numbers, and the client's settings.
@@ -116,16 +165,20 @@ impl SubjectClient {
             fetches,
             connections: Vec::new(),
             hints: HintTally::default(),
-            cached: CacheTally::default(),
+            cached: CacheTally {
+                fresh: cached(processes).count() as u32,
+                revalidated: 0,
+                bytes: cached(processes).filter_map(|id| self.expected.get(&id)).sum(),
+            },
             tokens: Vec::new(),
             server_time: BTreeMap::new(),
             settings: self.settings(processes),
             times: None,
             schedule_lag: None,
             before: Vec::new(),
-            began: None,
+            began: self.began(processes),
             paint: page(processes).map(|line| paint_times(line, processes)),
-            next: None,
+            next: next(processes).map(|(zero, line)| next_view(zero, line)),
         }
     }
 
@@ -166,6 +219,10 @@ impl SubjectClient {
             }
         };
         note("subject", &Some(self.client.name.clone()));
+        let resolution = processes.iter().find_map(|process| done(process).clock_resolution_ms);
+        note("clock resolution", &resolution.map(|ms| format!("{ms:.3} ms")));
+        let next = next(processes).map(|(_, line)| line.protocols.join(" and "));
+        note("next view spoke", &next);
         let left_out = format!("{} requests that are more than a GET", self.left_out);
         note("left out", &Some(left_out).filter(|_| self.left_out > 0));
         note("lcp element", &page(processes).and_then(|page| page.lcp_element.clone()));
@@ -225,10 +282,35 @@ impl SubjectClient {
 }
 
 impl SubjectReport {
+    /// Why the load after the judged one does not count; None where HTTP/3 carried some of it, or there is none. A browser may race TCP
+    /// against QUIC once more.
+    pub(crate) fn other_next_protocol(&self) -> Option<String> {
+        let spoken = self.next_protocols.as_ref()?;
+        let has_h3 = spoken.iter().any(|one| one == Protocol::Http3.name());
+        (!has_h3).then(|| {
+            format!(
+                "HTTP/3 was offered by Alt-Svc, but the next view spoke {}",
+                spoken.join(" and ")
+            )
+        })
+    }
+
+    /// The bytes of each body that came over the link, where the server sent none for these paths.
+    pub(crate) fn expected_but(&self, paths: &BTreeSet<&str>) -> BTreeMap<u32, u64> {
+        let came = |id: &u32| {
+            let fetch = self.near.fetches.iter().find(|fetch| fetch.id == *id);
+            fetch.is_none_or(|fetch| !paths.iter().any(|path| fetch.url.ends_with(path)))
+        };
+        let expected = self.expected.iter().filter(|(id, _)| came(id));
+        expected.map(|(id, bytes)| (*id, *bytes)).collect()
+    }
+
     /// The case to be judged, without the link's and the server's logs.
     pub(crate) fn case<'a>(&'a self, contender: &'a Contender) -> Case<'a> {
         Case {
-            protocol: contender.transport.protocol(),
+            protocol: spoken(contender),
+            beside: (spoken(contender) != contender.transport.protocol())
+                .then(|| contender.transport.protocol()),
             tls: contender.tls.version(),
             fetches: &self.near.fetches,
             expected: &self.expected,
@@ -242,6 +324,37 @@ impl SubjectReport {
             server: None,
             key_log: self.key_log.as_ref(),
         }
+    }
+}
+
+/// The protocol of the work that is judged.
+fn spoken(contender: &Contender) -> Protocol {
+    match (contender.transport, contender.settings.first_visit) {
+        (Transport::H3, FirstVisit::AltSvc) => Protocol::Http2,
+        (transport, _) => transport.protocol(),
+    }
+}
+
+/// The fetches that the client says a cache answered.
+fn cached(processes: &[ProcessRun]) -> impl Iterator<Item = u32> {
+    let lines = processes.iter().flat_map(|process| &process.transcript.fetches);
+    lines.filter(|fetch| fetch.line.cached).map(|fetch| fetch.line.id)
+}
+
+/// The load after the one that is judged, with the zero of its times.
+fn next(processes: &[ProcessRun]) -> Option<(Instant, &NextLine)> {
+    processes.iter().find_map(|process| {
+        let next = process.transcript.next.as_ref()?;
+        Some((ready_at(process), &next.line))
+    })
+}
+
+fn next_view(zero: Instant, line: &NextLine) -> NextView {
+    let span = |ms: f64| Duration::from_secs_f64(ms.max(0.0) / 1e3);
+    NextView {
+        began: zero + span(line.started_ms),
+        load: span(line.ended_ms - line.started_ms),
+        first_byte: span(line.first_byte_ms - line.started_ms),
     }
 }
 
@@ -291,7 +404,7 @@ impl ReportedConnections {
 fn reported_bytes(processes: &[ProcessRun]) -> BTreeMap<u32, u64> {
     let lines = processes.iter().flat_map(|process| &process.transcript.fetches);
     lines
-        .filter(|fetch| fetch.line.status == Some(200))
+        .filter(|fetch| fetch.line.status == Some(200) && !fetch.line.cached)
         .filter_map(|fetch| Some((fetch.line.id, fetch.line.bytes?)))
         .collect()
 }

@@ -11,7 +11,7 @@ use std::fs;
 /// Firefox's own work is a small part of a load over a slow link, which the audit asks for.
 const LINK: &str = "slow-4g";
 
-fn race(bench: &Bench, contenders: &[(&str, &str)]) -> Vec<Value> {
+pub(super) fn race(bench: &Bench, contenders: &[(&str, &str)]) -> Vec<Value> {
     let head = HEAD.replace("rtt=40ms,down=8mbit,up=4mbit", LINK);
     race_under(bench, &head, contenders, &[])
 }

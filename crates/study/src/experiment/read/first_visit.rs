@@ -23,7 +23,13 @@ impl Reader<'_> {
                 format!("`first_visit` is how `h3` is found, and this contender is `{transport}`")
             }
             FirstVisit::Known | FirstVisit::HttpsRecord => return Ok(asked),
-            _ if file.client.is_some() || is_foreign(&file.server) => {
+            FirstVisit::AltSvc if file.client.is_some() && temperature != Temperature::Cold => {
+                "`first_visit = \"alt-svc\"` of another's client is cold: leave `temperature` away"
+                    .to_owned()
+            }
+            _ if is_foreign(&file.server)
+                || (file.client.is_some() && asked != FirstVisit::AltSvc) =>
+            {
                 format!(
                     "`first_visit = \"{}\"` needs wirelap's own client and server",
                     asked.name()
@@ -80,8 +86,11 @@ mod tests {
         );
         for way in ["alt-svc", "race", "udp-blocked"] {
             let setting = format!("first_visit = \"{way}\"");
-            let client = fault(&format!("{H3}\nclient = \"curl\""), &setting);
-            assert!(client.contains("own client and server"), "{client}");
+            let client = read(&format!("{H3}\nclient = \"chromium\""), &setting);
+            match way {
+                "alt-svc" => assert!(client.is_ok(), "{client:?}"),
+                _ => assert!(client.unwrap_err().message.contains("own client and server")),
+            }
             let server = fault(&format!("{H3}\nserver = \"nginx\""), &setting);
             assert!(server.contains("own client and server"), "{server}");
             let open = fault(H3, &format!("{setting}, temperature = \"open\""));
@@ -89,6 +98,11 @@ mod tests {
             let asks = fault(H3, &format!("{setting}, negotiation = \"alpn\""));
             assert!(asks.contains("leave `negotiation` away"), "{asks}");
         }
+        let warm = fault(
+            &format!("{H3}\nclient = \"chromium\""),
+            "first_visit = \"alt-svc\", temperature = \"resumed\"",
+        );
+        assert!(warm.contains("is cold"), "{warm}");
         let unknown = fault(H3, "first_visit = \"dns\"");
         assert!(unknown.contains("https-record"), "{unknown}");
     }

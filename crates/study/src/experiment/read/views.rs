@@ -1,4 +1,4 @@
-//! The settings `push`, `early_hints`, `profile`, `raise` and `next_view` of a contender with wirelap's own client. The one rule: a setting that
+//! The settings `push`, `early_hints`, `profile` and `raise` of a contender with wirelap's own client, and `next_view`. The one rule: a setting that
 //! this contender cannot have is refused; otherwise its rows would say that it had it.
 
 use super::super::browser::{Profile, RaiseBy};
@@ -7,7 +7,7 @@ use super::super::file::ContenderFile;
 use super::super::first_visit::FirstVisit;
 use super::super::next_view::NextView;
 use super::super::{Workload, WorkloadKind};
-use super::{ExperimentError, Reader};
+use super::{ExperimentError, Reader, is_foreign};
 use std::ops::Range;
 use toml::Spanned;
 
@@ -62,8 +62,15 @@ impl Reader<'_> {
     ) -> Result<Option<NextView>, ExperimentError> {
         let Some(field) = &file.settings.next_view else { return Ok(None) };
         let fault = match *field.get_ref() {
-            _ if file.client.is_some() => "`next_view` needs wirelap's own client",
-            _ if temperature == Temperature::Open => {
+            NextView { evicted, away, .. }
+                if file.client.is_some() && (evicted > 0 || !away.is_zero()) =>
+            {
+                "`evicted` and `away` need wirelap's own client: a browser's cache is its own"
+            }
+            _ if file.client.is_some() && is_foreign(&file.server) => {
+                "`next_view` of another's client needs wirelap's own server, whose log shows it"
+            }
+            _ if temperature == Temperature::Open && file.client.is_none() => {
                 "`next_view` begins with connections of its own: leave `temperature = \"open\"` away"
             }
             _ if first_visit == FirstVisit::AltSvc => {
@@ -247,11 +254,17 @@ mod tests {
         assert_eq!(serde_json::from_str::<Settings>(&json).unwrap(), settings);
         let fault =
             |contender: &str, settings: &str| read(contender, settings).unwrap_err().message;
+        let browser = "transport = \"h2\"\nclient = \"chromium\"";
+        let elsewhere = "transport = \"h2\"\nclient = \"chromium\"\nserver = \"nginx\"";
+        let warm = read(browser, "next_view = {}, temperature = \"open\"").unwrap();
+        assert_eq!(warm.next_view, Some(NextView::default()));
         for (contender, settings, reason) in [
             (h2, "next_view = { evicted = 101 }", "at most 100"),
             (h2, "next_view = {}, temperature = \"open\"", "connections of its own"),
             ("transport = \"h3\"", "next_view = {}, first_visit = \"alt-svc\"", "of its own"),
-            ("transport = \"h2\"\nclient = \"curl\"", "next_view = {}", "own client"),
+            (browser, "next_view = { evicted = 20 }", "a browser's cache is its own"),
+            (browser, "next_view = { away = \"1h\" }", "a browser's cache is its own"),
+            (elsewhere, "next_view = {}", "needs wirelap's own server"),
             (h2, "next_view = { fresh = 1 }", "fresh"),
         ] {
             let found = fault(contender, settings);

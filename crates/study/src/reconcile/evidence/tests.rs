@@ -114,6 +114,7 @@ impl World {
     fn judged(&self) -> (Outcome, Vec<Evidence>) {
         let (finding, evidence) = reconcile_subject(&Case {
             protocol: self.protocol,
+            beside: None,
             tls: Some(TlsVersion::V1_3),
             fetches: &self.fetches,
             expected: &self.expected,

@@ -3,6 +3,7 @@
 //! bytes came with the one that was not from the cache.
 
 use crate::contract::{Fetch, FetchLine, Job};
+use crate::tools::ToolError;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a fetch that the page did not make has no response.
@@ -127,6 +128,15 @@ impl<'a> Requests<'a> {
         urls
     }
 
+    /// Whether every fetch of the job came in `view`. The error names one that did not.
+    pub(crate) fn all_came(&self, view: &str) -> Result<(), ToolError> {
+        let lines = self.lines();
+        let mut failed = lines.iter().zip(&self.job.fetches).filter_map(|(line, fetch)| {
+            Some(format!("{view} failed: {}: {}", fetch.url, line.error.as_deref()?))
+        });
+        failed.next().map_or(Ok(()), |reason| Err(ToolError::Broken(reason)))
+    }
+
     /// A line for each fetch of the job.
     pub(crate) fn lines(&self) -> Vec<FetchLine> {
         let mut by_url: BTreeMap<&str, Vec<&Request>> = BTreeMap::new();
@@ -172,6 +182,7 @@ impl<'a> Requests<'a> {
             first_byte_ms: within(carrier.first_byte_ms),
             bytes: Some(carrier.bytes),
             tls: carrier.tls.clone(),
+            cached: carrier.from_cache,
             ..FetchLine::at(id, first.started_ms, ended_ms)
         }
     }

@@ -7,8 +7,11 @@ use crate::tools::browser::origins;
 /// The page's size in the page model, too.
 const WINDOW: &str = "--window-size=800,600";
 
+/// A port that no page is at.
+const UNUSED_PORT: u16 = 1;
+
 /// What keeps the browser from asking anybody else, and from leaving anything behind.
-pub(crate) const QUIET: [&str; 13] = [
+pub(crate) const QUIET: [&str; 14] = [
     "--headless",
     // Root has no sandbox of Chromium's; the trial's namespaces are one.
     "--no-sandbox",
@@ -23,6 +26,10 @@ pub(crate) const QUIET: [&str; 13] = [
     "--disable-extensions",
     "--disable-dev-shm-usage",
     "--no-proxy-server",
+    // It would try https first where a URL says http. A document that is answered in the browser has no address: it would count as
+    // one of the public network, which may not ask a local one.
+    "--disable-features=HttpsUpgrades,LocalNetworkAccessChecks,LocalNetworkAccessChecksWebSockets,\
+     BlockInsecurePrivateNetworkRequests",
 ];
 
 /// The arguments for a job. The profile is in the working directory, which is the trial's own.
@@ -32,14 +39,28 @@ pub(super) fn of(job: &Job) -> Result<Vec<String>, ToolError> {
     arguments.push(WINDOW.to_owned());
     arguments.push(format!("--user-data-dir={}", profile.display()));
     match job.transport {
-        Transport::Http1 => {
+        Transport::Http1 | Transport::WebSocket => {
             arguments.extend(["--disable-http2", "--disable-quic"].map(str::to_owned))
+        }
+        Transport::H3 if job.alt_svc.is_some() => {
+            arguments.push("--enable-quic".to_owned());
+            // It believes an authority of one's own over QUIC only at hosts that it is forced to use it at: this is another port.
+            let elsewhere = origins(job).into_iter().map(|origin| {
+                let host = origin.rsplit_once(':').map_or(origin.as_str(), |(host, _)| host);
+                format!("{host}:{UNUSED_PORT}")
+            });
+            let elsewhere = elsewhere.collect::<Vec<_>>().join(",");
+            arguments.push(format!("--origin-to-force-quic-on={elsewhere}"));
         }
         Transport::H3 => {
             arguments.push("--enable-quic".to_owned());
             arguments.push(format!("--origin-to-force-quic-on={}", origins(job).join(",")));
         }
         _ => arguments.push("--disable-quic".to_owned()),
+    }
+    if job.earlier.as_ref().is_some_and(|earlier| earlier.early_data) {
+        // Over QUIC it is on by itself.
+        arguments.push("--enable-features=EnableTLS13EarlyData".to_owned());
     }
     match job.tls {
         Tls::None => {}

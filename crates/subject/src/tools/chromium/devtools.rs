@@ -169,6 +169,12 @@ impl DevTools {
         !self.events.is_empty()
     }
 
+    /// Drops all events that have come.
+    pub(super) fn forget_events(&mut self) {
+        while self.messages.try_recv().is_ok() {}
+        self.events = Events::default();
+    }
+
     fn message(&mut self, deadline: Instant) -> Result<Option<Value>, ToolError> {
         let left = deadline.since(os::clock::now());
         match self.messages.recv_timeout(left) {

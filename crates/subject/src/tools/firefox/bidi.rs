@@ -18,6 +18,9 @@ const LISTENING: &str = "WebDriver BiDi listening on ws://";
 /// Where a session is opened.
 const PATH: &str = "/session";
 
+/// As good as now, for a socket whose reads have to wait for something.
+const AT_ONCE: Duration = Duration::from_millis(1);
+
 /// How long it may take to end.
 const END: Duration = Duration::from_secs(3);
 
@@ -73,18 +76,24 @@ impl BiDi {
         self.deadline = deadline;
     }
 
+    /// Sends a command, for whose answer nobody has to wait; its number.
+    pub(super) fn post(&mut self, method: &str, params: Value) -> Result<u64, ToolError> {
+        self.last_id += 1;
+        let id = self.last_id;
+        let command = json!({ "id": id, "method": method, "params": params });
+        match self.socket.send(command.to_string()) {
+            Ok(()) => Ok(id),
+            Err(_) => Err(self.gone()),
+        }
+    }
+
     /// A command; its result, or why the browser refuses it.
     pub(super) fn ask(
         &mut self,
         method: &str,
         params: Value,
     ) -> Result<Result<Value, String>, ToolError> {
-        self.last_id += 1;
-        let id = self.last_id;
-        let command = json!({ "id": id, "method": method, "params": params });
-        if self.socket.send(command.to_string()).is_err() {
-            return Err(self.gone());
-        }
+        let id = self.post(method, params)?;
         loop {
             let Some(mut message) = self.message(self.deadline)? else {
                 return Err(ToolError::Broken(format!("the browser does not answer {method}")));
@@ -122,6 +131,13 @@ impl BiDi {
     /// Whether an event has come that was not taken.
     pub(super) fn has_events(&self) -> bool {
         !self.events.is_empty()
+    }
+
+    /// Drops all events that have come.
+    pub(super) fn forget_events(&mut self) -> Result<(), ToolError> {
+        while self.message(os::clock::now() + AT_ONCE)?.is_some() {}
+        self.events = Events::default();
+        Ok(())
     }
 
     fn message(&mut self, deadline: Instant) -> Result<Option<Value>, ToolError> {

@@ -2,6 +2,7 @@
 //! with microseconds behind the point; 0 means that there was no such step.
 
 use crate::contract::{FetchLine, Job};
+use crate::tools::ToolError;
 use crate::tools::browser::{Event, Requests};
 use serde_json::Value;
 use std::time::Duration;
@@ -108,6 +109,11 @@ impl<'a> Fetches<'a> {
     /// URLs that the job does not have.
     pub(super) fn unlisted(&self) -> Vec<String> {
         self.requests.unlisted()
+    }
+
+    /// Whether every fetch of the job came in `view`.
+    pub(super) fn all_came(&self, view: &str) -> Result<(), ToolError> {
+        self.requests.all_came(view)
     }
 
     /// A line for each fetch of the job.

@@ -51,9 +51,12 @@ fn preferences(job: &Job) -> String {
         QUIET.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
     let mut set = |name, value: &str| all.push((name, value.to_owned()));
     match job.transport {
-        Transport::Http1 => {
+        Transport::Http1 | Transport::WebSocket => {
             set("network.http.http2.enabled", "false");
             set("network.http.http3.enable", "false");
+        }
+        Transport::H3 if job.alt_svc.is_some() => {
+            set("network.http.http3.disable_when_third_party_roots_found", "false");
         }
         Transport::H3 => {
             // As if an earlier visit had told it (Alt-Svc). Neither TCP beside it, nor TCP first.

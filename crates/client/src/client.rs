@@ -177,8 +177,7 @@ impl<W: Work> Client<W> {
         }
         let Some(fetch) = self.fetches.get(&id) else { return };
         let origin = self.origin_of(&fetch.spec.url);
-        if self.config.hosts.find(&origin.host, origin.port).is_none() {
-            let failure = Failure::UnknownHost { host: origin.host };
+        if let Err(failure) = self.reachable(&origin) {
             return self.end(now, id, Err(failure));
         }
         let known = self.config.transport.known(origin.scheme);
@@ -297,10 +296,19 @@ impl<W: Work> Client<W> {
         {
             fields.push(b"cookie", cookies.as_bytes());
         }
+        let mut path = url.path.clone();
+        if scheme == page::Scheme::Http
+            && let Some(proxy) = self.config.proxies.find(scheme, &url.host)
+        {
+            path = own().to_string();
+            if let Some(authorization) = &proxy.authorization {
+                fields.push(b"proxy-authorization", authorization.as_bytes());
+            }
+        }
         RequestHead {
             method: fetch.spec.method.clone(),
             fields,
-            ..RequestHead::get(profile::scheme(scheme), url.authority(), url.path.clone())
+            ..RequestHead::get(profile::scheme(scheme), url.authority(), path)
         }
     }
 

@@ -1,6 +1,6 @@
 //! The settings of a client.
 
-use crate::{Cookies, Hosts, Profile, Transport};
+use crate::{Cookies, Hosts, Profile, Proxies, Transport};
 use endpoint::SocketSettings;
 use page::Browser;
 use secure::ClientTls;
@@ -20,6 +20,8 @@ pub struct ClientConfig {
     pub tls: ClientTls,
     /// The addresses of host names.
     pub hosts: Hosts,
+    /// The HTTP proxies that connections over TCP go through. [`Client`](crate::Client) alone heeds them.
+    pub proxies: Proxies,
     /// Hosts that share the connections of another one over HTTP/2 and HTTP/3, whose certificate is for them, too
     /// (RFC 9113 §9.1.1); by their names.
     pub shared_hosts: BTreeMap<String, String>,
@@ -74,6 +76,7 @@ impl ClientConfig {
             transport,
             tls,
             hosts: Hosts::new(),
+            proxies: Proxies::default(),
             shared_hosts: BTreeMap::new(),
             keep_alive: KeepAlive::On,
             limits: PoolLimits::default(),

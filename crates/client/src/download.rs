@@ -11,11 +11,13 @@ mod answer;
 mod file;
 mod retry;
 mod sink;
+mod slice;
 mod version;
 mod work;
 
 pub use retry::Retry;
 pub use sink::{Beginning, FileId, Note, Refusal, Sink};
+pub use slice::Slice;
 pub use version::{Modified, NoValidator, Strength, Version};
 
 use crate::failure::Hope;
@@ -41,6 +43,8 @@ pub struct Wanted {
     pub kept: Option<Kept>,
     /// Which responses may be put together.
     pub joins: Joins,
+    /// The part of it that is wanted; None for all of it. A part comes by one request, and begins anew where that breaks.
+    pub slice: Option<Slice>,
 }
 
 /// Which responses may be put together into one file.

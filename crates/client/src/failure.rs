@@ -6,7 +6,7 @@ use secure::TlsError;
 use std::net::SocketAddr;
 use std::time::Duration;
 use thiserror::Error;
-use transport::{ClientSettings, Phase};
+use transport::{ClientSettings, Phase, TunnelFailure};
 use unit::format_duration;
 
 /// Why a fetch failed.
@@ -20,6 +20,12 @@ pub(crate) enum Failure {
     ConnectTime { destination: Destination, within: Duration, missing: &'static str },
     #[error("no secured connection to {destination}: {error}")]
     Handshake { destination: Destination, error: TlsError },
+    #[error("{destination}: the proxy opened no tunnel, it answered {status}{}", proxy_hint(*.status))]
+    NoTunnel { destination: Destination, status: u16 },
+    #[error(
+        "{protocol} does not go through the proxy {proxy}: choose another version of HTTP, or leave the proxy away"
+    )]
+    Unproxied { protocol: &'static str, proxy: String },
     #[error(
         "{destination} did not agree to the protocol asked for (ALPN {offered}): it chose {chosen}"
     )]
@@ -94,6 +100,9 @@ impl Failure {
             Of::TimedOut { phase: Phase::Connecting } => {
                 Self::ConnectTime { destination, within: within(settings), missing: "TCP" }
             }
+            Of::TimedOut { phase: Phase::Tunnelling } => {
+                Self::ConnectTime { destination, within: within(settings), missing: "the proxy" }
+            }
             Of::TimedOut { .. } => {
                 Self::ConnectTime { destination, within: within(settings), missing: "TLS" }
             }
@@ -102,6 +111,11 @@ impl Failure {
                 offered: settings.offer.alpn().join(", "),
                 chosen: chosen.unwrap_or_else(|| "none".to_owned()),
             },
+            Of::Tunnel(TunnelFailure::Refused { status }) => Self::NoTunnel { destination, status },
+            Of::Tunnel(TunnelFailure::Broken(error)) => Self::Protocol { destination, error },
+            Of::Tunnel(TunnelFailure::Unsendable(reason)) => {
+                Self::Unsendable { destination, reason }
+            }
             Of::Ended | Of::UnknownProtocol => Self::Closed { destination },
         }
     }
@@ -147,7 +161,11 @@ impl Failure {
                 | proto::Error::Truncated { .. }
                 | proto::Error::TimedOut { .. } => Hope::Transient,
             },
+            // The server behind the proxy did not answer it, or the proxy has too much to do.
+            Self::NoTunnel { status: 429 | 502 | 503 | 504, .. } => Hope::Transient,
             Self::UnknownHost { .. }
+            | Self::NoTunnel { .. }
+            | Self::Unproxied { .. }
             | Self::NoAgreement { .. }
             | Self::Surplus { .. }
             | Self::Unsendable { .. }
@@ -170,12 +188,18 @@ impl Failure {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Destination {
     pub(crate) authority: String,
+    /// The proxy's address, where there is one.
     pub(crate) remote: SocketAddr,
+    /// The proxy by its name.
+    pub(crate) proxy: Option<String>,
 }
 
 impl std::fmt::Display for Destination {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let remote = self.remote.to_string();
+        if let Some(proxy) = &self.proxy {
+            return write!(f, "{} by the proxy {proxy} ({remote})", self.authority);
+        }
         if self.authority == remote {
             return f.write_str(&remote);
         }
@@ -185,6 +209,18 @@ impl std::fmt::Display for Destination {
 
 fn within(settings: &ClientSettings) -> Duration {
     settings.handshake_timeout.unwrap_or_default()
+}
+
+/// RFC 9110 §15.5.8.
+const PROXY_AUTHENTICATION_REQUIRED: u16 = 407;
+
+fn proxy_hint(status: u16) -> &'static str {
+    match status {
+        PROXY_AUTHENTICATION_REQUIRED => {
+            ": it wants a name and a password, as in http://user:password@proxy:3128"
+        }
+        _ => "",
+    }
 }
 
 fn connect_hint(error: &SocketError) -> &'static str {

@@ -46,6 +46,7 @@ mod page_load;
 mod pool;
 mod preload;
 mod profile;
+mod proxy;
 mod push;
 mod records;
 mod redirect;
@@ -66,7 +67,7 @@ pub use config::{
 pub use cookies::Cookies;
 pub use download::{
     Beginning, Download, DownloadSettings, FileId, Joins, Kept, Modified, NoValidator, Note,
-    Refusal, Report, Retry, Sink, Strength, Version, Wanted,
+    Refusal, Report, Retry, Sink, Slice, Strength, Version, Wanted,
 };
 pub use echo::{EchoRequests, EchoSocket, Message};
 pub use failure::{Hope, STOPPED};
@@ -76,6 +77,7 @@ pub use hosts::{HostAddress, Hosts, Resolver};
 pub use open_first::OpenFirst;
 pub use page_load::PageLoad;
 pub use profile::Profile;
+pub use proxy::{Exceptions, Proxies, Proxy};
 pub use records::Records;
 pub use stream::{Delivery, EventStream, ServerEvent, StreamRequests, StreamSocket};
 pub use transport::{Offer, Protocol};

@@ -146,7 +146,8 @@ impl<C: Conversation> WebSocketClient<C> {
             let failure = Failure::UnknownHost { host: url.host };
             return self.never_opened(now, opening, &failure);
         };
-        let destination = Destination { authority: format!("{}:{}", url.host, url.port()), remote };
+        let authority = format!("{}:{}", url.host, url.port());
+        let destination = Destination { authority, remote, proxy: None };
         let (transport, quic) = match self.open(now, &url, remote) {
             Ok(opened) => opened,
             Err(failure) => {

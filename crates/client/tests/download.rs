@@ -123,7 +123,13 @@ fn status(code: u16) -> Reply {
 fn wanted(count: usize) -> Vec<Wanted> {
     let url = |n| format!("http://a.test/{n}").parse().unwrap();
     (0..count)
-        .map(|n| Wanted { url: url(n), fields: Fields::new(), kept: None, joins: Joins::Validated })
+        .map(|n| Wanted {
+            url: url(n),
+            fields: Fields::new(),
+            kept: None,
+            joins: Joins::Validated,
+            slice: None,
+        })
         .collect()
 }
 

@@ -36,8 +36,9 @@ pub fn download(config: ClientConfig, settings: u8) -> Client<Download<Written>>
     });
     let joins = if has(32) { Joins::DigestChecked } else { Joins::Validated };
     let wanted = ["http://a.test/a", "http://a.test/b"].map(http_client::url);
-    let mut wanted: Vec<_> =
-        wanted.map(|url| Wanted { url, fields: Fields::new(), kept: None, joins }).into();
+    let mut wanted: Vec<_> = wanted
+        .map(|url| Wanted { url, fields: Fields::new(), kept: None, joins, slice: None })
+        .into();
     wanted[0].kept = kept;
     Client::new(config, Download::new(settings_of, wanted, Written::default()))
 }

@@ -23,6 +23,31 @@ pub(crate) fn ssl_cert_file() -> Option<PathBuf> {
     std::env::var_os("SSL_CERT_FILE").filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
+/// The variables that name proxies.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ProxyVariables {
+    /// For http URLs.
+    pub(crate) http: Option<String>,
+    /// For https URLs.
+    pub(crate) https: Option<String>,
+    /// For both, where they have none of their own.
+    pub(crate) all: Option<String>,
+    /// The hosts that are reached without one.
+    pub(crate) except: Option<String>,
+}
+
+/// The proxies that the environment names, as curl reads it: small letters first. `HTTP_PROXY` does not count, since a web
+/// server sets it for its programs from the field `Proxy` of a request.
+pub(crate) fn proxy_variables() -> ProxyVariables {
+    let set = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    ProxyVariables {
+        http: set("http_proxy"),
+        https: set("https_proxy").or_else(|| set("HTTPS_PROXY")),
+        all: set("all_proxy").or_else(|| set("ALL_PROXY")),
+        except: set("no_proxy").or_else(|| set("NO_PROXY")),
+    }
+}
+
 /// Folders in which programs are looked for: those of PATH, two for daemons, which an ordinary user's PATH leaves out, and
 /// the one that `./peers install` fills.
 pub(crate) fn program_folders() -> Vec<PathBuf> {

@@ -5,16 +5,17 @@
 //! The order of a connection's phases:
 //!
 //! ```text
-//! client:  Connecting ──────> Securing ──> Ready ──> Closing ──> Closed
-//! server:               Securing ──> Recognising ──> Ready ──> Closing ──> Closed
+//! client:  Connecting ──> Tunnelling ──> Securing ──> Ready ──> Closing ──> Closed
+//! server:                 Securing ──> Recognising ──> Ready ──> Closing ──> Closed
 //! ```
 //!
-//! Without TLS there is no `Securing`, and with ALPN no `Recognising`. Every phase may lead to `Closing`. Where early
+//! Without a proxy there is no `Tunnelling`, without TLS no `Securing`, and with ALPN no `Recognising`. Every phase may lead to `Closing`. Where early
 //! data goes (0-RTT) `Ready` comes before TLS's handshake is over.
 
 use crate::failure::Failure;
 use crate::role::{Handler, Role};
 use crate::status::{Negotiated, Phase, Timings, Traffic, Truncation};
+use crate::tunnel::Tunnel;
 use endpoint::SendBuf;
 use proto::{ByteStreamConnection as _, Connection as _, EarlyData, Scheme};
 use secure::{Layer, TlsError};
@@ -37,8 +38,10 @@ pub struct StreamConnection<R: Role> {
 }
 
 enum Stage<P, M: ?Sized> {
-    /// There is no socket yet.
-    Connecting,
+    /// There is no socket yet. Through a proxy a tunnel is opened next.
+    Connecting(Option<Box<Tunnel>>),
+    /// A proxy was asked for a tunnel.
+    Tunnelling(Box<Tunnel>),
     /// TLS's handshake, then the bytes that came before the protocol was known.
     Opening(Vec<u8>),
     Ready(P, Box<M>),
@@ -63,13 +66,19 @@ impl<R: Role> StreamConnection<R> {
         Self {
             role,
             layer,
-            stage: Stage::Connecting,
+            stage: Stage::Connecting(None),
             end: End::Open,
             is_early: false,
             timings: Timings { opened: now, connected: None, secured: None },
             traffic: Traffic::default(),
             is_transmitting: false,
         }
+    }
+
+    /// Client: opens `tunnel` first, as soon as the socket is connected.
+    pub(crate) fn through(mut self, tunnel: Tunnel) -> Self {
+        self.stage = Stage::Connecting(Some(Box::new(tunnel)));
+        self
     }
 
     /// A connection that a listener took.
@@ -87,7 +96,11 @@ impl<R: Role> StreamConnection<R> {
         handler: &mut impl Handler<R>,
     ) -> Result<(), Failure> {
         self.timings.connected = Some(now);
-        self.stage = Stage::Opening(Vec::new());
+        let before = std::mem::replace(&mut self.stage, Stage::Opening(Vec::new()));
+        if let Stage::Connecting(Some(tunnel)) = before {
+            self.stage = Stage::Tunnelling(tunnel);
+            return Ok(());
+        }
         let opened = self.become_ready(now, handler);
         opened.map_err(|failure| self.fail(failure))
     }
@@ -118,7 +131,8 @@ impl<R: Role> StreamConnection<R> {
         if self.is_over() {
             return Ok(());
         }
-        if let Err(error) = self.layer.handle_eof()
+        if !matches!(self.stage, Stage::Tunnelling(_))
+            && let Err(error) = self.layer.handle_eof()
             && truncation == Truncation::Fails
         {
             let failure = self.tls_failure(error);
@@ -159,7 +173,7 @@ impl<R: Role> StreamConnection<R> {
             return Err(self.fail(Failure::TimedOut { phase }));
         }
         match &mut self.stage {
-            Stage::Connecting | Stage::Opening(_) => Ok(()),
+            Stage::Connecting(_) | Stage::Tunnelling(_) | Stage::Opening(_) => Ok(()),
             Stage::Ready(_, machine) => {
                 machine.handle_timeout(now);
                 self.drain_events(now, handler);
@@ -172,7 +186,7 @@ impl<R: Role> StreamConnection<R> {
     pub fn poll_timeout(&self) -> Option<Instant> {
         match &self.stage {
             _ if self.is_over() => None,
-            Stage::Connecting | Stage::Opening(_) => self.handshake_due(),
+            Stage::Connecting(_) | Stage::Tunnelling(_) | Stage::Opening(_) => self.handshake_due(),
             Stage::Ready(_, machine) if self.is_early => {
                 [machine.poll_timeout(), self.handshake_due()].into_iter().flatten().min()
             }
@@ -196,14 +210,18 @@ impl<R: Role> StreamConnection<R> {
     pub fn poll_transmit(&mut self, now: Instant, out: &mut SendBuf, limit: usize) {
         let before = out.len();
         let Self { layer, stage, end, .. } = self;
-        if !matches!(stage, Stage::Connecting) {
-            layer.poll_transmit(out, limit, |plain, limit| match stage {
-                // After a failure TLS's alert alone goes out.
-                Stage::Ready(_, machine) if *end != End::Failed => {
-                    machine.poll_transmit(now, plain, limit);
-                }
-                _ => {}
-            });
+        match stage {
+            Stage::Connecting(_) => {}
+            Stage::Tunnelling(tunnel) => tunnel.poll_transmit(now, out, limit),
+            Stage::Opening(_) | Stage::Ready(..) => {
+                layer.poll_transmit(out, limit, |plain, limit| match stage {
+                    // After a failure TLS's alert alone goes out.
+                    Stage::Ready(_, machine) if *end != End::Failed => {
+                        machine.poll_transmit(now, plain, limit);
+                    }
+                    _ => {}
+                });
+            }
         }
         let sent = out.len() - before;
         self.traffic.sent += sent as u64;
@@ -214,7 +232,8 @@ impl<R: Role> StreamConnection<R> {
     #[inline]
     pub fn wants_transmit(&self) -> bool {
         match &self.stage {
-            Stage::Connecting => false,
+            Stage::Connecting(_) => false,
+            Stage::Tunnelling(tunnel) => !self.is_over() && tunnel.wants_transmit(),
             Stage::Ready(_, machine) if self.end != End::Failed => {
                 self.layer.wants_transmit() || self.layer.may_send() && machine.wants_transmit()
             }
@@ -240,7 +259,7 @@ impl<R: Role> StreamConnection<R> {
     pub fn close_output(&mut self) {
         // A server may end before it has heard that the handshake is over. A client's early data has no end of its own.
         let may_end = match &self.stage {
-            Stage::Connecting => false,
+            Stage::Connecting(_) | Stage::Tunnelling(_) => false,
             Stage::Opening(_) => !self.layer.is_handshaking(),
             Stage::Ready(..) => !self.is_early || self.layer.negotiated().is_some(),
         };
@@ -264,7 +283,7 @@ impl<R: Role> StreamConnection<R> {
     pub fn machine(&mut self) -> Option<&mut R::Machine> {
         match &mut self.stage {
             Stage::Ready(_, machine) => Some(R::application_mut(machine)),
-            Stage::Connecting | Stage::Opening(_) => None,
+            Stage::Connecting(_) | Stage::Tunnelling(_) | Stage::Opening(_) => None,
         }
     }
 
@@ -273,7 +292,7 @@ impl<R: Role> StreamConnection<R> {
     pub fn ready_machine(&self) -> Option<&R::Machine> {
         match &self.stage {
             Stage::Ready(_, machine) => Some(R::application(machine)),
-            Stage::Connecting | Stage::Opening(_) => None,
+            Stage::Connecting(_) | Stage::Tunnelling(_) | Stage::Opening(_) => None,
         }
     }
 
@@ -288,7 +307,8 @@ impl<R: Role> StreamConnection<R> {
         match &self.stage {
             _ if self.is_over() && self.wants_transmit() => Phase::Closing,
             _ if self.is_over() => Phase::Closed,
-            Stage::Connecting => Phase::Connecting,
+            Stage::Connecting(_) => Phase::Connecting,
+            Stage::Tunnelling(_) => Phase::Tunnelling,
             Stage::Opening(_) if self.layer.is_handshaking() => Phase::Securing,
             Stage::Opening(seen) => Phase::Recognising { seen: seen.len() },
             Stage::Ready(..) => Phase::Ready,
@@ -299,7 +319,7 @@ impl<R: Role> StreamConnection<R> {
     pub fn protocol(&self) -> Option<R::Protocol> {
         match &self.stage {
             Stage::Ready(protocol, _) => Some(*protocol),
-            Stage::Connecting | Stage::Opening(_) => None,
+            Stage::Connecting(_) | Stage::Tunnelling(_) | Stage::Opening(_) => None,
         }
     }
 
@@ -365,6 +385,12 @@ impl<R: Role> StreamConnection<R> {
         handler: &mut impl Handler<R>,
     ) -> Result<(), Failure> {
         let mut input = bytes;
+        if let Stage::Tunnelling(tunnel) = &mut self.stage {
+            if !tunnel.handle_bytes(now, &mut input)? {
+                return Ok(());
+            }
+            self.stage = Stage::Opening(Vec::new());
+        }
         loop {
             let plain = match self.layer.handle_bytes(&mut input) {
                 Ok(Some(plain)) => plain,
@@ -389,7 +415,7 @@ impl<R: Role> StreamConnection<R> {
                     seen.extend_from_slice(plain);
                     self.become_ready(now, handler)?;
                 }
-                Stage::Connecting => {}
+                Stage::Connecting(_) | Stage::Tunnelling(_) => {}
             }
         }
         if matches!(self.stage, Stage::Opening(_)) {
@@ -462,7 +488,9 @@ impl<R: Role> StreamConnection<R> {
     fn tls_failure(&self, error: TlsError) -> Failure {
         match self.stage {
             Stage::Ready(..) if !self.is_early => Failure::Tls(error),
-            Stage::Ready(..) | Stage::Connecting | Stage::Opening(_) => Failure::Handshake(error),
+            Stage::Ready(..) | Stage::Connecting(_) | Stage::Tunnelling(_) | Stage::Opening(_) => {
+                Failure::Handshake(error)
+            }
         }
     }
 

@@ -7,6 +7,7 @@ use crate::offer::Offer;
 use crate::protocol::Protocol;
 use crate::quic::{QuicConnection, QuicLink};
 use crate::role::{QuicRole, Role};
+use crate::tunnel::Tunnel;
 use proto::h3::PeerSettings;
 use proto::{
     ByteStreamConnection, ClientConnection, Fin, MultiplexedConnection, Repeated, Scheme, StreamId,
@@ -193,14 +194,16 @@ pub(crate) const H3_NO_ERROR: u64 = 0x100;
 impl Connection<Client> {
     /// A connection whose socket is being connected.
     pub fn open(now: Instant, spec: ClientSpec<'_>) -> Result<Self, Failure> {
-        let layer = match spec.security {
-            ClientSecurity::Clear => Layer::Clear,
-            ClientSecurity::Tls { settings, server_name } => {
-                Layer::secured(Tls::client(settings, server_name).map_err(Failure::Name)?)
-            }
-        };
-        let role = Client { settings: spec.settings, tracer: spec.tracer };
-        Ok(Self(Carrier::Stream(StreamConnection::connecting(now, role, layer))))
+        Ok(Self(Carrier::Stream(stream(now, spec)?)))
+    }
+
+    /// As `open`, where the socket leads to a proxy: `tunnel` is opened first, and everything else runs in it.
+    pub fn open_through(
+        now: Instant,
+        spec: ClientSpec<'_>,
+        tunnel: Tunnel,
+    ) -> Result<Self, Failure> {
+        Ok(Self(Carrier::Stream(stream(now, spec)?.through(tunnel))))
     }
 
     /// A connection over QUIC, which [`QuicSocket::connect`](crate::QuicSocket::connect) has begun.
@@ -231,4 +234,15 @@ impl Connection<Client> {
         let direct = self.machine().and_then(proto::ClientConnection::direct_receive);
         direct.map_or(Fin::More, |direct| direct.body_received(now, bytes))
     }
+}
+
+fn stream(now: Instant, spec: ClientSpec<'_>) -> Result<StreamConnection<Client>, Failure> {
+    let layer = match spec.security {
+        ClientSecurity::Clear => Layer::Clear,
+        ClientSecurity::Tls { settings, server_name } => {
+            Layer::secured(Tls::client(settings, server_name).map_err(Failure::Name)?)
+        }
+    };
+    let role = Client { settings: spec.settings, tracer: spec.tracer };
+    Ok(StreamConnection::connecting(now, role, layer))
 }

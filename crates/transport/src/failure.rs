@@ -2,6 +2,7 @@
 //! comes as `proto::Event::Closed` instead.
 
 use crate::status::Phase;
+use crate::tunnel::TunnelFailure;
 use secure::TlsError;
 use thiserror::Error;
 
@@ -32,6 +33,9 @@ pub enum Failure {
     /// The peer ended the connection before it was ready.
     #[error("the peer closed the connection before a protocol was spoken")]
     Ended,
+    /// A proxy opened no tunnel.
+    #[error("{0}")]
+    Tunnel(TunnelFailure),
     /// TLS failed after its handshake, or was cut off.
     #[error("{0}")]
     Tls(TlsError),

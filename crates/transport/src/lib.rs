@@ -53,6 +53,7 @@ mod recognise;
 mod role;
 mod server;
 mod status;
+mod tunnel;
 
 pub use byte_stream::StreamConnection;
 pub use client::{
@@ -74,6 +75,7 @@ pub use server::{
     ServerProtocol, ServerSettings, ServerSpec,
 };
 pub use status::{Negotiated, Phase, Timings, Traffic, Truncation};
+pub use tunnel::{Tunnel, TunnelFailure};
 
 #[cfg(test)]
 mod tests;

@@ -9,6 +9,8 @@ use unit::Instant;
 pub enum Phase {
     /// Its socket is being connected.
     Connecting,
+    /// A client waits for a proxy's tunnel.
+    Tunnelling,
     /// TLS's handshake.
     Securing,
     /// A server waits for the first bytes, by which it recognises the protocol.
@@ -69,6 +71,7 @@ impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Connecting => "connecting",
+            Self::Tunnelling => "waiting for the proxy's tunnel",
             Self::Securing => "securing",
             Self::Recognising { .. } => "waiting for the first bytes",
             Self::Ready => "ready",

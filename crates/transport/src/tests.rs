@@ -104,6 +104,21 @@ struct Pair {
 
 impl Pair {
     fn new(offer: Offer, tls: Option<&Certificates>, body: usize) -> Self {
+        Self::with((offer, tls, body), |spec| Connection::open(NOW, spec))
+    }
+
+    /// Whose client asks a proxy for a tunnel first.
+    fn tunnelled(offer: Offer, tls: Option<&Certificates>, body: usize) -> Self {
+        Self::with((offer, tls, body), |spec| {
+            let tunnel = Tunnel::new(NOW, "a.test:443".to_owned(), Some("Basic eA=="))?;
+            Connection::open_through(NOW, spec, tunnel)
+        })
+    }
+
+    fn with(
+        (offer, tls, body): (Offer, Option<&Certificates>, usize),
+        open: impl FnOnce(ClientSpec<'_>) -> Result<Connection<Client>, Failure>,
+    ) -> Self {
         let security = match tls {
             None => ClientSecurity::Clear,
             Some(tls) => ClientSecurity::Tls { settings: &tls.client, server_name: "a.test" },
@@ -114,7 +129,7 @@ impl Pair {
         };
         let settings = Rc::new(settings);
         let spec = ClientSpec { security, settings, tracer: Tracer::off() };
-        let near = Connection::open(NOW, spec).unwrap();
+        let near = open(spec).unwrap();
         let spoken = offer.known().map_or(Protocol::ALL.to_vec(), |only| vec![only]);
         let settings = Rc::new(ServerSettings::new(spoken));
         let spec = ServerSpec { tls: tls.map(|tls| &tls.server), settings, tracer: Tracer::off() };
@@ -384,4 +399,74 @@ proptest! {
             exchange(offer, Some(&tls), 20_000, (there, back));
         }
     }
+}
+
+#[test]
+fn whatever_is_spoken_runs_in_a_tunnel_once_the_proxy_has_opened_it() {
+    let offer = Offer::Only(Protocol::Http2);
+    let tls = Certificates::new(&offer.alpn(), &[Protocol::Http2]);
+    for tls in [None, Some(&tls)] {
+        let mut pair = Pair::tunnelled(offer, tls, 5_000);
+        pair.connect();
+        let mut wire = SendBuf::new();
+        pair.near.poll_transmit(NOW, &mut wire, 65_536);
+        let asked = "CONNECT a.test:443 HTTP/1.1\r\nHost: a.test:443\r\nproxy-authorization: Basic eA==\r\n\r\n";
+        assert_eq!(String::from_utf8(wire.to_vec()).unwrap(), asked);
+        assert!(!pair.near.wants_transmit() && pair.near.phase() == Phase::Tunnelling);
+        // A hint, and an answer whose Content-Length does not count (RFC 9110 §9.3.6), byte by byte.
+        let answer = b"HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n";
+        for byte in answer.chunks(1) {
+            assert_eq!(pair.near.phase(), Phase::Tunnelling);
+            pair.near.handle_bytes(NOW, byte, &mut pair.asker).unwrap();
+        }
+        pair.run((7, 11)).unwrap();
+        assert_eq!((pair.asker.body.len(), pair.asker.is_whole), (5_000, true));
+    }
+}
+
+#[test]
+fn bytes_right_behind_a_proxys_answer_are_the_servers() {
+    let mut pair = Pair::tunnelled(Offer::Only(Protocol::Http2), None, 1);
+    pair.connect();
+    let mut wire = SendBuf::new();
+    pair.near.poll_transmit(NOW, &mut wire, 65_536);
+    // The answer, and an empty SETTINGS frame in the same packet.
+    let both = b"HTTP/1.1 200 OK\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    pair.near.handle_bytes(NOW, both, &mut pair.asker).unwrap();
+    pair.near.poll_transmit(NOW, &mut wire, 65_536);
+    let ack = b"\0\0\0\x04\x01\0\0\0\0";
+    assert!(wire.to_vec().windows(ack.len()).any(|bytes| bytes == ack), "{wire:?}");
+}
+
+#[test]
+fn a_tunnel_that_is_not_opened_says_why() {
+    let begun = || {
+        let mut pair = Pair::tunnelled(Offer::Only(Protocol::Http1), None, 1);
+        pair.connect();
+        pair
+    };
+    let refused = |answer: &[u8]| {
+        let mut pair = begun();
+        let mut wire = SendBuf::new();
+        pair.near.poll_transmit(NOW, &mut wire, 65_536);
+        let failure = pair.near.handle_bytes(NOW, answer, &mut pair.asker).unwrap_err();
+        assert_eq!(pair.near.phase(), Phase::Closed, "{failure:?}");
+        failure
+    };
+    let of_status = |status| Failure::Tunnel(TunnelFailure::Refused { status });
+    let answer = b"HTTP/1.1 407 No\r\nContent-Length: 100\r\n\r\n";
+    assert_eq!(refused(answer), of_status(407));
+    assert_eq!(refused(b"HTTP/1.1 304 No\r\n\r\n"), of_status(304));
+    let broken = refused(b"SSH-2.0-x\r\n\r\n");
+    assert!(matches!(broken, Failure::Tunnel(TunnelFailure::Broken(_))), "{broken:?}");
+
+    let mut pair = begun();
+    let failure = pair.near.handle_eof(NOW, Truncation::Fails, &mut pair.asker).unwrap_err();
+    assert_eq!(failure, Failure::Ended);
+    let mut pair = begun();
+    let late = NOW + Duration::from_secs(1);
+    let failure = pair.near.handle_timeout(late, &mut pair.asker).unwrap_err();
+    assert_eq!(failure, Failure::TimedOut { phase: Phase::Tunnelling });
+    let failure = Tunnel::new(NOW, "a b".to_owned(), None).unwrap_err();
+    assert!(matches!(failure, Failure::Tunnel(TunnelFailure::Unsendable(_))), "{failure:?}");
 }

@@ -4,14 +4,15 @@ use super::race::Network;
 use super::{Client, LAST_WORDS, Phase, socket_of};
 use crate::connection::{Exchanges, PooledConnection};
 use crate::failure::{Destination, Failure};
-use crate::pool::{Load, MemberState, OriginId};
+use crate::pool::{Load, MemberState, Origin, OriginId};
 use crate::transport_choice::security;
-use crate::{FetchId, Work};
+use crate::{ClientConfig, FetchId, Proxy, Work};
 use endpoint::{Action, ConnectionId};
-use page::Url;
+use page::{Scheme, Url};
 use proto::ConnectionState;
+use std::net::SocketAddr;
 use transport::{
-    ClientMachine, ClientSpec, Connection, Phase as ConnectionPhase, Protocol, Truncation,
+    ClientMachine, ClientSpec, Connection, Phase as ConnectionPhase, Protocol, Truncation, Tunnel,
 };
 use unit::Instant;
 
@@ -29,8 +30,34 @@ impl<W: Work> Client<W> {
     pub(super) fn preconnect(&mut self, now: Instant, url: &Url) {
         let id = self.pool_origin(url);
         let origin = self.pool.origin(id);
-        if self.config.hosts.find(&origin.host, origin.port).is_some() && self.pool.may_open(id) {
+        if self.reachable(origin).is_ok() && self.pool.may_open(id) {
             self.begin(now, id);
+        }
+    }
+
+    /// The addresses of an origin, or of the proxy for it.
+    fn remotes(&self, origin: &Origin) -> Vec<SocketAddr> {
+        let Self { config: ClientConfig { hosts, proxies, .. }, .. } = self;
+        match proxies.find(origin.scheme, &origin.host) {
+            Some(proxy) => hosts.find_all(&proxy.host, proxy.port),
+            None => hosts.find_all(&origin.host, origin.port),
+        }
+    }
+
+    /// Whether there is a way to an origin.
+    pub(super) fn reachable(&self, origin: &Origin) -> Result<(), Failure> {
+        let proxy = self.config.proxies.find(origin.scheme, &origin.host);
+        let host = proxy.map_or(&origin.host, |proxy| &proxy.host).clone();
+        if let Some(proxy) = proxy
+            && let Some(protocol) = self.config.transport.known(origin.scheme)
+            && !may_be_proxied(protocol, origin.scheme)
+        {
+            let proxy = proxy.to_string();
+            return Err(Failure::Unproxied { protocol: protocol.name(), proxy });
+        }
+        match self.remotes(origin).is_empty() {
+            true => Err(Failure::UnknownHost { host }),
+            false => Ok(()),
         }
     }
 
@@ -38,25 +65,22 @@ impl<W: Work> Client<W> {
     pub(super) fn open(&mut self, now: Instant, id: OriginId, over: Network) {
         let origin = self.pool.origin(id).clone();
         let authority = format!("{}:{}", origin.host, origin.port);
-        let remotes = self.config.hosts.find_all(&origin.host, origin.port);
+        let remotes = self.remotes(&origin);
         let tried = self.detours.get(&id).copied().unwrap_or(0);
         let Some(&remote) = remotes.get(tried).or(remotes.first()) else {
             let doomed = self.pool.waiting(id);
             return self.doom(now, doomed, Failure::UnknownHost { host: origin.host });
         };
-        let destination = Destination { authority, remote };
+        let proxy = self.config.proxies.find(origin.scheme, &origin.host);
+        let destination = Destination { authority, remote, proxy: proxy.map(Proxy::to_string) };
         let number = self.next_connection;
         let opened = match over {
             Network::Quic => self
                 .quic_to(now, &origin.host, remote)
                 .map(|(transport, port)| (transport, Some(port))),
             Network::Tcp => {
-                let spec = ClientSpec {
-                    security: security(&self.config, origin.scheme, &origin.host),
-                    settings: self.settings.clone(),
-                    tracer: self.config.tracer.for_connection(u64::from(number)),
-                };
-                Connection::open(now, spec).map(|transport| (transport, None))
+                let opened = self.stream_to(now, &origin, &destination.authority);
+                opened.map(|transport| (transport, None))
             }
         };
         let (transport, port) = match opened {
@@ -97,6 +121,30 @@ impl<W: Work> Client<W> {
         let left = remotes.len().saturating_sub(tried).max(1) as u32;
         settings.connect_timeout = within / left;
         self.actions.push_back(Action::Connect { socket, remote, settings });
+    }
+
+    /// A connection over TCP that is still to be connected.
+    fn stream_to(
+        &self,
+        now: Instant,
+        origin: &Origin,
+        authority: &str,
+    ) -> Result<Connection<transport::Client>, transport::Failure> {
+        let spec = ClientSpec {
+            security: security(&self.config, origin.scheme, &origin.host),
+            settings: self.settings.clone(),
+            tracer: self.config.tracer.for_connection(u64::from(self.next_connection)),
+        };
+        // In the clear a proxy is asked for whole URLs.
+        let is_tunnelled = origin.scheme == Scheme::Https;
+        match self.config.proxies.find(origin.scheme, &origin.host).filter(|_| is_tunnelled) {
+            Some(proxy) => {
+                let authorization = proxy.authorization.as_deref();
+                let tunnel = Tunnel::new(now, authority.to_owned(), authorization)?;
+                Connection::open_through(now, spec, tunnel)
+            }
+            None => Connection::open(now, spec),
+        }
     }
 
     /// The server will send nothing more.
@@ -168,7 +216,7 @@ impl<W: Work> Client<W> {
         }
         let exchanges = &connection.exchanges;
         let origin = self.pool.origin(exchanges.origin);
-        let remotes = self.config.hosts.find_all(&origin.host, origin.port);
+        let remotes = self.remotes(origin);
         let tried = remotes.iter().position(|remote| *remote == exchanges.destination.remote);
         let next = tried.map_or(0, |tried| tried + 1);
         if next >= remotes.len() {
@@ -304,5 +352,13 @@ impl<W: Work> Client<W> {
                 self.release(connection);
             }
         }
+    }
+}
+
+/// Tunnels are of TCP, and a proxy is asked for whole URLs over HTTP/1.1.
+fn may_be_proxied(protocol: Protocol, scheme: Scheme) -> bool {
+    match scheme {
+        Scheme::Http => protocol == Protocol::Http1,
+        Scheme::Https => !protocol.is_over_quic(),
     }
 }

@@ -4,7 +4,7 @@
 use super::Client;
 use crate::Work;
 use crate::connection::PooledConnection;
-use crate::pool::OriginId;
+use crate::pool::{Origin, OriginId};
 use page::Scheme;
 use unit::Instant;
 
@@ -18,8 +18,9 @@ pub(super) enum Network {
 impl<W: Work> Client<W> {
     /// Begins what the pool asks for: a connection, or a race of two.
     pub(super) fn begin(&mut self, now: Instant, id: OriginId) {
-        let scheme = self.pool.origin(id).scheme;
-        let Some(race) = self.config.race.filter(|_| scheme == Scheme::Https) else {
+        let Origin { scheme, host, .. } = self.pool.origin(id).clone();
+        let has_race = scheme == Scheme::Https && self.config.proxies.find(scheme, &host).is_none();
+        let Some(race) = self.config.race.filter(|_| has_race) else {
             let known = self.config.transport.known(scheme);
             let over_quic = known.is_some_and(transport::Protocol::is_over_quic);
             return self.open(now, id, if over_quic { Network::Quic } else { Network::Tcp });

@@ -1,7 +1,7 @@
 //! What a response means for a download (RFC 9110 §14, §15). The one rule: pure functions of the head and the request.
 
-use super::Joins;
 use super::version::{Comparison, Condition, Version};
+use super::{Joins, Slice};
 use proto::ResponseHead;
 use std::ops::Range;
 use std::time::{Duration, SystemTime};
@@ -45,13 +45,25 @@ pub(super) struct Question<'a> {
     pub(super) known: Option<&'a Version>,
     /// Which responses may be put together.
     pub(super) joins: Joins,
+    /// The part that is wanted alone; then no other range is requested.
+    pub(super) slice: Option<&'a Slice>,
     /// The client's own clock when the response arrived.
     pub(super) received: Option<SystemTime>,
 }
 
 /// Judges the response to `question`.
 pub(super) fn judge(head: &ResponseHead, question: &Question<'_>) -> Answer {
-    match head.status.code() {
+    match (head.status.code(), question.slice) {
+        (200 | 203, Some(_)) => {
+            Answer::Refused("the server serves no ranges of it: it sent all".to_owned())
+        }
+        (206, Some(slice)) => alone(head, slice),
+        (status, _) => by_status(status, head, question),
+    }
+}
+
+fn by_status(status: u16, head: &ResponseHead, question: &Question<'_>) -> Answer {
+    match status {
         // 203: a proxy has changed the file (RFC 9110 §15.3.4). Its version is the only one available.
         200 | 203 => whole(head, question),
         206 => part(head, question),
@@ -100,16 +112,31 @@ pub(super) fn coding(head: &ResponseHead) -> Option<&str> {
     (!coding.eq_ignore_ascii_case("identity") && !coding.is_empty()).then_some(coding)
 }
 
+/// The part that is wanted alone, as if it were a file of its own. It has no validator: a file that has changed is as good.
+fn alone(head: &ResponseHead, slice: &Slice) -> Answer {
+    let range = head.fields.find_str("content-range").and_then(content_range);
+    let Some((range, whole)) = range else { return Answer::Refused(UNREADABLE.to_owned()) };
+    let bytes = range.end - range.start;
+    if !slice.is(&range, whole) || length(head).is_some_and(|length| length != bytes) {
+        let (from, to) = (range.start, range.end - 1);
+        return Answer::Refused(format!(
+            "it was asked for the bytes {slice} and answered with {from}-{to}"
+        ));
+    }
+    let version = Version { length: Some(bytes), ..Version::default() };
+    Answer::Whole { version, why: "a range begins with its first byte" }
+}
+
+/// multipart/byteranges is only for requests of several ranges (RFC 9110 §15.3.7.2).
+const UNREADABLE: &str = "it answered 206 without a Content-Range that can be read";
+
 fn part(head: &ResponseHead, question: &Question<'_>) -> Answer {
     let Some(asked) = question.range else {
         return Answer::Refused("it answered 206 to a request without a range".to_owned());
     };
     let range = head.fields.find_str("content-range").and_then(content_range);
     let Some((range, whole)) = range else {
-        // multipart/byteranges is only for requests of several ranges (RFC 9110 §15.3.7.2).
-        return Answer::Refused(
-            "it answered 206 without a Content-Range that can be read".to_owned(),
-        );
+        return Answer::Refused(UNREADABLE.to_owned());
     };
     let is_shorter_for_cause = whole.is_some_and(|whole| range.end == whole);
     let fits = range.start == asked.start
@@ -254,7 +281,7 @@ mod tests {
     fn judged(head: &ResponseHead, range: Option<&Range<u64>>, known: Option<&Version>) -> Answer {
         let condition = known.and_then(|known| known.condition().ok());
         let joins = Joins::Validated;
-        judge(head, &Question { range, condition, known, joins, received: None })
+        judge(head, &Question { range, condition, known, joins, slice: None, received: None })
     }
 
     #[test]
@@ -291,6 +318,38 @@ mod tests {
         // The whole file in one part needs no validator.
         let whole = head(206, &[("content-range", "bytes 0-99/100")]);
         assert!(matches!(judged(&whole, Some(&(0..1000)), None), Answer::Part { .. }));
+    }
+
+    #[test]
+    fn a_part_that_is_wanted_alone_is_a_file_of_its_own_and_nothing_else_is_taken_for_it() {
+        let slice = Slice::Within(100..=199);
+        let judged = |status, fields: &[(&str, &str)]| {
+            let question = Question {
+                range: None,
+                condition: None,
+                known: None,
+                joins: Joins::DigestChecked,
+                slice: Some(&slice),
+                received: None,
+            };
+            judge(&head(status, fields), &question)
+        };
+        let right = judged(206, &[("content-range", "bytes 100-199/1000"), ("etag", "\"a\"")]);
+        let version = Version { length: Some(100), ..Version::default() };
+        assert!(matches!(right, Answer::Whole { version: own, .. } if own == version));
+        for (status, range) in [
+            (206, "bytes 0-99/1000"),
+            (206, "bytes 100-299/1000"),
+            (206, "chunks 1-2/3"),
+            (200, "bytes 100-199/1000"),
+            (416, "bytes */50"),
+        ] {
+            let answer = judged(status, &[("content-range", range)]);
+            assert!(matches!(answer, Answer::Refused(_)), "{status} {range}: {answer:?}");
+        }
+        let short = [("content-range", "bytes 100-199/1000"), ("content-length", "99")];
+        assert!(matches!(judged(206, &short), Answer::Refused(_)));
+        assert!(matches!(judged(503, &[]), Answer::Again { .. }));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use super::retry::Tries;
 use super::version::{Condition, NoValidator, Version};
-use super::{Joins, Kept, Report, Wanted};
+use super::{Joins, Kept, Report, Slice, Wanted};
 use crate::fetch::{FetchId, FetchSpec};
 use page::Url;
 use proto::Fields;
@@ -22,6 +22,8 @@ pub(super) struct File {
     pub(super) version: Option<Version>,
     /// Which responses may be put together.
     pub(super) joins: Joins,
+    /// The part of it that is wanted alone.
+    pub(super) slice: Option<Slice>,
     /// Whether ranges are requested with a condition.
     pub(super) asking: Asking,
     /// Whether the sink knows this version.
@@ -89,7 +91,7 @@ pub(super) enum Fate {
 
 impl File {
     pub(super) fn new(wanted: Wanted) -> Self {
-        let Wanted { url, fields, kept, joins } = wanted;
+        let Wanted { url, fields, kept, joins, slice } = wanted;
         let (kept, version) = match kept {
             Some(Kept { ranges, version }) => (ranges, Some(version)),
             None => (Ranges::new(), None),
@@ -102,6 +104,7 @@ impl File {
             kept,
             version,
             joins,
+            slice,
             asking: Asking::Conditionally,
             begun: false,
             splits: false,
@@ -127,6 +130,9 @@ impl File {
         if under_way > 0 && !(self.splits && under_way < connections && is_settled) {
             return None;
         }
+        if self.slice.is_some() {
+            return (under_way == 0).then_some(None);
+        }
         if under_way == 0 && (self.whole_only || (self.kept.is_empty() && connections == 1)) {
             return Some(None);
         }
@@ -151,6 +157,9 @@ impl File {
     /// The request for `range` of the file.
     pub(super) fn request(&self, range: Option<&Range<u64>>) -> FetchSpec {
         let mut fields = self.fields.clone();
+        if let Some(slice) = &self.slice {
+            fields.push(b"range", format!("bytes={slice}").as_bytes());
+        }
         if let Some(range) = range {
             let value = match range.end {
                 u64::MAX => format!("bytes={}-", range.start),

@@ -48,6 +48,7 @@ impl<S: Sink> Work for Download<S> {
             condition: file.condition(),
             known: file.version.as_ref(),
             joins: file.joins,
+            slice: file.slice.as_ref(),
             received: self.settings.epoch.map(|epoch| epoch + now.since(Instant::ZERO)),
         };
         let answer = answer::judge(head, &question);

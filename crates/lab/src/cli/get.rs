@@ -2,6 +2,7 @@
 
 use base64::Engine as _;
 use clap::{Args, ValueHint};
+use client::{Proxy, Slice};
 use page::Url;
 use secure::Digest;
 use std::fmt;
@@ -18,6 +19,7 @@ use std::time::{Duration, SystemTime};
   wirelap get --connections 4 https://example.org/large.bin
   wirelap get -sS -o - https://example.org/list.txt | head
   wirelap get -u name:password --limit-rate 2M https://example.org/private.iso
+  wirelap get --proxy http://proxy.example:3128 -J 'https://example.org/download?id=7'
 
 Bytes go to .NAME.wirelap-part beside the file. When all are there, checked and on the disk, the part gets the file's name. What an earlier run has left of the same version is gone on from (--no-resume begins anew).
 HTTP/2 fetches all files of a server over one connection; HTTP/1.1 over as many as --connections says.
@@ -37,6 +39,15 @@ pub(crate) struct GetArgs {
     /// The folder for the files
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) output_dir: Option<PathBuf>,
+    /// Name the file as the server does (Content-Disposition), where it names it safely; a file that is there stays there
+    #[arg(short = 'J', long, conflicts_with_all = ["output", "continue_at", "checksums"])]
+    pub(crate) remote_header_name: bool,
+    /// With -J, replace a file that is there
+    #[arg(long, requires = "remote_header_name")]
+    pub(crate) clobber: bool,
+    /// Fetch these bytes alone: 0-499, 500- (from there on) or -500 (the last ones); one range, in one piece
+    #[arg(short, long, value_name = "FIRST-LAST", value_parser = parse_range, allow_hyphen_values = true, conflicts_with = "continue_at")]
+    pub(crate) range: Option<Slice>,
     /// Go on from what there is, even if FILE itself is another program's half download; only `-` is taken
     #[arg(short = 'C', long, value_name = "-", value_parser = ["-"], allow_hyphen_values = true)]
     pub(crate) continue_at: Option<String>,
@@ -100,6 +111,10 @@ pub(crate) struct GetArgs {
     /// A field of the requests, as `Name: value` (repeatable)
     #[arg(short = 'H', long, value_name = "FIELD", value_parser = parse_field)]
     pub(crate) header: Vec<(String, String)>,
+    /// The HTTP proxy, as [http://][user:password@]host[:port], in place of the variables http_proxy, https_proxy and
+    /// all_proxy; '' for none. Hosts of no_proxy are reached without one
+    #[arg(short = 'x', long, value_name = "URL", value_parser = parse_proxy)]
+    pub(crate) proxy: Option<ProxyChoice>,
     /// The name and the password for all URLs that have none of their own (HTTP Basic); they go to the server named and not
     /// along with a redirect to another
     #[arg(short = 'u', long, value_name = "USER:PASSWORD", value_parser = parse_user)]
@@ -142,6 +157,18 @@ pub(crate) struct GetArgs {
     pub(crate) fail: bool,
 }
 
+impl GetArgs {
+    /// Whether what an earlier run has left is gone on from, and something is left for a later one. A range is not a part
+    /// of the file that a URL names, and a name that the server gives is known too late.
+    pub(crate) fn resumes(&self) -> bool {
+        !self.no_resume && self.range.is_none() && !self.remote_header_name
+    }
+}
+
+/// The proxy of `--proxy`; None where there must be none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ProxyChoice(pub(crate) Option<Proxy>);
+
 /// A URL, with the name and the password that stood in it.
 #[derive(Debug, Clone)]
 pub(crate) struct Address {
@@ -182,6 +209,48 @@ fn parse_address(text: &str) -> Result<Address, String> {
         Credentials { user: decoded(user), password: decoded(password) }
     });
     Ok(Address { url, credentials })
+}
+
+/// A proxy as curl writes it. The error does not repeat the text, which may hold a password.
+pub(crate) fn parse_proxy(text: &str) -> Result<ProxyChoice, String> {
+    if text.is_empty() {
+        return Ok(ProxyChoice(None));
+    }
+    let (scheme, rest) = text.split_once("://").unwrap_or(("http", text));
+    if !scheme.eq_ignore_ascii_case("http") {
+        return Err(format!("a proxy is asked by http alone, not by {scheme}"));
+    }
+    let wrong = |_| "a proxy is written as http://user:password@host:port".to_owned();
+    let Address { url, credentials } = parse_address(&format!("http://{rest}")).map_err(wrong)?;
+    // The port of http itself counts where it is written.
+    let authority = rest.split('/').next().unwrap_or_default();
+    let unsaid = if authority.ends_with(":80") { 80 } else { CURLS_PROXY_PORT };
+    let authorization = credentials.map(|credentials| credentials.basic());
+    let port = url.port.unwrap_or(unsaid);
+    Ok(ProxyChoice(Some(Proxy { host: url.host, port, authorization })))
+}
+
+/// Where curl looks for a proxy without a port.
+const CURLS_PROXY_PORT: u16 = 1080;
+
+/// A range as curl writes it (RFC 9110 §14.1.2), one alone.
+fn parse_range(text: &str) -> Result<Slice, String> {
+    let wrong = || format!("`{text}` is no range: 0-499, 500- or -500 would be one");
+    let number = |text: &str| match text.bytes().all(|byte| byte.is_ascii_digit()) {
+        true => text.parse::<u64>().ok().filter(|number| *number < u64::MAX).ok_or_else(wrong),
+        false => Err(wrong()),
+    };
+    match text.split_once('-').ok_or_else(wrong)? {
+        ("", length) => match number(length)? {
+            0 => Err(wrong()),
+            length => Ok(Slice::Last(length)),
+        },
+        (first, "") => Ok(Slice::From(number(first)?)),
+        (first, last) => match (number(first)?, number(last)?) {
+            (first, last) if first <= last => Ok(Slice::Within(first..=last)),
+            _ => Err(wrong()),
+        },
+    }
 }
 
 /// `%3A` and the like as what they stand for (RFC 3986 §2.1).
@@ -308,6 +377,37 @@ mod tests {
         // RFC 7617 §2.
         let aladdin = parse_user("Aladdin:open sesame").unwrap();
         assert_eq!(aladdin.basic(), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+    }
+
+    #[test]
+    fn ranges_are_one_and_run_forwards() {
+        assert_eq!(parse_range("0-499"), Ok(Slice::Within(0..=499)));
+        assert_eq!(parse_range("500-"), Ok(Slice::From(500)));
+        assert_eq!(parse_range("-500"), Ok(Slice::Last(500)));
+        for text in ["", "-", "5", "-0", "9-5", "0-1,3-4", "+1-2", "a-b", "0-18446744073709551615"]
+        {
+            assert!(parse_range(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn proxies_are_written_as_curl_writes_them() {
+        let proxy = |text: &str| parse_proxy(text).map(|ProxyChoice(proxy)| proxy.unwrap());
+        for (text, expected) in [
+            ("proxy", "proxy:1080"),
+            ("proxy:80", "proxy:80"),
+            ("HTTP://Proxy:3128/x", "proxy:3128"),
+            ("[::1]:81", "[::1]:81"),
+        ] {
+            assert_eq!(proxy(text).unwrap().to_string(), expected);
+        }
+        let basic = proxy("http://al%3A:s@proxy").unwrap().authorization;
+        assert_eq!(basic.as_deref(), Some("Basic YWw6OnM="));
+        for text in ["socks5://u:secret@h", "https://u:secret@h", "http://u:secret@", "h:0", "a b"]
+        {
+            let why = parse_proxy(text).unwrap_err();
+            assert!(!why.contains("secret"), "{why}");
+        }
     }
 
     #[test]

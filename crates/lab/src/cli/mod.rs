@@ -12,7 +12,7 @@ mod suggest;
 
 pub(crate) use bisect::BisectArgs;
 pub(crate) use gates::GateArgs;
-pub(crate) use get::{Address, GetArgs};
+pub(crate) use get::{Address, GetArgs, ProxyChoice, parse_proxy};
 pub(crate) use link::{Expose, FarPort, Forward, Host, LinkArgs, Service};
 pub(crate) use load::{Inconclusive, LoadArgs, TargetUrl, parse_target};
 pub(crate) use record::{RecordArgs, Resolve};

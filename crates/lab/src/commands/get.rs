@@ -9,9 +9,9 @@ use crate::get::leftover::{self, Leftover};
 use crate::get::names::{self, Target};
 use crate::get::outcome::{Condition, Outcome};
 use crate::get::progress::Meter;
-use crate::get::sink::{Outputs, Voice, Wish};
+use crate::get::sink::{Existing, Naming, Outputs, Voice, Wish};
 use crate::get::trust::Trusted;
-use crate::get::{resolve, trust};
+use crate::get::{proxies, resolve, trust};
 use crate::qlog;
 use client::{
     Client, ClientConfig, Downgrades, Download, DownloadSettings, Joins, Offer, Priorities,
@@ -65,9 +65,9 @@ pub(crate) fn run(args: &GetArgs) -> Result<ExitCode, CliError> {
     let failed = tell(args, outcomes)?;
     if failed > 0 && interrupts.count() > 0 {
         return Err(CliError::interrupted("the download is not complete").remedy(
-            match args.no_resume {
-                true => "incomplete files are not kept",
-                false => "repeat the command to resume",
+            match args.resumes() {
+                true => "repeat the command to resume",
+                false => "incomplete files are not kept",
             },
         ));
     }
@@ -90,10 +90,13 @@ struct Running<'a> {
 
 /// The file, where it is there already: it has the digest that was asked for. Nothing else tells that for certain.
 fn there(job: &Job) -> Option<WrittenFile> {
-    let (Target::File(path), DigestPolicy::Expect(expected)) = (&job.wish.target, job.wish.digest)
+    let Wish { target: Target::File(path), digest: DigestPolicy::Expect(expected), .. } = &job.wish
     else {
         return None;
     };
+    if job.wish.naming != Naming::Ours {
+        return None;
+    }
     let mut file = std::fs::File::open(path).ok()?;
     let mut hash = Sha256::new();
     let mut buffer = vec![0; 256 * 1024];
@@ -108,7 +111,7 @@ fn there(job: &Job) -> Option<WrittenFile> {
         }
     }
     let digest = hash.finish();
-    (digest == expected).then_some(WrittenFile { length, digest: Some(digest) })
+    (digest == *expected).then_some(WrittenFile { length, digest: Some(digest) })
 }
 
 /// Where a download begins.
@@ -264,6 +267,11 @@ fn wishes(args: &GetArgs, targets: &[Target]) -> Result<Vec<Wish>, CliError> {
         return Err(CliError::misuse("--sha256 is one file's, and there are several URLs")
             .remedy("write them to a file as sha256sum does, and give it with --checksums"));
     }
+    let naming = match (args.remote_header_name, args.clobber) {
+        (false, _) => Naming::Ours,
+        (true, false) => Naming::Server(Existing::Stays),
+        (true, true) => Naming::Server(Existing::Replaced),
+    };
     let sums = args.checksums.as_deref().map(Checksums::read).transpose()?;
     let wish = |(address, target): (&Address, &Target)| {
         let digest = match (&args.sha256, &sums) {
@@ -278,7 +286,7 @@ fn wishes(args: &GetArgs, targets: &[Target]) -> Result<Vec<Wish>, CliError> {
             (None, None) if args.json => DigestPolicy::Report,
             (None, None) => DigestPolicy::None,
         };
-        Ok(Wish { url: address.url.to_string(), target: target.clone(), digest })
+        Ok(Wish { url: address.url.to_string(), target: target.clone(), digest, naming })
     };
     args.urls.iter().zip(targets).map(wish).collect()
 }
@@ -307,9 +315,9 @@ fn wanted(args: &GetArgs, job: &Job) -> Wanted {
     }
     let joins = joins(&job.wish);
     let (url, half) = (&job.address.url, args.continue_at.is_some());
-    let left = match (args.no_resume, job.start) {
-        (false, Start::Resumed) => leftover::find(url, &job.wish.target, joins, half),
-        (true, _) | (_, Start::Anew) => Leftover::None,
+    let left = match (args.resumes(), job.start) {
+        (true, Start::Resumed) => leftover::find(url, &job.wish.target, joins, half),
+        (false, _) | (_, Start::Anew) => Leftover::None,
     };
     let kept = match left {
         Leftover::None => None,
@@ -326,7 +334,7 @@ fn wanted(args: &GetArgs, job: &Job) -> Wanted {
     if let Some(since) = args.time_cond.filter(|_| kept.is_none()) {
         fields.push(b"if-modified-since", httpdate::fmt_http_date(since).as_bytes());
     }
-    Wanted { url: url.clone(), fields, kept, joins }
+    Wanted { url: url.clone(), fields, kept, joins, slice: args.range.clone() }
 }
 
 fn writer_settings(args: &GetArgs) -> WriterSettings {
@@ -337,7 +345,7 @@ fn writer_settings(args: &GetArgs) -> WriterSettings {
             (false, true) => Cache::Direct,
             (false, false) => Cache::Auto,
         },
-        unfinished: if args.no_resume { UnfinishedPart::Remove } else { UnfinishedPart::Keep },
+        unfinished: if args.resumes() { UnfinishedPart::Keep } else { UnfinishedPart::Remove },
         unit: WriterSettings::unit_for(usize::from(args.connections) * files),
     }
 }
@@ -374,8 +382,13 @@ fn config(args: &GetArgs) -> Result<ClientConfig, CliError> {
     let mut config = ClientConfig::new(transport, tls);
     let folder = args.qlog.clone().or_else(environment::qlog_folder).filter(|_| args.http3);
     config.tracer = qlog::tracer(qlog::into_folder(folder.as_deref(), QlogVantage::Client)?);
-    let urls: Vec<page::Url> = args.urls.iter().map(|address| address.url.clone()).collect();
-    config.hosts.ask(resolve::resolver(&urls));
+    config.proxies = proxies::proxies(args.proxy.as_ref(), &environment::proxy_variables())?;
+    // Behind a proxy it is the proxy that finds a server.
+    let asked = args.urls.iter().map(|Address { url, .. }| {
+        let proxy = config.proxies.find(url.scheme, &url.host);
+        proxy.map_or(url.host.as_str(), |proxy| proxy.host.as_str())
+    });
+    config.hosts.ask(resolve::resolver(asked));
     config.limits.per_origin = usize::from(args.connections);
     config.timeouts =
         Timeouts { connect: args.connect_timeout, stall: stall_timeout(args), whole: None };

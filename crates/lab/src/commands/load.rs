@@ -476,7 +476,7 @@ fn access(args: &LoadArgs, urls: &[Url], is_echo: bool) -> Result<Access, CliErr
     };
     let tls = trust::client_tls(&trusted, transport.alpn(), resumption)?;
     let mut access = Access::new(transport, tls);
-    access.hosts.ask(resolve::resolver(urls));
+    access.hosts.ask(resolve::resolver(urls.iter().map(|url| url.host.as_str())));
     access.connect_timeout = args.connect_timeout;
     access.keep_alive = if args.close { KeepAlive::Off } else { KeepAlive::On };
     Ok(access)

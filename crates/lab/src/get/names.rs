@@ -1,5 +1,6 @@
 //! Which file a URL becomes.
 
+use super::disposition::LONGEST_NAME;
 use crate::cli::GetArgs;
 use crate::error::{self, CliError};
 use page::Url;
@@ -81,9 +82,6 @@ fn remote_name(url: &Url) -> Result<String, CliError> {
     }
     Ok(safe)
 }
-
-/// NAME_MAX of Linux's file systems.
-const LONGEST_NAME: usize = 255;
 
 /// What stands at `path` now decides how it is written.
 fn placed(path: &Path) -> Result<Target, CliError> {

@@ -4,16 +4,15 @@
 //! another name: that one is asked for when it comes, and what is under way waits for it.
 
 use client::Resolver;
-use page::Url;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, ToSocketAddrs};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 
-/// A resolver that knows the names of `urls` already.
-pub(crate) fn resolver(urls: &[Url]) -> Resolver {
+/// A resolver that knows the addresses of `hosts` already.
+pub(crate) fn resolver<'h>(hosts: impl IntoIterator<Item = &'h str>) -> Resolver {
     let is_name = |host: &&str| host.trim_matches(['[', ']']).parse::<IpAddr>().is_err();
-    let names: BTreeSet<&str> = urls.iter().map(|url| url.host.as_str()).filter(is_name).collect();
+    let names: BTreeSet<&str> = hosts.into_iter().filter(is_name).collect();
     let known = Arc::new(Mutex::new(BTreeMap::new()));
     let mut rest = names.into_iter().map(str::to_owned);
     let first = rest.next();

@@ -1,5 +1,6 @@
 //! Where the bytes of `wirelap get` go: into files by way of their partial files, or out as a stream.
 
+use super::disposition;
 use super::leftover;
 use super::names::Target;
 use super::progress::Meter;
@@ -33,6 +34,23 @@ pub(crate) struct Wish {
     pub(crate) url: String,
     pub(crate) target: Target,
     pub(crate) digest: DigestPolicy,
+    pub(crate) naming: Naming,
+}
+
+/// Who names a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Naming {
+    /// The user, or the URL that the user gave.
+    Ours,
+    /// The server, where it names it safely; else the URL.
+    Server(Existing),
+}
+
+/// What becomes of a file that has the name which the server gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Existing {
+    Stays,
+    Replaced,
 }
 
 /// All that is written.
@@ -57,6 +75,8 @@ enum Heads {
 #[derive(Debug)]
 struct Entry {
     wish: Wish,
+    /// Whether the server has named it.
+    is_renamed: bool,
     part: Option<PartId>,
     stream: Option<Stream>,
     /// The head of the last answer, as HTTP/1.1 writes it.
@@ -81,8 +101,14 @@ impl Outputs {
         meter: Meter,
         voice: Voice,
     ) -> Self {
-        let entry =
-            |wish| Entry { wish, part: None, stream: None, head: Vec::new(), outcome: None };
+        let entry = |wish| Entry {
+            wish,
+            is_renamed: false,
+            part: None,
+            stream: None,
+            head: Vec::new(),
+            outcome: None,
+        };
         let entries = wishes.into_iter().map(entry).collect();
         Self { settings, writer: None, entries, meter, voice, heads: Heads::LeftOut, limit: None }
     }
@@ -113,6 +139,53 @@ impl Outputs {
             (entry.wish, outcome)
         };
         self.entries.into_iter().map(outcome).collect()
+    }
+
+    /// Takes the name that the server gives a file, before its first byte.
+    fn rename(&mut self, file: FileId, head: &ResponseHead) {
+        let Some(entry) = self.entries.get_mut(file.0) else { return };
+        let (Naming::Server(_), Target::File(path)) = (entry.wish.naming, &entry.wish.target)
+        else {
+            return;
+        };
+        let Some(value) = head.fields.find_str("content-disposition") else { return };
+        if entry.part.is_some() || !matches!(head.status.code(), 200 | 203 | 206) {
+            return;
+        }
+        match disposition::file_name(value) {
+            Some(name) => {
+                entry.wish.target = Target::File(path.with_file_name(name));
+                entry.is_renamed = true;
+            }
+            None if self.voice > Voice::Silent => {
+                let name = entry.wish.target.name();
+                self.meter.say(&format!("{name}: the server gives it no name that is safe"));
+            }
+            None => {}
+        }
+    }
+
+    /// Refuses a name of the server's that another file has.
+    fn check_name(&self, file: FileId) -> Result<(), Refusal> {
+        let Some(entry) = self.entries.get(file.0).filter(|entry| entry.is_renamed) else {
+            return Ok(());
+        };
+        let Target::File(path) = &entry.wish.target else { return Ok(()) };
+        let same = self.entries.iter().filter(|other| other.wish.target == entry.wish.target);
+        if same.count() > 1 {
+            return Err(Refusal(format!("another URL is {} already", path.display())));
+        }
+        // A link that leads nowhere is there, too.
+        let is_there = path.symlink_metadata().is_ok();
+        match entry.wish.naming {
+            Naming::Server(Existing::Stays) if is_there => {
+                Err(Refusal(format!("{} is there already; --clobber replaces it", path.display())))
+            }
+            Naming::Server(Existing::Replaced) if path.is_dir() => {
+                Err(Refusal(format!("{} is a folder", path.display())))
+            }
+            _ => Ok(()),
+        }
     }
 
     fn open_part(&mut self, file: FileId, spec: PartSpec) -> Result<(), Refusal> {
@@ -162,6 +235,7 @@ const LONGEST_NAP: Duration = Duration::from_millis(100);
 
 impl Sink for Outputs {
     fn head(&mut self, file: FileId, head: &ResponseHead) {
+        self.rename(file, head);
         if self.heads == Heads::LeftOut {
             return;
         }
@@ -177,6 +251,7 @@ impl Sink for Outputs {
     }
 
     fn begin(&mut self, file: FileId, beginning: Beginning<'_>) -> Result<(), Refusal> {
+        self.check_name(file)?;
         let Some(entry) = self.entries.get_mut(file.0) else { return Ok(()) };
         let kept = beginning.kept.total();
         self.meter.begin(beginning.version.length, kept);

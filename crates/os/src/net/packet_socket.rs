@@ -166,7 +166,7 @@ impl Batch {
                 socket.as_raw_fd(),
                 self.headers.as_mut_ptr(),
                 BATCH as u32,
-                libc::MSG_DONTWAIT,
+                libc::MSG_DONTWAIT as _,
                 std::ptr::null_mut(),
             )
         };

@@ -90,10 +90,7 @@ const AWAKE: Duration = Duration::from_micros(300);
 /// Sleeps until there is an answer, or until shortly before `due`.
 fn nap(socket: &OwnedFd, due: Instant) {
     let Some(left) = due.since(clock::now()).checked_sub(AWAKE) else { return };
-    let left = libc::timespec {
-        tv_sec: left.as_secs() as libc::time_t,
-        tv_nsec: left.subsec_nanos().into(),
-    };
+    let left = libc::timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos().into() };
     let mut poll = libc::pollfd { fd: socket.as_raw_fd(), events: libc::POLLIN, revents: 0 };
     // SAFETY: one valid pollfd, a live time and no signal mask; a failure is a nap that was short.
     unsafe { libc::ppoll(&raw mut poll, 1, &raw const left, std::ptr::null()) };
@@ -349,7 +346,7 @@ fn receive_stamped(
     header.msg_iov = &raw mut part;
     header.msg_iovlen = 1;
     header.msg_control = control.as_mut_ptr().cast();
-    header.msg_controllen = size_of_val(&control);
+    header.msg_controllen = size_of_val(&control) as _;
     // SAFETY: `header` points at live buffers of the lengths that it states.
     let length = unsafe { libc::recvmsg(socket, &raw mut header, libc::MSG_DONTWAIT) };
     let length = usize::try_from(length).map_err(|_| io::Error::last_os_error())?;

@@ -126,7 +126,7 @@ impl Waiter {
         timeout: Option<Duration>,
     ) -> libc::c_int {
         let time = timeout.map(|span| libc::timespec {
-            tv_sec: span.as_secs() as libc::time_t,
+            tv_sec: span.as_secs() as _,
             tv_nsec: span.subsec_nanos().into(),
         });
         let time = time.as_ref().map_or(std::ptr::null(), |time| &raw const *time);

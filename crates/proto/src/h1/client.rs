@@ -188,6 +188,10 @@ impl Client {
             (101, _) => {
                 return Err(violation(CLIENT_CODE, "101 answers an Upgrade (RFC 9110 §15.2.2)"));
             }
+            (200..300, Asked::Tunnel) => {
+                self.out.switch();
+                BodyLength::UntilClose
+            }
             _ if status.forbids_body() || exchange.asked == Asked::Head => BodyLength::Empty,
             _ => response.length.map_err(head::foreign)?,
         };

@@ -244,7 +244,7 @@ impl From<Failure> for Loss {
             | Failure::Tls(_)
             | Failure::NoAgreement { .. } => Fault::Tls.into(),
             Failure::TimedOut { .. } => Fault::ConnectTimedOut.into(),
-            Failure::UnknownProtocol => Fault::Protocol.into(),
+            Failure::UnknownProtocol | Failure::Tunnel(_) => Fault::Protocol.into(),
             Failure::Ended => Self::Orderly,
         }
     }

@@ -100,7 +100,7 @@ impl Poll {
 
     fn wait_precise(&mut self, timeout: Option<Duration>) -> io::Result<usize> {
         let span = timeout.map(|span| libc::timespec {
-            tv_sec: span.as_secs().min(i32::MAX as u64) as libc::time_t,
+            tv_sec: span.as_secs().min(i32::MAX as u64) as _,
             tv_nsec: span.subsec_nanos().into(),
         });
         let span = span.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);

@@ -20,13 +20,17 @@ impl RequestPlan {
     /// The error says why the request cannot be written.
     pub(super) fn new(head: &RequestHead, fin: Fin) -> Result<Self, &'static str> {
         head::check_fields(&head.fields)?;
-        if head.method == Method::Connect || head.protocol.is_some() {
-            return Err("tunnels are not opened over HTTP/1.1 here");
+        if head.protocol.is_some() {
+            return Err("extended CONNECT is HTTP/2's and HTTP/3's (RFC 8441)");
         }
-        let is_path =
-            head.path.starts_with('/') || (head.path == "*" && head.method == Method::Options);
-        if !is_path || !head.path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
-            return Err("the path begins with / and is printable ASCII (RFC 9112 §3.2.1)");
+        let has_form = match head.method {
+            Method::Connect => head.path.is_empty() && head.authority.contains(':'),
+            Method::Options if head.path == "*" => true,
+            // A proxy is told the whole URL (RFC 9112 §3.2.2).
+            _ => head.path.starts_with('/') || head.path.starts_with("http://"),
+        };
+        if !has_form || !head.path.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#') {
+            return Err("the target is a path or a URL in printable ASCII (RFC 9112 §3.2)");
         }
         if !h1::is_field_name(head.method.as_str().as_bytes()) {
             return Err("a method is a token (RFC 9110 §9.1)");
@@ -48,6 +52,7 @@ impl RequestPlan {
         };
         let asked = match head.method {
             Method::Head => Asked::Head,
+            Method::Connect => Asked::Tunnel,
             _ if head.fields.find(b"upgrade").is_some() => Asked::Upgrade,
             _ => Asked::Body,
         };
@@ -55,7 +60,8 @@ impl RequestPlan {
     }
 
     pub(super) fn write(&self, head: &RequestHead, keep_alive: KeepAlive, out: &mut Vec<u8>) {
-        h1::put_request_line(out, head.method.as_str(), &head.path);
+        let target = if self.asked == Asked::Tunnel { &head.authority } else { &head.path };
+        h1::put_request_line(out, head.method.as_str(), target);
         // RFC 9110 §7.2: Host comes first.
         h1::put_field(out, b"Host", head.authority.as_bytes());
         head::put_fields(out, &head.fields);
@@ -124,4 +130,6 @@ pub(super) enum Asked {
     Head,
     /// Another protocol, if the server likes.
     Upgrade,
+    /// CONNECT: after a 2xx the bytes are the tunnel's (RFC 9110 §9.3.6).
+    Tunnel,
 }

@@ -1,0 +1,135 @@
+//! Ranges (`-r`) and names that the server gives (`-J`), as curl has them.
+
+use crate::bench::Bench;
+use crate::server::{Server, content, get, is_whole, names, put};
+use crate::started::{free_port, program, started};
+
+#[test]
+fn a_range_is_what_curl_makes_of_it() {
+    let (Some(nginx), Some(curl)) = (program("nginx"), program("curl")) else { return };
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("www")).unwrap();
+    bench.write("www/file", content(1_000));
+    let (port, folder) = (free_port(), bench.folder.display().to_string());
+    bench.write(
+        "nginx.conf",
+        format!(
+            "daemon off; master_process off; pid {folder}/pid; error_log {folder}/error;
+        events {{}}
+        http {{ access_log off; client_body_temp_path {folder}/a; proxy_temp_path {folder}/b;
+          fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
+          server {{ listen 127.0.0.1:{port}; root {folder}/www;
+            location /whole {{ alias {folder}/www/file; max_ranges 0; }} }} }}"
+        ),
+    );
+    let config = bench.path("nginx.conf").display().to_string();
+    let _nginx = started(&bench, (&nginx, &["-e", "/dev/null", "-c", &config]), port);
+    let url = format!("http://127.0.0.1:{port}/file");
+    for range in ["0-0", "100-499", "990-2000", "999-", "-1", "-300", "-5000"] {
+        get(&bench, &["-r", range, "-o", "ours", &url]).said(0, &[]);
+        let mut command = bench.command(&curl);
+        command.args(["-s", "-r", range, "-o", "theirs", &url]);
+        assert_eq!(bench.start(command).end().code, 0);
+        is_whole(&bench, "ours", &std::fs::read(bench.path("theirs")).unwrap());
+    }
+    assert_eq!(std::fs::read(bench.path("ours")).unwrap(), content(1_000), "a file may be shorter");
+    get(&bench, &["-r", "1000-", "-o", "none", &url]).said(1, &["416"]);
+    // Where curl takes all of the file for a range, it is an error here.
+    let whole = format!("http://127.0.0.1:{port}/whole");
+    get(&bench, &["-r", "0-9", "-o", "none", &whole]).said(1, &["it sent all"]);
+    get(&bench, &["-r", "0-9", "-C", "-", &url]).said(2, &["--range", "--continue-at"]);
+    get(&bench, &["-r", "9-0", &url]).said(2, &["is no range"]);
+    assert!(!bench.path("none").exists());
+}
+
+#[test]
+fn a_range_that_breaks_begins_anew_and_a_rest_of_the_file_is_no_part_of_it() {
+    let bench = Bench::new();
+    let body = content(3_000);
+    let sent = body.clone();
+    let server = Server::new(move |request, stream| {
+        let (from, to) = (request.from.unwrap_or(0), request.to.unwrap_or(3_000));
+        let breaks_off = request.number < 2;
+        let head = match request.from {
+            None => "HTTP/1.1 200 OK\r\nETag: \"a\"\r\nContent-Length: 3000\r\n\r\n".to_owned(),
+            Some(_) => format!(
+                "HTTP/1.1 206 Partial Content\r\nETag: \"a\"\r\nContent-Range: bytes {from}-{}/3000\r\n\
+                 Content-Length: {}\r\n\r\n",
+                to - 1,
+                to - from
+            ),
+        };
+        let end = if breaks_off { (from + to) / 2 } else { to };
+        put(stream, head) && put(stream, &sent[from..end]) && !breaks_off
+    });
+    let url = server.url("/file");
+    // Half of the whole file stays for a later run.
+    get(&bench, &["--retry", "0", &url]).said(1, &[]);
+    get(&bench, &["-r", "1000-1999", &url]).said(0, &["1 kB", "beginning anew"]);
+    is_whole(&bench, "file", &body[1_000..2_000]);
+    let asked: Vec<_> = server.seen().iter().map(|request| (request.from, request.to)).collect();
+    assert_eq!(asked, [(None, None), (Some(1_000), Some(2_000)), (Some(1_000), Some(2_000))]);
+}
+
+/// A server that names its file as the path says.
+fn naming() -> Server {
+    Server::new(|request, stream| {
+        let name = match request.path.as_str() {
+            "/report" => "attachment; filename=\"a report.txt\"",
+            "/euro" => "attachment; filename=x; filename*=UTF-8''%e2%82%ac.txt",
+            "/out" => "attachment; filename=\"../../out.txt\"",
+            "/hidden" => "attachment; filename=.bashrc",
+            "/escape" => "attachment; filename*=UTF-8''a%1b%5b2J",
+            _ => "inline",
+        };
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Disposition: ";
+        put(stream, format!("{head}{name}\r\n\r\nhi"))
+    })
+}
+
+#[test]
+fn a_server_names_a_file_in_the_folder_and_replaces_none() {
+    let bench = Bench::new();
+    let server = naming();
+    for (path, name) in [
+        ("/report", "a report.txt"),
+        ("/euro", "€.txt"),
+        ("/out", "out.txt"),
+        ("/hidden", "hidden"),
+        ("/escape", "escape"),
+        ("/plain", "plain"),
+    ] {
+        get(&bench, &["-J", &server.url(path)]).said(0, &[name]);
+        is_whole(&bench, name, b"hi");
+    }
+    let expected = ["a report.txt", "escape", "hidden", "out.txt", "plain", "€.txt"];
+    assert_eq!(names(&bench), expected);
+    bench.write("out.txt", "mine");
+    get(&bench, &["-J", &server.url("/out")]).said(1, &["out.txt is there already", "--clobber"]);
+    is_whole(&bench, "out.txt", b"mine");
+    get(&bench, &["-J", "--clobber", &server.url("/out")]).said(0, &[]);
+    is_whole(&bench, "out.txt", b"hi");
+    let twice = get(&bench, &["-J", "--clobber", &server.url("/out"), &server.url("/out?2")]);
+    twice.said(2, &["would both be"]);
+    get(&bench, &["--clobber", &server.url("/out")]).said(2, &["--remote-header-name"]);
+}
+
+#[test]
+fn curl_gives_the_same_name_and_refuses_the_same_file() {
+    let Some(curl) = program("curl") else { return };
+    let bench = Bench::new();
+    let server = naming();
+    let run = |path: &str| {
+        let mut command = bench.command(&curl);
+        command.args(["-s", "-O", "-J", &server.url(path)]);
+        bench.start(command).end().code
+    };
+    for (path, name) in [("/report", "a report.txt"), ("/out", "out.txt"), ("/plain", "plain")] {
+        assert_eq!(run(path), 0, "{path}");
+        is_whole(&bench, name, b"hi");
+        // What the server has named is kept by both.
+        let is_named = name != "plain";
+        assert_eq!(run(path) != 0, is_named, "{path}");
+        assert_eq!(get(&bench, &["-J", &server.url(path)]).code != 0, is_named, "{path}");
+    }
+}

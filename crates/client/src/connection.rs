@@ -171,7 +171,7 @@ impl Exchanges {
         origin: OriginId,
         destination: Destination,
     ) -> Self {
-        let authority = destination.authority.clone();
+        let authority = destination.authority.to_string();
         // The pool numbers its records; this one's number is set by the caller.
         let record = ConnectionRecord::begun(0, authority, destination.remote.to_string(), now);
         Self {
@@ -375,7 +375,7 @@ mod tests {
         let origin = Origin { scheme: Scheme::Http, host: "a.test".into(), port: 80 };
         let origin = Pool::new(PoolLimits::default()).enter(origin, None);
         let remote = ([10, 0, 0, 2], 80).into();
-        let destination = Destination { authority: String::new(), remote, proxy: None };
+        let destination = Destination { authority: "".into(), remote, proxy: None };
         let mut exchanges = Exchanges::new(Instant::ZERO, ConnectionId(0), origin, destination);
         for (stream, level) in [(1, 0), (3, 3), (5, 1), (7, 3)] {
             let (fetch, upload, turn) = (None, Bytes::new(), Turn::Later);

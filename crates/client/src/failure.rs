@@ -187,11 +187,11 @@ impl Failure {
 /// The destination of a connection: the name asked for, and its address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Destination {
-    pub(crate) authority: String,
+    pub(crate) authority: Box<str>,
     /// The proxy's address, where there is one.
     pub(crate) remote: SocketAddr,
     /// The proxy by its name.
-    pub(crate) proxy: Option<String>,
+    pub(crate) proxy: Option<Box<str>>,
 }
 
 impl std::fmt::Display for Destination {
@@ -200,7 +200,7 @@ impl std::fmt::Display for Destination {
         if let Some(proxy) = &self.proxy {
             return write!(f, "{} by the proxy {proxy} ({remote})", self.authority);
         }
-        if self.authority == remote {
+        if *self.authority == remote {
             return f.write_str(&remote);
         }
         write!(f, "{} ({remote})", self.authority)

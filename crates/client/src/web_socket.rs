@@ -146,7 +146,7 @@ impl<C: Conversation> WebSocketClient<C> {
             let failure = Failure::UnknownHost { host: url.host };
             return self.never_opened(now, opening, &failure);
         };
-        let authority = format!("{}:{}", url.host, url.port());
+        let authority = format!("{}:{}", url.host, url.port()).into();
         let destination = Destination { authority, remote, proxy: None };
         let (transport, quic) = match self.open(now, &url, remote) {
             Ok(opened) => opened,
@@ -155,7 +155,7 @@ impl<C: Conversation> WebSocketClient<C> {
                 return self.never_opened(now, opening, &failure);
             }
         };
-        let authority = destination.authority.clone();
+        let authority = destination.authority.to_string();
         let running = Running {
             began: now,
             transport,

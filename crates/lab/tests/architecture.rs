@@ -3,10 +3,13 @@
 //! - [`PLAN`] lists for each crate the crates that it may use. An edge that is not listed fails, and so does a listed
 //!   one that Cargo.toml lacks or that no source file uses.
 //! - Within a crate, no circle of imports goes through a folder beside lib.rs: its folders can be read one after another.
+//! - Every page of `docs/` is in the book's contents, and links between pages lead to one.
 //! - `unsafe` code is in `os` alone, but for the allocator of `fuzzing`, which counts.
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "architecture/book.rs"]
+mod book;
 #[path = "architecture/imports.rs"]
 mod imports;
 

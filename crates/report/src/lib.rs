@@ -26,6 +26,7 @@
 //! ```
 
 mod answer;
+mod bmf;
 mod calibration;
 #[cfg(feature = "parquet")]
 mod columnar;
@@ -60,6 +61,7 @@ mod timing;
 mod waits;
 mod words;
 
+pub use bmf::bmf;
 pub use calibration::{calibration, conclusion};
 #[cfg(feature = "parquet")]
 pub use columnar::{ParquetError, parquet};
@@ -71,7 +73,7 @@ pub use gates::gate_finding;
 pub use har::har;
 pub use html::{ComparisonLinks, comparison_html, html, load_html, published_html, timer_html};
 pub use json::{json, load_json, timer_json};
-pub use load::{load, load_csv, load_errors, load_probe};
+pub use load::{load, load_csv, load_errors, load_probe, load_prometheus};
 pub use model_check::model_check;
 pub use number::timestamp;
 pub use published_summary::published_terminal;

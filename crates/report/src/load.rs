@@ -1,6 +1,9 @@
 //! A load run as lines for a terminal, and its course as CSV.
 
+mod prometheus;
 mod slo;
+
+pub use prometheus::load_prometheus;
 
 pub(crate) use slo::answer as slo_answer;
 pub use slo::load_probe;

@@ -17,7 +17,7 @@ pub use result::{
 pub use search::{Found, Search, Verdict};
 pub use slo::Slo;
 pub use slo_result::{Probe, SloAnswer, SloResult};
-pub use times::{TimeAt, TimesSummary};
+pub use times::{TimeAt, TimeBuckets, TimesSummary};
 
 #[cfg(test)]
 mod tests;

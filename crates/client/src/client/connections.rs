@@ -6,7 +6,7 @@ use crate::connection::{Exchanges, PooledConnection};
 use crate::failure::{Destination, Failure};
 use crate::pool::{Load, MemberState, Origin, OriginId};
 use crate::transport_choice::security;
-use crate::{ClientConfig, FetchId, Proxy, Work};
+use crate::{ClientConfig, FetchId, Work};
 use endpoint::{Action, ConnectionId};
 use page::{Scheme, Url};
 use proto::ConnectionState;
@@ -64,7 +64,7 @@ impl<W: Work> Client<W> {
     /// Opens a connection to an origin, over QUIC or over TCP.
     pub(super) fn open(&mut self, now: Instant, id: OriginId, over: Network) {
         let origin = self.pool.origin(id).clone();
-        let authority = format!("{}:{}", origin.host, origin.port);
+        let authority = format!("{}:{}", origin.host, origin.port).into();
         let remotes = self.remotes(&origin);
         let tried = self.detours.get(&id).copied().unwrap_or(0);
         let Some(&remote) = remotes.get(tried).or(remotes.first()) else {
@@ -72,7 +72,8 @@ impl<W: Work> Client<W> {
             return self.doom(now, doomed, Failure::UnknownHost { host: origin.host });
         };
         let proxy = self.config.proxies.find(origin.scheme, &origin.host);
-        let destination = Destination { authority, remote, proxy: proxy.map(Proxy::to_string) };
+        let proxy = proxy.map(|proxy| proxy.to_string().into());
+        let destination = Destination { authority, remote, proxy };
         let number = self.next_connection;
         let opened = match over {
             Network::Quic => self

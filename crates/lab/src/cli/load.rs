@@ -128,6 +128,9 @@ pub(crate) struct LoadArgs {
     /// Write a page with the rates, percentiles and the course as pictures, this client's lateness shaded
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) html: Option<PathBuf>,
+    /// Write counts and the histogram of times in Prometheus's text format
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) prometheus: Option<PathBuf>,
     /// Print the result as JSON (docs/schema/load.schema.json)
     #[arg(long, conflicts_with = "csv")]
     pub(crate) json: bool,

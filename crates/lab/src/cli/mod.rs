@@ -215,7 +215,7 @@ pub(crate) struct RaceArgs {
     /// Run a part of the trials, by whole blocks: shard I of N, on a machine of its own; `auto` where a job array of Slurm
     /// tells it, auto/N where an Indexed Job of Kubernetes does. --out names the folder that all shards share; a shard that
     /// is there goes on. `wirelap merge` judges (docs/many-machines.md)
-    #[arg(long, value_name = "I/N|auto", value_parser = shards::parse_shard, conflicts_with_all = ["resume", "sequential", "until_decided", "with_browser", "json", "csv", "junit", "markdown"], help_heading = "Many machines")]
+    #[arg(long, value_name = "I/N|auto", value_parser = shards::parse_shard, conflicts_with_all = ["resume", "sequential", "until_decided", "with_browser", "json", "csv", "bmf", "junit", "markdown"], help_heading = "Many machines")]
     pub(crate) shard: Option<ShardChoice>,
     /// Run every trial alone, even those that need little CPU
     #[arg(long, help_heading = "Trials and verdicts")]
@@ -245,6 +245,9 @@ pub(crate) struct RaceArgs {
     /// Print every trial's figures as CSV instead of text
     #[arg(long, conflicts_with = "json", help_heading = "Output")]
     pub(crate) csv: bool,
+    /// Write the medians in Bencher Metric Format too
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, help_heading = "Output")]
+    pub(crate) bmf: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) gates: GateArgs,
     /// Say what each trial does
@@ -427,6 +430,9 @@ pub(crate) struct ReportArgs {
     /// Print every trial's figures as CSV instead of text
     #[arg(long, conflicts_with = "json")]
     pub(crate) csv: bool,
+    /// Write the medians in Bencher Metric Format too
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub(crate) bmf: Option<PathBuf>,
     /// Write every trial's figures as Parquet too; a build with `--features parquet` can
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) parquet: Option<PathBuf>,

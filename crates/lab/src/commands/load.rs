@@ -26,7 +26,7 @@ use secure::Resumption;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::Duration;
-use study::load::{LoadResult, Slo, SloAnswer};
+use study::load::{LoadResult, Slo, SloAnswer, TimeBuckets};
 use study::shard::Shard;
 use unit::{Instant, format_duration};
 
@@ -96,6 +96,10 @@ pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
     tell(args, &result)?;
     if let Some(file) = &args.html {
         named_file::write(file, report::load_html(&result))?;
+    }
+    if let Some(file) = &args.prometheus {
+        let times = TimeBuckets::of(ran.tally.whole().latency.histogram());
+        named_file::write(file, report::load_prometheus(&result, &times))?;
     }
     if let Some(file) = &args.hdr {
         let span = Duration::from_secs_f64(result.seconds);

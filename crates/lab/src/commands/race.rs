@@ -201,6 +201,7 @@ pub(super) fn patience(args: &RaceArgs) -> Patience {
 fn one_experiment_for_one_file(args: &RaceArgs, experiments: usize) -> Result<(), CliError> {
     let files = [
         ("--out", args.out.is_some(), "folder"),
+        ("--bmf", args.bmf.is_some(), "file"),
         ("--junit", args.gates.junit.is_some(), "file"),
         ("--markdown", args.gates.markdown.is_some(), "file"),
     ];
@@ -337,7 +338,12 @@ fn race(
     run_trials(args, folder, &mut store, header, interrupts, deadline)?;
     let format = OutputFormat::of(args.json, args.csv);
     let rows = store.records()?;
-    conclude(JudgedRun { folder, header, rows: &rows }, format, &args.gates).map_err(ended)
+    let end = conclude(JudgedRun { folder, header, rows: &rows }, format, &args.gates);
+    let end = end.map_err(ended)?;
+    if let Some(path) = &args.bmf {
+        named_file::write(path, ::report::bmf(&end.result)).map_err(ended)?;
+    }
+    Ok(end)
 }
 
 /// A run whose trials have run.

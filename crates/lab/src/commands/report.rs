@@ -34,6 +34,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, CliError> {
     let sides = Side::find_two(&rows, &args.side)?;
     let format = OutputFormat::of(args.json, args.csv);
     let result = report_results(&folder, &header, &rows, format)?;
+    if let Some(file) = &args.bmf {
+        crate::named_file::write(file, report::bmf(&result))?;
+    }
     if let (Some(file), Some(trial)) = (&args.har, trial) {
         let har = report::har(trial.row(&rows, &result)?, env!("CARGO_PKG_VERSION"));
         crate::named_file::write(file, har)?;
@@ -136,10 +139,12 @@ impl SideFilm {
 
 /// The summary page of several runs.
 fn published(args: &ReportArgs) -> Result<ExitCode, CliError> {
-    if args.json || args.csv || args.parquet.is_some() || args.har.is_some() || args.film.is_some()
-    {
-        return Err(CliError::misuse("--json, --csv, --parquet, --har and --film are for one run")
-            .remedy("name one folder at a time"));
+    let files = [&args.bmf, &args.parquet, &args.har, &args.film];
+    if args.json || args.csv || files.into_iter().any(Option::is_some) {
+        return Err(CliError::misuse(
+            "--json, --csv, --bmf, --parquet, --har and --film are for one run",
+        )
+        .remedy("name one folder at a time"));
     }
     let folders: Vec<RunFolder> = args.dirs.iter().map(|dir| RunFolder::open(dir)).collect();
     crate::console::print_coloured(&published_page::write(&folders)?.text)?;

@@ -94,6 +94,28 @@ fn histogram_logs_are_read_and_merged_by_others() {
 }
 
 #[test]
+fn prometheus_gets_the_counts_and_times_of_the_run() {
+    let bench = Bench::new();
+    let (serving, url) = serve(&bench);
+    let url = format!("{url}hello");
+    let (_, result) = load(&bench, &["-n", "200", "--prometheus", "load.prom", &url]);
+    let page = std::fs::read_to_string(bench.path("load.prom")).unwrap();
+    let value = |name: &str| {
+        let line = page.lines().find(|line| line.split(' ').next() == Some(name));
+        line.unwrap().rsplit(' ').next().unwrap().parse::<f64>().unwrap()
+    };
+    assert_eq!(value("wirelap_load_requests_total"), 200.0);
+    assert_eq!(value("wirelap_load_responses_total{status=\"200\"}"), 200.0);
+    let answers = value("wirelap_load_latency_seconds_count");
+    assert_eq!(answers, answered(&result) as f64);
+    assert_eq!(value("wirelap_load_latency_seconds_bucket{le=\"+Inf\"}"), answers);
+    let mean = result["whole"]["latency"]["mean_ms"].as_f64().unwrap() / 1e3;
+    assert!((value("wirelap_load_latency_seconds_sum") / answers / mean - 1.0).abs() < 1e-6);
+    serving.signal("INT");
+    serving.end();
+}
+
+#[test]
 fn the_parts_of_a_result_sum_to_the_whole() {
     let bench = Bench::new();
     let (serving, url) = serve(&bench);

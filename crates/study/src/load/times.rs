@@ -56,6 +56,55 @@ impl TimesSummary {
     }
 }
 
+/// How many times stayed within each of some bounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TimeBuckets {
+    /// A bound in seconds, and how many times it holds, with those of the bounds before it.
+    pub within: Vec<(f64, u64)>,
+    /// All times.
+    pub count: u64,
+    /// Their sum in seconds.
+    pub sum_seconds: f64,
+}
+
+impl TimeBuckets {
+    /// Of a histogram of nanoseconds, by bounds of 1, 2.5 and 5 in each decade from 100 µs to 10 s. A time counts as the
+    /// histogram keeps it, to three digits.
+    pub fn of(histogram: &Histogram<u64>) -> Self {
+        const DECADES: [u64; 5] = [100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
+        let steps = |decade: u64| [decade, decade * 5 / 2, decade * 5];
+        let bounds = DECADES.into_iter().flat_map(steps).chain([10_000_000_000]);
+        let held = |bound: u64| {
+            histogram.iter_recorded().take_while(move |at| at.value_iterated_to() <= bound)
+        };
+        let within = bounds.map(|bound| {
+            let times = held(bound).map(|at| at.count_since_last_iteration()).sum();
+            (bound as f64 / 1e9, times)
+        });
+        let count = histogram.len();
+        Self { within: within.collect(), count, sum_seconds: histogram.mean() * count as f64 / 1e9 }
+    }
+}
+
 fn ms(nanos: u64) -> f64 {
     nanos as f64 / 1e6
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buckets_count_all_times_up_to_their_bound() {
+        let mut histogram = Histogram::new(3).unwrap();
+        for micros in [90_u64, 900, 900, 2_000, 40_000, 20_000_000] {
+            histogram.record(micros * 1_000).unwrap();
+        }
+        let buckets = TimeBuckets::of(&histogram);
+        let at = |bound: f64| buckets.within.iter().find(|(own, _)| *own == bound).unwrap().1;
+        assert_eq!([at(0.0001), at(0.00025), at(0.001), at(0.0025)], [1, 1, 3, 4]);
+        assert_eq!([at(0.025), at(0.05), at(10.0), buckets.count], [4, 5, 5, 6]);
+        assert!((buckets.sum_seconds - 20.043_89).abs() < 0.02, "{}", buckets.sum_seconds);
+        assert_eq!(TimeBuckets::of(&Histogram::new(3).unwrap()).sum_seconds, 0.0);
+    }
 }

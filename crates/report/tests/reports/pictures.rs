@@ -142,7 +142,8 @@ fn a_waterfall_has_the_pieces_of_each_body_where_they_were_sent() {
         assert_eq!(pieces.len(), 2);
         for (piece, (x, width)) in pieces.into_iter().zip(expected) {
             let off = (percent(piece, "x") - x).abs().max((percent(piece, "width") - width).abs());
-            assert!(off < 0.01, "{off}");
+            // Four numbers are rounded to hundredths.
+            assert!(off < 0.02, "{off}");
         }
     }
 }

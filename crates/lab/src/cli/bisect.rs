@@ -33,7 +33,7 @@ pub(crate) struct BisectArgs {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = ".")]
     pub(crate) repository: PathBuf,
     /// The longest that a comparison may take, beside the wait for a busy machine
-    #[arg(long, value_name = "TIME", value_parser = super::parse_limit, default_value = "5m")]
+    #[arg(long, value_name = "TIME", value_parser = super::race::parse_limit, default_value = "5m")]
     pub(crate) until_decided: Duration,
     /// The chance at most that the commit named is not the first bad one
     #[arg(long, value_name = "SHARE", value_parser = super::parse_margin, default_value = "5%", allow_negative_numbers = true)]

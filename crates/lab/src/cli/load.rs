@@ -1,7 +1,8 @@
 //! The flags of `wirelap load`: those of wrk and h2load where they have them, curl's for requests.
 
+use super::ShardChoice;
 use super::get::{field, parse_time, parse_url};
-use super::{ReactorName, ShardChoice};
+use super::serve::ReactorName;
 use clap::{Args, ValueEnum, ValueHint};
 use client::load::Stage;
 use page::Url;

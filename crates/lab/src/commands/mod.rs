@@ -13,7 +13,6 @@ pub(crate) mod load;
 pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod race;
-mod race_shard;
 pub(crate) mod record;
 pub(crate) mod relay;
 pub(crate) mod report;

@@ -140,7 +140,7 @@ fn each_server_hears_that_a_connection_is_over() {
     let logs = std::fs::read_dir(bench.path("qlogs")).unwrap();
     let logs: Vec<String> =
         logs.map(|log| std::fs::read_to_string(log.unwrap().path()).unwrap()).collect();
-    assert!(logs.len() >= 3 + 10 + 1, "{} connections", logs.len());
+    assert!(logs.len() > 3 + 10, "{} connections", logs.len());
     for log in logs {
         let closed = log.lines().find(|line| line.contains("quic:connection_closed"));
         assert!(closed.is_some_and(|line| line.contains(r#""initiator":"remote""#)), "{closed:?}");

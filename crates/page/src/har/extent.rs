@@ -4,10 +4,10 @@
 //! recorded, the load is over when nothing was under way for 5 s. A start that is more than a day away from most
 //! others, or more than 10 s before the page's own start, is a mistake and counts as missing.
 
+use super::builder::nanos;
 use super::discovery::Request;
 use super::entry::Entry;
 use super::file::PageLoad;
-use super::nanos;
 use std::ops::RangeInclusive;
 
 /// In nanoseconds, as all times here.

@@ -1,8 +1,11 @@
 //! Hand-written recordings (vectors/har) in the manner of each exporter, and files that are none.
 
 use super::*;
-use crate::resource::Release;
+use crate::priority::{Hint, Rank};
+use crate::resource::{Blocks, Kind, Method, Release, Resource, ResourceId};
 use proptest::prelude::*;
+use std::time::Duration;
+use unit::ByteSize;
 
 fn read(file: &[u8]) -> Recording {
     parse(file, HarOptions::default()).unwrap()

@@ -1,6 +1,6 @@
 //! `wirelap race --shard`: runs one shard's trials. It judges nothing: `wirelap merge` does, once all shards have run.
 
-use super::race;
+use super::{calibrated, interrupts, lay_out, patience, planned, trials};
 use crate::cli::RaceArgs;
 use crate::console;
 use crate::error::CliError;
@@ -43,7 +43,7 @@ pub(super) fn resume(args: &RaceArgs, dir: &Path, shard: Shard) -> Result<ExitCo
             .remedy("race once more with more --trials"));
     }
     let chosen = again::select(dir, Gates::default())?;
-    let interrupts = race::interrupts()?;
+    let interrupts = interrupts()?;
     ShardRace { args, chosen: &chosen, shard, interrupts: &interrupts }.run(dir)?;
     Ok(ExitCode::SUCCESS)
 }
@@ -60,9 +60,9 @@ impl ShardRace<'_> {
     fn run(&self, path: &Path) -> Result<(), CliError> {
         let folder = RunFolder::open(path);
         let begun = shard::begun(&folder, self.chosen, self.shard)?;
-        let plan = self.shard.part(&race::planned(self.chosen)?.trials);
+        let plan = self.shard.part(&planned(self.chosen)?.trials);
         if begun.is_none() || !is_done(&folder, &plan)? {
-            quiet::wait(race::patience(self.args), self.interrupts)?;
+            quiet::wait(patience(self.args), self.interrupts)?;
             self.run_trials(path, begun)?;
         }
         let rows = Store::open(&folder.rows())?.records()?;
@@ -73,7 +73,7 @@ impl ShardRace<'_> {
         let is_known = begun.as_ref().is_some_and(shard::is_known_here);
         let calibration = match is_known || self.args.no_calibration {
             true => None,
-            false => Some(race::calibrated(self.chosen)?),
+            false => Some(calibrated(self.chosen)?),
         };
         let folder = match &begun {
             Some(_) => RunFolder::open(path),
@@ -86,12 +86,12 @@ impl ShardRace<'_> {
             header.machines.push(shard::here(self.shard, calibration));
             store.set_header(&header)?;
         }
-        race::run_trials(self.args, &folder, &mut store, &header, self.interrupts, None)
+        trials::run(self.args, &folder, &mut store, &header, self.interrupts, None)
     }
 
     fn make(&self, path: &Path, calibration: Option<Calibration>) -> Result<RunFolder, CliError> {
         shard::make(path, |folder| {
-            race::lay_out(folder, self.chosen, calibration, Some(self.shard)).map(drop)
+            lay_out(folder, self.chosen, calibration, Some(self.shard)).map(drop)
         })
     }
 

@@ -1,0 +1,99 @@
+//! `wirelap race --dry-run`: what would run and how long it would take.
+
+use super::{concurrency, place, planned};
+use crate::cli::RaceArgs;
+use crate::console;
+use crate::error::CliError;
+use crate::inputs::har;
+use crate::race::experiments::Selected;
+use crate::race::service;
+use std::fmt::Write as _;
+use std::process::ExitCode;
+use std::time::Duration;
+use study::carried::carried;
+use study::estimate::in_words;
+use study::plan::TrialPlan;
+use study::shard::Shard;
+
+/// Prints the plan of every experiment.
+pub(super) fn run(
+    args: &RaceArgs,
+    chosen: &[Selected],
+    shard: Option<Shard>,
+) -> Result<ExitCode, CliError> {
+    let mut plans: String =
+        chosen.iter().map(|one| describe(one, args, shard)).collect::<Result<_, _>>()?;
+    if let Some(time) = time_of_all(args, chosen)? {
+        let _ = writeln!(plans, "{time}");
+    }
+    console::print(&plans)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How long several experiments take one after another; None of one, which says so itself.
+pub(super) fn time_of_all(
+    args: &RaceArgs,
+    chosen: &[Selected],
+) -> Result<Option<String>, CliError> {
+    if chosen.len() < 2 {
+        return Ok(None);
+    }
+    let time = |one: &Selected| {
+        let limited = one.experiment.time_limit;
+        Ok(limited.unwrap_or(planned(one)?.time(concurrency(args))) + BEFORE_THE_FIRST_TRIAL)
+    };
+    let all: Duration = chosen.iter().map(time).sum::<Result<_, CliError>>()?;
+    Ok(Some(format!("{} experiments, {} in all", chosen.len(), in_words(all))))
+}
+
+/// A look at how busy the machine is, and its calibration.
+const BEFORE_THE_FIRST_TRIAL: Duration = Duration::from_secs(5);
+
+fn describe(chosen: &Selected, args: &RaceArgs, shard: Option<Shard>) -> Result<String, CliError> {
+    let experiment = &chosen.experiment;
+    let mut text =
+        format!("{}: {}\n{}\n\n", experiment.name, experiment.title, experiment.question);
+    let mut planned = planned(chosen)?;
+    if let Some(shard) = shard {
+        planned.trials = shard.part(&planned.trials);
+        let _ = writeln!(text, "shard {shard}");
+    }
+    let recorded = har::assumptions(experiment, |name| place(chosen, name));
+    for sentence in service::assumptions(experiment).into_iter().chain(recorded) {
+        let _ = writeln!(text, "{sentence}");
+    }
+    for carried in carried(experiment) {
+        let _ = writeln!(text, "{carried}");
+    }
+    let _ = writeln!(
+        text,
+        "{}, {}; baseline {}, margin {} %, seed {}",
+        planned.count_in_words(),
+        in_words(planned.time(concurrency(args))),
+        experiment.baseline,
+        experiment.margin * 100.0,
+        experiment.seed
+    );
+    match args.verbose {
+        true => text.push_str(&list_of(&planned.trials)),
+        false => text.push_str("-v lists every trial with its key and seed\n"),
+    }
+    Ok(text)
+}
+
+/// Each trial with its key, its seed and how it runs, a line each.
+fn list_of(trials: &[TrialPlan]) -> String {
+    let mut text = String::from("\n");
+    for (place, trial) in trials.iter().enumerate() {
+        let concurrency = if trial.is_light() { "side by side" } else { "alone" };
+        let warmup = if trial.warmup { ", warm-up" } else { "" };
+        let _ = writeln!(
+            text,
+            "{:4}  {:<40} seed {:<20} {concurrency}{warmup}",
+            place + 1,
+            trial.key,
+            trial.seed
+        );
+    }
+    text
+}

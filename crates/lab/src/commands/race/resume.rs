@@ -1,0 +1,46 @@
+//! `wirelap race --resume`: goes on with a run.
+
+use super::{exit_code, interrupts, race, sharded};
+use crate::cli::RaceArgs;
+use crate::error::CliError;
+use crate::race::run_folder::RunFolder;
+use crate::race::store::Store;
+use crate::race::until_decided;
+use std::path::Path;
+use std::process::ExitCode;
+use study::record::RunHeader;
+
+/// Goes on with the run in `dir`, or adds trials to it.
+pub(super) fn run(args: &RaceArgs, dir: &Path) -> Result<ExitCode, CliError> {
+    let folder = RunFolder::open(dir);
+    folder.check_links()?;
+    let store = Store::open_whole(&folder.rows())?;
+    let lock = folder.lock()?;
+    let mut header = store.header()?;
+    if let Some(shard) = header.shard {
+        drop((store, lock));
+        return sharded::resume(args, dir, shard);
+    }
+    if !header.machines.is_empty() {
+        return Err(CliError::misuse(format!("{} was merged from shards", dir.display()))
+            .remedy("go on with the shards, and merge them once more"));
+    }
+    if let Some(trials) = args.add {
+        add(&mut header, trials)?;
+    }
+    let end = race(args, &folder, store, &mut header, &interrupts()?)?;
+    exit_code(&args.gates, &[end])
+}
+
+/// Adds trials to a run; what comes of them is labelled.
+fn add(header: &mut RunHeader, trials: u32) -> Result<(), CliError> {
+    if until_decided::is_open(&header.experiment) {
+        return Err(CliError::misuse("the run has not yet planned its own trials")
+            .remedy("let it come to its end first: --resume without --add"));
+    }
+    for link in &mut header.experiment.links {
+        link.added += trials;
+        link.trials += trials;
+    }
+    Ok(())
+}

@@ -48,13 +48,13 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// A path, and the pieces that were sent of it: from when to when, in milliseconds, and how many bytes.
-    type Sent<'a> = (&'a str, &'a [(u64, u64, u64)]);
+    /// A path, and its pieces: from and until in milliseconds, and bytes.
+    type Delivered<'a> = (&'a str, &'a [(u64, u64, u64)]);
 
     /// A fetch from 10 to 90 ms whose server sent pieces at these times, by a trial's record.
-    fn sent(deliveries: &[Sent<'_>]) -> Vec<SentPiece> {
+    fn sent(deliveries: &[Delivered<'_>]) -> Vec<SentPiece> {
         let ms = |at: u64| at * 1_000_000;
-        let delivery = |(path, pieces): &Sent<'_>| {
+        let delivery = |(path, pieces): &Delivered<'_>| {
             let pieces = pieces.iter().map(
                 |(from, until, bytes)| json!({"from": ms(*from), "until": ms(*until), "bytes": bytes}),
             );
@@ -73,7 +73,7 @@ mod tests {
     #[test]
     fn pieces_stand_where_the_server_sent_them_and_within_their_fetch() {
         let piece = |from, to, bytes| SentPiece { from, to, bytes };
-        let other: Sent<'_> = ("/b.css", &[(30, 35, 700)]);
+        let other: Delivered<'_> = ("/b.css", &[(30, 35, 700)]);
         assert_eq!(
             sent(&[("/a.css?v=1", &[(20, 25, 5_000), (40, 40, 900)]), other]),
             [piece(10.0, 15.0, 5_000), piece(30.0, 30.0, 900)]
@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn a_url_that_was_asked_for_twice_or_not_at_all_has_no_pieces() {
-        let one: Sent<'_> = ("/a.css?v=1", &[(20, 25, 5_000)]);
+        let one: Delivered<'_> = ("/a.css?v=1", &[(20, 25, 5_000)]);
         assert_eq!((sent(&[one]).len(), sent(&[one, one]), sent(&[])), (1, Vec::new(), Vec::new()));
     }
 }

@@ -255,6 +255,13 @@ impl<'a> Panel<'a> {
             for piece in &bar.sent {
                 let along = (scale.at(piece.from), scale.width(piece.from, piece.to));
                 rect(m, "sent", along, (y + thick * 0.6, thick * 0.4));
+                // A rectangle without a width is not drawn: most pieces are sent at once.
+                let (top, bottom) =
+                    (format!("{:.1}", y + thick * 0.6), format!("{:.1}", y + thick));
+                let x = scale.at(piece.from);
+                let place: [(&str, &dyn std::fmt::Display); 5] =
+                    [("class", &"sent-at"), ("x1", &x), ("x2", &x), ("y1", &top), ("y2", &bottom)];
+                m.empty("line", &place);
             }
         });
     }

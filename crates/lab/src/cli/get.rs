@@ -111,7 +111,7 @@ pub(crate) struct GetArgs {
     /// A field of the requests, as `Name: value` (repeatable)
     #[arg(short = 'H', long, value_name = "FIELD", value_parser = parse_field)]
     pub(crate) header: Vec<(String, String)>,
-    /// The HTTP proxy, as [http://][user:password@]host[:port], in place of the variables http_proxy, https_proxy and
+    /// The HTTP proxy, as http://user:password@host:port or less of it, in place of the variables http_proxy, https_proxy and
     /// all_proxy; '' for none. Hosts of no_proxy are reached without one
     #[arg(short = 'x', long, value_name = "URL", value_parser = parse_proxy)]
     pub(crate) proxy: Option<ProxyChoice>,

@@ -141,8 +141,7 @@ fn shells_complete_what_list_names_and_columns_of_the_list_are_apart() {
         let apart = format!("\n  {name}  ");
         assert!(list.contains(&apart), "{name} touches its neighbour: {list}");
     }
-    let plan =
-        ["race", "quick", "--contenders", "http/1.1,spdy/3.1", "--dry-run", "--baseline", "h1"];
-    let ran = bench.run(&plan);
+    let named = ["--contenders", "http/1.1,spdy/3.1", "--baseline", "h1"];
+    let ran = bench.run(&[&["race", "quick", "--dry-run", "-v"], &named[..]].concat());
     assert!(ran.code == 0 && ran.out.contains("/spdy"), "{ran:?}");
 }

@@ -133,7 +133,7 @@ fn tokens_come_as_they_are_due_and_losses_on_the_link_are_found_as_stalls() {
 /// Other people's clients and servers say why they have no figures.
 fn unsupported(trials: &Trials) {
     for (contender, words) in
-        [("curl", "not for messages or streams"), ("nginx", "streams are made by a program")]
+        [("curl", "not for streams"), ("nginx", "streams are made by a program")]
     {
         let outcome = trials.of("clean", contender)["outcome"].to_string();
         assert!(outcome.contains("unsupported") && outcome.contains(words), "{outcome}");

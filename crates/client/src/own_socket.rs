@@ -26,7 +26,8 @@ impl OwnSocket {
         now: Instant,
         settings: &QuicSettings,
         tls: Arc<QuicClientTls>,
-        (remote, host): (SocketAddr, &str),
+        remote: SocketAddr,
+        host: &str,
     ) -> Result<(Self, Box<QuicLink>), Failure> {
         let mut socket = QuicSocket::client(settings, tls);
         let link = socket.connect(now, remote, host)?;

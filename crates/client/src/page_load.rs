@@ -219,7 +219,7 @@ impl PageLoad {
     }
 
     /// Gives a resource the fetch that has begun for its URL, as far as it has come.
-    fn bind(&mut self, now: Instant, start: &FetchStart, (id, preload): (FetchId, Preload)) {
+    fn bind(&mut self, now: Instant, start: &FetchStart, id: FetchId, preload: Preload) {
         let Preload { head, body, record, .. } = preload;
         self.resources.insert(id, start.id);
         self.asked.insert(without_scheme(&start.url));
@@ -332,11 +332,11 @@ impl Work for PageLoad {
                 page::Method::Get if start.messages.is_none() => self.preloads.take(&start.url),
                 _ => None,
             };
-            let Some(preload) = begun else {
+            let Some((fetch, preload)) = begun else {
                 self.resources.insert(id, start.id);
                 return Some(self.spec(now, id, start));
             };
-            self.bind(now, &start, preload);
+            self.bind(now, &start, fetch, preload);
         }
         let spec = self.preloads.poll_fetch(id, self.document.as_ref())?;
         self.asked.insert(without_scheme(&spec.url));

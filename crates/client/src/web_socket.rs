@@ -193,8 +193,7 @@ impl<C: Conversation> WebSocketClient<C> {
         let alpn = Spoken::Http3.alpn();
         let tls = self.config.tls.for_quic(alpn);
         let tls = tls.map_err(|_| transport::Failure::UnknownProtocol)?.observed_by(&tracer);
-        let to = (remote, &*url.host);
-        let (socket, link) = OwnSocket::connect(now, &self.config.quic, tls, to)?;
+        let (socket, link) = OwnSocket::connect(now, &self.config.quic, tls, remote, &url.host)?;
         Ok((Connection::open_quic(now, link, settings, tracer), Some(socket)))
     }
 

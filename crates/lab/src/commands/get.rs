@@ -150,7 +150,7 @@ fn download(
         Some(_) => Condition::ModifiedSince,
         None => Condition::None,
     };
-    let outcome = |((wish, written), report)| Outcome::new(wish, report, (written, condition));
+    let outcome = |((wish, written), report)| Outcome::new(wish, report, written, condition);
     Ok(outcomes.map(outcome).collect())
 }
 

@@ -65,7 +65,8 @@ impl Outcome {
     pub(crate) fn new(
         wish: Wish,
         report: Report,
-        (written, condition): (Option<Result<WrittenFile, WriteError>>, Condition),
+        written: Option<Result<WrittenFile, WriteError>>,
+        condition: Condition,
     ) -> Self {
         if condition == Condition::ModifiedSince && report.status == Some(NOT_MODIFIED) {
             let result = Ok(WrittenFile { length: 0, digest: None });

@@ -250,15 +250,14 @@ impl<'a> Panel<'a> {
                     Phase::Queued => ((thick / 4.0).min(1.0), y + thick / 2.0 - 0.5),
                     _ => (thick, y),
                 };
-                rect(m, span.phase.class(), (x, width), (y, height));
+                Area { x, width, y, height }.draw(m, span.phase.class());
             }
             for piece in &bar.sent {
-                let along = (scale.at(piece.from), scale.width(piece.from, piece.to));
-                rect(m, "sent", along, (y + thick * 0.6, thick * 0.4));
+                let (x, width) = (scale.at(piece.from), scale.width(piece.from, piece.to));
+                let (y, height) = (y + thick * 0.6, thick * 0.4);
+                Area { x, width, y, height }.draw(m, "sent");
                 // A rectangle without a width is not drawn: most pieces are sent at once.
-                let (top, bottom) =
-                    (format!("{:.1}", y + thick * 0.6), format!("{:.1}", y + thick));
-                let x = scale.at(piece.from);
+                let (top, bottom) = (format!("{y:.1}"), format!("{:.1}", y + height));
                 let place: [(&str, &dyn std::fmt::Display); 5] =
                     [("class", &"sent-at"), ("x1", &x), ("x2", &x), ("y1", &top), ("y2", &bottom)];
                 m.empty("line", &place);
@@ -318,12 +317,22 @@ fn key(panels: &[Panel<'_>]) -> Vec<(String, &'static str)> {
     phases.into_iter().chain(sent).collect()
 }
 
-/// A rectangle: where it begins and how wide it is, and where its upper edge is and how high it is, in pixels.
-fn rect(m: &mut Markup, class: &str, (x, width): (Position, Position), (y, height): (f64, f64)) {
-    let (y, height) = (format!("{y:.1}"), format!("{height:.1}"));
-    let attributes: [(&str, &dyn std::fmt::Display); 5] =
-        [("class", &class), ("x", &x), ("y", &y), ("width", &width), ("height", &height)];
-    m.empty("rect", &attributes);
+/// Where a rectangle stands: along the axis, and from above in pixels.
+struct Area {
+    x: Position,
+    width: Position,
+    y: f64,
+    height: f64,
+}
+
+impl Area {
+    fn draw(&self, m: &mut Markup, class: &str) {
+        let Self { x, width, y, height } = self;
+        let (y, height) = (format!("{y:.1}"), format!("{height:.1}"));
+        let attributes: [(&str, &dyn std::fmt::Display); 5] =
+            [("class", &class), ("x", &x), ("y", &y), ("width", &width), ("height", &height)];
+        m.empty("rect", &attributes);
+    }
 }
 
 fn piece_in_words(piece: &SentPiece) -> String {

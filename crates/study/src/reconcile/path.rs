@@ -2,6 +2,7 @@
 //! one rule: stretches are contiguous, whatever the rows say. A row that contradicts itself is clamped.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::time::Duration;
 use trace::{ConnectionRecord, EarlyData, FetchRecord, Protocol, TlsVersion};
 use unit::Instant;
@@ -143,7 +144,7 @@ impl Walk {
         let takes_one = |other: &&&FetchRecord| {
             finished(other) >= ready
                 && (!multiplexed(connection)
-                    || self.was_full(&others, (queued.max(ready), finished(other))))
+                    || self.was_full(&others, queued.max(ready)..finished(other)))
         };
         if let Some(other) = held.filter(takes_one) {
             self.to(finished(other), StretchKind::Client);
@@ -172,9 +173,9 @@ impl Walk {
         None
     }
 
-    /// Whether the current fetch's connection had as many requests open as it ever had, both when the fetch could have
-    /// been sent and until another ended: the peer's limit of streams kept it waiting.
-    fn was_full(&self, others: &[&FetchRecord], (could, ended): (Instant, Instant)) -> bool {
+    /// Whether the current fetch's connection had as many requests open as it ever had at both ends of `span`, which is from
+    /// when the fetch could have been sent until another ended: the peer's limit of streams kept it waiting.
+    fn was_full(&self, others: &[&FetchRecord], span: Range<Instant>) -> bool {
         let Some(number) = self.connection else { return false };
         let open = |is_open: &dyn Fn(Instant, Instant) -> bool| {
             let here = others.iter().filter(|other| other.connection == Some(number));
@@ -183,8 +184,8 @@ impl Walk {
                 .count()
         };
         let most = self.most_open.get(&number).copied().unwrap_or_default();
-        let at_first = open(&|sent, end| sent <= could && could < end);
-        let at_last = open(&|sent, end| sent < ended && ended <= end);
+        let at_first = open(&|sent, end| sent <= span.start && span.start < end);
+        let at_last = open(&|sent, end| sent < span.end && span.end <= end);
         at_first.min(at_last) >= most
     }
 

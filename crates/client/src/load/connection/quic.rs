@@ -19,7 +19,8 @@ impl LoadConnection {
     /// An attempt over QUIC begins. QUIC connects and secures in one.
     pub(in crate::load) fn begin_quic(
         &mut self,
-        (transport, quic): (Connection<Client>, OwnSocket),
+        transport: Connection<Client>,
+        quic: OwnSocket,
         socket: SocketId,
         web_socket: Option<WebSocketSpec>,
     ) {

@@ -50,8 +50,8 @@ impl Load {
                 Arc::clone(self.quic.tls.insert(tls))
             }
         };
-        let to = (remote, &*server.url.host);
-        let (quic, link) = OwnSocket::connect(now, &self.config.quic, tls, to)?;
+        let (quic, link) =
+            OwnSocket::connect(now, &self.config.quic, tls, remote, &server.url.host)?;
         let transport = Connection::open_quic(now, link, self.settings.clone(), Tracer::off());
         let socket = self.other_socket(number);
         if self.quic.farewells.remove(&socket).is_some() {
@@ -59,7 +59,7 @@ impl Load {
             self.actions.push_back(Action::Close(socket));
         }
         let web_socket = server.web_socket.map(|target| self.web_socket(target));
-        self.connections[number].begin_quic((transport, quic), socket, web_socket);
+        self.connections[number].begin_quic(transport, quic, socket, web_socket);
         self.actions.push_back(OwnSocket::bind(socket, remote));
         // Where early data may go, requests can be made at once.
         if let Err(loss) =

@@ -16,7 +16,7 @@ EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
 TYPE = "application/vnd.oci.image."
 # Nothing outside of the root; Python 3.11.2 (Debian 12) does not know the filter.
 SAFELY = {"filter": "tar"} if hasattr(tarfile, "tar_filter") else {}
-RUN = {"Entrypoint": ["/usr/bin/wirelap"], "WorkingDir": "/work", "Env": ["PATH=/usr/sbin:/usr/bin", "HOME=/root"]}
+RUN = {"Entrypoint": ["/usr/bin/wirelap"], "WorkingDir": "/runs", "Env": ["PATH=/usr/sbin:/usr/bin", "HOME=/root"]}
 
 
 def digest(content):

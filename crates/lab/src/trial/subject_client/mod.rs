@@ -1,6 +1,7 @@
 //! A trial's work, done by somebody else's client: the subject's jobs ([`jobs`]), the processes that do it, and
 //! what they say put into the words of rows ([`report`]). Nothing here judges what it says; `study` does.
 
+mod figures;
 mod jobs;
 mod report;
 

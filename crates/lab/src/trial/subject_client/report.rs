@@ -1,15 +1,12 @@
 //! The report of a client subject as rows. Nothing here checks whether it is true; `study` does.
 
+use super::figures::{busy, client_use, done, metrics, ready_at, sum, system_calls};
 use super::{FILM, OUTPUT, ProcessRun, ServedFile, SubjectClient};
-use crate::trial::audit::LEAST_TICKS;
 use crate::trial::download_files;
 use crate::trial::job::{NearReport, NextView};
-use crate::trial::observed::end_use;
 use crate::trial::outcome::failed;
 use crate::trial::own_calls::wrong_status;
-use crate::trial::profile::{Profile, SystemCalls};
-use os::clock;
-use os::process::Counter;
+use crate::trial::profile::Profile;
 use page::PaintTimes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -20,7 +17,7 @@ use study::metric;
 use study::outcome::Outcome;
 use study::reconcile::{Case, KeyLogFacts};
 use study::record::EndUse;
-use subject::contract::{self, Fetch, FetchLine, Leaves, NextLine, PageLine};
+use subject::contract::{Fetch, FetchLine, Leaves, NextLine, PageLine};
 use trace::{
     CacheTally, FetchOutcome, FetchRecord, HintTally, Phases, Protocol, SpokenProtocol, TlsVersion,
 };
@@ -468,18 +465,6 @@ fn paint_times(line: &PageLine, processes: &[ProcessRun]) -> PaintTimes {
     }
 }
 
-/// How often it asked the kernel for what.
-fn system_calls(tables: &str) -> impl Iterator<Item = (String, f64)> {
-    let SystemCalls { all, reads, writes, in_kernel } = SystemCalls::read(tables);
-    let named = [
-        (metric::SYSTEM_CALLS, all),
-        (metric::SYSTEM_READS, reads),
-        (metric::SYSTEM_WRITES, writes),
-        (metric::SYSTEM_IN_KERNEL, in_kernel),
-    ];
-    named.into_iter().map(|(name, count)| (name.to_owned(), count as f64))
-}
-
 /// What only browsers tell of.
 fn page_metrics(line: &PageLine) -> impl Iterator<Item = (String, f64)> {
     let named = [(metric::CLS, line.cls), (metric::LONG_TASKS_MS, line.long_tasks_ms)];
@@ -499,110 +484,4 @@ fn keep_film(from: &Path, to: &Path, begun_ms: f64) -> std::io::Result<()> {
     Ok(())
 }
 
-fn metrics(processes: &[ProcessRun], usage: EndUse, is_warm: bool) -> BTreeMap<String, f64> {
-    let mut metrics = BTreeMap::new();
-    let mut set = |name: &str, value: f64| metrics.insert(name.to_owned(), value);
-    let of_all = |span: &dyn Fn(&ProcessRun) -> Duration| {
-        processes.iter().map(span).sum::<Duration>().as_secs_f64() * 1e3
-    };
-    // A warm client is a process that already runs when the measured work begins.
-    let begun = |process: &ProcessRun| if is_warm { ready_at(process) } else { begun(process) };
-    set(metric::WALL_MS, of_all(&|process| process.ended.since(begun(process))));
-    let built = processes.iter().map(|process| process.transcript.ready.as_ref()?.line.client_ms);
-    if let Some(built) = built.sum::<Option<f64>>() {
-        let wall = of_all(&|process| process.ended.since(begun(process)));
-        let counted = if is_warm { 0.0 } else { built };
-        set(metric::CLIENT_MS, built);
-        set(metric::WALL_WITHOUT_CLIENT_MS, (wall - counted).max(0.0));
-    }
-    // An adapter whose client reports no time before its first request cannot separate its start from its work.
-    if let startup @ 0.001.. = of_all(&startup) {
-        set(metric::STARTUP_MS, startup);
-    }
-    let transfer = |process: &ProcessRun| {
-        let lines = process.transcript.fetches.iter().map(|fetch| &fetch.line);
-        let end = lines.clone().map(|line| line.ended_ms).fold(0.0, f64::max);
-        let start = lines.map(|line| line.started_ms).fold(end, f64::min);
-        Duration::from_secs_f64((end - start) / 1e3)
-    };
-    set(metric::TRANSFER_MS, of_all(&transfer));
-    set(metric::CLIENT_CPU_MS, usage.cpu_ms());
-    set(metric::PEAK_MEMORY, usage.peak_memory_bytes as f64);
-    let count = |name, value: Option<u64>| value.map(|value| (name, value as f64));
-    let collections = sum(processes.iter().map(|process| done(process).gc_count));
-    let pauses = processes.iter().map(|process| done(process).gc_ms).sum::<Option<f64>>();
-    let heap = processes.iter().map(|process| done(process).heap_peak_bytes).max().flatten();
-    let managed = [
-        count(metric::GC_COUNT, collections),
-        pauses.map(|ms| (metric::GC_MS, ms)),
-        count(metric::HEAP_PEAK, heap),
-    ];
-    for (name, value) in managed.into_iter().flatten() {
-        set(name, value);
-    }
-    metrics
-}
-
-/// When the client was started: an adapter's own start is not the client's.
-fn begun(process: &ProcessRun) -> Instant {
-    let adapter = process.transcript.ready.as_ref().filter(|ready| ready.line.adapter);
-    adapter.map_or(process.started, |ready| ready.at)
-}
-
-/// From the client's start to its work, but for its warm-up.
-fn startup(process: &ProcessRun) -> Duration {
-    let first = process.transcript.fetches.iter().map(|fetch| fetch.line.started_ms);
-    let first = Duration::from_secs_f64(first.reduce(f64::min).unwrap_or(0.0) / 1e3);
-    let warmup = process.transcript.ready.as_ref().and_then(|ready| ready.line.warmup_ms);
-    let warmup = Duration::from_secs_f64(warmup.unwrap_or(0.0) / 1e3);
-    match begun(process) == process.started {
-        true => ready_at(process).since(process.started).saturating_sub(warmup),
-        false => first,
-    }
-}
-
-/// What a client used: an adapter's own processor time is not the client's.
-fn client_use(process: &ProcessRun) -> EndUse {
-    let usage = end_use(process.usage);
-    let adapter = done(process).adapter_cpu_ms.unwrap_or(0.0);
-    let share = if usage.cpu_ms() > 0.0 { (adapter / usage.cpu_ms()).min(1.0) } else { 0.0 };
-    EndUse {
-        user_ms: usage.user_ms * (1.0 - share),
-        system_ms: usage.system_ms * (1.0 - share),
-        ..usage
-    }
-}
-
-/// The share of one core that its work took, without its start; None where that is too short for the counter's resolution.
-fn busy(processes: &[ProcessRun]) -> Option<f64> {
-    let (mut cpu_ms, mut span) = (0.0, Duration::ZERO);
-    for process in processes {
-        let usage = client_use(process);
-        // An adapter starts its client when it is ready itself.
-        let before = if begun(process) == process.started {
-            process.cpu_until_ready?
-        } else {
-            Duration::ZERO
-        };
-        cpu_ms += (usage.cpu_ms() - before.as_secs_f64() * 1e3).max(0.0);
-        span += process.ended.since(ready_at(process));
-    }
-    let by_ticks = processes.iter().any(|process| process.usage.counted_by == Counter::Wait4);
-    let least = if by_ticks { clock::TICK * LEAST_TICKS } else { clock::TICK };
-    (span >= least).then(|| cpu_ms / (span.as_secs_f64() * 1e3))
-}
-
 const GIB: f64 = 1024.0 * 1024.0 * 1024.0;
-
-fn ready_at(process: &ProcessRun) -> Instant {
-    process.transcript.ready.as_ref().map_or(process.started, |ready| ready.at)
-}
-
-fn done(process: &ProcessRun) -> contract::DoneLine {
-    process.transcript.done.as_ref().map(|done| done.line.clone()).unwrap_or_default()
-}
-
-/// The sum of the counts; None where one is missing.
-fn sum(counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
-    counts.sum()
-}

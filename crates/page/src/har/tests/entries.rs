@@ -1,0 +1,285 @@
+//! What becomes of an entry: its method, status, body, messages, time and host.
+
+use super::*;
+
+#[test]
+fn a_head_stays_a_head_and_its_length_is_no_body() {
+    // Playwright writes -1 for each.
+    let head = asked(
+        "HEAD",
+        "http://a/big.zip",
+        200,
+        r#""status":200,"bodySize":-1,"_transferSize":230,"headers":[{"name":"Content-Length","value":"30000000"}],"content":{"size":0}"#,
+    );
+    let recording = read(&file_of(LOADED, &[get("http://a/", 0), head]));
+    let head = at(&recording, "/big.zip");
+    assert_eq!((head.method, head.body), (Method::Head, ByteSize(30_000_000)));
+    assert_eq!(head.received_body(), ByteSize::ZERO);
+    assert_eq!(recording.page.total_bytes(), ByteSize(1_000));
+    let told = recording.assumptions.to_string();
+    assert!(told.contains("1 request: HEAD: replayed as HEAD"), "{told}");
+    assert_eq!(recording.assumptions.not_get, 0);
+}
+
+#[test]
+fn what_was_not_modified_stays_so_with_the_validators_that_asked() {
+    let entry = r#""startedDateTime":"2026-01-01T12:00:00.200Z","time":100,"request":{"method":"GET","url":"http://a/old","headers":[{"name":"If-None-Match","value":"\"x\""},{"name":"Range","value":"bytes=0-"}]},"response":{"status":304,"bodySize":0,"_transferSize":171,"content":{"size":52000}}"#;
+    let recording = read(&file_of(LOADED, &[get("http://a/", 0), entry.to_owned()]));
+    let old = at(&recording, "/old");
+    assert_eq!((old.status, old.body.0), (304, 0));
+    let fields: Vec<_> = old.asked.fields.iter().map(|field| field.name.as_str()).collect();
+    assert_eq!(fields, ["if-none-match"]);
+    let told = recording.assumptions.to_string();
+    assert!(told.contains("1 request: answered 304: replayed as such"), "{told}");
+    // All else is found in the document's bytes.
+    let document = asked(
+        "GET",
+        "http://a/",
+        0,
+        r#""status":304,"_transferSize":171,"content":{"size":52000}"#,
+    );
+    let recording = read(&file_of(LOADED, &[document]));
+    assert_eq!((at(&recording, "/").status, at(&recording, "/").body.0), (200, 52_000));
+    assert!(recording.assumptions.document_whole && recording.assumptions.not_modified == 0);
+}
+
+#[test]
+fn a_post_a_redirect_a_part_and_an_error_stay_what_they_are() {
+    let post = asked("POST", "http://a/api", 100, r#""status":201,"bodySize":20"#).replace(
+        r#""url":"http://a/api""#,
+        r#""url":"http://a/api","bodySize":300,"headers":[{"name":"Content-Type","value":"application/json"}]"#,
+    );
+    let redirect = asked(
+        "GET",
+        "http://a/old",
+        110,
+        r#""status":302,"redirectURL":"http://b/new","_transferSize":310,"bodySize":-1,"content":{"size":0}"#,
+    );
+    let part = asked(
+        "GET",
+        "http://a/film",
+        120,
+        r#""status":206,"bodySize":50,"headers":[{"name":"content-range","value":"bytes 0-49/900"}]"#,
+    )
+    .replace(
+        r#""url":"http://a/film""#,
+        r#""url":"http://a/film","headers":[{"name":"Range","value":"bytes=0-49"}]"#,
+    );
+    let vague = asked("GET", "http://a/vague", 130, r#""status":206,"bodySize":50"#);
+    let missing = asked("GET", "http://a/missing", 140, r#""status":404,"bodySize":9"#);
+    let odd = asked("PROPFIND", "http://a/dav", 150, r#""status":207,"bodySize":9"#);
+    let entries = [get("http://a/", 0), post, redirect, get("http://b/new", 215), part, vague];
+    let recording = read(&file_of(LOADED, &[&entries[..], &[missing, odd]].concat()));
+    let api = at(&recording, "/api");
+    assert_eq!((api.method, api.status, api.asked.body.0), (Method::Post, 201, 300));
+    assert_eq!(api.asked.fields[0].value, "application/json");
+    let old = at(&recording, "/old");
+    assert_eq!((old.status, old.body.0), (302, 0));
+    assert_eq!(old.answered.field("location"), Some("http://b/new"));
+    let by = Release::Completed { by: id(&recording, "/old") };
+    assert_eq!(at(&recording, "/new").release, by);
+    let film = at(&recording, "/film");
+    assert_eq!((film.status, film.body.0), (206, 50));
+    assert_eq!(film.answered.field("content-range"), Some("bytes 0-49/900"));
+    assert_eq!(film.asked.fields[0].value, "bytes=0-49");
+    assert_eq!(at(&recording, "/vague").status, 200);
+    assert_eq!((at(&recording, "/missing").status, at(&recording, "/missing").body.0), (404, 9));
+    assert_eq!((at(&recording, "/dav").method, at(&recording, "/dav").status), (Method::Get, 207));
+    let told = &recording.assumptions;
+    assert_eq!((told.not_get, told.upload_bytes, told.methods_unknown), (1, 300, 1));
+    assert_eq!((told.redirects, told.parts, told.errors, told.statuses_changed), (1, 1, 1, 1));
+}
+
+#[test]
+fn a_web_socket_has_the_messages_until_the_loads_end() {
+    // Noon of the first of January 2026.
+    let noon = 1_767_268_800.0;
+    let messages = serde_json::json!([
+        {"type": "send", "time": noon + 0.4, "opcode": 1, "data": "hello"},
+        {"type": "receive", "time": noon + 0.5, "opcode": 1, "data": "good day"},
+        {"type": "receive", "time": noon + 9.0, "opcode": 1, "data": "still there?"},
+    ]);
+    let socket = |more: &str| {
+        let entry = asked("GET", "wss://b/chat?x=1", 200, r#""status":101"#);
+        format!(r#"{entry},"_resourceType":"websocket"{more}"#)
+    };
+    let with = socket(&format!(r#","_webSocketMessages":{messages}"#));
+    let recording = read(&file_of(LOADED, &[get("http://a/", 0), with]));
+    let chat = at(&recording, "/chat?x=1");
+    assert_eq!((chat.status, chat.url.to_string().as_str()), (101, "https://b/chat?x=1"));
+    let told: Vec<_> = chat.answered.messages.as_ref().unwrap().iter().collect();
+    assert_eq!(
+        (told.len(), told[1].data.as_slice(), told[1].after),
+        (2, &b"good day"[..], ms(100))
+    );
+    assert_eq!((chat.body, chat.is_web_socket()), (ByteSize(8), true));
+    let told = &recording.assumptions;
+    assert_eq!((told.web_sockets, told.web_sockets_bare, told.messages_left_out), (1, 0, 1));
+
+    let recording = read(&file_of(LOADED, &[get("http://a/", 0), socket("")]));
+    assert_eq!(at(&recording, "/chat?x=1").answered.messages, Some(Vec::new()));
+    let told = recording.assumptions.to_string();
+    assert!(told.contains("1 request: for a WebSocket without recorded messages"), "{told}");
+}
+
+#[test]
+fn a_stream_of_events_takes_its_time_until_the_loads_end() {
+    let stream = asked(
+        "GET",
+        "http://a/events",
+        400,
+        r#""status":200,"bodySize":3000,"content":{"size":3000,"mimeType":"text/event-stream"}"#,
+    )
+    .replace(r#""time":100"#, r#""time":3050"#)
+    .replace(r#""receive":50"#, r#""receive":3000"#);
+    let recording = read(&file_of(LOADED, &[get("http://a/", 0), stream]));
+    let events = at(&recording, "/events");
+    // It began at 450 ms, and the load ended at 1400 ms.
+    assert_eq!((events.answered.streamed, events.body), (Some(ms(950)), ByteSize(950)));
+    assert_eq!(recording.assumptions.streams, 1);
+}
+
+#[test]
+fn hosts_that_shared_a_connection_of_http2_are_told() {
+    let over = |host: &str, start: u64, connection: &str, version: &str| {
+        let answer = format!(r#""status":200,"bodySize":9,"httpVersion":"{version}""#);
+        let entry = asked("GET", &format!("http://{host}/{start}"), start, &answer);
+        format!(r#"{entry},"connection":"{connection}""#)
+    };
+    let entries = [
+        over("a", 0, "7", "h2"),
+        over("b", 10, "7", "HTTP/2.0"),
+        over("c", 20, "8", "h3"),
+        over("d", 30, "9", "http/1.1"),
+        over("e", 40, "9", "http/1.1"),
+        over("b", 50, "11", "h2"),
+    ];
+    let recording = read(&file_of(LOADED, &entries));
+    assert_eq!(recording.page.shared_hosts(), [vec!["a", "b"], vec!["c"], vec!["d"], vec!["e"]]);
+    let text = serde_json::to_string(&recording.page).unwrap();
+    assert_eq!(serde_json::from_str::<crate::Page>(&text).unwrap(), recording.page);
+}
+
+#[test]
+fn what_a_page_says_of_blocking_goes_before_what_is_inferred() {
+    let named = |path: &str, mime: &str, said: &str| {
+        let answer = format!(r#""status":200,"bodySize":9,"content":{{"mimeType":"{mime}"}}"#);
+        let entry = asked("GET", &format!("http://a/{path}"), 60, &answer);
+        format!(r#"{entry},"_renderBlocking":"{said}""#)
+    };
+    let recording = read(&file_of(
+        LOADED,
+        &[
+            get("http://a/", 0),
+            named("print.css", "text/css", "non-blocking"),
+            named("all.css", "text/css", "blocking"),
+            named("late.js", "text/javascript", "non-blocking"),
+            named("head.js", "text/javascript", "blocking"),
+        ],
+    ));
+    let blocks = |path: &str| at(&recording, path).blocks;
+    assert_eq!((blocks("/print.css"), blocks("/all.css")), (Blocks::Nothing, Blocks::Painting));
+    assert_eq!((blocks("/late.js"), blocks("/head.js")), (Blocks::Parsing, Blocks::Parsing));
+}
+
+#[test]
+fn a_recorded_site_has_exact_sizes_all_fields_and_the_files_of_its_bodies() {
+    let digest = "0123456789abcdef".repeat(4);
+    let entry = |file: &str| {
+        asked(
+            "GET",
+            "http://a/",
+            0,
+            &format!(
+                r#""status":200,"bodySize":700,"_transferSize":900,"content":{{"size":9,"mimeType":"text/html","_file":"{file}"}},"headers":[{{"name":"Link","value":"</a>"}},{{"name":"date","value":"x"}},{{"name":"Set-Cookie","value":"a=1\nb=2"}}]"#
+            ),
+        )
+    };
+    let site = |version: u32, file: &str| {
+        let har = String::from_utf8(file_of(LOADED, &[entry(file)])).unwrap();
+        har.replacen('{', &format!(r#"{{"wirelap_site":{version},"#), 1).into_bytes()
+    };
+    let recording = read(&site(SITE_VERSION, &digest));
+    let document = at(&recording, "/");
+    assert_eq!((document.body, recording.is_site), (ByteSize(700), true));
+    assert_eq!(document.answered.file.as_deref(), Some(digest.as_str()));
+    let fields: Vec<_> = document.answered.fields.iter().map(|field| &*field.value).collect();
+    assert_eq!(fields, ["</a>", "a=1", "b=2"]);
+    for hostile in ["../../etc/passwd", "", "0123"] {
+        assert_eq!(at(&read(&site(1, hostile)), "/").answered.file, None, "{hostile}");
+    }
+    let later = parse(&site(2, &digest), HarOptions::default()).unwrap_err().to_string();
+    assert_eq!(later, "it is a recorded site of version 2, and this is read: 1");
+    let har = read(&file_of(LOADED, &[entry(&digest)]));
+    assert!(at(&har, "/").answered.is_plain() && !har.is_site);
+}
+
+#[test]
+fn a_poll_long_after_the_load_and_a_stream_over_its_end_do_not_hold_it() {
+    let mut stream = get("http://a/events", 300);
+    stream =
+        stream.replace(r#""time":100"#, r#""time":42000"#).replace("\"wait\":50", "\"wait\":41000");
+    let entries =
+        [get("http://a/", 0), get("http://a/app.js", 100), stream, get("http://a/poll", 43_400)];
+    let recording = read(&file_of(LOADED, &entries));
+    assert_eq!(recording.page.resources().len(), 3);
+    assert!(recording.page.least_time() <= ms(1_400), "{:?}", recording.page.least_time());
+    let told = &recording.assumptions;
+    assert_eq!((told.after_load, told.waits_cut, told.load_span), (1, 1, Some(ms(1_400))));
+    assert!(told.to_string().contains("The recorded load took 1.40 s, until onLoad."), "{told}");
+
+    // Without an onLoad, the load is over when nothing was under way for 5 s.
+    let entries = [get("http://a/", 0), get("http://a/late", 4_900), get("http://a/poll", 43_400)];
+    let recording = read(&file_of("", &entries));
+    assert_eq!(recording.page.resources().len(), 2);
+    let told = &recording.assumptions;
+    assert_eq!((told.after_load, told.load_span), (1, Some(ms(5_000))));
+    assert!(told.to_string().contains("until nothing was under way for 5 s"), "{told}");
+}
+
+#[test]
+fn starts_that_cannot_be_are_told_and_hold_nothing() {
+    for year in ["2099", "1999"] {
+        for page in [LOADED, "", &LOADED.replace("2026", year)] {
+            let absurd = get("http://a/absurd", 200).replace("2026", year);
+            let entries = [get("http://a/", 0), get("http://a/app.js", 100), absurd];
+            let recording = read(&file_of(page, &entries));
+            let told = &recording.assumptions;
+            assert_eq!((told.replayed, told.starts_absurd), (3, 1), "{page}: {told}");
+            assert!(recording.page.least_time() < Duration::from_secs(2), "{page}");
+            assert!(told.to_string().contains("1 request: with a start that cannot be"), "{told}");
+        }
+    }
+}
+
+#[test]
+fn a_host_in_unicode_is_replayed_by_its_a_label() {
+    let recording =
+        read(&file_of(LOADED, &[get("http://a/", 0), get("http://b\u{fc}cher.example/x", 100)]));
+    assert_eq!(at(&recording, "/x").url.host, "xn--bcher-kva.example");
+}
+
+#[test]
+fn an_entry_whose_url_cannot_be_asked_for_is_left_out_and_told_unless_it_is_the_document() {
+    let long = format!("http://{}.example/", "a".repeat(64));
+    for (url, problem) in [
+        ("http://b:0/", "`0` is not a port"),
+        ("http://../", "`.` is not a host name"),
+        (&long, "is not a host name"),
+        ("nowhere", "no scheme"),
+    ] {
+        let entries = [get("http://a/", 0), get(url, 100)];
+        let recording = read(&file_of(LOADED, &entries));
+        let told = &recording.assumptions;
+        assert_eq!((told.replayed, told.urls_unusable), (1, 1), "{url}");
+        let place = "Left out: entry 1 (log.entries[1]) for ";
+        let words = told.to_string();
+        assert!(words.contains(place) && words.contains(problem), "{words}");
+        let document =
+            asked("GET", url, 0, r#""status":200,"content":{"size":9,"mimeType":"text/html"}"#);
+        let error =
+            parse(&file_of(LOADED, &[document, get("http://a/x", 100)]), HarOptions::default());
+        let error = error.unwrap_err().to_string();
+        assert!(error.contains("log.entries[0]") && error.contains(problem), "{error}");
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::bench::{Bench, Running};
 use crate::server::{content, get, is_whole};
-use crate::started::{current, free_port, self_signed, started};
+use crate::started::{self, current, free_port, self_signed, started};
 
 const LENGTH: usize = 7_000_000;
 
@@ -43,20 +43,13 @@ fn nginx_asks_for_a_retry_and_sends_whole_files_over_http3() {
         return;
     }
     let (port, folder) = (free_port(), bench.folder.display().to_string());
-    bench.write(
-        "nginx.conf",
-        format!(
-            "daemon off; master_process off; pid {folder}/pid; error_log {folder}/error;
-            events {{}}
-            http {{ access_log off; client_body_temp_path {folder}/a; proxy_temp_path {folder}/b;
-              fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
-              ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;
+    let http = format!(
+        "access_log off;
+          ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;
               server {{ listen 127.0.0.1:{port} quic; listen 127.0.0.1:{port} ssl; quic_retry on;
-                root {folder}/www; }} }}"
-        ),
+                root {folder}/www; }}"
     );
-    let config = format!("{folder}/nginx.conf");
-    let server = started(&bench, (&nginx, &["-e", "/dev/null", "-c", &config]), port);
+    let server = started::nginx(&bench, &nginx, &http, port);
     get_all(&bench, port);
     end(server);
 }

@@ -2,7 +2,7 @@
 
 use crate::bench::Bench;
 use crate::server::{Server, content, get, is_whole, names, put};
-use crate::started::{free_port, program, started};
+use crate::started::{self, free_port, program};
 
 #[test]
 fn a_range_is_what_curl_makes_of_it() {
@@ -11,19 +11,12 @@ fn a_range_is_what_curl_makes_of_it() {
     std::fs::create_dir(bench.path("www")).unwrap();
     bench.write("www/file", content(1_000));
     let (port, folder) = (free_port(), bench.folder.display().to_string());
-    bench.write(
-        "nginx.conf",
-        format!(
-            "daemon off; master_process off; pid {folder}/pid; error_log {folder}/error;
-        events {{}}
-        http {{ access_log off; client_body_temp_path {folder}/a; proxy_temp_path {folder}/b;
-          fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
+    let http = format!(
+        "access_log off;
           server {{ listen 127.0.0.1:{port}; root {folder}/www;
-            location /whole {{ alias {folder}/www/file; max_ranges 0; }} }} }}"
-        ),
+            location /whole {{ alias {folder}/www/file; max_ranges 0; }} }}"
     );
-    let config = bench.path("nginx.conf").display().to_string();
-    let _nginx = started(&bench, (&nginx, &["-e", "/dev/null", "-c", &config]), port);
+    let _nginx = started::nginx(&bench, &nginx, &http, port);
     let url = format!("http://127.0.0.1:{port}/file");
     for range in ["0-0", "100-499", "990-2000", "999-", "-1", "-300", "-5000"] {
         get(&bench, &["-r", range, "-o", "ours", &url]).said(0, &[]);

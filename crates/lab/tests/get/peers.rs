@@ -2,7 +2,7 @@
 
 use crate::bench::Bench;
 use crate::server::{content, get, is_whole, names};
-use crate::started::{certify, free_port, program, started};
+use crate::started::{self, certify, free_port, program, started};
 use std::io::{BufRead, BufReader};
 
 /// A folder `www` with a small and a large file, and a certificate.
@@ -59,19 +59,12 @@ fn nginx_serves_downloads_over_h1_and_h2() {
     let Some(bench) = site() else { return };
     let (clear, tls) = (free_port(), free_port());
     let folder = bench.folder.display();
-    bench.write(
-        "nginx.conf",
-        format!(
-            "daemon off; master_process off; pid {folder}/pid; error_log {folder}/error;
-        events {{}}
-        http {{ access_log off; client_body_temp_path {folder}/a; proxy_temp_path {folder}/b;
-          fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
+    let http = format!(
+        "access_log off;
           server {{ listen 127.0.0.1:{clear}; listen 127.0.0.1:{tls} ssl http2; root {folder}/www;
-            ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem; }} }}"
-        ),
+            ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem; }}"
     );
-    let config = bench.path("nginx.conf").display().to_string();
-    let _nginx = started(&bench, (&nginx, &["-e", "/dev/null", "-c", &config]), tls);
+    let _nginx = started::nginx(&bench, &nginx, &http, tls);
     downloads(&bench, &format!("http://127.0.0.1:{clear}"), (&[], "http/1.1"));
     downloads(&bench, &format!("https://localhost:{tls}"), (&["--http2"], "h2"));
     downloads(&bench, &format!("https://localhost:{tls}"), (&["--http1.1"], "http/1.1"));

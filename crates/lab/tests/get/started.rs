@@ -35,6 +35,22 @@ pub(crate) fn started(bench: &Bench, (program, args): (&str, &[&str]), port: u16
     panic!("{program} does not listen: {:?}", running.end());
 }
 
+/// The nginx at `program` under way with these lines in its `http`, once it listens on `port`. All that it writes is in the
+/// bench's folder.
+pub(crate) fn nginx(bench: &Bench, program: &str, http: &str, port: u16) -> Running {
+    let folder = bench.folder.display();
+    bench.write(
+        "nginx.conf",
+        format!(
+            "daemon off; master_process off; pid {folder}/pid; error_log {folder}/error; events {{}}
+            http {{ client_body_temp_path {folder}/a; proxy_temp_path {folder}/b; fastcgi_temp_path {folder}/c;
+              uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e; {http} }}"
+        ),
+    );
+    let config = bench.path("nginx.conf").display().to_string();
+    started(bench, (program, &["-e", "/dev/null", "-c", &config]), port)
+}
+
 /// Makes `cert.pem` and `key.pem` for localhost. False, and a skip, without openssl.
 pub(crate) fn certify(bench: &Bench) -> bool {
     self_signed(bench, "localhost", "-addext basicConstraints=critical,CA:FALSE")

@@ -2,7 +2,7 @@
 //! there, or is not believed, is told in kinds.
 
 use crate::bench::{Bench, Running};
-use crate::started::{certify, current, free_port, started};
+use crate::started::{self, certify, current, free_port, started};
 use crate::{answered, load};
 use std::time::Duration;
 
@@ -152,19 +152,12 @@ fn nginx_logs_as_many_requests_as_are_told_over_http3() {
     let Some(nginx) = current("nginx") else { return };
     let Some(bench) = site() else { return };
     let (port, folder) = (free_port(), bench.folder.display().to_string());
-    bench.write(
-        "nginx.conf",
-        format!(
-            "daemon off; master_process off; pid {folder}/pid; error_log {folder}/error;
-            events {{}}
-            http {{ access_log {folder}/access; client_body_temp_path {folder}/a; proxy_temp_path {folder}/b;
-              fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
-              ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;
-              server {{ listen 127.0.0.1:{port} quic; listen 127.0.0.1:{port} ssl; root {folder}/www; }} }}"
-        ),
+    let http = format!(
+        "access_log {folder}/access;
+          ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;
+              server {{ listen 127.0.0.1:{port} quic; listen 127.0.0.1:{port} ssl; root {folder}/www; }}"
     );
-    let config = format!("{folder}/nginx.conf");
-    let server = started(&bench, (&nginx, &["-e", "/dev/null", "-c", &config]), port);
+    let server = started::nginx(&bench, &nginx, &http, port);
     counts(&bench, port, "access");
     end(server);
 }

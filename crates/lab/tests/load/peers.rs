@@ -2,7 +2,7 @@
 //! protocol that both speak.
 
 use crate::bench::{Bench, Running};
-use crate::started::{certify, free_port, program, started};
+use crate::started::{self, certify, free_port, program, started};
 use crate::{answered, load};
 use std::fs;
 use std::io::{BufRead, BufReader};
@@ -59,20 +59,13 @@ fn nginx_logs_as_many_requests_as_are_told() {
     let Some(bench) = site() else { return };
     let [clear, prior, tls] = [free_port(), free_port(), free_port()];
     let folder = bench.folder.display();
-    bench.write(
-        "nginx.conf",
-        format!(
-            "daemon off; master_process off; pid {folder}/pid; error_log {folder}/error;
-        events {{}}
-        http {{ access_log {folder}/access; client_body_temp_path {folder}/a; proxy_temp_path {folder}/b;
-          fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
+    let http = format!(
+        "access_log {folder}/access;
           root {folder}/www; ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;
           server {{ listen 127.0.0.1:{clear}; listen 127.0.0.1:{tls} ssl http2; }}
-          server {{ listen 127.0.0.1:{prior} http2; }} }}"
-        ),
+          server {{ listen 127.0.0.1:{prior} http2; }}"
     );
-    let config = bench.path("nginx.conf").display().to_string();
-    let nginx = started(&bench, (&nginx, &["-e", "/dev/null", "-c", &config]), tls);
+    let nginx = started::nginx(&bench, &nginx, &http, tls);
     let logged = || lines(&bench, "access");
     counts(&bench, &format!("http://127.0.0.1:{clear}/hello"), PLAIN, logged);
     counts(&bench, &format!("http://127.0.0.1:{prior}/hello"), PRIOR, logged);

@@ -1,5 +1,6 @@
 //! The flags of `wirelap get`: curl's where curl has them.
 
+use crate::get::percent;
 use base64::Engine as _;
 use clap::{Args, ValueHint};
 use client::{Proxy, Slice};
@@ -253,17 +254,9 @@ fn parse_range(text: &str) -> Result<Slice, String> {
     }
 }
 
-/// `%3A` and the like as what they stand for (RFC 3986 §2.1).
+/// A name or a password of a URL.
 fn decoded(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let hex = after.get(..2).and_then(|two| std::str::from_utf8(two).ok());
-        let code = hex.and_then(|two| u8::from_str_radix(two, 16).ok()).filter(|_| first == b'%');
-        bytes.push(code.unwrap_or(first));
-        rest = if code.is_some() { &after[2..] } else { after };
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
+    String::from_utf8_lossy(&percent::decoded(text)).into_owned()
 }
 
 fn parse_user(text: &str) -> Result<Credentials, String> {

@@ -1,6 +1,8 @@
 //! The name that a server gives a file: Content-Disposition (RFC 6266). The one rule: a name that could lead anywhere but
 //! into the folder, or cannot be shown, is none.
 
+use super::percent;
+
 /// The file name of a Content-Disposition, without the folders before it. None where there is none that can be trusted.
 pub(crate) fn file_name(value: &str) -> Option<String> {
     let parameters: Vec<(String, String)> = parameters(value);
@@ -59,19 +61,7 @@ fn unquoted(text: &str) -> (String, &str) {
 fn extended(value: &str) -> Option<String> {
     let (charset, rest) = value.split_once('\'')?;
     let (_language, coded) = rest.split_once('\'')?;
-    let mut bytes = Vec::with_capacity(coded.len());
-    let mut rest = coded.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let (byte, after) = match first {
-            b'%' => (
-                u8::from_str_radix(std::str::from_utf8(after.get(..2)?).ok()?, 16).ok()?,
-                &after[2..],
-            ),
-            byte => (byte, after),
-        };
-        bytes.push(byte);
-        rest = after;
-    }
+    let bytes = percent::decoded(coded);
     match charset.to_ascii_lowercase().as_str() {
         "utf-8" => String::from_utf8(bytes).ok(),
         "iso-8859-1" => Some(bytes.into_iter().map(char::from).collect()),

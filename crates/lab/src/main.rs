@@ -32,6 +32,7 @@ mod link;
 mod load;
 mod machine;
 mod named_file;
+mod percent;
 mod qlog;
 mod race;
 mod trial;

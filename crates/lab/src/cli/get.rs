@@ -1,6 +1,6 @@
 //! The flags of `wirelap get`: curl's where curl has them.
 
-use crate::get::percent;
+use crate::percent;
 use base64::Engine as _;
 use clap::{Args, ValueHint};
 use client::{Proxy, Slice};

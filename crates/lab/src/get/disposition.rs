@@ -1,7 +1,7 @@
 //! The name that a server gives a file: Content-Disposition (RFC 6266). The one rule: a name that could lead anywhere but
 //! into the folder, or cannot be shown, is none.
 
-use super::percent;
+use crate::percent;
 
 /// The file name of a Content-Disposition, without the folders before it. None where there is none that can be trusted.
 pub(crate) fn file_name(value: &str) -> Option<String> {

@@ -6,7 +6,6 @@ pub(crate) mod disposition;
 pub(crate) mod leftover;
 pub(crate) mod names;
 pub(crate) mod outcome;
-pub(crate) mod percent;
 pub(crate) mod progress;
 pub(crate) mod proxies;
 pub(crate) mod resolve;

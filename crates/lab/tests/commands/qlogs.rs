@@ -126,13 +126,23 @@ fn name(kind: u64) -> &'static str {
     }
 }
 
-/// What is told of either way: `sent` is all that went, `received` what arrived. Of what arrives last an end that is over tells
-/// nothing: from `last` on.
-fn agree((sent, received): (&Packets, &Packets), way: &str, last: usize) {
+/// Whether all that was `received` was also `sent`, and the same.
+fn agree((sent, received): (&Packets, &Packets), way: &str) {
     for (number, packet) in received {
         assert_eq!(sent.get(number), Some(packet), "{way}: {number:?}");
     }
-    assert!(received.len() + last >= sent.len(), "{way}: {} of {}", received.len(), sent.len());
+}
+
+/// As [`agree`], and everything sent was received, but for what was still on its way when an end closed: the last
+/// packets of their kind. A slow machine makes them more, so up to an eighth may be.
+fn agree_to_the_end((sent, received): (&Packets, &Packets), way: &str) {
+    agree((sent, received), way);
+    let missing: Vec<_> = sent.keys().filter(|number| !received.contains_key(*number)).collect();
+    for (kind, number) in &missing {
+        let later = received.keys().any(|(other, later)| other == kind && later > number);
+        assert!(!later, "{way}: {kind} packet {number} is missing, and later ones are there");
+    }
+    assert!(missing.len() <= sent.len() / 8, "{way}: {missing:?} of {}", sent.len());
 }
 
 fn without(packets: &Packets, lost: &BTreeSet<(String, u64)>) -> Packets {
@@ -172,11 +182,11 @@ fn the_qlogs_of_both_ends_and_the_decrypted_capture_of_a_trial_agree_packet_for_
     // Every packet that was sent is in the capture, and nothing else.
     assert_eq!(told(&near, "packet_sent"), seen.up);
     let sent = told(&far, "packet_sent");
-    agree((&sent, &seen.down), "capture of what the server sent", AFTER_THE_END);
+    agree_to_the_end((&sent, &seen.down), "capture of what the server sent");
     let down = without(&seen.down, &seen.lost_down);
-    agree((&down, &told(&near, "packet_received")), "down", AFTER_THE_END);
+    agree_to_the_end((&down, &told(&near, "packet_received")), "down");
     let up = without(&seen.up, &seen.lost_up);
-    agree((&up, &told(&far, "packet_received")), "up", AFTER_THE_END);
+    agree_to_the_end((&up, &told(&far, "packet_received")), "up");
     // What the server takes for lost the link has lost.
     for event in far.iter().filter(|event| event["name"] == "quic:packet_lost") {
         let header = &event["data"]["header"];
@@ -221,10 +231,13 @@ fn the_qlog_of_curl_agrees_with_our_servers() {
     let (own, theirs) = (longest(&bench.path("own")), longest(&bench.folder));
     let (sent, received) = (told(&own, "packet_sent"), told(&own, "packet_received"));
     let (asked, came) = (told(&theirs, "packet_sent"), told(&theirs, "packet_received"));
-    let lost = sent.len() / 5;
-    agree((&asked, &received), "up", lost);
-    agree((&sent, &came), "down", lost);
+    for (sent, received, way) in [(&asked, &received, "up"), (&sent, &came, "down")] {
+        agree((sent, received), way);
+        assert!(
+            received.len() + sent.len() / 5 >= sent.len(),
+            "{way}: {} of {}",
+            received.len(),
+            sent.len()
+        );
+    }
 }
-
-/// Packets at a connection's end, which one side no longer sees.
-const AFTER_THE_END: usize = 4;

@@ -72,7 +72,7 @@ const QUIET: Duration = Duration::from_millis(250);
 /// How long the bytes that near left unsent may take to arrive.
 const LINGER: Duration = Duration::from_secs(30);
 /// How long far may take to end after it was asked to.
-const GRACE: Duration = Duration::from_millis(500);
+const GRACE: Duration = Duration::from_secs(5);
 
 /// Runs the two programs. The process must have one thread; it is moved into namespaces for good, so it
 /// is one that was started for this. Near has our standard streams; far has no input, and all its output goes to our

@@ -71,8 +71,8 @@ const LOOK: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(32)
 const QUIET: Duration = Duration::from_millis(250);
 /// How long the bytes that near left unsent may take to arrive.
 const LINGER: Duration = Duration::from_secs(30);
-/// How long far may take to end after it was asked to.
-const GRACE: Duration = Duration::from_secs(5);
+/// How long far may take to end after it was asked to: longer than `wirelap serve` lets its connections drain.
+const GRACE: Duration = Duration::from_secs(12);
 
 /// Runs the two programs. The process must have one thread; it is moved into namespaces for good, so it
 /// is one that was started for this. Near has our standard streams; far has no input, and all its output goes to our

@@ -134,15 +134,16 @@ fn agree((sent, received): (&Packets, &Packets), way: &str) {
 }
 
 /// As [`agree`], and everything sent was received, but for what was still on its way when an end closed: the last
-/// packets of their kind. A slow machine makes them more, so up to an eighth may be.
-fn agree_to_the_end((sent, received): (&Packets, &Packets), way: &str) {
+/// packets of their kind, `most` of them.
+fn agree_to_the_end((sent, received): (&Packets, &Packets), way: &str, most: usize) {
     agree((sent, received), way);
-    let missing: Vec<_> = sent.keys().filter(|number| !received.contains_key(*number)).collect();
-    for (kind, number) in &missing {
+    let missing: Vec<_> =
+        sent.iter().filter(|(number, _)| !received.contains_key(*number)).collect();
+    for ((kind, number), _) in &missing {
         let later = received.keys().any(|(other, later)| other == kind && later > number);
         assert!(!later, "{way}: {kind} packet {number} is missing, and later ones are there");
     }
-    assert!(missing.len() <= sent.len() / 8, "{way}: {missing:?} of {}", sent.len());
+    assert!(missing.len() <= most, "{way}: {missing:?} of {}", sent.len());
 }
 
 fn without(packets: &Packets, lost: &BTreeSet<(String, u64)>) -> Packets {
@@ -182,11 +183,11 @@ fn the_qlogs_of_both_ends_and_the_decrypted_capture_of_a_trial_agree_packet_for_
     // Every packet that was sent is in the capture, and nothing else.
     assert_eq!(told(&near, "packet_sent"), seen.up);
     let sent = told(&far, "packet_sent");
-    agree_to_the_end((&sent, &seen.down), "capture of what the server sent");
+    agree_to_the_end((&sent, &seen.down), "capture of what the server sent", AFTER_THE_END);
     let down = without(&seen.down, &seen.lost_down);
-    agree_to_the_end((&down, &told(&near, "packet_received")), "down");
+    agree_to_the_end((&down, &told(&near, "packet_received")), "down", AFTER_THE_END);
     let up = without(&seen.up, &seen.lost_up);
-    agree_to_the_end((&up, &told(&far, "packet_received")), "up");
+    agree_to_the_end((&up, &told(&far, "packet_received")), "up", AFTER_THE_END);
     // What the server takes for lost the link has lost.
     for event in far.iter().filter(|event| event["name"] == "quic:packet_lost") {
         let header = &event["data"]["header"];
@@ -216,8 +217,9 @@ fn the_qlog_of_curl_agrees_with_our_servers() {
     let Some(curl) = current("curl") else { return };
     let bench = Bench::new();
     bench.write("big", vec![7; 300_000]);
+    // `exec`: a shell in between ends at SIGTERM, and the server is killed with its group before its qlog is whole.
     let line = format!(
-        "export QLOGDIR=$PWD; $W link {LINK} --ready-port 443 --far '$W serve . --threads 1 --listen-tls 0.0.0.0:443 \
+        "export QLOGDIR=$PWD; $W link {LINK} --ready-port 443 --far 'exec $W serve . --threads 1 --listen-tls 0.0.0.0:443 \
          --listen-quic 0.0.0.0:443 --qlog own > served' -- {curl} -sSk --http3-only -o got https://far/big"
     );
     bench.shell(&[], &line).said(0, &[]);
@@ -241,3 +243,6 @@ fn the_qlog_of_curl_agrees_with_our_servers() {
         );
     }
 }
+
+/// Packets at a connection's end, which one side no longer sees.
+const AFTER_THE_END: usize = 4;

@@ -191,16 +191,17 @@ impl Child {
         Ok(self.exit)
     }
 
-    /// Asks it and its own process group to end (SIGTERM), and kills them after `grace` (SIGKILL).
+    /// Asks it and its own process group to end (SIGTERM), and kills what is left of them after `grace` (SIGKILL).
     pub fn end(&mut self, grace: Duration) -> Result<Exit, Os> {
         if let Some(exit) = self.exit {
             return Ok(exit);
         }
         self.signal(libc::SIGTERM);
-        self.finish(grace)
+        self.finish(grace, None)
     }
 
-    /// As [`Child::end`], but asks with `signal`, and asks the child only. A server with workers ends them itself.
+    /// As [`Child::end`], but asks with `signal`, and asks the child only: a server with workers ends them itself. Those that
+    /// it leaves behind are asked when it has ended.
     pub fn end_by(&mut self, signal: EndSignal, grace: Duration) -> Result<Exit, Os> {
         if let Some(exit) = self.exit {
             return Ok(exit);
@@ -213,20 +214,37 @@ impl Child {
         };
         // SAFETY: a child that was not waited for keeps its number. It may have ended; fine.
         unsafe { libc::kill(self.pid, signal) };
-        self.finish(grace)
+        self.finish(grace, Some(signal))
     }
 
-    /// Waits for the requested state, and enforces it.
-    fn finish(&mut self, grace: Duration) -> Result<Exit, Os> {
-        if !wait_readable(self.pidfd.as_fd(), Some(grace))? {
-            self.signal(libc::SIGKILL);
+    /// Waits for the requested state, and enforces it. Those of its group that outlive it get the signal `rest`.
+    fn finish(&mut self, grace: Duration, rest: Option<libc::c_int>) -> Result<Exit, Os> {
+        let deadline = crate::clock::now() + grace;
+        if wait_readable(self.pidfd.as_fd(), Some(grace))? {
+            if let Some(signal) = rest {
+                self.signal(signal);
+            }
+            self.await_group(deadline);
+        } else {
+            self.kill();
             wait_readable(self.pidfd.as_fd(), None)?;
         }
         // Done before it is reaped. Until then nobody else can have its process group's number.
-        self.signal_group(libc::SIGKILL);
+        self.kill();
         let exit = self.reap()?;
         self.exit = Some(exit);
         Ok(exit)
+    }
+
+    /// Waits until nobody else lives in its own process group: a shell ends at a signal before the program that it runs.
+    fn await_group(&self, deadline: unit::Instant) {
+        const LOOK: Duration = Duration::from_millis(2);
+        while self.group == Group::Own
+            && process_tree::lives_in_group(self.id())
+            && crate::clock::now() < deadline
+        {
+            std::thread::sleep(LOOK);
+        }
     }
 
     /// Asks it to end (SIGTERM), and does not wait.
@@ -236,18 +254,23 @@ impl Child {
         }
     }
 
-    /// Signals it, and its process group where it has its own. Only as long as it has not been reaped.
+    /// Signals it, with its process group where it has its own: once, for a second signal may mean more than the first.
+    /// Only as long as it has not been reaped.
     fn signal(&self, signal: libc::c_int) {
-        // SAFETY: a child that was not waited for keeps its number. It may have ended; fine.
-        unsafe { libc::kill(self.pid, signal) };
-        self.signal_group(signal);
+        // SAFETY: takes numbers alone. A child that was not waited for keeps its number; it may have ended, and it may have
+        // left its group, which is an error without effect where it is empty.
+        unsafe {
+            if self.group == Group::Shared || libc::getpgid(self.pid) != self.pid {
+                libc::kill(self.pid, signal);
+            }
+            if self.group == Group::Own {
+                libc::kill(-self.pid, signal);
+            }
+        }
     }
 
-    fn signal_group(&self, signal: libc::c_int) {
-        if self.group == Group::Own {
-            // SAFETY: takes numbers alone; a group that is gone is an error without effect.
-            unsafe { libc::kill(-self.pid, signal) };
-        }
+    fn kill(&self) {
+        self.signal(libc::SIGKILL);
     }
 
     fn reap(&self) -> Result<Exit, Os> {
@@ -282,7 +305,7 @@ impl AsFd for Child {
 impl Drop for Child {
     fn drop(&mut self) {
         if self.exit.is_none() {
-            self.signal(libc::SIGKILL);
+            self.kill();
             let _ = self.wait(Some(Duration::from_secs(5)));
         }
     }

@@ -1,4 +1,5 @@
-//! Processor time and memory of a process and of everything that it started, read from /proc while they run.
+//! Processor time and memory of a process and of everything that it started, and whether a process group still lives, read
+//! from /proc while they run.
 
 use crate::clock::TICK;
 use std::collections::BTreeMap;
@@ -9,11 +10,7 @@ use std::time::Duration;
 /// each had its greatest at a time of its own, and shared pages count for each process.
 pub fn peak_resident(root: u32) -> u64 {
     let mut children: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-    let processes = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
-    for process in processes {
-        let Some(pid) = process.file_name().to_str().and_then(|name| name.parse().ok()) else {
-            continue;
-        };
+    for pid in processes() {
         if let Some(parent) = field(pid, "PPid:") {
             children.entry(parent as u32).or_default().push(pid);
         }
@@ -25,6 +22,17 @@ pub fn peak_resident(root: u32) -> u64 {
         left.extend(children.remove(&pid).unwrap_or_default());
     }
     sum
+}
+
+/// Whether a process of this group runs. Those that have ended and that nobody has waited for do not count.
+pub fn lives_in_group(group: u32) -> bool {
+    processes().filter_map(State::of).any(|state| state.group == group && state.is_alive)
+}
+
+/// The numbers of all processes that /proc shows.
+fn processes() -> impl Iterator<Item = u32> {
+    let entries = fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
 }
 
 /// Processor time of `root` and of everything that it started: the living processes and those that were waited for.
@@ -72,6 +80,21 @@ fn children(pid: u32) -> Option<Vec<u32>> {
     Some(children)
 }
 
+/// Where a process stands.
+struct State {
+    group: u32,
+    is_alive: bool,
+}
+
+impl State {
+    fn of(pid: u32) -> Option<Self> {
+        let text = stat(pid)?;
+        let mut fields = fields_of_stat(&text)?;
+        let is_alive = !matches!(fields.next()?, "Z" | "X");
+        Some(Self { group: fields.nth(1)?.parse().ok()?, is_alive })
+    }
+}
+
 /// Processor time of a process, in ticks.
 struct Ticks {
     own: u32,
@@ -81,12 +104,21 @@ struct Ticks {
 
 impl Ticks {
     fn of(pid: u32) -> Option<Self> {
-        let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // The name, in brackets, may contain anything. Fields are counted from the state, which is the third.
-        let mut fields = text.rsplit_once(')')?.1.split_whitespace().skip(11);
+        let text = stat(pid)?;
+        let mut fields = fields_of_stat(&text)?.skip(11);
         let mut next = || fields.next()?.parse::<u32>().ok();
         Some(Self { own: next()? + next()?, waited_for: next()? + next()? })
     }
+}
+
+fn stat(pid: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/stat")).ok()
+}
+
+/// The fields of /proc/PID/stat from the state on, which is the third (proc_pid_stat(5)). The name before it, in brackets,
+/// may contain anything.
+fn fields_of_stat(text: &str) -> Option<impl Iterator<Item = &str>> {
+    Some(text.rsplit_once(')')?.1.split_whitespace())
 }
 
 fn field(pid: u32, name: &str) -> Option<u64> {

@@ -179,10 +179,17 @@ impl Reactor {
         self.hand_over_datagram_sockets(end_point);
         while !self.is_done() {
             let timeout = self.next_wake(end_point);
+            let mut stops = false;
             for index in 0..self.wait(timeout)? {
-                if let Some(ready) = self.poller.event(index, &mut self.table) {
-                    self.handle_ready(end_point, ready);
+                match self.poller.event(index, &mut self.table) {
+                    Some(ready) if ready.token == STOP => stops = true,
+                    Some(ready) => self.handle_ready(end_point, ready),
+                    None => {}
                 }
+            }
+            // What has come to the sockets before counts: an end point may close them when it is to stop.
+            if stops {
+                self.handle_stop(end_point);
             }
             self.go_on(end_point);
             self.handle_time(end_point);
@@ -235,9 +242,7 @@ impl Reactor {
 
     fn handle_ready<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, ready: Readiness) {
         let token = Token(ready.token);
-        if ready.token == STOP {
-            self.handle_stop(end_point);
-        } else if token.generation() == 0 {
+        if token.generation() == 0 {
             self.accept(end_point, token);
         } else {
             self.handle_socket(end_point, token, ready);

@@ -416,6 +416,24 @@ fn what_near_sent_before_it_ended_still_arrives() {
 }
 
 #[test]
+fn far_is_asked_once_to_end_and_has_its_time_behind_a_shell_too() {
+    for (name, before, after) in [("alone", "", ""), ("behind", "sh -c '", "'; true")] {
+        let bench = Bench::new();
+        let (asked, ended) = (bench.path("asked"), bench.path("ended"));
+        // What it does for half a second after it was asked: a second signal would be counted, a kill would be seen.
+        let program = format!(
+            "trap \"echo >> {asked}\" TERM; touch {asked} {asked}.ready; while [ ! -s {asked} ]; do sleep 0.01; done; \
+             for i in 1 2 3 4 5; do sleep 0.1; done; touch {ended}"
+        );
+        let far = format!("{before}{program}{after}");
+        let near = format!("while [ ! -e {asked}.ready ]; do sleep 0.01; done");
+        run(&mut bench.link("rtt=1ms", &far, &near));
+        assert!(Path::new(&ended).exists(), "{name}: it was killed before its end");
+        assert_eq!(fs::read_to_string(&asked).unwrap(), "\n", "{name}");
+    }
+}
+
+#[test]
 fn near_s_exit_status_is_the_link_s_and_a_missing_program_has_a_remedy() {
     let bench = Bench::new();
     let status = bench.link("rtt=1ms", "sleep 100", "exit 7").output().unwrap().status;

@@ -10,9 +10,13 @@ use os::net::{
 };
 use os::process::{Cpu, CpuSet};
 use std::collections::BTreeSet;
+use std::time::Duration;
 use study::experiment::LinkChoice;
 use study::plan::Placement;
 use trace::PacketRecord;
+
+/// The longest that the last packets of a client are waited for.
+const SETTLE: Duration = Duration::from_secs(2);
 
 /// The CPU of each part of a trial that runs alone.
 #[derive(Debug, Clone, Copy)]
@@ -126,6 +130,14 @@ impl<'a> NetworkPath<'a> {
         match self {
             Self::Link(forwarder) => forwarder.settings(),
             Self::Loopback(watch) => watch.settings(),
+        }
+    }
+
+    /// Lets what near has sent arrive at far. Over loopback it has.
+    pub(crate) fn settle(&mut self) {
+        match self {
+            Self::Link(forwarder) => forwarder.settle(os::clock::now() + SETTLE),
+            Self::Loopback(_) => {}
         }
     }
 

@@ -157,6 +157,8 @@ impl BothEnds<'_> {
         if let Some(end) = server.died() {
             return Err(failed(end));
         }
+        // The server's log and its qlog have the client's last packets too.
+        path.settle();
         let report = server.end(path)?;
         let ServerReport { usage, settings: mut far_settings, log: server, .. } = report;
         far_settings.extend(report.replay.as_ref().and_then(ReplayCounts::missed_in_words));

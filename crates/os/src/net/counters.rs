@@ -55,6 +55,13 @@ pub struct WayCounters {
 }
 
 impl WayCounters {
+    /// Packets that have entered and neither left nor were dropped.
+    pub(crate) fn under_way(&self) -> u64 {
+        let planned = [self.lost, self.queue_full, self.aqm_dropped, self.policed, self.blocked];
+        let gone = planned.iter().sum::<u64>() + self.delivered + self.unsent;
+        self.packets.saturating_sub(gone)
+    }
+
     pub(crate) fn count(&mut self, fate: Fate) {
         match fate {
             Fate::Delivered { .. } => {}

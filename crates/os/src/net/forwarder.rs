@@ -15,6 +15,7 @@ use crate::net::waiter::{Core, Waiter};
 use link::{Link, LinkSpec, PacketHeader};
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::rc::Rc;
+use std::time::Duration;
 use trace::{Direction, Fate, PacketRecord, Passage};
 use unit::{ByteSize, Instant, Seed};
 
@@ -126,6 +127,9 @@ pub struct Forwarder<'a> {
     segment: Vec<u8>,
 }
 
+/// How long [`Forwarder::settle`] reads frames that wait at the devices. They are there already.
+const READ: Duration = Duration::from_millis(1);
+
 /// The tokens before it are those of [`Source`].
 const STOP: u64 = Source::ALL.len() as u64;
 
@@ -208,15 +212,34 @@ impl<'a> Forwarder<'a> {
         [self.counters.up, self.counters.down].iter().map(|way| way.packets + way.delivered).sum()
     }
 
+    /// Carries frames until all that near has sent has left the link, but not beyond `deadline`.
+    pub fn settle(&mut self, deadline: Instant) {
+        self.carry(Some(deadline.min(clock::now() + READ)));
+        while self.carries_up() && clock::now() < deadline {
+            let due = self.next_due().map_or(deadline, |due| due.min(deadline));
+            self.carry(Some(due));
+        }
+    }
+
+    /// Whether a packet is on its way to far.
+    fn carries_up(&self) -> bool {
+        self.counters.up.under_way() > 0
+            || self.far_half.as_ref().is_some_and(|half| half.under_way() > 0)
+    }
+
+    /// When the next packet leaves the link, or an active queue has something to do.
+    fn next_due(&mut self) -> Option<Instant> {
+        let far_half = self.far_half.as_mut().and_then(FarHalf::poll_timeout);
+        self.link.poll_timeout().into_iter().chain(far_half).min()
+    }
+
     fn carry(&mut self, deadline: Option<Instant>) -> Stopped {
         loop {
             self.deliver_due();
             if deadline.is_some_and(|deadline| deadline <= clock::now()) {
                 return Stopped::Deadline;
             }
-            let far_half = self.far_half.as_mut().and_then(FarHalf::poll_timeout);
-            let due = self.link.poll_timeout().into_iter().chain(far_half);
-            let next = due.chain(deadline).min();
+            let next = self.next_due().into_iter().chain(deadline).min();
             let ready = self.waiter.wait(next);
             let mut stopped = None;
             for token in ready.tokens() {

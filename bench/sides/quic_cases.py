@@ -330,8 +330,8 @@ def qlogs(pair):
     needs(wrong is None, wrong)
     lost, unseen = relay.seen.lost, quic_qlogs.unseen(own, theirs)
     needs(lost, "nothing was lost")
-    # A datagram of a handshake may hold three packets.
-    most = 3 * lost + overflowed + quic_qlogs.AFTER_THE_END
+    # Those of after the handshake hold one packet each.
+    most = lost + overflowed + quic_qlogs.AFTER_THE_END
     needs(unseen <= most, f"{unseen} packets are in one file alone, the relay lost {lost} datagrams and full sockets {overflowed}")
 
 

@@ -120,6 +120,8 @@ pub struct Report {
     pub resumed: u64,
     /// Whether parts were put together without a validator: only a digest can tell whether they are of one version.
     pub unproven: bool,
+    /// Whether the server sent all of the same file where a range of it was asked for: nobody can go on from what is there.
+    pub lacks_ranges: bool,
     /// Its length, once it is complete.
     pub length: Option<u64>,
     /// When the first request was asked for.
@@ -246,6 +248,7 @@ impl<S: Sink> Download<S> {
                 self.cancel_parts(index, Some(id));
                 let file = &mut self.files[index];
                 if !file.kept.is_empty() {
+                    file.report.lacks_ranges = !file.is_another(&version);
                     self.sink.note(FileId(index), &Note::Anew(why));
                     file.forget();
                 }
@@ -258,6 +261,7 @@ impl<S: Sink> Download<S> {
                 part.state = PartState::Body;
                 let file = &mut self.files[index];
                 file.splits = true;
+                file.report.lacks_ranges = false;
                 file.report.unproven |= proof == Proof::None;
                 if file.begun {
                     return;

@@ -61,7 +61,8 @@ impl Tries {
         if self.failed >= retry.times {
             return None;
         }
-        let rest = retry.rest.saturating_mul(1 << self.failed.min(16)).min(retry.longest);
+        let doublings = self.failed.max(self.anew).min(16);
+        let rest = retry.rest.saturating_mul(1 << doublings).min(retry.longest);
         // A random share, so that clients which failed together do not return together.
         let share = 0.5 + seed.fraction(self.drawn) / 2.0;
         self.failed += 1;
@@ -117,11 +118,11 @@ mod tests {
     fn progress_that_is_thrown_away_again_and_again_ends() {
         let retry = Retry { times: 5, ..Retry::default() };
         let mut tries = Tries::default();
-        let mut count = 0;
-        while tries.next(&retry, Seed(1), 70 * PROGRESS).is_some() {
+        for base in [500_u64, 1000, 2000, 4000, 8000] {
+            let rest = tries.next(&retry, Seed(1), 70 * PROGRESS).unwrap();
+            assert!(rest >= Duration::from_millis(base / 2), "{rest:?} of {base} ms");
             tries.begin_anew();
-            count += 1;
         }
-        assert_eq!(count, 5);
+        assert_eq!(tries.next(&retry, Seed(1), 70 * PROGRESS), None);
     }
 }

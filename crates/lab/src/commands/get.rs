@@ -199,7 +199,7 @@ fn tell(args: &GetArgs, outcomes: Vec<Outcome>) -> Result<usize, CliError> {
                 // Of what was stopped the last line tells, once for all files.
                 if !outcome.was_stopped() && (!args.silent || args.show_error) {
                     let error = CliError::failed(outcome.sentence());
-                    console::print_error(&match kept_bytes(args, &outcome.wish) {
+                    console::print_error(&match kept_bytes(args, &outcome) {
                         0 => error,
                         kept => error.remedy(format!(
                             "{} are kept: the same command goes on from them",
@@ -216,10 +216,12 @@ fn tell(args: &GetArgs, outcomes: Vec<Outcome>) -> Result<usize, CliError> {
 }
 
 /// Bytes of an incomplete file that the same command goes on from.
-fn kept_bytes(args: &GetArgs, wish: &Wish) -> u64 {
+fn kept_bytes(args: &GetArgs, outcome: &Outcome) -> u64 {
+    let wish = &outcome.wish;
     let Ok(url) = wish.url.parse::<page::Url>() else { return 0 };
+    let goes_on = !args.no_resume && !outcome.report.lacks_ranges;
     match leftover::find(&url, &wish.target, joins(wish), false) {
-        Leftover::Usable(kept) if !args.no_resume => kept.ranges.total(),
+        Leftover::Usable(kept) if goes_on => kept.ranges.total(),
         _ => 0,
     }
 }

@@ -67,6 +67,24 @@ fn bytes_that_are_thrown_away_do_not_reset_the_tries() {
 }
 
 #[test]
+fn nobody_is_told_to_go_on_from_bytes_of_a_server_without_ranges() {
+    for (manners, goes_on) in [(NO_RANGES, false), (UNDATED, true)] {
+        let bench = Bench::new();
+        let body = content(LENGTH);
+        bench.write("whole", &body);
+        let digest = sha256(&bench, "whole");
+        // It breaks off for ever: of what has ranges nothing comes the second time.
+        let server = Server::new(move |request, stream| match request.from {
+            Some(_) if manners.ranges => false,
+            _ => send(manners, request, stream, &body),
+        });
+        let ran = get(&bench, &[&server.url("/file"), "--retry", "1", "--sha256", &digest]);
+        assert_eq!(ran.code, 1, "{}", ran.err);
+        assert_eq!(ran.err.contains("the same command goes on"), goes_on, "{}", ran.err);
+    }
+}
+
+#[test]
 fn a_weak_tag_beside_an_old_date_is_gone_on_from() {
     for manners in [WEAK_AND_DATED, UNDATED] {
         let bench = Bench::new();

@@ -157,8 +157,11 @@ impl BothEnds<'_> {
         if let Some(end) = server.died() {
             return Err(failed(end));
         }
-        // The server's log and its qlog have the client's last packets too.
-        path.settle();
+        // The server's qlog has the client's last packets, too. Without one nobody needs them, and a trial over a long link
+        // is over sooner.
+        if self.trial.order.qlog_of("server").is_some() {
+            path.settle();
+        }
         let report = server.end(path)?;
         let ServerReport { usage, settings: mut far_settings, log: server, .. } = report;
         far_settings.extend(report.replay.as_ref().and_then(ReplayCounts::missed_in_words));

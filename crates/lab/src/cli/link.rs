@@ -196,7 +196,10 @@ fn bare(host: &str) -> &str {
 
 fn parse_alias(text: &str) -> Result<String, String> {
     match super::parse_name(text)? {
-        name if name == "localhost" || name == "near" => {
+        name if name == "localhost" => {
+            Err("`localhost` never leaves the side that asks for it. A test that asks localhost takes its address from a setting: give it http://far and use --forward far:80=127.0.0.1:PORT, or run it outside and use --expose PORT:127.0.0.1:PORT with another first PORT".to_owned())
+        }
+        name if name == "near" => {
             Err(format!("`{name}` stands for something else: choose a name such as shop.test"))
         }
         name => Ok(name),

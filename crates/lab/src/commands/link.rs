@@ -20,7 +20,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use study::audit::LATE_MS;
-use unit::format_duration;
+use trace::Direction;
+use unit::{Seed, format_duration};
 
 /// How long far may take to listen on the port that `--ready-port` names.
 const PORT_WAIT: Duration = Duration::from_secs(30);
@@ -55,6 +56,11 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, CliError> {
         let places = ports.describe(&args.link);
         let relays = ports.connect(topology)?;
         tell_places(&places, has_near);
+        if has_near && !args.expose.is_empty() {
+            console::note(
+                "note: exposed ports are this machine's; COMMAND runs at near, whose own way to a service is --forward",
+            );
+        }
         Ok(relays)
     };
     let ran = run_pair(&spec, Observers { frames, ..Observers::default() }, &mut start_relays);
@@ -66,6 +72,9 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, CliError> {
     }
     if let Some(doubt) = doubt(&report.counters) {
         console::note(&format!("note: {doubt}; figures taken over this link may be off"));
+    }
+    if let Some(lossless) = lossless(&spec.forward, &report.counters) {
+        console::note(&lossless);
     }
     if let Some(far) = report.far.filter(|far| !far.status.success()) {
         console::note(&format!("the far side ended unexpectedly: {}", far.status));
@@ -188,6 +197,21 @@ impl<'a> Kept<'a> {
     }
 }
 
+/// That a link with loss has lost nothing, which few packets let happen.
+fn lossless(forward: &ForwardSpec, counters: &LinkCounters) -> Option<String> {
+    let loss = [Direction::Up, Direction::Down].map(|way| forward.link.path(way).loss.mean());
+    let ways = [counters.up, counters.down];
+    let packets: u64 = ways.iter().map(|way| way.packets).sum();
+    let is_lossless = loss.iter().any(|loss| *loss > 0.0) && ways.iter().all(|way| way.lost == 0);
+    (is_lossless && packets > 0).then(|| {
+        let Seed(seed) = forward.seed;
+        format!(
+            "note: the link's loss fell on none of its {packets} packets; --seed {} draws anew",
+            seed.wrapping_add(1)
+        )
+    })
+}
+
 /// In what the link did not keep its word, where a trial over it would not count either.
 fn doubt(counters: &LinkCounters) -> Option<String> {
     match counters.unplanned() {
@@ -243,6 +267,22 @@ fn describe(forward: &ForwardSpec, counters: &LinkCounters) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_that_should_lose_and_did_not_says_so() {
+        let told = |link: &str, way: WayCounters| {
+            let link = LinkSpec::parse(link, ::link::no_traces).unwrap();
+            let (segmentation, core) = (Segmentation::default(), Core::default());
+            let forward = ForwardSpec { link, seed: Seed(1), segmentation, core };
+            lossless(&forward, &LinkCounters { down: way, ..LinkCounters::default() })
+        };
+        let passed = WayCounters { packets: 107, ..WayCounters::default() };
+        let note = told("4g,loss=1%", passed).unwrap();
+        assert!(note.contains("none of its 107 packets; --seed 2"), "{note}");
+        assert_eq!(told("4g,loss=1%", WayCounters { lost: 1, ..passed }), None);
+        assert_eq!(told("4g,loss=1%", WayCounters::default()), None);
+        assert_eq!(told("4g", passed), None);
+    }
 
     #[test]
     fn lateness_is_told_with_three_digits() {

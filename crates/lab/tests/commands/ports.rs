@@ -326,7 +326,8 @@ fn ports_and_names_that_cannot_be_had_are_told_before_anything_runs() {
     );
     refused("--forward 80=127.0.0.1:3000", &["far:80=127.0.0.1:3000"]);
     refused("--name 'two words'", &["such as shop.test"]);
-    refused("--name localhost", &["stands for something else"]);
+    refused("--name localhost", &["never leaves the side", "--forward far:80", "--expose"]);
+    refused("--name near", &["stands for something else"]);
     bench.run(&["link", "lan"]).said(2, &["<COMMAND>"]);
 }
 

@@ -3,7 +3,7 @@
 use crate::files::File;
 use bytes::Bytes;
 use endpoint::FilePart;
-use page::{Padding, PartPiece, SyntheticHtml, SyntheticPart};
+use page::{Padding, PartPiece, SyntheticHtml};
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
@@ -43,9 +43,9 @@ impl Body {
         Self::Bytes(Bytes::new())
     }
 
-    /// The body of a part of a synthetic page.
-    pub(crate) fn of_part(part: &SyntheticPart) -> Self {
-        let pieces = part.pieces().into_iter().map(|piece| match piece {
+    /// The body of an image of a synthetic page, or of another part of one.
+    pub(crate) fn of_pieces(pieces: Vec<PartPiece>) -> Self {
+        let pieces = pieces.into_iter().map(|piece| match piece {
             PartPiece::Bytes(bytes) => Self::Bytes(bytes.into()),
             PartPiece::Padding(padding, bytes) => Self::Padding { padding, left: 0..bytes },
         });
@@ -115,8 +115,7 @@ impl Body {
                 Ok(Bytes::from_static(piece))
             }
             Self::Padding { padding, left } => {
-                let limit = limit.min(usize::try_from(left.end - left.start).unwrap_or(limit));
-                let piece = padding.piece(left.start, limit);
+                let piece = padding.piece(left.clone(), limit);
                 left.start += piece.len() as u64;
                 Ok(Bytes::from_static(piece))
             }

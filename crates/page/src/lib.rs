@@ -49,8 +49,8 @@ pub use scan::{Found, Scanner};
 pub use source::PageSource;
 pub use stream::{LARGEST_TOKEN, LEAST_TOKEN, StreamError, SyntheticStream, Token};
 pub use synthetic::{
-    IMAGE_PATH, PAGE_PATH, PartPiece, Parts, QueryError, Synthetic, SyntheticError, SyntheticHtml,
-    SyntheticImage, SyntheticPart,
+    IMAGE_PATH, PAGE_PATH, PartPiece, Parts, Pixels, QueryError, Synthetic, SyntheticError,
+    SyntheticHtml, SyntheticImage, SyntheticPart,
 };
 pub use table::{Answer, Table};
 pub use url::{Scheme, Url, UrlError};

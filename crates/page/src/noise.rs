@@ -4,6 +4,8 @@
 //! The block is longer than deflate's window of 32 KiB (RFC 1951), so that its repetition stays out of
 //! reach even of a server or proxy that compresses behind our back.
 
+use crate::synthetic::png::{self, Pixels};
+use std::ops::Range;
 use std::sync::LazyLock;
 use unit::Seed;
 
@@ -24,23 +26,30 @@ pub fn noise(seed: Seed, position: u64, limit: usize) -> &'static [u8] {
     &rest[..rest.len().min(limit)]
 }
 
-/// Bytes that fill a body up. Each kind has one block, which is repeated from its beginning.
+/// Bytes that fill a body up, and that all who send them share.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Padding {
-    /// Noise.
+    /// Noise: one block, repeated from its beginning.
     Noise,
-    /// Letters and digits, six bits of noise in each: it may stand in a comment of CSS and of JavaScript.
+    /// Letters and digits, six bits of noise in each: it may stand in a comment of CSS and of JavaScript. One block,
+    /// repeated from its beginning.
     Text,
+    /// The end of a PNG: chunks of noise, and these pixels last. It is told from its end: fewer bytes of it are its last
+    /// ones.
+    Png(Pixels),
 }
 
 impl Padding {
-    /// The bytes from `position` on: as many as are contiguous, at most `limit`. Empty only if `limit` is 0.
-    pub fn piece(self, position: u64, limit: usize) -> &'static [u8] {
+    /// The first bytes of `range`: as many as are contiguous, at most `limit`. Empty only if `range` is, or if `limit` is 0.
+    pub fn piece(self, range: Range<u64>, limit: usize) -> &'static [u8] {
+        let left = range.end.saturating_sub(range.start);
+        let limit = usize::try_from(left).map_or(limit, |left| left.min(limit));
         let block = match self {
             Self::Noise => &NOISE,
             Self::Text => &TEXT,
+            Self::Png(pixels) => return png::shared(pixels, left, limit),
         };
-        let rest = &block[(position % BLOCK as u64) as usize..];
+        let rest = &block[(range.start % BLOCK as u64) as usize..];
         &rest[..rest.len().min(limit)]
     }
 }

@@ -9,7 +9,7 @@
 mod html;
 mod image;
 mod part;
-mod png;
+pub(crate) mod png;
 
 use crate::graph::{GraphError, Page};
 use crate::priority::Hint;
@@ -19,6 +19,7 @@ use crate::url::{Url, UrlError};
 pub use html::SyntheticHtml;
 pub use image::SyntheticImage;
 pub use part::{PartPiece, SyntheticPart};
+pub use png::Pixels;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::ops::RangeInclusive;
@@ -57,7 +58,7 @@ pub struct Synthetic {
     pub parts: Parts,
 }
 
-/// What a synthetic page has besides images. A page that has any of it is one that a browser paints: its images are PNGs.
+/// What a synthetic page has besides images. A page that has any of it has a layout, too: its images have their places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Parts {
     /// Style sheets in the head.

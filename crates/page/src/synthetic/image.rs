@@ -1,5 +1,7 @@
-//! The images of a synthetic page without parts: noise.
+//! The images of a synthetic page without parts: PNGs, and noise where so few bytes are asked for that a PNG has no room.
 
+use super::part::PartPiece;
+use super::png::{self, Pixels};
 use super::{IMAGE_PATH, LONGEST_DELAY_MS, MOST_BYTES, QueryError, Synthetic, number, parameters};
 use std::str::FromStr;
 use std::time::Duration;
@@ -10,16 +12,36 @@ use unit::{ByteSize, Seed};
 pub struct SyntheticImage {
     /// Bytes of its body.
     pub body: ByteSize,
-    /// The seed of its bytes; see [`noise`](crate::noise()).
+    /// What tells its bytes from those of others.
     pub seed: Seed,
     /// How long the origin thinks about it.
     pub server_time: Duration,
 }
 
 impl SyntheticImage {
-    /// The media type of an image. Its bytes are noise. With a type that Wireshark decodes, it would report packets as
-    /// malformed.
-    pub const MEDIA_TYPE: &'static str = "image/avif";
+    /// The media type of an image, of small ones that are noise, too: a file server knows an image by its path alone, and
+    /// that does not tell its bytes.
+    pub const MEDIA_TYPE: &'static str = "image/png";
+    /// The fewest bytes that a browser can decode. An image of fewer is noise.
+    pub const LEAST_PAINTED: ByteSize = ByteSize(png::LEAST);
+
+    /// Its body, piece by piece: `body` bytes together.
+    pub fn pieces(&self) -> Vec<PartPiece> {
+        if self.body < Self::LEAST_PAINTED {
+            return vec![PartPiece::Bytes(self.noise())];
+        }
+        png::pieces(Pixels::Tiny, self.seed, self.body.0)
+    }
+
+    fn noise(&self) -> Vec<u8> {
+        let bytes = self.body.0 as usize;
+        let mut noise = Vec::with_capacity(bytes);
+        while noise.len() < bytes {
+            let left = bytes - noise.len();
+            noise.extend_from_slice(crate::noise(self.seed, noise.len() as u64, left));
+        }
+        noise
+    }
 }
 
 impl FromStr for SyntheticImage {

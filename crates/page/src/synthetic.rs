@@ -334,7 +334,7 @@ impl Synthetic {
         origin: &Url,
     ) -> Result<Resource, SyntheticError> {
         let answer = match found.reference.parse::<SyntheticImage>() {
-            Ok(image) => (SyntheticImage::MEDIA_TYPE, image.body, image.server_time),
+            Ok(image) => (image.media_type(), image.body, image.server_time),
             Err(_) => {
                 let part: SyntheticPart = found.reference.parse()?;
                 (part.media_type(), part.body, part.server_time)

@@ -19,18 +19,22 @@ pub struct SyntheticImage {
 }
 
 impl SyntheticImage {
-    /// The media type of an image, of small ones that are noise, too: a file server knows an image by its path alone, and
-    /// that does not tell its bytes.
-    pub const MEDIA_TYPE: &'static str = "image/png";
-    /// The fewest bytes that a browser can decode. An image of fewer is noise.
-    pub const LEAST_PAINTED: ByteSize = ByteSize(png::LEAST);
+    /// Its media type. Noise has one that Wireshark does not decode: with another it would report packets as malformed.
+    pub fn media_type(&self) -> &'static str {
+        if self.is_noise() { "image/avif" } else { "image/png" }
+    }
 
     /// Its body, piece by piece: `body` bytes together.
     pub fn pieces(&self) -> Vec<PartPiece> {
-        if self.body < Self::LEAST_PAINTED {
+        if self.is_noise() {
             return vec![PartPiece::Bytes(self.noise())];
         }
         png::pieces(Pixels::Tiny, self.seed, self.body.0)
+    }
+
+    /// Whether it has too few bytes for a PNG: fewer than 200.
+    fn is_noise(&self) -> bool {
+        self.body.0 < png::LEAST
     }
 
     fn noise(&self) -> Vec<u8> {

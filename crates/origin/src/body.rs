@@ -199,6 +199,30 @@ mod tests {
         assert_eq!(all, b"headbcd");
     }
 
+    #[test]
+    fn an_image_is_the_same_however_it_is_cut_and_its_pieces_take_no_memory_of_their_own() {
+        for bytes in [0, 199, 200, 5_000, 65_700, 1_000_000] {
+            let image: page::SyntheticImage = format!("/image/1?bytes={bytes}").parse().unwrap();
+            let cut = |limit| {
+                let mut body = Body::of_pieces(image.pieces());
+                assert!(!body.is_made());
+                let mut all = Vec::new();
+                while body.left() > 0 {
+                    let piece = body.next(limit).unwrap();
+                    assert!((1..=limit).contains(&piece.len()));
+                    all.extend_from_slice(&piece);
+                    assert_eq!(all.len() as u64 + body.left(), bytes);
+                }
+                all
+            };
+            let whole = cut(usize::MAX);
+            assert_eq!(whole.len() as u64, bytes);
+            for limit in [7, 1_448, 65_536] {
+                assert!(cut(limit) == whole, "{bytes} bytes, {limit} at a time");
+            }
+        }
+    }
+
     /// A file of 100 kB, in memory or not.
     struct Middle {
         is_held: bool,

@@ -43,7 +43,7 @@ impl Padding {
     /// Makes now what all bodies share, so that the first one does not wait for it. Once in a process it takes some tenths
     /// of a millisecond.
     pub fn prepare() {
-        for padding in [Self::Noise, Self::Text, Self::Png(Pixels::Tiny)] {
+        for padding in [Self::Noise, Self::Text, Self::Png(Pixels::Small)] {
             padding.piece(0..1, 1);
         }
     }

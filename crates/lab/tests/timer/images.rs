@@ -31,12 +31,12 @@ fn browsers_decode_plain_images_of_200_bytes_and_more() {
         let site = Site::start(&bench, &[]);
         for (bytes, width) in [
             (199, 0),
-            (200, 64),
-            (201, 64),
-            (1_000, 64),
-            (60_000, 64),
-            (65_640, 64),
-            (1_000_000, 64),
+            (200, 120),
+            (201, 120),
+            (1_000, 120),
+            (60_000, 120),
+            (65_640, 120),
+            (1_000_000, 120),
         ] {
             let page = format!("{}/page?images=2&bytes={bytes}", site.origin);
             let found = widths(browser.as_mut(), &page);

@@ -151,7 +151,7 @@ fn chromium_paints_plain_images_over_a_slow_link_whoever_serves_them() {
     let bench = Bench::alone();
     let head = HEAD.replace("rtt=40ms,down=8mbit,up=4mbit", "3g");
     let page =
-        "[[workloads]]\nkind = \"page\"\nimages = 12\nbytes = \"5kB\"\nmetric = \"lcp_ms\"\n";
+        "[[workloads]]\nkind = \"page\"\nimages = 50\nbytes = \"1kB\"\nmetric = \"lcp_ms\"\n";
     let contenders = [
         ("first", "transport = \"http/1.1\"\ntls = \"none\"\nclient = \"chromium\""),
         ("h2", "transport = \"h2\"\nclient = \"chromium\""),
@@ -162,7 +162,7 @@ fn chromium_paints_plain_images_over_a_slow_link_whoever_serves_them() {
         race_page(&bench, &(head + page), &contenders, &[]).iter().zip(contenders)
     {
         let fetches = row["fetches"].as_array().unwrap();
-        assert_eq!(fetches.len(), 13, "{name}");
+        assert_eq!(fetches.len(), 51, "{name}");
         assert!(fetches.iter().all(|fetch| fetch["outcome"] == "done"), "{name}: {fetches:#?}");
         // The images are of one size: the first that is painted is the largest.
         let element = row["settings"]["client lcp element"].as_str().unwrap();

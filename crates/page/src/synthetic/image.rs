@@ -29,7 +29,7 @@ impl SyntheticImage {
         if self.is_noise() {
             return vec![PartPiece::Bytes(self.noise())];
         }
-        png::pieces(Pixels::Tiny, self.seed, self.body.0)
+        png::pieces(Pixels::Small, self.seed, self.body.0)
     }
 
     /// Whether it has too few bytes for a PNG: fewer than 200.

@@ -18,8 +18,6 @@ pub(super) const LEAST: u64 = 200;
 /// Pixels of an image, all black.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pixels {
-    /// 64 x 48: a hundred of them in lines as they come are within the viewport.
-    Tiny,
     /// 120 x 90.
     Small,
     /// 600 x 400.
@@ -74,7 +72,6 @@ impl Pixels {
     /// The data of IHDR: greyscale of one bit a pixel.
     fn header(self) -> [u8; HEADER] {
         let (width, height): (u32, u32) = match self {
-            Self::Tiny => (64, 48),
             Self::Small => (120, 90),
             Self::Large => (600, 400),
         };
@@ -93,9 +90,6 @@ impl Pixels {
     /// Black pixels, as zlib packs them: `zlib.compress(bytes((width + 7) // 8 + 1) * height, 9)`.
     fn packed(self) -> &'static [u8] {
         match self {
-            Self::Tiny => &[
-                0x78, 0xda, 0x63, 0x60, 0x18, 0x05, 0x43, 0x09, 0x00, 0x00, 0x01, 0xb0, 0x00, 0x01,
-            ],
             Self::Small => &[
                 0x78, 0xda, 0x63, 0x60, 0x18, 0x05, 0xa3, 0x60, 0x14, 0x8c, 0x82, 0x51, 0x30, 0x18,
                 0x01, 0x00, 0x05, 0xa0, 0x00, 0x01,
@@ -189,8 +183,8 @@ static REGISTERS: LazyLock<Box<[u32]>> = LazyLock::new(|| {
 });
 
 /// The end of all images with the same pixels: a full chunk, IDAT and IEND.
-static LAST: LazyLock<[Box<[u8]>; 3]> = LazyLock::new(|| {
-    [Pixels::Tiny, Pixels::Small, Pixels::Large].map(|pixels| {
+static LAST: LazyLock<[Box<[u8]>; 2]> = LazyLock::new(|| {
+    [Pixels::Small, Pixels::Large].map(|pixels| {
         let mut last = Vec::with_capacity(FULL_CHUNK as usize + pixels.end());
         last.extend_from_slice(&(BLOCK as u32).to_be_bytes());
         last.extend_from_slice(PADDING);
@@ -209,7 +203,7 @@ mod tests {
     use std::collections::BTreeSet;
     use std::io::Cursor;
 
-    const ALL: [Pixels; 3] = [Pixels::Tiny, Pixels::Small, Pixels::Large];
+    const ALL: [Pixels; 2] = [Pixels::Small, Pixels::Large];
 
     /// The chunks of an image, each with its type and its data; panics where a length or a checksum is wrong.
     fn chunks(image: &[u8]) -> Vec<(&[u8], &[u8])> {
@@ -263,7 +257,6 @@ mod tests {
                     .unwrap_or_else(|error| panic!("{bytes} bytes: {error}, {pixels:?}"));
                 reader.finish().unwrap();
                 let size = match pixels {
-                    Pixels::Tiny => (64, 48),
                     Pixels::Small => (120, 90),
                     Pixels::Large => (600, 400),
                 };
@@ -289,7 +282,7 @@ mod tests {
 
     #[test]
     fn images_of_one_size_differ_in_their_own_bytes() {
-        let images = (0..100).map(|value| own(Pixels::Tiny, Seed(value), 5_000));
+        let images = (0..100).map(|value| own(Pixels::Small, Seed(value), 5_000));
         assert_eq!(images.collect::<BTreeSet<_>>().len(), 100);
     }
 }

@@ -29,6 +29,8 @@ pub mod har;
 mod load;
 mod noise;
 mod number;
+mod padding;
+mod png;
 mod priority;
 mod resource;
 mod scan;
@@ -42,15 +44,17 @@ pub use browser::{Browser, CHROMIUM_WEIGHTS, Class, Evidence, Group, Place, Rais
 pub use exchange::{Answered, Asked, Field, Message, MessageKind, Sender};
 pub use graph::{GraphError, Page};
 pub use load::{ExpectedResponse, FetchStart, History, Load, Milestones, PaintTimes};
-pub use noise::{Padding, noise};
+pub use noise::noise;
+pub use padding::Padding;
+pub use png::Pixels;
 pub use priority::{Hint, Priority, Rank};
 pub use resource::{Blocks, Fold, Host, Kind, Method, Release, Resource, ResourceId};
 pub use scan::{Found, Scanner};
 pub use source::PageSource;
 pub use stream::{LARGEST_TOKEN, LEAST_TOKEN, StreamError, SyntheticStream, Token};
 pub use synthetic::{
-    IMAGE_PATH, PAGE_PATH, PartPiece, Parts, Pixels, QueryError, Synthetic, SyntheticError,
-    SyntheticHtml, SyntheticImage, SyntheticPart,
+    IMAGE_PATH, PAGE_PATH, PartPiece, Parts, QueryError, Synthetic, SyntheticError, SyntheticHtml,
+    SyntheticImage, SyntheticPart,
 };
 pub use table::{Answer, Table};
 pub use url::{Scheme, Url, UrlError};

@@ -9,7 +9,6 @@
 mod html;
 mod image;
 mod part;
-pub(crate) mod png;
 
 use crate::graph::{GraphError, Page};
 use crate::priority::Hint;
@@ -19,7 +18,6 @@ use crate::url::{Url, UrlError};
 pub use html::SyntheticHtml;
 pub use image::SyntheticImage;
 pub use part::{PartPiece, SyntheticPart};
-pub use png::Pixels;
 use serde::{Deserialize, Serialize};
 use std::fmt::Write;
 use std::ops::RangeInclusive;

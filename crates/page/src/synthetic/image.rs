@@ -1,8 +1,8 @@
 //! The images of a synthetic page without parts: PNGs, and noise where so few bytes are asked for that a PNG has no room.
 
-use super::part::PartPiece;
-use super::png::{self, Pixels};
+use super::part::{PartPiece, png_of};
 use super::{IMAGE_PATH, LONGEST_DELAY_MS, MOST_BYTES, QueryError, Synthetic, number, parameters};
+use crate::png::{self, Pixels};
 use std::str::FromStr;
 use std::time::Duration;
 use unit::{ByteSize, Seed};
@@ -29,7 +29,7 @@ impl SyntheticImage {
         if self.is_noise() {
             return vec![PartPiece::Bytes(self.noise())];
         }
-        png::pieces(Pixels::Small, self.seed, self.body.0)
+        png_of(Pixels::Small, self.seed, self.body.0)
     }
 
     /// Whether it has too few bytes for a PNG: fewer than 200.

@@ -4,9 +4,9 @@
 //! and between them is padding that no compression makes smaller by much. Fonts are padding alone: a browser fetches
 //! them, finds that they are none, and keeps the fonts that it has.
 
-use super::png::{self, Pixels};
 use super::{LONGEST_DELAY_MS, QueryError, Synthetic, number, parameters};
-use crate::noise::Padding;
+use crate::padding::Padding;
+use crate::png::{self, Pixels};
 use crate::resource::Kind;
 use std::fmt::Write;
 use std::ops::RangeInclusive;
@@ -210,7 +210,7 @@ impl SyntheticPart {
                     Index::Hero | Index::Below(_) => Pixels::Large,
                     Index::Number(_) => Pixels::Small,
                 };
-                png::pieces(pixels, self.value, self.body.0)
+                png_of(pixels, self.value, self.body.0)
             }
         }
     }
@@ -244,6 +244,13 @@ impl SyntheticPart {
             PartPiece::Bytes(END.into()),
         ]
     }
+}
+
+/// A PNG of `bytes` bytes.
+pub(super) fn png_of(pixels: Pixels, value: Seed, bytes: u64) -> Vec<PartPiece> {
+    let own = png::own(pixels, value, bytes);
+    let rest = bytes - own.len() as u64;
+    vec![PartPiece::Bytes(own), PartPiece::Padding(Padding::Png(pixels), rest)]
 }
 
 impl FromStr for SyntheticPart {

@@ -7,13 +7,12 @@
 //! and its checksum are part of the shared bytes. The own bytes hold four that make the checksum right
 //! whatever stands before them: a CRC can be led to any value by 32 bits.
 
-use super::part::PartPiece;
-use crate::noise::{BLOCK, Padding};
+use crate::noise::{self, BLOCK};
 use std::sync::LazyLock;
 use unit::Seed;
 
 /// The fewest bytes of an image: what its own bytes and the pixels take, and some noise.
-pub(super) const LEAST: u64 = 200;
+pub(crate) const LEAST: u64 = 200;
 
 /// Pixels of an image, all black.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,15 +23,9 @@ pub enum Pixels {
     Large,
 }
 
-/// The body of an image of `bytes` bytes, [`LEAST`] at least.
-pub(super) fn pieces(pixels: Pixels, value: Seed, bytes: u64) -> Vec<PartPiece> {
-    let start = own(pixels, value, bytes);
-    let rest = bytes - start.len() as u64;
-    vec![PartPiece::Bytes(start), PartPiece::Padding(Padding::Png(pixels), rest)]
-}
-
-/// The bytes that an image has of its own. They end within a chunk, the rest of which the shared bytes are.
-fn own(pixels: Pixels, value: Seed, bytes: u64) -> Vec<u8> {
+/// The bytes that an image of `bytes` bytes, [`LEAST`] at least, has of its own. They end within a chunk, the rest of which
+/// the shared bytes are.
+pub(crate) fn own(pixels: Pixels, value: Seed, bytes: u64) -> Vec<u8> {
     const START: usize = SIGNATURE.len() + FRAME + HEADER + OPENING + OWN;
     let chunks = bytes - (START + pixels.end()) as u64;
     let (filling, noise) = match (chunks % FULL_CHUNK) as usize {
@@ -175,7 +168,7 @@ static REGISTERS: LazyLock<Box<[u32]>> = LazyLock::new(|| {
     let mut crc = checksum_of(PADDING);
     let mut all = Vec::with_capacity(BLOCK + 1);
     all.push(crc);
-    for &byte in Padding::Noise.piece(0..BLOCK as u64, BLOCK) {
+    for &byte in noise::block() {
         crc = step(crc, byte);
         all.push(crc);
     }
@@ -188,7 +181,7 @@ static LAST: LazyLock<[Box<[u8]>; 2]> = LazyLock::new(|| {
         let mut last = Vec::with_capacity(FULL_CHUNK as usize + pixels.end());
         last.extend_from_slice(&(BLOCK as u32).to_be_bytes());
         last.extend_from_slice(PADDING);
-        last.extend_from_slice(Padding::Noise.piece(0..BLOCK as u64, BLOCK));
+        last.extend_from_slice(noise::block());
         last.extend_from_slice(&(!REGISTERS[BLOCK]).to_be_bytes());
         chunk(&mut last, b"IDAT", pixels.packed());
         chunk(&mut last, b"IEND", &[]);
@@ -198,12 +191,27 @@ static LAST: LazyLock<[Box<[u8]>; 2]> = LazyLock::new(|| {
 
 #[cfg(test)]
 mod tests {
-    use super::super::part::tests::bytes_of;
     use super::*;
     use std::collections::BTreeSet;
     use std::io::Cursor;
 
     const ALL: [Pixels; 2] = [Pixels::Small, Pixels::Large];
+
+    /// An image as a whole.
+    fn image(pixels: Pixels, value: Seed, bytes: u64) -> Vec<u8> {
+        let own = own(pixels, value, bytes);
+        let rest = end(pixels, bytes - own.len() as u64);
+        [own, rest].concat()
+    }
+
+    /// The last bytes of an image.
+    fn end(pixels: Pixels, bytes: u64) -> Vec<u8> {
+        let mut end = Vec::new();
+        while (end.len() as u64) < bytes {
+            end.extend_from_slice(shared(pixels, bytes - end.len() as u64, usize::MAX));
+        }
+        end
+    }
 
     /// The chunks of an image, each with its type and its data; panics where a length or a checksum is wrong.
     fn chunks(image: &[u8]) -> Vec<(&[u8], &[u8])> {
@@ -235,7 +243,7 @@ mod tests {
         assert_eq!(!checksum_of(b"IEND"), 0xae42_6082);
         for pixels in ALL {
             for bytes in sizes(pixels) {
-                let image = bytes_of(&pieces(pixels, Seed(7), bytes));
+                let image = image(pixels, Seed(7), bytes);
                 assert_eq!(image.len() as u64, bytes);
                 let chunks = chunks(&image);
                 let kinds: Vec<_> = chunks.iter().map(|(kind, _)| *kind).collect();
@@ -249,7 +257,7 @@ mod tests {
     fn a_decoder_reads_every_image_and_finds_its_pixels_black() {
         for pixels in ALL {
             for bytes in sizes(pixels) {
-                let image = bytes_of(&pieces(pixels, Seed(bytes), bytes));
+                let image = image(pixels, Seed(bytes), bytes);
                 let mut reader = png::Decoder::new(Cursor::new(&image)).read_info().unwrap();
                 let mut frame = vec![1; reader.output_buffer_size().unwrap()];
                 let info = reader
@@ -269,7 +277,7 @@ mod tests {
     #[test]
     fn what_images_share_is_the_same_from_wherever_it_is_read_and_however_it_is_cut() {
         for pixels in ALL {
-            let whole = bytes_of(&[PartPiece::Padding(Padding::Png(pixels), 200_000)]);
+            let whole = end(pixels, 200_000);
             for left in (1..200_000_u64).step_by(997).chain([65_548, 65_549, 131_096, 131_097]) {
                 for limit in [1, 1_448, usize::MAX] {
                     let piece = shared(pixels, left, limit);

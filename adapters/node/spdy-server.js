@@ -42,7 +42,7 @@ const types = {
 
 function typeOf(name) {
   if (name === '/page') return 'text/html';
-  if (name.startsWith('/image/')) return 'image/avif';
+  if (name.startsWith('/image/')) return 'image/png';
   return types[path.extname(name)] || 'application/octet-stream';
 }
 

@@ -3,7 +3,7 @@
 use crate::files::File;
 use bytes::Bytes;
 use endpoint::FilePart;
-use page::{Padding, PartPiece, SyntheticHtml, SyntheticPart};
+use page::{Padding, PartPiece, SyntheticHtml};
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
@@ -43,9 +43,9 @@ impl Body {
         Self::Bytes(Bytes::new())
     }
 
-    /// The body of a part of a synthetic page.
-    pub(crate) fn of_part(part: &SyntheticPart) -> Self {
-        let pieces = part.pieces().into_iter().map(|piece| match piece {
+    /// The body of an image of a synthetic page, or of another part of one.
+    pub(crate) fn of_pieces(pieces: Vec<PartPiece>) -> Self {
+        let pieces = pieces.into_iter().map(|piece| match piece {
             PartPiece::Bytes(bytes) => Self::Bytes(bytes.into()),
             PartPiece::Padding(padding, bytes) => Self::Padding { padding, left: 0..bytes },
         });
@@ -115,8 +115,7 @@ impl Body {
                 Ok(Bytes::from_static(piece))
             }
             Self::Padding { padding, left } => {
-                let limit = limit.min(usize::try_from(left.end - left.start).unwrap_or(limit));
-                let piece = padding.piece(left.start, limit);
+                let piece = padding.piece(left.clone(), limit);
                 left.start += piece.len() as u64;
                 Ok(Bytes::from_static(piece))
             }
@@ -198,6 +197,30 @@ mod tests {
             all.extend_from_slice(&piece);
         }
         assert_eq!(all, b"headbcd");
+    }
+
+    #[test]
+    fn an_image_is_the_same_however_it_is_cut_and_its_pieces_take_no_memory_of_their_own() {
+        for bytes in [0, 199, 200, 5_000, 65_700, 1_000_000] {
+            let image: page::SyntheticImage = format!("/image/1?bytes={bytes}").parse().unwrap();
+            let cut = |limit| {
+                let mut body = Body::of_pieces(image.pieces());
+                assert!(!body.is_made());
+                let mut all = Vec::new();
+                while body.left() > 0 {
+                    let piece = body.next(limit).unwrap();
+                    assert!((1..=limit).contains(&piece.len()));
+                    all.extend_from_slice(&piece);
+                    assert_eq!(all.len() as u64 + body.left(), bytes);
+                }
+                all
+            };
+            let whole = cut(usize::MAX);
+            assert_eq!(whole.len() as u64, bytes);
+            for limit in [7, 1_448, 65_536] {
+                assert!(cut(limit) == whole, "{bytes} bytes, {limit} at a time");
+            }
+        }
     }
 
     /// A file of 100 kB, in memory or not.

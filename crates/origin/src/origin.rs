@@ -50,6 +50,7 @@ impl Origin {
     pub fn new(config: OriginConfig, parts: Parts) -> Self {
         let is_udp = |kind: &ListenerKind| matches!(kind, ListenerKind::Quic(..));
         let reserved = config.listeners.iter().rposition(is_udp).map_or(0, |last| last + 1);
+        page::Padding::prepare();
         // The first of the application's sockets comes after the first client's.
         let upstream = config.upstream.clone();
         let upstream = upstream.map(|settings| Box::new(Upstream::new(settings, reserved + 1)));

@@ -318,15 +318,14 @@ fn synthetic_image(request: &RequestHead) -> Answer {
     }
     match request.path.parse::<SyntheticImage>() {
         Ok(image) => {
-            let fields = Fields::new().with("content-type", SyntheticImage::MEDIA_TYPE);
-            let body = Body::Noise { seed: image.seed, left: 0..image.body.0 };
-            Answer::new(Status::OK, fields, body)
+            let fields = Fields::new().with("content-type", image.media_type());
+            Answer::new(Status::OK, fields, Body::of_pieces(image.pieces()))
         }
         Err(error) => Answer::text(answer::BAD_REQUEST, &error.to_string()),
     }
 }
 
-/// A style sheet, a script, a font or a painted image of a synthetic page. None where the target names none: files may
+/// A style sheet, a script, a font or an image with a place in the layout of a synthetic page. None where the target names none: files may
 /// have such paths.
 fn synthetic_part(request: &RequestHead) -> Option<Answer> {
     let part = match request.path.contains("?bytes=") {
@@ -337,7 +336,7 @@ fn synthetic_part(request: &RequestHead) -> Option<Answer> {
         return Some(refusal);
     }
     let fields = Fields::new().with("content-type", part.media_type());
-    Some(Answer::new(Status::OK, fields, Body::of_part(&part)))
+    Some(Answer::new(Status::OK, fields, Body::of_pieces(part.pieces())))
 }
 
 /// `/timer`: the page timer, which is another one in the next version.

@@ -112,8 +112,7 @@ impl EvenBody {
     fn next(&mut self, now: Instant, limit: usize) -> Option<Bytes> {
         self.due().filter(|due| *due <= now)?;
         let left = self.until(self.pieces() + 1) - self.sent;
-        let most = limit.min(usize::try_from(left).unwrap_or(limit));
-        let piece = Padding::Text.piece(self.sent, most);
+        let piece = Padding::Text.piece(self.sent..self.sent + left, limit);
         self.sent += piece.len() as u64;
         Some(Bytes::from_static(piece))
     }

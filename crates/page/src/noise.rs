@@ -16,6 +16,11 @@ static NOISE: LazyLock<Box<[u8]>> = LazyLock::new(|| {
     (0..BLOCK / 8).flat_map(|_| random.next_u64().to_le_bytes()).collect()
 });
 
+/// The block as it is.
+pub(crate) fn block() -> &'static [u8] {
+    &NOISE
+}
+
 /// The bytes of the body of `seed` from `position` on: as many as are contiguous, at most `limit`. Empty only if
 /// `limit` is 0.
 pub fn noise(seed: Seed, position: u64, limit: usize) -> &'static [u8] {
@@ -23,32 +28,6 @@ pub fn noise(seed: Seed, position: u64, limit: usize) -> &'static [u8] {
     let rest = &NOISE[start..];
     &rest[..rest.len().min(limit)]
 }
-
-/// Bytes that fill a body up. Each kind has one block, which is repeated from its beginning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Padding {
-    /// Noise.
-    Noise,
-    /// Letters and digits, six bits of noise in each: it may stand in a comment of CSS and of JavaScript.
-    Text,
-}
-
-impl Padding {
-    /// The bytes from `position` on: as many as are contiguous, at most `limit`. Empty only if `limit` is 0.
-    pub fn piece(self, position: u64, limit: usize) -> &'static [u8] {
-        let block = match self {
-            Self::Noise => &NOISE,
-            Self::Text => &TEXT,
-        };
-        let rest = &block[(position % BLOCK as u64) as usize..];
-        &rest[..rest.len().min(limit)]
-    }
-}
-
-static TEXT: LazyLock<Box<[u8]>> = LazyLock::new(|| {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    NOISE.iter().map(|byte| LETTERS[usize::from(byte % 64)]).collect()
-});
 
 #[cfg(test)]
 mod tests {

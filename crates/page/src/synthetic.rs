@@ -9,7 +9,6 @@
 mod html;
 mod image;
 mod part;
-mod png;
 
 use crate::graph::{GraphError, Page};
 use crate::priority::Hint;
@@ -57,7 +56,7 @@ pub struct Synthetic {
     pub parts: Parts,
 }
 
-/// What a synthetic page has besides images. A page that has any of it is one that a browser paints: its images are PNGs.
+/// What a synthetic page has besides images. A page that has any of it has a layout, too: its images have their places.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Parts {
     /// Style sheets in the head.
@@ -333,7 +332,7 @@ impl Synthetic {
         origin: &Url,
     ) -> Result<Resource, SyntheticError> {
         let answer = match found.reference.parse::<SyntheticImage>() {
-            Ok(image) => (SyntheticImage::MEDIA_TYPE, image.body, image.server_time),
+            Ok(image) => (image.media_type(), image.body, image.server_time),
             Err(_) => {
                 let part: SyntheticPart = found.reference.parse()?;
                 (part.media_type(), part.body, part.server_time)

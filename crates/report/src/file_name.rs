@@ -24,7 +24,7 @@ pub(crate) fn file_name(url: &str) -> String {
 }
 
 /// Letters that a column of names has room for.
-const LONGEST: usize = 23;
+const LONGEST: usize = 21;
 
 #[cfg(test)]
 mod tests {
@@ -44,6 +44,6 @@ mod tests {
         ] {
             assert_eq!(file_name(url), name, "{url}");
         }
-        assert_eq!(file_name(&format!("https://far/{}", "é".repeat(40))).chars().count(), 24);
+        assert_eq!(file_name(&format!("https://far/{}", "é".repeat(40))).chars().count(), 22);
     }
 }

@@ -8,6 +8,7 @@ use page::{PartPiece, Synthetic, SyntheticImage, SyntheticPart};
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
+use std::ops::Range;
 use std::path::Path;
 use unit::Seed;
 
@@ -23,7 +24,9 @@ pub(crate) enum StaticFile {
         /// How many.
         bytes: u64,
     },
-    /// A style sheet, a script, a font or a painted image of a synthetic page.
+    /// An image of a synthetic page without parts.
+    Image(SyntheticImage),
+    /// A style sheet, a script, a font or an image of a synthetic page with parts.
     Part(SyntheticPart),
     /// A file of a download: what follows from its name and its length.
     Download {
@@ -42,6 +45,7 @@ impl StaticFile {
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Self::Text(text) => text.len() as u64,
+            Self::Image(image) => image.body.0,
             Self::Part(part) => part.body.0,
             Self::Noise { bytes, .. } | Self::Download { bytes, .. } => *bytes,
         }
@@ -51,29 +55,37 @@ impl StaticFile {
         match self {
             Self::Text(text) => out.write_all(text.as_bytes()),
             Self::Download { name, bytes } => download_files::write(out, name, *bytes).map(drop),
-            Self::Noise { seed, bytes } => {
-                write_pieces(out, *bytes, |position, limit| page::noise(*seed, position, limit))
-            }
-            Self::Part(part) => part.pieces().into_iter().try_for_each(|piece| match piece {
-                PartPiece::Bytes(bytes) => out.write_all(&bytes),
-                PartPiece::Padding(padding, bytes) => {
-                    write_pieces(out, bytes, |position, limit| padding.piece(position, limit))
-                }
+            Self::Noise { seed, bytes } => write_shared(out, *bytes, |left| {
+                page::noise(
+                    *seed,
+                    left.start,
+                    usize::try_from(left.end - left.start).unwrap_or(usize::MAX),
+                )
             }),
+            Self::Image(image) => write_pieces(out, image.pieces()),
+            Self::Part(part) => write_pieces(out, part.pieces()),
         }
     }
 }
 
-/// Writes `bytes` bytes, of which `piece` gives those from a position on, so many at most.
-fn write_pieces(
+fn write_pieces(out: &mut impl Write, pieces: Vec<PartPiece>) -> io::Result<()> {
+    pieces.into_iter().try_for_each(|piece| match piece {
+        PartPiece::Bytes(bytes) => out.write_all(&bytes),
+        PartPiece::Padding(padding, bytes) => {
+            write_shared(out, bytes, |left| padding.piece(left, usize::MAX))
+        }
+    })
+}
+
+/// Writes `bytes` bytes, of which `piece` gives the first ones of a range.
+fn write_shared(
     out: &mut impl Write,
     bytes: u64,
-    piece: impl Fn(u64, usize) -> &'static [u8],
+    piece: impl Fn(Range<u64>) -> &'static [u8],
 ) -> io::Result<()> {
     let mut position = 0;
     while position < bytes {
-        let limit = usize::try_from(bytes - position).unwrap_or(usize::MAX);
-        let piece = piece(position, limit);
+        let piece = piece(position..bytes);
         out.write_all(piece)?;
         position += piece.len() as u64;
     }
@@ -138,7 +150,7 @@ fn of_page(target: &str) -> Result<(String, StaticFile), String> {
         StaticFile::Part(part)
     } else {
         let image: SyntheticImage = target.parse().map_err(|error| format!("{error}"))?;
-        StaticFile::Noise { seed: image.seed, bytes: image.body.0 }
+        StaticFile::Image(image)
     };
     Ok((path_of(target), file))
 }
@@ -208,8 +220,10 @@ mod tests {
         }
         let Ok(image) = page.resources()[1].url.path.parse::<SyntheticImage>() else { return };
         let bytes = fs::read(folder.join("image/0")).unwrap();
-        let start = page::noise(image.seed, 0, bytes.len());
-        assert_eq!(&bytes[..start.len()], start, "the very bytes that the origin gives");
+        let PartPiece::Bytes(own) = &image.pieces()[0] else {
+            panic!("an image has bytes of its own")
+        };
+        assert!(bytes.starts_with(own), "the very bytes that the origin gives");
         fs::write(folder.join("image/1"), "cut").unwrap();
         write_all(&files, folder).unwrap();
         assert_eq!(fs::metadata(folder.join("image/1")).unwrap().len(), 70_000);

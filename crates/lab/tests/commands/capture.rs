@@ -14,6 +14,10 @@ const EXPERIMENT: &str = "name = \"tiny\"\ntitle = \"a page\"\nquestion = \"can 
     [[contenders]]\nname = \"h2-1.2\"\ntransport = \"h2\"\ntls = \"1.2\"\n\
     [[links]]\nname = \"rtt=20ms,down=20mbit,up=20mbit,loss=10%\"\n";
 
+/// Malformed packets. A capture has what the link lost, and what was sent again in its place: to tshark old bytes, and
+/// malformed.
+const MALFORMED: &str = "_ws.malformed && !(_ws.expert.message contains \"overlaps old data\")";
+
 /// Whether tshark runs here. Where it does not, the test is skipped.
 pub(crate) fn tshark_runs_here() -> bool {
     let runs = Command::new("tshark").arg("--version").output().is_ok();
@@ -102,12 +106,32 @@ fn tshark_decrypts_the_requests_of_every_trial_and_sees_what_was_lost() {
             "{contender}: {sums:?}"
         );
         assert_eq!(read("ip.checksum.status != 1", "frame.number"), Vec::<String>::new());
-        // A capture has what the link lost, and what was sent again in its place: to tshark old bytes, and malformed.
-        let malformed = "_ws.malformed && !(_ws.expert.message contains \"overlaps old data\")";
-        assert_eq!(read(malformed, "frame.number"), Vec::<String>::new(), "{contender}");
+        assert_eq!(read(MALFORMED, "frame.number"), Vec::<String>::new(), "{contender}");
     }
     assert!(marked > 0, "nothing was lost");
     assert!(!bench.path("run/scratch").exists());
+}
+
+#[test]
+fn tshark_reads_plain_images_as_pngs_and_does_not_try_to_read_those_that_are_noise() {
+    if !trials_run_here() || !tshark_runs_here() {
+        return;
+    }
+    for (bytes, pngs) in [("199", 0), ("200", 4), ("70kB", 4)] {
+        let bench = Bench::new();
+        let text = EXPERIMENT.replace("images = 12", "images = 4").replace("9kB", bytes);
+        bench.write("tiny.toml", text.replace(",loss=10%", ""));
+        bench.run(&["race", "tiny.toml", "--capture", "--out", "run"]).raced();
+        for contender in ["h1-tls", "h2"] {
+            let end = format!("+{contender}+0.pcapng");
+            let files = captures(&bench, "run");
+            let file = files.iter().find(|file| file.to_str().unwrap().ends_with(&end)).unwrap();
+            let read = |filter: &str, field: &str| fields(&bench, file, filter, field);
+            let name = format!("{bytes} bytes over {contender}");
+            assert_eq!(read(MALFORMED, "frame.number"), Vec::<String>::new(), "{name}");
+            assert_eq!(read("png", "png.ihdr.width").len(), pngs, "{name}");
+        }
+    }
 }
 
 #[test]

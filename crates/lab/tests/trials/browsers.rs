@@ -41,7 +41,12 @@ fn race(bench: &Bench, contenders: &[(&str, &str)], more: &[&str]) -> Vec<Value>
 
 /// The same with another head of the experiment.
 fn race_under(bench: &Bench, head: &str, contenders: &[(&str, &str)], more: &[&str]) -> Vec<Value> {
-    let mut text = head.to_owned() + PAGE;
+    race_page(bench, &(head.to_owned() + PAGE), contenders, more)
+}
+
+/// Races `contenders` in the experiment that begins with `text` and gives each one's record.
+fn race_page(bench: &Bench, text: &str, contenders: &[(&str, &str)], more: &[&str]) -> Vec<Value> {
+    let mut text = text.to_owned();
     for (name, rest) in contenders {
         text += &contender(name, rest);
     }
@@ -136,6 +141,35 @@ fn chromium_tells_of_a_page_over_every_protocol_that_it_speaks() {
         assert_eq!(grade(row, "bytes"), "wire", "{name}");
     }
     assert_eq!(bench.alive(), [], "a browser is left");
+}
+
+#[test]
+fn chromium_paints_plain_images_over_a_slow_link_whoever_serves_them() {
+    if !has("chromium-headless-shell") {
+        return;
+    }
+    let bench = Bench::alone();
+    let head = HEAD.replace("rtt=40ms,down=8mbit,up=4mbit", "3g");
+    let page =
+        "[[workloads]]\nkind = \"page\"\nimages = 50\nbytes = \"1kB\"\nmetric = \"lcp_ms\"\n";
+    let contenders = [
+        ("first", "transport = \"http/1.1\"\ntls = \"none\"\nclient = \"chromium\""),
+        ("h2", "transport = \"h2\"\nclient = \"chromium\""),
+        ("h3", "transport = \"h3\"\nclient = \"chromium\""),
+        ("nginx", "transport = \"h2\"\nclient = \"chromium\"\nserver = \"nginx\""),
+    ];
+    for (row, (name, _)) in
+        race_page(&bench, &(head + page), &contenders, &[]).iter().zip(contenders)
+    {
+        let fetches = row["fetches"].as_array().unwrap();
+        assert_eq!(fetches.len(), 51, "{name}");
+        assert!(fetches.iter().all(|fetch| fetch["outcome"] == "done"), "{name}: {fetches:#?}");
+        // The images are of one size: the first that is painted is the largest.
+        let element = row["settings"]["client lcp element"].as_str().unwrap();
+        assert!(element.starts_with("img /image/"), "{name}: {element}");
+        assert!(figure(row, "fcp_ms") <= figure(row, "lcp_ms"), "{name}");
+        assert!(figure(row, "lcp_ms") <= figure(row, "load_ms"), "{name}");
+    }
 }
 
 #[test]

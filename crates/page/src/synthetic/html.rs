@@ -7,7 +7,7 @@
 //! | below that, 120 x 90 each | images, six of which are in the viewport |
 //! | from 2,000 on, 600 x 400 each | images below the fold |
 //!
-//! A page without parts has no layout: each of its images counts as one pixel of the viewport.
+//! A page without parts has no layout: its images stand in lines, and each counts as one pixel of the viewport.
 
 use super::part::{Index, PICTURE_PATH, SyntheticPart};
 use super::{IMAGE_PATH, Synthetic};

@@ -1,6 +1,8 @@
-//! The images of a synthetic page without parts: noise.
+//! The images of a synthetic page without parts: PNGs, and noise where so few bytes are asked for that a PNG has no room.
 
+use super::part::{PartPiece, png_of};
 use super::{IMAGE_PATH, LONGEST_DELAY_MS, MOST_BYTES, QueryError, Synthetic, number, parameters};
+use crate::png::{self, Pixels};
 use std::str::FromStr;
 use std::time::Duration;
 use unit::{ByteSize, Seed};
@@ -10,16 +12,40 @@ use unit::{ByteSize, Seed};
 pub struct SyntheticImage {
     /// Bytes of its body.
     pub body: ByteSize,
-    /// The seed of its bytes; see [`noise`](crate::noise()).
+    /// What tells its bytes from those of others.
     pub seed: Seed,
     /// How long the origin thinks about it.
     pub server_time: Duration,
 }
 
 impl SyntheticImage {
-    /// The media type of an image. Its bytes are noise. With a type that Wireshark decodes, it would report packets as
-    /// malformed.
-    pub const MEDIA_TYPE: &'static str = "image/avif";
+    /// Its media type. Noise has one that Wireshark does not decode: with another it would report packets as malformed.
+    pub fn media_type(&self) -> &'static str {
+        if self.is_noise() { "image/avif" } else { "image/png" }
+    }
+
+    /// Its body, piece by piece: `body` bytes together.
+    pub fn pieces(&self) -> Vec<PartPiece> {
+        if self.is_noise() {
+            return vec![PartPiece::Bytes(self.noise())];
+        }
+        png_of(Pixels::Small, self.seed, self.body.0)
+    }
+
+    /// Whether it has too few bytes for a PNG: fewer than 200.
+    fn is_noise(&self) -> bool {
+        self.body.0 < png::LEAST
+    }
+
+    fn noise(&self) -> Vec<u8> {
+        let bytes = self.body.0 as usize;
+        let mut noise = Vec::with_capacity(bytes);
+        while noise.len() < bytes {
+            let left = bytes - noise.len();
+            noise.extend_from_slice(crate::noise(self.seed, noise.len() as u64, left));
+        }
+        noise
+    }
 }
 
 impl FromStr for SyntheticImage {

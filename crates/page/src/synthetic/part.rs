@@ -1,11 +1,12 @@
-//! What a synthetic page has besides noise: style sheets, scripts, fonts and images that a browser paints.
+//! What a synthetic page has besides plain images: style sheets, scripts, fonts and images with a place in its layout.
 //!
 //! The body of a part has exactly the size that its target names. What it has to say stands at its beginning and its end,
 //! and between them is padding that no compression makes smaller by much. Fonts are padding alone: a browser fetches
 //! them, finds that they are none, and keeps the fonts that it has.
 
-use super::{LONGEST_DELAY_MS, QueryError, Synthetic, number, parameters, png};
-use crate::noise::Padding;
+use super::{LONGEST_DELAY_MS, QueryError, Synthetic, number, parameters};
+use crate::padding::Padding;
+use crate::png::{self, Pixels};
 use crate::resource::Kind;
 use std::fmt::Write;
 use std::ops::RangeInclusive;
@@ -55,12 +56,12 @@ pub(super) enum Index {
     Number(u32),
 }
 
-/// A piece of a part's body.
+/// A piece of a part's body, or of an image's.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PartPiece {
     /// These bytes.
     Bytes(Vec<u8>),
-    /// The first so many bytes of padding; see [`Padding::piece`].
+    /// So many bytes of padding; see [`Padding::piece`].
     Padding(Padding, u64),
 }
 
@@ -205,11 +206,11 @@ impl SyntheticPart {
                 vec![PartPiece::Bytes(own.to_vec()), PartPiece::Padding(Padding::Noise, rest)]
             }
             PartKind::Picture => {
-                let size = match self.index {
-                    Index::Hero | Index::Below(_) => png::Size::Large,
-                    Index::Number(_) => png::Size::Small,
+                let pixels = match self.index {
+                    Index::Hero | Index::Below(_) => Pixels::Large,
+                    Index::Number(_) => Pixels::Small,
                 };
-                png::pieces(size, self.value, self.body.0)
+                png_of(pixels, self.value, self.body.0)
             }
         }
     }
@@ -243,6 +244,13 @@ impl SyntheticPart {
             PartPiece::Bytes(END.into()),
         ]
     }
+}
+
+/// A PNG of `bytes` bytes.
+pub(super) fn png_of(pixels: Pixels, value: Seed, bytes: u64) -> Vec<PartPiece> {
+    let own = png::own(pixels, value, bytes);
+    let rest = bytes - own.len() as u64;
+    vec![PartPiece::Bytes(own), PartPiece::Padding(Padding::Png(pixels), rest)]
 }
 
 impl FromStr for SyntheticPart {
@@ -339,11 +347,9 @@ pub(super) mod tests {
             match piece {
                 PartPiece::Bytes(own) => bytes.extend_from_slice(own),
                 PartPiece::Padding(padding, length) => {
-                    let end = bytes.len() as u64 + length;
                     let mut position = 0;
-                    while (bytes.len() as u64) < end {
-                        let left = (end - bytes.len() as u64) as usize;
-                        let piece = padding.piece(position, left);
+                    while position < *length {
+                        let piece = padding.piece(position..*length, usize::MAX);
                         bytes.extend_from_slice(piece);
                         position += piece.len() as u64;
                     }
@@ -402,7 +408,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_page_without_parts_names_images_of_noise_alone() {
+    fn a_page_without_parts_names_plain_images_alone() {
         let html = Synthetic::default().html();
         assert!(
             Scanner::new()

@@ -83,6 +83,20 @@ fn images_of_one_page_have_different_bytes() {
     assert_eq!(seeds.len(), 50);
 }
 
+#[test]
+fn an_image_is_a_png_of_exactly_its_bytes_and_noise_where_a_png_has_no_room() {
+    for bytes in [0, 1, 199, 200, 201, 5_000, 70_000] {
+        let image: SyntheticImage = format!("/image/7?bytes={bytes}&v=1f").parse().unwrap();
+        let body = part::tests::bytes_of(&image.pieces());
+        assert_eq!(body.len(), bytes);
+        let is_png = bytes >= 200;
+        assert_eq!(body.starts_with(b"\x89PNG\r\n\x1a\n"), is_png, "{bytes} bytes");
+        assert_eq!(image.media_type(), if is_png { "image/png" } else { "image/avif" });
+        let other: SyntheticImage = format!("/image/7?bytes={bytes}&v=2f").parse().unwrap();
+        assert!(bytes < 4 || part::tests::bytes_of(&other.pieces()) != body, "{bytes} bytes");
+    }
+}
+
 const LATE_HERO: &str =
     "/page?images=0&bytes=60000&css=1&scripts=1&async=1&defer=1&below_fold=7&hero=60000";
 

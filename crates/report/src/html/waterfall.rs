@@ -254,7 +254,9 @@ impl<'a> Panel<'a> {
             }
             for piece in &bar.sent {
                 let (x, width) = (scale.at(piece.from), scale.width(piece.from, piece.to));
-                let (y, height) = (y + thick * 0.6, thick * 0.4);
+                // Less than four pixels is not seen.
+                let height = (thick * 0.4).max(4.0).min(thick);
+                let y = y + thick - height;
                 Area { x, width, y, height }.draw(m, "sent");
                 // A rectangle without a width is not drawn: most pieces are sent at once.
                 let (top, bottom) = (format!("{y:.1}"), format!("{:.1}", y + height));

@@ -260,25 +260,16 @@ pub(crate) fn reasons(plan: &LoadPlan, result: &LoadResult, trusts_any: bool) ->
             ),
         ),
     };
-    let protocol = match plan.access.transport.offer.known() {
-        Some(Offered::Http2)
-            if plan.targets.iter().all(|target| target.url.scheme == page::Scheme::Http) =>
-        {
-            format!(
-                "{hosts} did not answer in HTTP/2, which few servers speak in the clear: it is likely to speak HTTP/1.1, which --http1.1 \
-                 asks for"
-            )
-        }
-        _ => {
-            format!("what {hosts} sent is not the protocol that was asked for, or breaks its rules")
-        }
-    };
+    let protocol =
+        format!("what {hosts} sent is not the protocol that was asked for, or breaks its rules");
+    let http1 = format!("{hosts} answers in HTTP/1.1, which --http1.1 asks for");
     let reasons = [
         (Fault::ConnectRefused, refused),
         (Fault::ConnectTimedOut, timed_out),
         (Fault::UnknownHost, format!("no address is known for the name in {hosts}")),
         (Fault::Tls, tls),
         (Fault::Protocol, protocol),
+        (Fault::Http1Answer, http1),
         (
             Fault::NoDescriptors,
             "this process has no descriptor left: lower -c, or raise `ulimit -n`".to_owned(),
@@ -322,7 +313,9 @@ fn behind(plan: &LoadPlan, result: &LoadResult) -> Option<String> {
     let is_behind = from == to && asked * result.seconds >= FEW && answered < asked * KEPT_UP;
     is_behind.then(|| {
         format!(
-            "{asked:.0} requests/s were due and {answered:.0} answered; the times grow with the length of such a run"
+            "{} requests/s were due and {} answered; the times grow with the length of such a run",
+            report::load_rate(asked),
+            report::load_rate(answered)
         )
     })
 }

@@ -45,16 +45,17 @@ pub(crate) fn trials_line(report: &Report<'_>) -> String {
     let TrialCounts { measured, invalid, failed, unsupported } = report.result.trials;
     let all = report.result.trials.all();
     let mut line = format!("{measured} of {} measured, {invalid} invalid", counted(all, "trial"));
-    let Audited { trials: attempts, invalid: refused } = audited(&report.result.cells);
-    if refused > invalid {
-        line.push_str(&format!(" (after {refused} of {attempts} attempts were refused)"));
-    }
     line.push_str(&format!(", {failed} failed"));
     if unsupported > 0 {
         line.push_str(&format!(", {unsupported} unsupported"));
     }
     if let Some(elapsed) = report.elapsed_ms() {
         line.push_str(&format!(", {:.0} s", elapsed / 1e3));
+    }
+    // In the words of each cell, whose counts sum to this one.
+    let Audited { trials: attempts, invalid: refused } = audited(&report.result.cells);
+    if refused > invalid {
+        line.push_str(&format!("; the audit refused {refused} of {attempts} attempts"));
     }
     line
 }
@@ -125,9 +126,14 @@ pub(crate) fn would_have_shown(comparison: &Comparison) -> Option<String> {
 }
 
 /// The remark beside a verdict: why there is no other verdict, and what would decide it. Trials have their own reason
-/// for being unsupported.
-pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
-    let reason = comparison.reason.clone().filter(|_| comparison.verdict != Verdict::Unsupported);
+/// for being unsupported, and what the audit refused of the contender itself stands with its trials.
+pub(crate) fn remarks(group: &Group<'_>, ranked: &Ranked) -> Vec<String> {
+    let Ranked { contender, comparison, .. } = ranked;
+    let own = group.cell(contender).and_then(|cell| cell.refused.as_ref());
+    let own = own.map(|refused| format!("{contender}: {refused}"));
+    let reason = comparison.reason.clone().filter(|reason| {
+        comparison.verdict != Verdict::Unsupported && own.as_ref() != Some(reason)
+    });
     reason.into_iter().chain(still_needed(comparison)).collect()
 }
 

@@ -103,8 +103,22 @@ fn refused_attempts_are_one_count_in_one_wording() {
     let text = terminal(&run.report(), WIDE);
     let refused = "the audit refused 4 of 14 attempts; 2 of 12 trials stay without a figure: late";
     assert!(text.contains(refused), "{text}");
-    assert!(text.contains("2 invalid (after 4 of 110 attempts were refused), 0 failed"), "{text}");
+    let trials = text.lines().find(|line| line.contains(" trials measured, ")).unwrap();
+    assert!(trials.contains("2 invalid, 0 failed"), "{text}");
+    assert!(trials.ends_with("; the audit refused 4 of 110 attempts"), "{text}");
     assert!(!text.contains("attempts were invalid"), "{text}");
+}
+
+#[test]
+fn what_the_audit_refused_of_a_contender_is_told_once_in_its_row() {
+    let run = Run::of(quick(), |plan| {
+        let is_refused = plan.cell.contender.name == "h2" && plan.cell.link.name == "3g";
+        is_refused.then(|| Outcome::Invalid { reason: "late".to_owned() })
+    });
+    let refused = "the audit refused 12 of 12 attempts: too many for a figure";
+    let text = terminal(&run.report(), WIDE);
+    assert!(text.contains(&format!("    {refused}: late\n")), "{text}");
+    assert_eq!(text.matches(refused).count(), 1, "{text}");
 }
 
 #[test]

@@ -83,7 +83,7 @@ impl Fault {
             Self::StreamReset => "stream-reset",
             Self::TimedOut => "timed-out",
             Self::Protocol => "protocol",
-            Self::Http1Answer => "http1-answer",
+            Self::Http1Answer => "answered-in-http1",
             Self::WrongEcho => "wrong-echo",
             Self::System => "system",
         }

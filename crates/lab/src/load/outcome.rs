@@ -260,8 +260,20 @@ pub(crate) fn reasons(plan: &LoadPlan, result: &LoadResult, trusts_any: bool) ->
             ),
         ),
     };
-    let protocol =
-        format!("what {hosts} sent is not the protocol that was asked for, or breaks its rules");
+    // Some servers of HTTP/1.1 answer what they do not understand without a status line: that proves nothing.
+    let protocol = match plan.access.transport.offer.known() {
+        Some(Offered::Http2)
+            if plan.targets.iter().all(|target| target.url.scheme == page::Scheme::Http) =>
+        {
+            format!(
+                "{hosts} did not answer in HTTP/2, which few servers speak in the clear: it is likely to speak HTTP/1.1, which --http1.1 \
+                 asks for"
+            )
+        }
+        _ => {
+            format!("what {hosts} sent is not the protocol that was asked for, or breaks its rules")
+        }
+    };
     let http1 = format!("{hosts} answers in HTTP/1.1, which --http1.1 asks for");
     let reasons = [
         (Fault::ConnectRefused, refused),

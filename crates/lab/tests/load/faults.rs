@@ -69,7 +69,7 @@ fn an_answer_in_http1_to_http2_is_named_as_such() {
     });
     let flags = ["load", "--http2-prior-knowledge", "-c", "1"];
     let ran = bench.run(&[&flags[..], &["-n", "3", &url]].concat());
-    assert!(ran.code == 1 && ran.out.contains("3 http1 answer"), "{ran:?}");
+    assert!(ran.code == 1 && ran.out.contains("3 answered in http1"), "{ran:?}");
     assert!(ran.out.contains("answers in HTTP/1.1, which --http1.1 asks for"), "{ran:?}");
     let ran = bench.run(&[&flags[..], &["--slo", "p99<1s", "-d", "200ms", &url]].concat());
     assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran:?}");

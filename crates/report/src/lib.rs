@@ -73,7 +73,7 @@ pub use gates::gate_finding;
 pub use har::har;
 pub use html::{ComparisonLinks, comparison_html, html, load_html, published_html, timer_html};
 pub use json::{json, load_json, timer_json};
-pub use load::{load, load_csv, load_errors, load_probe, load_prometheus};
+pub use load::{load, load_csv, load_errors, load_probe, load_prometheus, load_rate};
 pub use model_check::model_check;
 pub use number::timestamp;
 pub use published_summary::published_terminal;

@@ -24,7 +24,7 @@ pub fn load(result: &LoadResult, style: Style) -> String {
         let text = out.bold("no connection could be opened, so no request was made");
         out.line(&format!("  {text}"));
     } else {
-        let rate = out.bold(&format!("{} requests/s", grouped(result.answers_per_second)));
+        let rate = out.bold(&format!("{} requests/s", load_rate(result.answers_per_second)));
         out.line(&format!("  {rate} answered over {}", duration(result.seconds * 1e3)));
         out.wrapped(&format!("  {}", counts(&result.whole)), 4);
     }
@@ -67,7 +67,7 @@ pub(crate) fn words(result: &LoadResult) -> LoadWords {
         (Some(found), _) => format!("{}: {}", found.objective, slo_answer(found)),
         (None, _) => format!(
             "{} requests/s answered over {}",
-            grouped(result.answers_per_second),
+            load_rate(result.answers_per_second),
             duration(result.seconds * 1e3)
         ),
     };
@@ -222,7 +222,7 @@ fn traffic(result: &LoadResult) -> String {
 fn client(result: &LoadResult) -> String {
     let client = &result.client;
     let each = client.answers_per_cpu_second.map_or_else(String::new, |each| {
-        format!(", {} answers for each CPU second", grouped(each))
+        format!(", {} answers for each CPU second", load_rate(each))
     });
     format!(
         "this client: {} of CPU, {} of its busiest thread{each}",
@@ -231,27 +231,27 @@ fn client(result: &LoadResult) -> String {
     )
 }
 
-/// `84,210`: three digits a group. Small values keep two digits, so that what is not nothing never reads as 0.
-pub(crate) fn grouped(value: f64) -> String {
-    match value {
-        small if small > 0.0 && small < 0.95 => {
-            let decimals = (-small.log10().floor()) as usize + 1;
-            return format!("{small:.decimals$}");
-        }
-        small if small > 0.0 && small < 9.95 && small.fract() != 0.0 => {
-            return format!("{small:.1}");
-        }
-        _ => {}
+/// `84,200`: a rate in three significant digits, three digits a group. A small whole number is told as it is.
+pub fn load_rate(value: f64) -> String {
+    if value <= 0.0 {
+        return "0".to_owned();
     }
-    let digits = format!("{:.0}", value.max(0.0));
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at) % 3 == 0 {
-            text.push(',');
+    let shown = format!("{value:.2e}").parse().unwrap_or(value);
+    let decimals = if shown < 100.0 && value.fract() == 0.0 {
+        0
+    } else {
+        (2.0 - shown.log10().floor()).max(0.0) as usize
+    };
+    let text = format!("{shown:.decimals$}");
+    let whole = text.find('.').unwrap_or(text.len());
+    let mut grouped = String::new();
+    for (at, digit) in text.chars().enumerate() {
+        if at > 0 && at < whole && (whole - at).is_multiple_of(3) {
+            grouped.push(',');
         }
-        text.push(digit);
+        grouped.push(digit);
     }
-    text
+    grouped
 }
 
 fn size(bytes: u64) -> String {
@@ -301,10 +301,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_rate_that_is_not_nothing_never_reads_as_0_and_large_ones_are_grouped() {
-        let told = [0.0, 0.004, 0.25, 0.94, 0.95, 1.0, 2.5, 9.96, 12.4, 999.6, 84_210.4];
-        let is = ["0", "0.0040", "0.25", "0.94", "0.9", "1", "2.5", "10", "12", "1,000", "84,210"];
-        assert_eq!(told.map(grouped), is.map(str::to_owned));
+    fn a_rate_has_three_significant_digits_and_never_reads_as_0_where_it_is_not_nothing() {
+        let told =
+            [0.0, 0.004, 0.25, 0.9996, 1.0, 2.5, 9.96, 12.4, 43.0, 999.6, 1_004.9, 84_250.4, 1e7];
+        let is = [
+            "0",
+            "0.00400",
+            "0.250",
+            "1.00",
+            "1",
+            "2.50",
+            "9.96",
+            "12.4",
+            "43",
+            "1,000",
+            "1,000",
+            "84,300",
+            "10,000,000",
+        ];
+        assert_eq!(told.map(load_rate), is.map(str::to_owned));
     }
 
     #[test]

@@ -125,9 +125,9 @@ pub(crate) fn spread(summary: &Summary) -> String {
     }
 }
 
-/// `2.0 s`: the size of a difference between a duration and the baseline's, which sets the digits.
+/// `2.0 s`: the size of a difference between a duration and the baseline's. The larger of the two sets the digits.
 pub(crate) fn difference(millis: f64, baseline: f64) -> String {
-    TimeFormat::three_digits(baseline).difference(millis)
+    TimeFormat::three_digits(baseline.max(millis.abs())).difference(millis)
 }
 
 /// A ratio with its interval, with enough decimals to distinguish the interval from 1.
@@ -288,6 +288,7 @@ mod tests {
         assert_eq!(difference(-2010.0, 4420.0), "2.0\u{a0}s");
         assert_eq!(difference(-40.0, 4420.0), "0.04\u{a0}s");
         assert_eq!(difference(3.2, 45.1), "3\u{a0}ms");
+        assert_eq!(difference(2959.0, 54.9), "3.0\u{a0}s", "many times the baseline");
     }
 
     #[test]

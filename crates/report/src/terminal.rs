@@ -265,7 +265,7 @@ fn row(out: &mut Lines, group: &Group<'_>, cell: &CellResult, widths: &Widths) {
     } else {
         out.line(&format!("{head}  {tail}"));
     }
-    for remark in words::remarks(&ranked.comparison) {
+    for remark in words::remarks(group, ranked) {
         out.wrapped(&format!("    {remark}"), 6);
     }
 }

@@ -45,16 +45,17 @@ pub(crate) fn trials_line(report: &Report<'_>) -> String {
     let TrialCounts { measured, invalid, failed, unsupported } = report.result.trials;
     let all = report.result.trials.all();
     let mut line = format!("{measured} of {} measured, {invalid} invalid", counted(all, "trial"));
-    let Audited { trials: attempts, invalid: refused } = audited(&report.result.cells);
-    if refused > invalid {
-        line.push_str(&format!(" (after {refused} of {attempts} attempts were refused)"));
-    }
     line.push_str(&format!(", {failed} failed"));
     if unsupported > 0 {
         line.push_str(&format!(", {unsupported} unsupported"));
     }
     if let Some(elapsed) = report.elapsed_ms() {
         line.push_str(&format!(", {:.0} s", elapsed / 1e3));
+    }
+    // In the words of each cell, whose counts sum to this one.
+    let Audited { trials: attempts, invalid: refused } = audited(&report.result.cells);
+    if refused > invalid {
+        line.push_str(&format!("; the audit refused {refused} of {attempts} attempts"));
     }
     line
 }
@@ -99,8 +100,13 @@ fn still_needed(comparison: &Comparison) -> Option<String> {
 /// finds every difference.
 pub(crate) fn detectable(comparison: &Comparison) -> Option<String> {
     let none_found = matches!(comparison.verdict, Verdict::Tie | Verdict::Undecided);
-    let ratio = comparison.detectable.filter(|_| none_found)?;
-    ratio.0.is_finite().then(|| smallest(ratio.0 - 1.0))
+    let least = comparison.detectable.filter(|_| none_found)?.0;
+    // A few trials far from the others widen the interval beyond what their spread foretells: so little was not told apart.
+    let is_wider = |interval: Ratio| {
+        interval.ci[0] < 1.0 / least && interval.ci[1] > least && !interval.is_anything()
+    };
+    let is_contradicted = ratio(comparison).is_some_and(is_wider);
+    (least.is_finite() && !is_contradicted).then(|| smallest(least - 1.0))
 }
 
 /// A share of time that could just be found; the least that is told is a tenth of a per cent.
@@ -125,9 +131,14 @@ pub(crate) fn would_have_shown(comparison: &Comparison) -> Option<String> {
 }
 
 /// The remark beside a verdict: why there is no other verdict, and what would decide it. Trials have their own reason
-/// for being unsupported.
-pub(crate) fn remarks(comparison: &Comparison) -> Vec<String> {
-    let reason = comparison.reason.clone().filter(|_| comparison.verdict != Verdict::Unsupported);
+/// for being unsupported, and what the audit refused of the contender itself stands with its trials.
+pub(crate) fn remarks(group: &Group<'_>, ranked: &Ranked) -> Vec<String> {
+    let Ranked { contender, comparison, .. } = ranked;
+    let own = group.cell(contender).and_then(|cell| cell.refused.as_ref());
+    let own = own.map(|refused| format!("{contender}: {refused}"));
+    let reason = comparison.reason.clone().filter(|reason| {
+        comparison.verdict != Verdict::Unsupported && own.as_ref() != Some(reason)
+    });
     reason.into_iter().chain(still_needed(comparison)).collect()
 }
 
@@ -533,7 +544,24 @@ pub(crate) fn machine(machine: &MachineResult) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use study::comparison;
     use study::stats::Mode;
+
+    #[test]
+    fn no_difference_is_called_detectable_that_the_interval_itself_did_not_tell() {
+        let told = |low, high| {
+            let [value, low, high] = [1.02, low, high].map(comparison::Ratio);
+            detectable(&Comparison {
+                verdict: Verdict::Undecided,
+                ratio: Some(value),
+                ci95: Some([low, high]),
+                detectable: Some(comparison::Ratio(1.011)),
+                ..Comparison::of_nothing()
+            })
+        };
+        assert_eq!(told(0.87, 1.38), None);
+        assert_eq!(told(0.995, 1.06).as_deref(), Some("1.1\u{a0}%"));
+    }
 
     #[test]
     fn two_groups_are_told_where_a_reader_could_tell_them_apart() {

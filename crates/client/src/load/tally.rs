@@ -40,6 +40,8 @@ pub enum Fault {
     TimedOut,
     /// What came is not the protocol.
     Protocol,
+    /// What came is an answer in HTTP/1.1 where HTTP/2 was spoken.
+    Http1Answer,
     /// An echo that is not its message.
     WrongEcho,
     /// Any other refusal of the system.
@@ -48,7 +50,7 @@ pub enum Fault {
 
 impl Fault {
     /// All of them, in the order in which reports list them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::ConnectRefused,
         Self::ConnectTimedOut,
         Self::UnknownHost,
@@ -61,6 +63,7 @@ impl Fault {
         Self::StreamReset,
         Self::TimedOut,
         Self::Protocol,
+        Self::Http1Answer,
         Self::WrongEcho,
         Self::System,
     ];
@@ -80,6 +83,7 @@ impl Fault {
             Self::StreamReset => "stream-reset",
             Self::TimedOut => "timed-out",
             Self::Protocol => "protocol",
+            Self::Http1Answer => "answered-in-http1",
             Self::WrongEcho => "wrong-echo",
             Self::System => "system",
         }

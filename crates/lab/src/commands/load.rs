@@ -16,7 +16,7 @@ use crate::load::{hdr, outcome};
 use crate::named_file;
 use crate::race::report::OutputFormat;
 use crate::race::shard;
-use client::load::{Access, Exchange, LoadPlan, Pace, Share, Spacing, Stage};
+use client::load::{Access, Exchange, Fault, LoadPlan, Pace, Share, Spacing, Stage};
 use client::{KeepAlive, Offer, Protocol, Security, Transport};
 use os::busiest::ProcessTimes;
 use os::reactor::{Backend, Stop};
@@ -223,7 +223,11 @@ impl Bench<'_> {
             if result.interrupted {
                 search.stop(result, ran);
             } else if result.connects.opened == 0 {
-                return Err(self.not_connected(&result));
+                return Err(self.no_rate("no connection could be opened", &result));
+            } else if result.whole.answers == 0
+                && result.whole.errors.contains_key(Fault::Http1Answer.name())
+            {
+                return Err(self.no_rate("no request was answered in HTTP/2", &result));
             } else {
                 self.live.leave(&search.note(result, ran));
             }
@@ -240,9 +244,9 @@ impl Bench<'_> {
     }
 
     /// Why no probe can tell anything.
-    fn not_connected(&self, result: &LoadResult) -> CliError {
+    fn no_rate(&self, what: &str, result: &LoadResult) -> CliError {
         let reasons = outcome::reasons(&self.plan, result, self.args.insecure);
-        let error = CliError::failed("no connection could be opened, so no rate was tried");
+        let error = CliError::failed(format!("{what}, so no rate was tried"));
         match reasons.is_empty() {
             true => {
                 error.remedy(format!("failed: {}", report::load_errors(&result.connects.errors)))

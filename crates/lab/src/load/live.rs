@@ -77,9 +77,9 @@ fn lines(snapshot: &Snapshot) -> String {
     let seconds = snapshot.span.as_secs_f64().max(1e-9);
     let errors = part.faults.total() + part.refused;
     let mut text = format!(
-        "{:>5.0} s  {:>9.0} requests/s  {errors} errors  {} connections",
+        "{:>5.0} s  {:>9} requests/s  {errors} errors  {} connections",
         snapshot.at.as_secs_f64(),
-        part.answers as f64 / seconds,
+        report::load_rate(part.answers as f64 / seconds),
         snapshot.connections
     );
     if snapshot.waiting > 0 {

@@ -260,6 +260,7 @@ pub(crate) fn reasons(plan: &LoadPlan, result: &LoadResult, trusts_any: bool) ->
             ),
         ),
     };
+    // Some servers of HTTP/1.1 answer what they do not understand without a status line: that proves nothing.
     let protocol = match plan.access.transport.offer.known() {
         Some(Offered::Http2)
             if plan.targets.iter().all(|target| target.url.scheme == page::Scheme::Http) =>
@@ -273,12 +274,14 @@ pub(crate) fn reasons(plan: &LoadPlan, result: &LoadResult, trusts_any: bool) ->
             format!("what {hosts} sent is not the protocol that was asked for, or breaks its rules")
         }
     };
+    let http1 = format!("{hosts} answers in HTTP/1.1, which --http1.1 asks for");
     let reasons = [
         (Fault::ConnectRefused, refused),
         (Fault::ConnectTimedOut, timed_out),
         (Fault::UnknownHost, format!("no address is known for the name in {hosts}")),
         (Fault::Tls, tls),
         (Fault::Protocol, protocol),
+        (Fault::Http1Answer, http1),
         (
             Fault::NoDescriptors,
             "this process has no descriptor left: lower -c, or raise `ulimit -n`".to_owned(),
@@ -322,7 +325,9 @@ fn behind(plan: &LoadPlan, result: &LoadResult) -> Option<String> {
     let is_behind = from == to && asked * result.seconds >= FEW && answered < asked * KEPT_UP;
     is_behind.then(|| {
         format!(
-            "{asked:.0} requests/s were due and {answered:.0} answered; the times grow with the length of such a run"
+            "{} requests/s were due and {} answered; the times grow with the length of such a run",
+            report::load_rate(asked),
+            report::load_rate(answered)
         )
     })
 }

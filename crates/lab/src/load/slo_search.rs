@@ -54,6 +54,7 @@ impl<'a> SloSearch<'a> {
     /// What the next probe is.
     pub(crate) fn title(&self) -> String {
         let rate = self.search.next().unwrap_or_default();
+        let rate = report::load_rate(rate);
         format!("probe {}: {} at {rate} requests/s\n", self.probes.len() + 1, self.slo)
     }
 

@@ -338,4 +338,44 @@ mod tests {
         short[2].pairs[0].comparison.verdict = Verdict::Slower;
         assert_eq!(lack(&counts(72, 0, 0), &short), None, "it answers");
     }
+
+    fn header(name: &str) -> RunHeader {
+        let mut experiment: Experiment = builtin()[0].toml.parse().unwrap();
+        experiment.name = name.to_owned();
+        RunHeader {
+            schema: study::record::ROWS_SCHEMA.to_owned(),
+            version: String::new(),
+            experiment,
+            started_unix_ms: 0,
+            host: study::record::HostFacts::default(),
+            command_line: Vec::new(),
+            shard: None,
+            machines: Vec::new(),
+            missing: Vec::new(),
+        }
+    }
+
+    #[test]
+    fn the_next_step_follows_from_the_result_and_is_left_out_where_nothing_does() {
+        let folder = RunFolder::open(std::path::Path::new("my run"));
+        let mut header = header("mine");
+        let mut result = study::analyse(&header, &[]);
+        let counts =
+            |measured, invalid, failed| TrialCounts { measured, invalid, failed, unsupported: 0 };
+        let next = |header: &RunHeader, result: &RunResult| next_command(header, result, &folder);
+        let mut short = table(Some(0.9), MetricVerdict::Undecided);
+        let pair = &mut short.pairs[0].comparison;
+        (pair.n, pair.trials_needed) = (3, Some(7));
+        result.trials = counts(0, 0, 40);
+        let told = |command: &str| Some(command.to_owned());
+        assert_eq!(next(&header, &result), told("wirelap report 'my run' --csv"));
+        result.trials = counts(2, 30, 0);
+        assert_eq!(next(&header, &result), told("wirelap race --again 'my run'"));
+        (result.trials, result.verdicts) = (counts(72, 0, 0), vec![short]);
+        assert_eq!(next(&header, &result), told("wirelap race --resume 'my run' --add 4"));
+        result.verdicts[0].pairs[0].comparison.verdict = Verdict::Faster;
+        assert_eq!(next(&header, &result), None, "it has its answer");
+        header.experiment.name = "quick".to_owned();
+        assert_eq!(next(&header, &result), told("wirelap race my.har --links 4g,3g"));
+    }
 }

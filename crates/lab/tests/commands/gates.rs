@@ -85,6 +85,16 @@ fn a_race_until_decided_ends_at_a_look() {
     assert!((10..60).contains(&trials), "{trials} trials");
 }
 
+/// How many trials that will be, the first blocks show: the dry run names the limit, and no trials that there are not.
+#[test]
+fn the_dry_run_of_a_race_until_decided_names_its_limit() {
+    let bench = Bench::new();
+    let ran = bench.run(&["race", "quick", "--links", "4g", "--until-decided", "10m", "--dry-run"]);
+    ran.said(0, &[]);
+    let plan = "warm-ups, then as many trials as decide, 600 s at most; baseline h1-tls";
+    assert!(ran.out.contains(plan) && !ran.out.contains("0 blocks"), "{ran:?}");
+}
+
 #[test]
 fn a_gate_on_what_is_not_there_is_refused_before_anything_runs() {
     let bench = Bench::new();

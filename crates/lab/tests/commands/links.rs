@@ -53,6 +53,23 @@ fn bytes_pass_over_ipv4_and_ipv6_with_standard_input() {
 }
 
 #[test]
+fn what_the_link_did_is_told_at_the_end_where_it_is_asked_for() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    let ran = link(&bench, "rtt=20ms,loss=100% -v -- sh -c 'ping -c 2 -W 1 far > pinged; true'");
+    ran.said(0, &["link no rate limit, RTT 20 ms, loss 100 %, seed 1\n", "no packet was late\n"]);
+    let up: Vec<&str> =
+        ran.err.lines().find(|line| line.starts_with("up ")).unwrap().split(' ').collect();
+    let at = |word: &str| up.iter().position(|one| *one == word).map(|at| up[at - 1]);
+    let sent: u64 = at("packets,").unwrap().parse().unwrap();
+    assert!(sent >= 2 && at("lost") == at("packets,"), "{ran:?}");
+    let quiet = link(&bench, "rtt=20ms -- true");
+    assert_eq!((quiet.code, quiet.err.as_str()), (0, ""), "{quiet:?}");
+}
+
+#[test]
 fn a_link_of_ones_own_has_no_tcp_proxy() {
     let ran = link(&Bench::new(), "3g,split_tcp=64kB -- true");
     ran.said(2, &["`split_tcp=` is for races", "race it"]);

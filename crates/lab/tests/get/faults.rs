@@ -16,10 +16,19 @@ fn a_body_that_is_cut_short_is_told_kept_and_gone_on_from() {
         answer(request, stream, ("\"a\"", &sent, if whole { usize::MAX } else { 100_000 }))
     });
     let url = server.url("/file");
-    get(&bench, &[&url, "--retry", "0"]).said(1, &[&url, "ended in the middle of a response body"]);
+    get(&bench, &[&url, "--retry", "0"]).said(
+        1,
+        &[
+            &url,
+            "ended in the middle of a response body",
+            "100 kB are kept: the same command goes on",
+        ],
+    );
     assert_eq!(names(&bench), [".file.wirelap-note", ".file.wirelap-part"]);
     honest.store(true, std::sync::atomic::Ordering::SeqCst);
-    get(&bench, &[&url]).said(0, &["100 kB of them from before"]);
+    let ran = get(&bench, &[&url]);
+    ran.said(0, &["file: 300 kB in ", "/s over http/1.1, 100 kB of them from before"]);
+    assert_eq!(ran.err.lines().count(), 1, "{ran:?}");
     is_whole(&bench, "file", &body);
     assert_eq!(server.seen()[1].from, Some(100_000));
 }

@@ -74,7 +74,9 @@ fn an_interrupt_ends_it_with_its_own_code_and_the_way_on() {
     let running = bench.start(bench.wirelap(&["get", &url]));
     await_note(&bench);
     running.signal("INT");
-    running.end().said(130, &["the download is not complete", "repeat the command to resume"]);
+    let ran = running.end();
+    ran.said(130, &["the download is not complete", "repeat the command to resume"]);
+    assert_eq!(ran.err.lines().count(), 2, "one sentence for all files, and its way on: {ran:?}");
     assert!(!bench.path("file").exists());
     free.store(true, Ordering::SeqCst);
     get(&bench, &[&url]).said(0, &["from before"]);

@@ -59,6 +59,26 @@ fn servers_that_break_are_counted_by_kind_and_the_run_ends() {
     assert_eq!(told("reset") + told("closed"), 20, "{errors}");
 }
 
+/// The first bytes prove it, so it is said as a fact; a search does not go through all rates first.
+#[test]
+fn an_answer_in_http1_to_http2_is_named_as_such() {
+    let bench = Bench::new();
+    let url = server(|mut stream: TcpStream| {
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
+        std::thread::sleep(Duration::from_millis(50));
+    });
+    let flags = ["load", "--http2-prior-knowledge", "-c", "1"];
+    let ran = bench.run(&[&flags[..], &["-n", "3", &url]].concat());
+    assert!(ran.code == 1 && ran.out.contains("3 answered in http1"), "{ran:?}");
+    assert!(ran.out.contains("answers in HTTP/1.1, which --http1.1 asks for"), "{ran:?}");
+    let ran = bench.run(&[&flags[..], &["--slo", "p99<1s", "-d", "200ms", &url]].concat());
+    assert_eq!((ran.code, ran.out.as_str()), (1, ""), "{ran:?}");
+    assert!(ran.err.contains("no request was answered in HTTP/2, so no rate was tried"), "{ran:?}");
+    assert!(ran.err.contains("answers in HTTP/1.1, which --http1.1 asks for"), "{ran:?}");
+    let ran = bench.run(&["get", "--http2-prior-knowledge", "-o", "-", &url]);
+    assert!(ran.code == 1 && ran.err.contains("this is an answer in HTTP/1.1"), "{ran:?}");
+}
+
 #[test]
 fn a_server_that_is_no_tls_server_is_a_fault_of_tls() {
     let bench = Bench::new();

@@ -143,7 +143,7 @@ fn http_2_is_counted_by_kind_wherever_it_breaks() {
     are_counted(
         &["--http2-prior-knowledge"],
         &[
-            (b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), Stay, "protocol"),
+            (b"HTTP/1.1 400 Bad Request\r\n\r\n".to_vec(), Stay, "answered-in-http1"),
             (cut(frame(4, 0, 0, b"\0\x03\0\0\0\x64")), Close, "closed"),
             (after(&[]), Close, "closed"),
             (after(&[]), Reset, "reset"),

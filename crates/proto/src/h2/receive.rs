@@ -14,6 +14,15 @@ use wire::h2::{
     FrameKind, Reach, SettingsList,
 };
 
+/// The rule that a server broke which answered in HTTP/1.1, or 1.0.
+pub const ANSWERED_IN_HTTP1: &str =
+    "RFC 9113 §3.4: SETTINGS come first, and this is an answer in HTTP/1.1";
+
+const SETTINGS_FIRST: &str = "RFC 9113 §3.4: SETTINGS come first";
+
+/// What such an answer begins with: as long as a frame's header.
+const HTTP1_ANSWERS: [&[u8; 9]; 2] = [b"HTTP/1.1 ", b"HTTP/1.0 "];
+
 impl Session<Http2> {
     /// Checks a frame header and decides how its payload is read.
     #[inline]
@@ -54,7 +63,8 @@ impl Session<Http2> {
         };
         let settings = header.kind == FrameKind::SETTINGS && !header.has(FLAG_ACK);
         if !self.framing.peer.have_come() && !settings {
-            Some(protocol("RFC 9113 §3.4: SETTINGS come first"))
+            let is_http1 = HTTP1_ANSWERS.iter().any(|bytes| header == FrameHeader::parse(bytes));
+            Some(protocol(if is_http1 { ANSWERED_IN_HTTP1 } else { SETTINGS_FIRST }))
         } else if header.length > self.framing.settings.max_frame_size {
             let text = "RFC 9113 §4.2: the frame is larger than we take";
             Some(rule(ErrorCode::FRAME_SIZE_ERROR, text))

@@ -49,17 +49,18 @@ pub(crate) fn headline(comparison: &RunComparison) -> String {
         [] => String::new(),
         gates => format!("; gates: {}", crate::gates::counts(gates)),
     };
-    let failed = |is_it: fn(&CellChange) -> bool| {
-        comparison.changes.iter().filter(|one| one.change == Change::Failed && is_it(one)).count()
+    let failed = |in_a: bool, in_b: bool| {
+        let is_it = |one: &&CellChange| (one.a.failed > 0, one.b.failed > 0) == (in_a, in_b);
+        comparison.changes.iter().filter(|one| one.change == Change::Failed).filter(is_it).count()
     };
     let parts = [
         (count(Change::Higher), "higher".to_owned()),
         (count(Change::Lower), "lower".to_owned()),
         (count(Change::Tie), "level".to_owned()),
         (count(Change::Undecided), "undecided".to_owned()),
-        (failed(|one| one.b.median.is_some()), format!("failed in {}", comparison.a)),
-        (failed(|one| one.a.median.is_some()), format!("failed in {}", comparison.b)),
-        (failed(|one| one.a.median.or(one.b.median).is_none()), "failed in both".to_owned()),
+        (failed(true, false), format!("failed in {}", comparison.a)),
+        (failed(false, true), format!("failed in {}", comparison.b)),
+        (failed(true, true), "failed in both".to_owned()),
         (count(Change::NotMeasured), "not measured".to_owned()),
     ];
     let told: Vec<String> = parts

@@ -90,6 +90,21 @@ fn a_run_that_failed_has_no_ratio() {
     assert!(told.iter().all(|text| !text.contains("inf×") && !text.contains("0.000×")), "{told:?}");
 }
 
+/// Such runs have a median of the trials that were measured.
+#[test]
+fn a_run_of_which_most_trials_failed_counts_as_failed_in_that_run() {
+    let mut failed = comparison();
+    failed.gates.clear();
+    for (one, failures) in failed.changes.iter_mut().zip([(6, 0), (6, 1)]) {
+        (one.a.failed, one.b.failed) = failures;
+        (one.change, one.ratio, one.ci95) = (Change::Failed, None, None);
+        one.reason = Some("before: 6 of 8 trials failed: reset".to_owned());
+    }
+    let text = comparison_terminal(&failed, Style { colour: Colour::Off, width: 100 });
+    assert!(text.contains("Of 2 figures 1 failed in before and 1 failed in both\n"), "{text}");
+    assert!(text.contains("h1, load_ms: before: 6 of 8 trials failed: reset"), "{text}");
+}
+
 #[test]
 fn the_page_draws_every_change_and_takes_no_markup_from_names() {
     let links = ComparisonLinks { a: Some("../a/report.html".to_owned()), b: None };

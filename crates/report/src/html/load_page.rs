@@ -6,7 +6,7 @@ use super::head;
 use super::picture::Picture;
 use super::table::{Column, figure, table, text};
 use crate::command;
-use crate::load::{LoadWords, grouped, words};
+use crate::load::{LoadWords, load_rate, words};
 use crate::markup::Markup;
 use crate::number::duration;
 use crate::scale::Scale;
@@ -121,7 +121,7 @@ fn rates(result: &LoadResult) -> Option<Figure> {
     let shaded = tried.iter().filter_map(|tried| Some((point(tried, TAIL)?, tried.own_tail()?)));
     let row = |tried: &Tried<'_>| {
         let times = [tried.times.at(MEDIAN), tried.times.at(TAIL), tried.own_tail()].map(cell);
-        [vec![grouped(tried.rate)], times.to_vec()].concat()
+        [vec![load_rate(tried.rate)], times.to_vec()].concat()
     };
     let about_shaded = match tried.iter().any(|tried| tried.own.is_some()) {
         true => " The shaded part of p99 is this client's own lateness in beginning requests.",
@@ -180,9 +180,9 @@ fn rates_title(result: &LoadResult, tried: &[Tried<'_>]) -> String {
         Some(format!(
             "p99 {} at {} requests/s, {} at {}",
             duration(slow),
-            grouped(low.rate),
+            load_rate(low.rate),
             duration(fast),
-            grouped(high.rate)
+            load_rate(high.rate)
         ))
     });
     told.unwrap_or_else(|| "Rates and times".to_owned())
@@ -192,7 +192,7 @@ fn rates_title(result: &LoadResult, tried: &[Tried<'_>]) -> String {
 fn rate_ticks(most: f64) -> Vec<(f64, String)> {
     let tick = |share: f64| {
         let unit = if share == 1.0 { " requests/s" } else { "" };
-        (share / WIDTH, format!("{}{unit}", grouped(share * most)))
+        (share / WIDTH, format!("{}{unit}", load_rate(share * most)))
     };
     [0.0, 0.25, 0.5, 0.75, 1.0].map(tick).to_vec()
 }

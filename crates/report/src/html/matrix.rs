@@ -119,7 +119,7 @@ fn compared(m: &mut Markup, group: &Group<'_>, ranked: &Ranked, forest: &Forest)
     if let Some(least) = words::would_have_shown(&ranked.comparison) {
         m.line("small", &[], least);
     }
-    words::remarks(&ranked.comparison).iter().for_each(|remark| m.line("small", &[], remark));
+    words::remarks(group, ranked).iter().for_each(|remark| m.line("small", &[], remark));
 }
 
 fn figures(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, cell: &CellResult) {

@@ -1,6 +1,6 @@
 //! The answer of a search for the highest rate that holds an objective, and its probes, for a terminal and as CSV.
 
-use super::grouped;
+use super::load_rate;
 use crate::csv::Table;
 use crate::number::duration;
 use crate::terminal::{Lines, padded};
@@ -44,7 +44,7 @@ pub(super) fn objective(out: &mut Lines, slo: &SloResult, is_interrupted: bool) 
             explained.push(probe.verdict.name());
             let reason = probe.reason.as_deref().unwrap_or_default();
             out.wrapped(
-                &format!("  {}, as at {}: {reason}", probe.verdict.name(), grouped(probe.rate)),
+                &format!("  {}, as at {}: {reason}", probe.verdict.name(), load_rate(probe.rate)),
                 4,
             );
         }
@@ -54,34 +54,34 @@ pub(super) fn objective(out: &mut Lines, slo: &SloResult, is_interrupted: bool) 
 /// A probe as one line, as the table and the progress of a search show it.
 pub fn load_probe(probe: &Probe) -> String {
     let reason = probe.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
-    format!("{} requests/s: {}{reason}", grouped(probe.rate), probe.verdict.name())
+    format!("{} requests/s: {}{reason}", load_rate(probe.rate), probe.verdict.name())
 }
 
 fn line(probe: &Probe) -> String {
-    let mut line = format!("{:>RATE$}{:>RATE$}", grouped(probe.rate), grouped(probe.achieved));
+    let mut line = format!("{:>RATE$}{:>RATE$}", load_rate(probe.rate), load_rate(probe.achieved));
     for checked in &probe.conditions {
-        line.push_str(&format!("{:>FIGURE$}", figure(checked, checked.measured)));
+        line.push_str(&format!("{:>FIGURE$}", figure(probe, checked, checked.measured)));
     }
     if let Some(checked) = timed(probe) {
-        line.push_str(&format!("{:>FIGURE$}", figure(checked, checked.without_client)));
+        line.push_str(&format!("{:>FIGURE$}", figure(probe, checked, checked.without_client)));
     }
     format!("{}  {}", padded(&line, 0), probe.verdict.name())
 }
 
 /// What the search came to.
 pub(crate) fn answer(slo: &SloResult) -> String {
-    let between = |low: f64, high: f64| format!("[{}, {}]", grouped(low), grouped(high));
+    let between = |low: f64, high: f64| format!("[{}, {}]", load_rate(low), load_rate(high));
     match (slo.answer, slo.rate, slo.holds_at, slo.fails_at) {
         (SloAnswer::Found, Some(rate), Some(low), Some(high)) => {
-            format!("holds up to {} requests/s {}", grouped(rate), between(low, high))
+            format!("holds up to {} requests/s {}", load_rate(rate), between(low, high))
         }
         (SloAnswer::ClientBound, Some(rate), ..) => format!(
             "holds at {} requests/s at least: the client could not send more in time",
-            grouped(rate)
+            load_rate(rate)
         ),
         (SloAnswer::Nowhere, ..) => {
             let least = slo.probes.iter().map(|probe| probe.rate).fold(f64::INFINITY, f64::min);
-            format!("holds at no rate, down to {} requests/s", grouped(least))
+            format!("holds at no rate, down to {} requests/s", load_rate(least))
         }
         (_, _, Some(low), Some(high)) => {
             format!("undecided: the limit lies in {} requests/s", between(low, high))
@@ -91,7 +91,7 @@ pub(crate) fn answer(slo: &SloResult) -> String {
             match held.max_by(f64::total_cmp) {
                 Some(rate) => format!(
                     "undecided: the probes do not agree; the highest rate that held was {} requests/s",
-                    grouped(rate)
+                    load_rate(rate)
                 ),
                 None => {
                     let reason = slo.probes.iter().find_map(|probe| probe.reason.as_deref());
@@ -133,10 +133,12 @@ fn timed(probe: &Probe) -> Option<&Checked> {
     probe.conditions.iter().find(|checked| !is_share(checked))
 }
 
-fn figure(checked: &Checked, value: f64) -> String {
-    match is_share(checked) {
-        true => share(value),
-        false => duration(value),
+/// A condition's figure. Times are of answers alone.
+fn figure(probe: &Probe, checked: &Checked, value: f64) -> String {
+    match (is_share(checked), probe.latency.is_some()) {
+        (true, _) => share(value),
+        (false, true) => duration(value),
+        (false, false) => "-".to_owned(),
     }
 }
 

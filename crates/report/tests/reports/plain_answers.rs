@@ -61,6 +61,31 @@ fn links_that_say_the_same_share_a_clause_and_are_told_apart() {
     assert!(said.contains(" would do: wirelap race --resume ./wirelap-quick-1 --add "), "{said}");
 }
 
+#[test]
+fn each_workload_has_a_line_with_its_result_and_the_report_names_what_comes_next() {
+    let mut experiment = quick();
+    let mut second = experiment.workloads[0].clone();
+    second.name = "second".to_owned();
+    experiment.workloads.push(second);
+    let run = Run::timed(experiment, |plan| {
+        let is_h2 = plan.cell.contender.name == "h2";
+        let ratio = if plan.cell.workload.name == "second" { 1.5 } else { 0.5 };
+        if is_h2 { 1e3 * ratio } else { 1e3 }
+    });
+    let text = terminal(&run.report(), WIDE);
+    let results: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("result ")).collect();
+    let first = &run.result.verdicts[0].workload;
+    assert!(results[0].starts_with(&format!("result       {first}: On ")), "{text}");
+    assert!(results[0].contains("h2 loads the page 0.5 s sooner than h1-tls"), "{text}");
+    assert!(results[1].starts_with("result       second: On "), "{text}");
+    assert!(results[1].contains("h2 is 0.5 s slower than h1-tls"), "{text}");
+    let last = text.lines().last().unwrap();
+    let report = "report       ./wirelap-quick-1/report.html";
+    assert_eq!(last, format!("{report}      next  wirelap race my.har --links 4g,3g"));
+    let none = terminal(&report::Report { next: None, ..run.report() }, WIDE);
+    assert_eq!(none.lines().last(), Some(report), "nothing follows");
+}
+
 /// What was refused is counted over attempts, once and in one wording.
 #[test]
 fn refused_attempts_are_one_count_in_one_wording() {
@@ -78,8 +103,22 @@ fn refused_attempts_are_one_count_in_one_wording() {
     let text = terminal(&run.report(), WIDE);
     let refused = "the audit refused 4 of 14 attempts; 2 of 12 trials stay without a figure: late";
     assert!(text.contains(refused), "{text}");
-    assert!(text.contains("2 invalid (after 4 of 110 attempts were refused), 0 failed"), "{text}");
+    let trials = text.lines().find(|line| line.contains(" trials measured, ")).unwrap();
+    assert!(trials.contains("2 invalid, 0 failed"), "{text}");
+    assert!(trials.ends_with("; the audit refused 4 of 110 attempts"), "{text}");
     assert!(!text.contains("attempts were invalid"), "{text}");
+}
+
+#[test]
+fn what_the_audit_refused_of_a_contender_is_told_once_in_its_row() {
+    let run = Run::of(quick(), |plan| {
+        let is_refused = plan.cell.contender.name == "h2" && plan.cell.link.name == "3g";
+        is_refused.then(|| Outcome::Invalid { reason: "late".to_owned() })
+    });
+    let refused = "the audit refused 12 of 12 attempts: too many for a figure";
+    let text = terminal(&run.report(), WIDE);
+    assert!(text.contains(&format!("    {refused}: late\n")), "{text}");
+    assert_eq!(text.matches(refused).count(), 1, "{text}");
 }
 
 #[test]

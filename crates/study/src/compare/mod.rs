@@ -85,7 +85,7 @@ pub struct CellChange {
     pub ci95: Option<[Ratio; 2]>,
     /// The verdict.
     pub change: Change,
-    /// Why nothing follows, where the figures cannot be vouched for.
+    /// Why nothing follows, where the figures cannot be vouched for; else how many trials failed, where some did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
@@ -113,7 +113,7 @@ pub enum Change {
     Higher,
     /// The interval allows more than one verdict.
     Undecided,
-    /// All trials of a run failed: nothing is higher or lower than that.
+    /// All or most trials of a run failed: nothing is higher or lower than that.
     Failed,
     /// A run has no figure.
     NotMeasured,
@@ -247,11 +247,9 @@ impl Trials<'_> {
     }
 }
 
-/// Which of two runs has no figure of a cell because all of its trials failed, and why the first one did; None where both
-/// have figures.
-fn broken(a: &Trials<'_>, b: &Trials<'_>) -> Option<String> {
-    let told: Vec<String> =
-        [a, b].into_iter().filter(|one| one.all_failed()).filter_map(gates::failures).collect();
+/// How many trials of a cell failed in two runs, and why the first one did; None where none did.
+fn failures(a: &Trials<'_>, b: &Trials<'_>) -> Option<String> {
+    let told: Vec<String> = [a, b].into_iter().filter_map(gates::failures).collect();
     (!told.is_empty()).then(|| told.join("; "))
 }
 
@@ -307,14 +305,17 @@ impl Judge {
     fn change(&mut self, a: &Trials<'_>, b: &Trials<'_>, metric: &str) -> CellChange {
         let refused = a.refusal().or_else(|| b.refusal());
         let logs = [a, b].map(|trials| trials.logs(metric, f64::INFINITY));
-        let broken = if refused.is_none() { broken(a, b) } else { None };
-        let shift = match (&refused, &broken) {
-            (None, None) => self.unpaired.shift(&logs[0], &logs[1], self.error),
-            _ => None,
+        let failed = if refused.is_none() { failures(a, b) } else { None };
+        let is_judged = refused.is_none() && ![a, b].into_iter().any(Trials::all_failed);
+        let shift = match is_judged {
+            true => self.unpaired.shift(&logs[0], &logs[1], self.error),
+            false => None,
         };
+        // So many failed that the ratio is one to a failure: that is no figure, and neither lower nor higher.
+        let shift = shift.filter(|shift| failed.is_none() || shift.estimate.is_finite());
         let withheld = withheld(a, b);
         let change = match (shift, &withheld) {
-            (None, _) if broken.is_some() => Change::Failed,
+            (None, _) if failed.is_some() => Change::Failed,
             (None, _) => Change::NotMeasured,
             (Some(_), Some(_)) => Change::Undecided,
             (Some(shift), None) => verdict(shift.interval, self.margin),
@@ -327,7 +328,10 @@ impl Judge {
             ratio: shift.map(|shift| Ratio::from_log(shift.estimate)),
             ci95: shift.map(|shift| Ratio::from_log_interval(shift.interval)),
             change,
-            reason: refused.or(broken).or(withheld),
+            reason: match change {
+                Change::Failed => failed,
+                _ => refused.or(withheld).or(failed),
+            },
         }
     }
 }

@@ -197,6 +197,44 @@ fn a_run_that_failed_is_neither_lower_nor_higher_than_another() {
     }
 }
 
+/// Failures rank as the largest figures: where most trials failed, the ratio is one to a failure, and no figure.
+#[test]
+fn a_run_of_which_most_trials_failed_is_neither_lower_nor_higher_either() {
+    let mut failing = rows(2, |_| 1.0);
+    for row in failing.iter_mut().filter(|row| row.plan.block % 4 != 0) {
+        row.outcome = Outcome::Failed { reason: "reset".to_owned() };
+        row.metrics.clear();
+    }
+    let (header, good) = (header(), rows(1, |_| 1.0));
+    let [good, failing] = [("good", &good), ("bad", &failing)].map(|(name, rows)| Run {
+        name,
+        header: &header,
+        rows,
+    });
+    for (a, b) in [(failing, good), (good, failing)] {
+        for one in compare(a, b, &Wanted::default()).changes {
+            assert_eq!((one.change, one.ratio, one.ci95), (Change::Failed, None, None), "{one:?}");
+            let reason = one.reason.unwrap();
+            assert!(
+                ["bad: 10 of 14 trials failed: reset", "bad: 6 of 8 trials failed: reset"]
+                    .contains(&&*reason),
+                "{reason}"
+            );
+        }
+    }
+    // A few failed trials do not keep the others from being judged, and are told.
+    let mut few = rows(2, |_| 2.0);
+    let one = |row: &&mut TrialRecord| row.plan.block == 3 && !row.plan.warmup;
+    few.iter_mut().filter(one).for_each(|row| {
+        row.outcome = Outcome::Failed { reason: "reset".to_owned() };
+        row.metrics.clear();
+    });
+    let changes = compared(&few, &[]).changes;
+    assert!(changes.iter().all(|one| one.change == Change::Higher), "{changes:?}");
+    let told = |one: &CellChange| one.reason.as_ref().unwrap().starts_with("b: 1 of ");
+    assert!(changes.iter().all(told), "{changes:?}");
+}
+
 #[test]
 fn cells_of_one_run_alone_are_named_and_other_settings_too() {
     let mut other = rows(2, |_| 1.0);

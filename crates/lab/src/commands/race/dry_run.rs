@@ -7,6 +7,7 @@ use crate::error::CliError;
 use crate::inputs::har;
 use crate::race::experiments::Selected;
 use crate::race::service;
+use crate::race::until_decided;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -14,6 +15,7 @@ use study::carried::carried;
 use study::estimate::in_words;
 use study::plan::TrialPlan;
 use study::shard::Shard;
+use unit::format_duration;
 
 /// Prints the plan of every experiment.
 pub(super) fn run(
@@ -62,14 +64,23 @@ fn describe(chosen: &Selected, args: &RaceArgs, shard: Option<Shard>) -> Result<
     for sentence in service::assumptions(experiment).into_iter().chain(recorded) {
         let _ = writeln!(text, "{sentence}");
     }
-    for carried in carried(experiment) {
-        let _ = writeln!(text, "{carried}");
-    }
+    let limit = experiment.time_limit.filter(|_| until_decided::is_open(experiment));
+    let what = match limit {
+        Some(limit) => format!(
+            "{}, then as many trials as decide, {} at most",
+            planned.count_in_words(),
+            format_duration(limit)
+        ),
+        None => {
+            for carried in carried(experiment) {
+                let _ = writeln!(text, "{carried}");
+            }
+            format!("{}, {}", planned.count_in_words(), in_words(planned.time(concurrency(args))))
+        }
+    };
     let _ = writeln!(
         text,
-        "{}, {}; baseline {}, margin {} %, seed {}",
-        planned.count_in_words(),
-        in_words(planned.time(concurrency(args))),
+        "{what}; baseline {}, margin {} %, seed {}",
         experiment.baseline,
         experiment.margin * 100.0,
         experiment.seed

@@ -113,7 +113,7 @@ fn a_bad_har_is_pointed_at_by_entry() {
         (b"{\"log\":{\"entries\":[{\"request\":1}]}}", &["entry 0 (log.entries[0])", "request"]),
         (b"{\"log\":{\"entries\":3}}", &["line 1 column"]),
         (b"{\"log\":\n\xff}", &["line 2, column 1", "not UTF-8"]),
-        (b"[[[[", &["not a HAR file"]),
+        (b"[[[[", &["not a whole HAR file", "ends in the middle"]),
     ];
     for (content, words) in cases {
         bench.write("bad.har", content);

@@ -60,7 +60,10 @@ pub(super) fn read(file: &[u8]) -> Result<File<'_>, HarError> {
     serde_json::from_str(text).map_err(|error| HarError::Json {
         line: error.line(),
         column: error.column(),
-        problem: format!("not a HAR file: {error}"),
+        problem: match error.is_eof() && !file.is_empty() {
+            true => format!("not a whole HAR file, it ends in the middle: {error}"),
+            false => format!("not a HAR file: {error}"),
+        },
     })
 }
 

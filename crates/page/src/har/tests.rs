@@ -199,6 +199,7 @@ fn a_bad_file_says_where() {
     assert!(matches!(error(b"{\n \"log\": {,"), HarError::Json { line: 2, column: 10, .. }));
     assert!(error(b"{}").to_string().contains("missing field `log` at line 1 column 2"));
     assert!(error(b"").to_string().starts_with("not a HAR file: EOF"));
+    assert!(error(b"{\"log\": {\"ent").to_string().contains("it ends in the middle"));
     assert_eq!(error(b"{\n\"\xff\""), HarError::Encoding { line: 2, column: 2 });
     assert_eq!(error(br#"{"log":{"entries":[]}}"#), HarError::Nothing(0));
     let data = br#"{"log":{"entries":[{"request":{"url":"data:,"}}]}}"#;

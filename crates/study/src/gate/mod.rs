@@ -159,7 +159,14 @@ impl FromStr for Gate {
         if contenders.as_ref().is_some_and(|names| !names.contains('/')) {
             return Err(GateError(format!("`{before}` is not two contenders and a metric")));
         }
-        let limit = limit(text[at + 1..].trim())
+        let given = text[at + 1..].trim();
+        if given.ends_with('%') && !given.starts_with(['+', '-']) {
+            let what = format!(
+                "`{given}` may be a share or a difference: write +{given} for so much more, -{given} for so much less"
+            );
+            return Err(GateError(what));
+        }
+        let limit = limit(given)
             .ok_or_else(|| GateError(format!("`{}` is no ratio above 0", &text[at + 1..])))?;
         Ok(Self { contenders, metric: metric.to_owned(), bound, limit })
     }

@@ -20,17 +20,23 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, CliError> {
     let busy = load(quiet::who_is_busy());
     let findings = [trials(), holding(), cores(), busy, clock(), accounts(), servers(), peers()];
     let lacking = findings.iter().any(|finding| finding.state == State::Lacking);
-    let calibration = match args.calibrate && !lacking {
-        true => Some(calibrate(CalibrationKind::Full)?),
-        false => None,
+    let measure = || {
+        console::note("calibrating: half a minute, longer while other programs use the machine");
+        calibrate(CalibrationKind::Full)
     };
+    let calibrates = args.calibrate && !lacking;
     match args.json {
-        true => console::print_json(&as_json(&findings, calibration.as_ref())),
-        false => {
-            let measured = calibration.as_ref().map_or_else(String::new, report::calibration);
-            console::print(&(as_text(&findings) + &measured))
+        true => {
+            let calibration = calibrates.then(measure).transpose()?;
+            console::print_json(&as_json(&findings, calibration.as_ref()))?;
         }
-    }?;
+        false => {
+            console::print(&as_text(&findings))?;
+            if calibrates {
+                console::print(&report::calibration(&measure()?))?;
+            }
+        }
+    }
     Ok(if lacking { ExitCode::from(3) } else { ExitCode::SUCCESS })
 }
 

@@ -256,6 +256,17 @@ pub(crate) fn expand(name: &str) -> Vec<&str> {
 const PUBLISHED: &str = "published";
 
 fn unknown_experiment(name: &str) -> CliError {
+    let path = Path::new(name);
+    if path.is_dir() {
+        return CliError::misuse(format!("{name} is a folder, and not that of a recorded site"))
+            .remedy(
+                "wirelap record URL -o FOLDER makes one; of recordings name one: FOLDER/page.har",
+            );
+    }
+    if path.is_file() {
+        return CliError::misuse(format!("{name} ends neither in .toml nor in .har"))
+            .remedy("rename it: a HAR is JSON, and its name ends in .har");
+    }
     let known = builtin().iter().map(|builtin| builtin.name);
     let known: Vec<&str> = known.chain([PUBLISHED]).collect();
     let guess = study::nearest(name, known.iter().copied());
@@ -312,6 +323,19 @@ mod tests {
     fn a_url_is_told_how_to_become_a_recording() {
         let error = read("https://example.org/", &args(&["quick"])).unwrap_err();
         assert!(error.to_string().contains("wirelap race FILE.har"), "{error}");
+    }
+
+    #[test]
+    fn what_is_there_and_no_experiment_is_told_as_what_it_is() {
+        let folder = tempfile::tempdir().unwrap();
+        let json = folder.path().join("my.json");
+        std::fs::write(&json, "{}").unwrap();
+        for (path, told) in
+            [(folder.path(), "is a folder"), (&json, "neither in .toml nor in .har")]
+        {
+            let error = unknown_experiment(path.to_str().unwrap()).to_string();
+            assert!(error.contains(told), "{error}");
+        }
     }
 
     #[test]

@@ -107,13 +107,14 @@ fn a_bad_experiment_is_pointed_at_by_line_and_column() {
 #[test]
 fn a_bad_har_is_pointed_at_by_entry() {
     let bench = Bench::new();
-    let cases: [(&[u8], &[&str]); 6] = [
+    let cases: [(&[u8], &[&str]); 7] = [
         (b"", &["not a HAR file"]),
         (b"{\"log\":{\"entries\":[]}}", &["0 entries"]),
         (b"{\"log\":{\"entries\":[{\"request\":1}]}}", &["entry 0 (log.entries[0])", "request"]),
         (b"{\"log\":{\"entries\":3}}", &["line 1 column"]),
         (b"{\"log\":\n\xff}", &["line 2, column 1", "not UTF-8"]),
-        (b"[[[[", &["not a whole HAR file", "ends in the middle"]),
+        (b"[[[[", &["not a HAR file"]),
+        (b"{\"log\":{\"ent", &["not a whole HAR file", "ends in the middle"]),
     ];
     for (content, words) in cases {
         bench.write("bad.har", content);

@@ -192,10 +192,10 @@ fn way_out(report: &Report<'_>, groups: &[Group<'_>]) -> Option<String> {
         (false, 1) => format!("about {needed} trials would decide it"),
         (false, _) => format!("about {needed} trials would decide the first of these"),
     };
-    // A run that was merged is gone on with in its shards.
+    // Trials that are added to a judged run are for exploring: a new run decides. A merged one is made again by its shards.
     let command = report.result.machines.is_empty().then(|| {
-        let add = add.to_string();
-        command::shell_line(&["wirelap", "race", "--resume", report.folder, "--add", &add])
+        let trials = needed.to_string();
+        command::shell_line(&["wirelap", "race", "--again", report.folder, "--trials", &trials])
     });
     Some([Some(cause), command].into_iter().flatten().collect::<Vec<_>>().join(": "))
 }

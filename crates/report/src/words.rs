@@ -30,10 +30,12 @@ pub(crate) fn conditions(report: &Report<'_>) -> String {
     let mut parts = vec![result.title.clone()];
     let contenders = || result.cells.iter().map(|cell| &cell.contender);
     let tcp = |c: &Contender| {
-        let Settings { congestion_control, initial_window, .. } = &c.settings;
-        format!("TCP {}, initial window {initial_window}", congestion_control.name())
+        let Settings { congestion_control, initial_window, pacing, .. } = &c.settings;
+        let paced = if *pacing { ", paced" } else { "" };
+        format!("TCP {}, initial window {initial_window}{paced}", congestion_control.name())
     };
-    parts.extend(only(contenders().map(tcp)));
+    let over_tcp = |c: &&Contender| !c.transport.is_over_quic() || c.settings.first_visit.uses_tcp();
+    parts.extend(only(contenders().filter(over_tcp).map(tcp)));
     let versions = contenders().filter(|c| c.tls != Tls::None).map(|c| tls_name(c.tls));
     parts.extend(only(versions).map(|version| format!("TLS {version}")));
     parts.push(format!("seed {}", result.seed));

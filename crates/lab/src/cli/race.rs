@@ -110,8 +110,8 @@ pub(crate) struct RaceArgs {
     /// confidence of the intervals no longer holds, and the gates are judged without them
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_TRIALS)), help_heading = "Runs that exist")]
     pub(crate) add: Option<u32>,
-    /// Run the experiment of this folder once more, into a new one: same settings, seeds and files
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "resume", "seed", "trials", "links", "contenders", "client", "with_browser", "baseline", "margin", "fast", "sequential", "until_decided", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath, help_heading = "Runs that exist")]
+    /// Run the experiment of this folder once more, into a new one: same settings, seeds and files; --trials may be others
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "resume", "seed", "links", "contenders", "client", "with_browser", "baseline", "margin", "fast", "sequential", "until_decided", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath, help_heading = "Runs that exist")]
     pub(crate) again: Option<PathBuf>,
     /// Run a part of the trials, by whole blocks: shard I of N, on a machine of its own; `auto` where a job array of Slurm
     /// tells it, auto/N where an Indexed Job of Kubernetes does. --out names the folder that all shards share; a shard that

@@ -81,7 +81,7 @@ fn choose(args: &RaceArgs) -> Result<Vec<Selected>, CliError> {
         }
     }
     if let Some(dir) = &args.again {
-        chosen.push(again::select(dir, args.gates.gates())?);
+        chosen.push(again::select(dir, args.gates.gates(), args.trials)?);
     }
     one_experiment_for_one_file(args, chosen.len())?;
     Ok(chosen)

@@ -10,12 +10,17 @@ use crate::race::run_folder::RunFolder;
 use crate::race::store::Store;
 use std::fs;
 use std::path::Path;
+use study::experiment::Overrides;
 use study::gate::Gates;
 use study::record::{HostFacts, RunHeader};
 
 /// The experiment of the run in `dir`. Notes on standard error tell what differs here and now.
-/// Gates that are asked for go before the earlier run's.
-pub(crate) fn select(dir: &Path, gates: Gates) -> Result<Selected, CliError> {
+/// Gates that are asked for go before the earlier run's, and so does a number of trials.
+pub(crate) fn select(
+    dir: &Path,
+    gates: Gates,
+    trials: Option<u32>,
+) -> Result<Selected, CliError> {
     let folder = RunFolder::open(dir);
     let header = Store::open(&folder.rows())?.header()?;
     for difference in differences(&header, &machine::facts()) {
@@ -27,6 +32,10 @@ pub(crate) fn select(dir: &Path, gates: Gates) -> Result<Selected, CliError> {
     let mut experiment = header.experiment;
     // What was added there is planned here.
     experiment.links.iter_mut().for_each(|link| link.added = 0);
+    if trials.is_some() {
+        let more = Overrides { trials, ..Overrides::default() };
+        experiment = experiment.with(&more).map_err(CliError::misuse)?;
+    }
     if !gates.is_empty() {
         experiment.gates = gates;
         study::check_gates(&experiment).map_err(CliError::misuse)?;

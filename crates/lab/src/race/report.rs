@@ -221,11 +221,11 @@ fn next_command(header: &RunHeader, result: &RunResult, folder: &RunFolder) -> O
     match lack(&result.trials, &result.verdicts) {
         Some(Lack::Work) => Some(format!("wirelap report {folder} --csv")),
         Some(Lack::Quiet) => Some(format!("wirelap race --again {folder}")),
-        // A run that was merged is gone on with in its shards.
-        Some(Lack::Trials(more))
+        // A merged run is made again by its shards.
+        Some(Lack::Trials(needed))
             if !until_decided::is_open(&header.experiment) && header.machines.is_empty() =>
         {
-            Some(format!("wirelap race --resume {folder} --add {more}"))
+            Some(format!("wirelap race --again {folder} --trials {needed}"))
         }
         Some(Lack::Trials(_)) => None,
         None if result.exploratory.is_some() => Some(format!("wirelap race --again {folder}")),
@@ -246,7 +246,7 @@ enum Lack {
     Work,
     /// The audit refused so much that nothing can be compared.
     Quiet,
-    /// So many more would decide the first comparison.
+    /// So many of each cell would decide the first comparison.
     Trials(u32),
 }
 
@@ -269,7 +269,7 @@ fn lack(counts: &TrialCounts, verdicts: &[Verdicts]) -> Option<Lack> {
     if pairs.iter().any(|one| one.verdict != Verdict::Undecided) {
         return None;
     }
-    pairs.iter().filter_map(|one| one.trials_to_add()).min().map(Lack::Trials)
+    pairs.iter().filter_map(|one| Some(one.n + one.trials_to_add()?)).min().map(Lack::Trials)
 }
 
 #[cfg(test)]
@@ -331,7 +331,7 @@ mod tests {
             let pair = &mut table.pairs[0].comparison;
             (pair.n, pair.trials_needed) = (3, Some(needed));
         }
-        assert_eq!(lack(&counts(72, 0, 0), &short), Some(Lack::Trials(4)));
+        assert_eq!(lack(&counts(72, 0, 0), &short), Some(Lack::Trials(7)));
         short[1].pairs[0].comparison.trials_needed = Some(500);
         assert_eq!(lack(&counts(72, 0, 0), &short), None, "so many nobody adds");
         short[1].pairs[0].comparison.trials_needed = Some(7);
@@ -372,7 +372,7 @@ mod tests {
         result.trials = counts(2, 30, 0);
         assert_eq!(next(&header, &result), told("wirelap race --again 'my run'"));
         (result.trials, result.verdicts) = (counts(72, 0, 0), vec![short]);
-        assert_eq!(next(&header, &result), told("wirelap race --resume 'my run' --add 4"));
+        assert_eq!(next(&header, &result), told("wirelap race --again 'my run' --trials 7"));
         result.verdicts[0].pairs[0].comparison.verdict = Verdict::Faster;
         assert_eq!(next(&header, &result), None, "it has its answer");
         header.experiment.name = "quick".to_owned();

@@ -114,6 +114,8 @@ fn a_run_is_made_again_from_its_folder_alone() {
     assert_eq!(header("first")["experiment"], header("second")["experiment"]);
     assert_eq!(header("second")["experiment"]["seed"], 77);
     assert!(header("second")["host"]["more"]["net.ipv4.tcp_rmem"].is_string());
+    let longer = bench.run(&["race", "--again", "first", "--trials", "9", "--dry-run"]);
+    assert!(longer.out.contains("18 trials"), "9 of two contenders: {}", longer.out);
     let nothing = bench.run(&["race", "--again", "nowhere"]);
     nothing.said(2, &["nowhere", "is not there"]);
 }

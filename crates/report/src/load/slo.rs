@@ -102,16 +102,25 @@ pub(crate) fn answer(slo: &SloResult) -> String {
     }
 }
 
-/// Why a limit that was found is to be doubted: probes at rates below it did not hold.
+/// Why a limit that was found is to be doubted: many probes at rates below it did not hold, or one above it did.
 fn doubt(slo: &SloResult) -> Option<String> {
-    let holds_at = slo.holds_at.filter(|_| slo.answer == SloAnswer::Found)?;
+    let found = slo.answer == SloAnswer::Found;
+    let (holds_at, fails_at) = slo.holds_at.zip(slo.fails_at).filter(|_| found)?;
     let below: Vec<&Probe> = slo.probes.iter().filter(|probe| probe.rate < holds_at).collect();
     let failed = below.iter().filter(|probe| !probe.held).count();
-    (failed as f64 > below.len() as f64 * DOUBTFUL).then(|| {
+    let failed = (failed as f64 > below.len() as f64 * DOUBTFUL)
+        .then(|| format!("{failed} of {} probes at lower rates did not hold it", below.len()));
+    let above: Vec<&Probe> = slo.probes.iter().filter(|probe| probe.rate > fails_at).collect();
+    let held: Vec<f64> = above.iter().filter(|probe| probe.held).map(|probe| probe.rate).collect();
+    let held = held.iter().copied().max_by(f64::total_cmp).map(|most| {
+        let (count, most) = (held.len(), load_rate(most));
+        format!("{count} of {} probes at higher rates held it, up to {most} requests/s", above.len())
+    });
+    let doubts: Vec<String> = [failed, held].into_iter().flatten().collect();
+    (!doubts.is_empty()).then(|| {
         format!(
-            "{failed} of {} probes at lower rates did not hold it: something disturbed the server or this machine; run it \
-             again when both are quiet",
-            below.len()
+            "{}: something disturbed the server or this machine meanwhile; run it again when both are quiet",
+            doubts.join(", and ")
         )
     })
 }
@@ -219,10 +228,12 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_below_which_many_probes_failed_is_doubted() {
+    fn a_limit_that_probes_on_its_other_side_contradict_is_doubted() {
         let sound = found(&[(500.0, true), (800.0, true), (1_200.0, false), (2_000.0, false)]);
         assert_eq!(doubt(&sound), None);
         let doubtful = found(&[(10.0, false), (500.0, true), (800.0, false), (1_200.0, false)]);
         assert!(doubt(&doubtful).unwrap().starts_with("2 of 3 probes at lower rates did not hold"));
+        let faster = found(&[(500.0, true), (800.0, true), (4_000.0, true), (1_200.0, false)]);
+        assert!(doubt(&faster).unwrap().starts_with("1 of 2 probes at higher rates held it, up to 4,000 "));
     }
 }

@@ -144,7 +144,7 @@ fn a_regression_comes_first_in_the_headline_and_what_is_undecided_does_not_hide_
     let slower = "h1-tls is 0.1 s slower than h1 (1.09× [1.09, 1.09])";
     let expected = format!(
         "On lan, {slower}; on wifi, {slower}; on 3g, {slower}; on lan, wifi and 3g, h2 is undecided; \
-         about 13 trials would decide the first of these: wirelap race --resume ./wirelap-quick-1 --add 1."
+         about 13 trials would decide the first of these: wirelap race --again ./wirelap-quick-1 --trials 13."
     );
     assert_eq!(answer, expected);
 }

@@ -58,7 +58,7 @@ fn links_that_say_the_same_share_a_clause_and_are_told_apart() {
     let said = line(&text, "result ");
     let links = "On 4g and 4g,loss=1% and 3g,loss=1%, h2 is undecided; 3 trials are too few";
     assert!(said.contains(links), "{said}");
-    assert!(said.contains(" would do: wirelap race --resume ./wirelap-quick-1 --add "), "{said}");
+    assert!(said.contains(" would do: wirelap race --again ./wirelap-quick-1 --trials "), "{said}");
 }
 
 #[test]

@@ -3,6 +3,7 @@
 
 use super::Rows;
 use super::compare::planned_looks;
+use super::deciding_metric;
 use crate::audit;
 use crate::blocks::Audited;
 use crate::experiment::{Contender, Experiment, LinkChoice, Server, Workload};
@@ -53,9 +54,12 @@ pub fn check_gates(experiment: &Experiment) -> Result<(), String> {
             names.dedup();
             let near = crate::nearest(&gate.metric, names.iter().copied());
             let guess = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+            let mut decide: Vec<&str> = judged(experiment).map(deciding_metric).collect();
+            decide.dedup();
             return Err(format!(
-                "`{gate}` names the metric `{}`, which no workload here has; {guess}there are {}",
+                "`{gate}` names the metric `{}`, which no workload here has; {guess}{} decides here, and there are {}",
                 gate.metric,
+                decide.join(", "),
                 names.join(", ")
             ));
         }

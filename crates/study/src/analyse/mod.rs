@@ -221,7 +221,8 @@ fn cells(experiment: &Experiment, rows: &Rows<'_>) -> Vec<CellResult> {
                     measured.iter().filter_map(|row| row.metrics.get(metric)).copied().collect();
                 cells.push(CellResult {
                     workload: workload.clone(),
-                    contender: contender.clone(),
+                    // As it ran: beside HTTP/3, TCP is paced.
+                    contender: contender.among(&experiment.contenders),
                     link: LinkResult { name: link.name.clone(), figures: link.figures.clone() },
                     trials: count(rows.iter().copied()),
                     audited,

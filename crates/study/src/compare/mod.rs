@@ -13,6 +13,7 @@ mod tests;
 use crate::analyse::deciding_metric;
 use crate::blocks::{Audited, audited, counted, planned};
 use crate::comparison::Ratio;
+use crate::experiment::Contender;
 use crate::gate::{GateOutcome, GateResult, Gates, Unpaired, outcome_of};
 use crate::outcome::Outcome;
 use crate::plan::{Cell, CellId};
@@ -20,6 +21,7 @@ use crate::record::{RunHeader, TrialRecord};
 use crate::stats::{CONFIDENCE, Interval, median};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The schema that [`RunComparison`] follows.
@@ -363,7 +365,7 @@ fn differences(a: Run<'_>, b: Run<'_>, cells: &[(&Trials<'_>, &Trials<'_>)]) -> 
     for (a, b) in cells {
         let (old, new) = (a.cell(), b.cell());
         if old.contender != new.contender {
-            changed.insert(format!("contender {} has other settings", new.contender.name));
+            changed.insert(other_settings(&old.contender, &new.contender));
         }
         if old.workload != new.workload {
             changed.insert(format!("workload {} is another", new.workload.name));
@@ -378,6 +380,30 @@ fn differences(a: Run<'_>, b: Run<'_>, cells: &[(&Trials<'_>, &Trials<'_>)]) -> 
             .push(format!("{}: trials that were added to the finished run are left out", run.name));
     }
     sentences
+}
+
+/// In what a contender is not what it was: the fields of its row, and those of its settings, with both values.
+fn other_settings(old: &Contender, new: &Contender) -> String {
+    let fields = |contender: &Contender| match serde_json::to_value(contender) {
+        Ok(Value::Object(mut fields)) => {
+            if let Some(Value::Object(settings)) = fields.remove("settings") {
+                fields.extend(settings);
+            }
+            fields
+        }
+        _ => Map::new(),
+    };
+    let (old, new_fields) = (fields(old), fields(new));
+    let names: BTreeSet<&String> = old.keys().chain(new_fields.keys()).collect();
+    // A field that is as it usually is may be left out.
+    let told = |value: Option<&Value>| value.map_or("unset".to_owned(), Value::to_string);
+    let differ = names.into_iter().filter_map(|name| {
+        let (before, after) = (old.get(name), new_fields.get(name));
+        let both = || format!("{name} {} before, {} after", told(before), told(after));
+        (before != after).then(both)
+    });
+    let differ: Vec<String> = differ.collect();
+    format!("contender {} has other settings: {}", new.name, differ.join("; "))
 }
 
 fn unmatched(

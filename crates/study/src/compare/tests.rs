@@ -241,11 +241,13 @@ fn cells_of_one_run_alone_are_named_and_other_settings_too() {
     other.retain(|row| row.plan.cell.contender.name != "h1");
     for row in other.iter_mut().filter(|row| row.plan.cell.contender.name == "h2") {
         row.plan.cell.contender.settings.initial_window = 4;
+        row.plan.cell.contender.settings.pacing = false;
     }
     let comparison = compared(&other, &[]);
     assert_eq!(comparison.unmatched.len(), 3);
     assert!(comparison.unmatched.iter().all(|one| one.only_in == "a"));
-    assert_eq!(comparison.differences, ["contender h2 has other settings"]);
+    let told = "contender h2 has other settings: initial_window 10 before, 4 after; pacing true before, unset after";
+    assert_eq!(comparison.differences, [told]);
 }
 
 #[test]

@@ -217,8 +217,11 @@ fn bounds(comparison: &Comparison) -> Option<(f64, f64)> {
 
 /// The ratio and its interval. Where they leave a check open, in the digits that show why.
 fn describe(what: &str, ours: Option<&Comparison>, agreement: Agreement) -> String {
-    let decimals = if agreement == Agreement::CannotTell { 3 } else { 2 };
-    match ours.and_then(|comparison| Some((comparison.ratio?, comparison.ci95?))) {
+    let figures = ours.and_then(|comparison| Some((comparison.ratio?, comparison.ci95?)));
+    // Of a ratio below a tenth two decimals say too little.
+    let is_small = figures.is_some_and(|(ratio, _)| ratio.0 < 0.095);
+    let decimals = if agreement == Agreement::CannotTell || is_small { 3 } else { 2 };
+    match figures {
         Some((ratio, [_, high])) if high.0.is_infinite() => {
             format!("{what}: {:.decimals$}, too few trials for an interval", ratio.0)
         }

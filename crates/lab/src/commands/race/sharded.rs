@@ -42,7 +42,7 @@ pub(super) fn resume(args: &RaceArgs, dir: &Path, shard: Shard) -> Result<ExitCo
         return Err(CliError::misuse("trials are added to a run, and this is a shard of one")
             .remedy("race once more with more --trials"));
     }
-    let chosen = again::select(dir, Gates::default())?;
+    let chosen = again::select(dir, Gates::default(), None)?;
     let interrupts = interrupts()?;
     ShardRace { args, chosen: &chosen, shard, interrupts: &interrupts }.run(dir)?;
     Ok(ExitCode::SUCCESS)

@@ -3,7 +3,7 @@
 use crate::files::File;
 use bytes::Bytes;
 use endpoint::FilePart;
-use page::{Padding, PartPiece, SyntheticHtml};
+use page::{Padding, PartPiece, Pixels, SyntheticHtml, SyntheticImage};
 use std::collections::VecDeque;
 use std::fmt;
 use std::ops::Range;
@@ -16,6 +16,8 @@ pub(crate) enum Body {
     Bytes(Bytes),
     /// Pseudo-random bytes of a seed.
     Noise { seed: Seed, left: Range<u64> },
+    /// A PNG of a synthetic page. Its own bytes are made when they are sent, so that an image that waits holds nothing.
+    Image { seed: Seed, left: Range<u64> },
     /// Bytes that fill a body up.
     Padding { padding: Padding, left: Range<u64> },
     /// A synthetic page, made as it is sent.
@@ -35,6 +37,9 @@ pub(crate) struct Broken;
 /// costs more than a copy (docs/performance.md, "What helped").
 const UNSEEN_FROM: usize = 32 * 1024;
 
+/// More bytes than an image has of its own.
+const MOST_OWN: u64 = 100;
+
 /// Bytes of a synthetic page that are made at a time: a peer that asks and leaves has cost no more.
 const PAGE_PIECE: usize = 16 * 1024;
 
@@ -43,7 +48,13 @@ impl Body {
         Self::Bytes(Bytes::new())
     }
 
-    /// The body of an image of a synthetic page, or of another part of one.
+    /// The body of an image of a synthetic page without parts.
+    pub(crate) fn of_image(image: &SyntheticImage) -> Self {
+        let (seed, left) = (image.seed, 0..image.body.0);
+        if image.is_noise() { Self::Noise { seed, left } } else { Self::Image { seed, left } }
+    }
+
+    /// The body of a part of a synthetic page.
     pub(crate) fn of_pieces(pieces: Vec<PartPiece>) -> Self {
         let pieces = pieces.into_iter().map(|piece| match piece {
             PartPiece::Bytes(bytes) => Self::Bytes(bytes.into()),
@@ -57,9 +68,10 @@ impl Body {
     pub(crate) fn left(&self) -> u64 {
         match self {
             Self::Bytes(bytes) => bytes.len() as u64,
-            Self::Noise { left, .. } | Self::Padding { left, .. } | Self::File { left, .. } => {
-                left.end - left.start
-            }
+            Self::Noise { left, .. }
+            | Self::Image { left, .. }
+            | Self::Padding { left, .. }
+            | Self::File { left, .. } => left.end - left.start,
             Self::Page(html) => html.left(),
             Self::Sequence(bodies) => left_of(bodies),
         }
@@ -70,7 +82,7 @@ impl Body {
     pub(crate) fn is_made(&self) -> bool {
         match self {
             Self::Bytes(bytes) => bytes.len() > PAGE_PIECE,
-            Self::Noise { .. } | Self::Padding { .. } => false,
+            Self::Noise { .. } | Self::Image { .. } | Self::Padding { .. } => false,
             Self::Page(_) => true,
             Self::File { file, .. } => !file.is_held(),
             Self::Sequence(bodies) => bodies.iter().any(Self::is_made),
@@ -93,8 +105,8 @@ impl Body {
             Self::Bytes(bytes) => bytes.slice(..bytes.len().min(most)),
             Self::Page(html) => html.as_ref().clone().next(most).into(),
             Self::File { file, left } => file.read(left.start, of_range(left)).unwrap_or_default(),
-            // Neither noise nor padding says anything.
-            Self::Noise { .. } | Self::Padding { .. } => Bytes::new(),
+            // Nothing of them is text.
+            Self::Noise { .. } | Self::Image { .. } | Self::Padding { .. } => Bytes::new(),
             Self::Sequence(bodies) => {
                 bodies.front().map_or_else(Bytes::new, |body| body.first(most))
             }
@@ -113,6 +125,20 @@ impl Body {
                 let piece = page::noise(*seed, left.start, limit);
                 left.start += piece.len() as u64;
                 Ok(Bytes::from_static(piece))
+            }
+            Self::Image { seed, left } => {
+                let own = match left.start {
+                    0..MOST_OWN => SyntheticImage::own(*seed, left.end),
+                    _ => Vec::new(),
+                };
+                let piece = match own.get(left.start as usize..) {
+                    Some(rest) if !rest.is_empty() => {
+                        Bytes::copy_from_slice(&rest[..rest.len().min(limit)])
+                    }
+                    _ => Bytes::from_static(Padding::Png(Pixels::Small).piece(left.clone(), limit)),
+                };
+                left.start += piece.len() as u64;
+                Ok(piece)
             }
             Self::Padding { padding, left } => {
                 let piece = padding.piece(left.clone(), limit);
@@ -204,7 +230,7 @@ mod tests {
         for bytes in [0, 199, 200, 5_000, 65_700, 1_000_000] {
             let image: page::SyntheticImage = format!("/image/1?bytes={bytes}").parse().unwrap();
             let cut = |limit| {
-                let mut body = Body::of_pieces(image.pieces());
+                let mut body = Body::of_image(&image);
                 assert!(!body.is_made());
                 let mut all = Vec::new();
                 while body.left() > 0 {
@@ -216,6 +242,12 @@ mod tests {
                 all
             };
             let whole = cut(usize::MAX);
+            let mut pieces = Body::of_pieces(image.pieces());
+            let mut all = Vec::new();
+            while pieces.left() > 0 {
+                all.extend_from_slice(&pieces.next(usize::MAX).unwrap());
+            }
+            assert!(whole == all, "{bytes} bytes");
             assert_eq!(whole.len() as u64, bytes);
             for limit in [7, 1_448, 65_536] {
                 assert!(cut(limit) == whole, "{bytes} bytes, {limit} at a time");

@@ -319,7 +319,7 @@ fn synthetic_image(request: &RequestHead) -> Answer {
     match request.path.parse::<SyntheticImage>() {
         Ok(image) => {
             let fields = Fields::new().with("content-type", image.media_type());
-            Answer::new(Status::OK, fields, Body::of_pieces(image.pieces()))
+            Answer::new(Status::OK, fields, Body::of_image(&image))
         }
         Err(error) => Answer::text(answer::BAD_REQUEST, &error.to_string()),
     }

@@ -34,7 +34,8 @@ pub(crate) fn conditions(report: &Report<'_>) -> String {
         let paced = if *pacing { ", paced" } else { "" };
         format!("TCP {}, initial window {initial_window}{paced}", congestion_control.name())
     };
-    let over_tcp = |c: &&Contender| !c.transport.is_over_quic() || c.settings.first_visit.uses_tcp();
+    let over_tcp =
+        |c: &&Contender| !c.transport.is_over_quic() || c.settings.first_visit.uses_tcp();
     parts.extend(only(contenders().filter(over_tcp).map(tcp)));
     let versions = contenders().filter(|c| c.tls != Tls::None).map(|c| tls_name(c.tls));
     parts.extend(only(versions).map(|version| format!("TLS {version}")));

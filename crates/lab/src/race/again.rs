@@ -16,11 +16,7 @@ use study::record::{HostFacts, RunHeader};
 
 /// The experiment of the run in `dir`. Notes on standard error tell what differs here and now.
 /// Gates that are asked for go before the earlier run's, and so does a number of trials.
-pub(crate) fn select(
-    dir: &Path,
-    gates: Gates,
-    trials: Option<u32>,
-) -> Result<Selected, CliError> {
+pub(crate) fn select(dir: &Path, gates: Gates, trials: Option<u32>) -> Result<Selected, CliError> {
     let folder = RunFolder::open(dir);
     let header = Store::open(&folder.rows())?.header()?;
     for difference in differences(&header, &machine::facts()) {

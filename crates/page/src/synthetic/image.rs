@@ -32,8 +32,14 @@ impl SyntheticImage {
         png_of(Pixels::Small, self.seed, self.body.0)
     }
 
+    /// The first bytes of a PNG of `bytes` bytes, which it has of its own. All others are those of
+    /// [`Padding::Png`](crate::Padding::Png) with [`Pixels::Small`].
+    pub fn own(seed: Seed, bytes: u64) -> Vec<u8> {
+        png::own(Pixels::Small, seed, bytes)
+    }
+
     /// Whether it has too few bytes for a PNG: fewer than 200.
-    fn is_noise(&self) -> bool {
+    pub fn is_noise(&self) -> bool {
         self.body.0 < png::LEAST
     }
 

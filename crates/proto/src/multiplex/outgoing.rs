@@ -88,6 +88,10 @@ impl Outgoing {
             if self.first.is_empty() {
                 self.first = data;
             } else {
+                // Most bodies wait in two pieces at most, and a hundred streams may wait.
+                if self.rest.capacity() == 0 {
+                    self.rest.reserve_exact(1);
+                }
                 self.rest.push_back(data);
             }
         }

@@ -114,7 +114,10 @@ fn doubt(slo: &SloResult) -> Option<String> {
     let held: Vec<f64> = above.iter().filter(|probe| probe.held).map(|probe| probe.rate).collect();
     let held = held.iter().copied().max_by(f64::total_cmp).map(|most| {
         let (count, most) = (held.len(), load_rate(most));
-        format!("{count} of {} probes at higher rates held it, up to {most} requests/s", above.len())
+        format!(
+            "{count} of {} probes at higher rates held it, up to {most} requests/s",
+            above.len()
+        )
     });
     let doubts: Vec<String> = [failed, held].into_iter().flatten().collect();
     (!doubts.is_empty()).then(|| {
@@ -234,6 +237,10 @@ mod tests {
         let doubtful = found(&[(10.0, false), (500.0, true), (800.0, false), (1_200.0, false)]);
         assert!(doubt(&doubtful).unwrap().starts_with("2 of 3 probes at lower rates did not hold"));
         let faster = found(&[(500.0, true), (800.0, true), (4_000.0, true), (1_200.0, false)]);
-        assert!(doubt(&faster).unwrap().starts_with("1 of 2 probes at higher rates held it, up to 4,000 "));
+        assert!(
+            doubt(&faster)
+                .unwrap()
+                .starts_with("1 of 2 probes at higher rates held it, up to 4,000 ")
+        );
     }
 }

@@ -174,7 +174,10 @@ fn a_gate_that_names_what_is_not_there_is_told_what_there_is() {
         "{metric}"
     );
     let told = judged("h2/h1 mean_ms<1.05");
-    assert!(told.contains("no workload here has") && told.contains("load_ms decides here"), "{told}");
+    assert!(
+        told.contains("no workload here has") && told.contains("load_ms decides here"),
+        "{told}"
+    );
     assert_eq!(check_gates(&gated(&["h2/h1 connections:h2<1.05", "bytes>0.5"])), Ok(()));
 }
 

@@ -314,7 +314,7 @@ def qlogs(pair):
     folder = pair.spot.fresh()
     # All of them take the folder's name from this.
     os.environ["QLOGDIR"] = folder
-    overflowed = -quic_qlogs.overflowed()
+    before = quic_qlogs.overflowed()
     try:
         server = pair.serve(Wanted())
         try:
@@ -325,12 +325,12 @@ def qlogs(pair):
             server.kill()
     finally:
         del os.environ["QLOGDIR"]
-    overflowed += quic_qlogs.overflowed()
+    overflowed = quic_qlogs.overflowed() - before
     wrong = quic_qlogs.disagreement(own, theirs)
     needs(wrong is None, wrong)
     lost, unseen = relay.seen.lost, quic_qlogs.unseen(own, theirs)
     needs(lost, "nothing was lost")
-    # Those of after the handshake hold one packet each.
+    # After the handshake a datagram holds one packet.
     most = lost + overflowed + quic_qlogs.AFTER_THE_END
     needs(unseen <= most, f"{unseen} packets are in one file alone, the relay lost {lost} datagrams and full sockets {overflowed}")
 

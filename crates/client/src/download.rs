@@ -241,14 +241,14 @@ impl<S: Sink> Download<S> {
                 self.files[index].report.unproven |= proof == Proof::None;
                 self.is_all(now, id, length);
             }
-            Answer::Whole { version, why } => {
+            Answer::Whole { version, why, changed } => {
                 part.at = 0;
                 part.end = version.length;
                 part.state = PartState::Body;
                 self.cancel_parts(index, Some(id));
                 let file = &mut self.files[index];
                 if !file.kept.is_empty() {
-                    file.report.lacks_ranges = !file.is_another(&version);
+                    file.report.lacks_ranges = !changed;
                     self.sink.note(FileId(index), &Note::Anew(why));
                     file.forget();
                 }

@@ -154,7 +154,7 @@ impl Failure {
                 | TlsError::BadName(_) => Hope::Lasting,
             },
             Self::Protocol { error, .. } => match error {
-                proto::Error::PeerViolation { .. } => Hope::Lasting,
+                proto::Error::PeerViolation { .. } | proto::Error::AnsweredInHttp1 => Hope::Lasting,
                 proto::Error::PeerReset { .. }
                 | proto::Error::Unprocessed
                 | proto::Error::PeerClosed { .. }

@@ -11,6 +11,9 @@ use std::sync::Arc;
 /// Bodies below this are copied: a reference costs more than the copy.
 const COPY_BELOW: usize = 512;
 
+/// An arena below this grows by as much as is added, and a larger one doubles.
+const EXACT_BELOW: usize = 1024;
+
 /// Bytes that must have been sent from the arena's front before the rest is moved over them.
 const COMPACT_FROM: usize = 4 * 1024;
 
@@ -113,6 +116,10 @@ impl SendBuf {
 
     /// Appends a copy of `bytes`.
     pub fn put(&mut self, bytes: &[u8]) {
+        // Answers that wait are many and small: what is added to a head takes no more than it is.
+        if self.arena.len() < EXACT_BELOW {
+            self.arena.reserve_exact(bytes.len());
+        }
         self.put_with(|arena| arena.extend_from_slice(bytes));
     }
 

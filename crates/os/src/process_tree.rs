@@ -26,7 +26,7 @@ pub fn peak_resident(root: u32) -> u64 {
 
 /// Whether a process of this group runs. Those that have ended and that nobody has waited for do not count.
 pub fn lives_in_group(group: u32) -> bool {
-    processes().filter_map(State::of).any(|state| state.group == group && state.is_alive)
+    processes().filter_map(Stat::of).any(|stat| stat.group == group && stat.is_alive)
 }
 
 /// The numbers of all processes that /proc shows.
@@ -41,10 +41,10 @@ pub fn cpu_time(root: u32) -> Option<Duration> {
     const LOOKS: u32 = 10;
     let mut ticks = 0;
     for _ in 0..LOOKS {
-        let before = Ticks::of(root)?.waited_for;
+        let before = Stat::of(root)?.waited_for;
         ticks = tree_ticks(root)?;
         // A child that was reaped meanwhile is in neither sum, or in both.
-        if Ticks::of(root)?.waited_for == before {
+        if Stat::of(root)?.waited_for == before {
             break;
         }
     }
@@ -56,8 +56,8 @@ fn tree_ticks(root: u32) -> Option<u32> {
     left.push(root);
     while let Some(pid) = left.pop() {
         // A process may end at any moment.
-        let Some(ticks) = Ticks::of(pid) else { continue };
-        sum += ticks.own + ticks.waited_for;
+        let Some(stat) = Stat::of(pid) else { continue };
+        sum += stat.ticks + stat.waited_for;
         if pid != root {
             left.extend(children(pid).unwrap_or_default());
         }
@@ -80,45 +80,30 @@ fn children(pid: u32) -> Option<Vec<u32>> {
     Some(children)
 }
 
-/// Where a process stands.
-struct State {
-    group: u32,
+/// What /proc/PID/stat says of a process (proc_pid_stat(5)).
+struct Stat {
+    /// Whether it has not ended.
     is_alive: bool,
-}
-
-impl State {
-    fn of(pid: u32) -> Option<Self> {
-        let text = stat(pid)?;
-        let mut fields = fields_of_stat(&text)?;
-        let is_alive = !matches!(fields.next()?, "Z" | "X");
-        Some(Self { group: fields.nth(1)?.parse().ok()?, is_alive })
-    }
-}
-
-/// Processor time of a process, in ticks.
-struct Ticks {
-    own: u32,
-    /// Of the children that it has waited for, with theirs.
+    group: u32,
+    /// Its processor time, in ticks.
+    ticks: u32,
+    /// That of the children that it has waited for, with theirs.
     waited_for: u32,
 }
 
-impl Ticks {
+impl Stat {
     fn of(pid: u32) -> Option<Self> {
-        let text = stat(pid)?;
-        let mut fields = fields_of_stat(&text)?.skip(11);
-        let mut next = || fields.next()?.parse::<u32>().ok();
-        Some(Self { own: next()? + next()?, waited_for: next()? + next()? })
+        let text = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+        // The name, in brackets, may contain anything. The state follows it, as the third field.
+        let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+        let number = |index: usize| fields.get(index)?.parse::<u32>().ok();
+        Some(Self {
+            is_alive: !matches!(*fields.first()?, "Z" | "X"),
+            group: number(2)?,
+            ticks: number(11)? + number(12)?,
+            waited_for: number(13)? + number(14)?,
+        })
     }
-}
-
-fn stat(pid: u32) -> Option<String> {
-    fs::read_to_string(format!("/proc/{pid}/stat")).ok()
-}
-
-/// The fields of /proc/PID/stat from the state on, which is the third (proc_pid_stat(5)). The name before it, in brackets,
-/// may contain anything.
-fn fields_of_stat(text: &str) -> Option<impl Iterator<Item = &str>> {
-    Some(text.rsplit_once(')')?.1.split_whitespace())
 }
 
 fn field(pid: u32, name: &str) -> Option<u64> {

@@ -25,6 +25,9 @@ pub enum Error {
         /// The rule broken, with its RFC section.
         rule: &'static str,
     },
+    /// HTTP/2 was spoken, and the peer's first bytes are a status line of HTTP/1.
+    #[error("the peer answered in HTTP/1.1, where HTTP/2 begins with SETTINGS (RFC 9113 §3.4)")]
+    AnsweredInHttp1,
     /// The peer ended the stream with this code (RST_STREAM).
     #[error("the peer reset the stream with code {code:#x} ({name})")]
     PeerReset {

@@ -37,6 +37,5 @@ mod settings;
 mod tests;
 
 pub use crate::multiplex::{Allowance, KeepAlive, Limits};
-pub use receive::ANSWERED_IN_HTTP1;
 pub use role::{Client, Server};
 pub use settings::{Group, PrioritySignal, Settings};

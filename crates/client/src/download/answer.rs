@@ -9,8 +9,9 @@ use std::time::{Duration, SystemTime};
 /// The meaning of a response's head.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Answer {
-    /// The body is the whole file. `why`: why it is that and not the range that was requested.
-    Whole { version: Version, why: &'static str },
+    /// The body is the whole file. `why`: why it is that and not the range that was requested. `changed`: it is another
+    /// version than that of the bytes that are there.
+    Whole { version: Version, why: &'static str, changed: bool },
     /// The body is this range, of the same version as the bytes that are there.
     Part { range: Range<u64>, version: Version, proof: Proof },
     /// The file ends where the bytes that are there end.
@@ -101,7 +102,7 @@ fn whole(head: &ResponseHead, question: &Question<'_>) -> Answer {
             "the server sent all of it (it serves no ranges, or has another version)"
         }
     };
-    Answer::Whole { version, why }
+    Answer::Whole { version, why, changed: comparison == Some(Comparison::Different) }
 }
 
 const CHANGED: &str = "it has changed on the server";
@@ -124,7 +125,7 @@ fn alone(head: &ResponseHead, slice: &Slice) -> Answer {
         ));
     }
     let version = Version { length: Some(bytes), ..Version::default() };
-    Answer::Whole { version, why: "a range begins with its first byte" }
+    Answer::Whole { version, why: "a range begins with its first byte", changed: false }
 }
 
 /// multipart/byteranges is only for requests of several ranges (RFC 9110 §15.3.7.2).

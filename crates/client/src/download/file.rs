@@ -1,7 +1,7 @@
 //! One file in progress, and the requests for it.
 
 use super::retry::Tries;
-use super::version::{Comparison, Condition, NoValidator, Version};
+use super::version::{Condition, NoValidator, Version};
 use super::{Joins, Kept, Report, Slice, Wanted};
 use crate::fetch::{FetchId, FetchSpec};
 use page::Url;
@@ -193,12 +193,6 @@ impl File {
             Some(version) if self.begun && self.joins == Joins::Validated => version.validator(),
             _ => Ok(()),
         }
-    }
-
-    /// Whether the bytes that are there are of another version than this one.
-    pub(super) fn is_another(&self, version: &Version) -> bool {
-        let known = self.version.as_ref();
-        known.is_some_and(|known| known.compare(version) == Comparison::Different)
     }
 
     /// Forgets all bytes that are there.

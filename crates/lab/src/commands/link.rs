@@ -199,7 +199,7 @@ impl<'a> Kept<'a> {
 
 /// That a link with loss has lost nothing, which few packets let happen.
 fn lossless(forward: &ForwardSpec, counters: &LinkCounters) -> Option<String> {
-    let loss = [Direction::Up, Direction::Down].map(|way| forward.link.path(way).loss.mean());
+    let loss = Direction::BOTH.map(|way| forward.link.path(way).loss.mean());
     let ways = [counters.up, counters.down];
     let packets: u64 = ways.iter().map(|way| way.packets).sum();
     let is_lossless = loss.iter().any(|loss| *loss > 0.0) && ways.iter().all(|way| way.lost == 0);

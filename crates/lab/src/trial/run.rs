@@ -159,7 +159,7 @@ impl BothEnds<'_> {
         }
         // The server's qlog has the client's last packets, too. Without one nobody needs them, and a trial over a long link
         // is over sooner.
-        if self.trial.order.qlog_of("server").is_some() {
+        if self.trial.order.qlog.is_some() {
             path.settle();
         }
         let report = server.end(path)?;

@@ -76,7 +76,7 @@ fn an_answer_in_http1_to_http2_is_named_as_such() {
     assert!(ran.err.contains("no request was answered in HTTP/2, so no rate was tried"), "{ran:?}");
     assert!(ran.err.contains("answers in HTTP/1.1, which --http1.1 asks for"), "{ran:?}");
     let ran = bench.run(&["get", "--http2-prior-knowledge", "-o", "-", &url]);
-    assert!(ran.code == 1 && ran.err.contains("this is an answer in HTTP/1.1"), "{ran:?}");
+    assert!(ran.code == 1 && ran.err.contains("the peer answered in HTTP/1.1"), "{ran:?}");
 }
 
 #[test]

@@ -5,6 +5,7 @@ use super::framing::{DRAIN_PING, Http2, KEEP_ALIVE_PING, protocol};
 use super::headers::{Begun, Headers};
 use super::priority;
 use crate::Fin;
+use crate::error::Error;
 use crate::multiplex::{
     DataFrame, Next, Opener, Over, Role, Rule, Session, StreamStatus, Timer, rule,
 };
@@ -14,13 +15,7 @@ use wire::h2::{
     FrameKind, Reach, SettingsList,
 };
 
-/// The rule that a server broke which answered in HTTP/1.1, or 1.0.
-pub const ANSWERED_IN_HTTP1: &str =
-    "RFC 9113 §3.4: SETTINGS come first, and this is an answer in HTTP/1.1";
-
-const SETTINGS_FIRST: &str = "RFC 9113 §3.4: SETTINGS come first";
-
-/// What such an answer begins with: as long as a frame's header.
+/// What an answer in HTTP/1 begins with: as long as a frame's header.
 const HTTP1_ANSWERS: [&[u8; 9]; 2] = [b"HTTP/1.1 ", b"HTTP/1.0 "];
 
 impl Session<Http2> {
@@ -29,7 +24,10 @@ impl Session<Http2> {
     pub(super) fn on_header(&mut self, header: FrameHeader) -> Result<Next, Over> {
         self.log.frame_parsed(header.stream, header.kind.name(), header.length);
         if let Some(rule) = self.misplaced(header) {
-            return Err(self.fail(rule));
+            return Err(match self.is_http1_answer(header) {
+                true => self.fail_as(rule, Error::AnsweredInHttp1),
+                false => self.fail(rule),
+            });
         }
         if let Err(error) = header.check() {
             self.on_frame_error(header.stream, error)?;
@@ -54,6 +52,12 @@ impl Session<Http2> {
         }
     }
 
+    /// Whether the peer's first bytes, read as a frame's header, are a status line of HTTP/1.
+    fn is_http1_answer(&self, header: FrameHeader) -> bool {
+        !self.framing.peer.have_come()
+            && HTTP1_ANSWERS.iter().any(|bytes| header == FrameHeader::parse(bytes))
+    }
+
     /// Why the connection cannot have such a frame now, where it cannot.
     fn misplaced(&self, header: FrameHeader) -> Option<Rule<ErrorCode>> {
         let continues = header.kind == FrameKind::CONTINUATION;
@@ -63,8 +67,7 @@ impl Session<Http2> {
         };
         let settings = header.kind == FrameKind::SETTINGS && !header.has(FLAG_ACK);
         if !self.framing.peer.have_come() && !settings {
-            let is_http1 = HTTP1_ANSWERS.iter().any(|bytes| header == FrameHeader::parse(bytes));
-            Some(protocol(if is_http1 { ANSWERED_IN_HTTP1 } else { SETTINGS_FIRST }))
+            Some(protocol("RFC 9113 §3.4: SETTINGS come first"))
         } else if header.length > self.framing.settings.max_frame_size {
             let text = "RFC 9113 §4.2: the frame is larger than we take";
             Some(rule(ErrorCode::FRAME_SIZE_ERROR, text))

@@ -162,10 +162,15 @@ impl<F: Framing> Session<F> {
 
     /// Ends the connection for the peer's fault (RFC 9113 §5.4.1, SPDY §2.4.1).
     pub(crate) fn fail(&mut self, broken: Rule<F::ConnectionCode>) -> Over {
+        let (scope, code, rule) = (Scope::Connection, broken.code.number(), broken.text);
+        self.fail_as(broken, Error::PeerViolation { scope, code, rule })
+    }
+
+    /// As [`Session::fail`], where the application is told more than the peer.
+    pub(crate) fn fail_as(&mut self, broken: Rule<F::ConnectionCode>, error: Error) -> Over {
         if !self.draining.is_closed() {
             self.queue_goaway(broken.code, broken.text);
-            let (scope, code, rule) = (Scope::Connection, broken.code.number(), broken.text);
-            self.close(Some(Error::PeerViolation { scope, code, rule }));
+            self.close(Some(error));
         }
         Over
     }

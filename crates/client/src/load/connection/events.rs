@@ -223,9 +223,7 @@ fn loss(error: Option<&Error>) -> Loss {
     match error {
         None => Loss::Orderly,
         Some(Error::Unprocessed) => Loss::Unprocessed,
-        Some(Error::PeerViolation { rule, .. }) if *rule == proto::h2::ANSWERED_IN_HTTP1 => {
-            Fault::Http1Answer.into()
-        }
+        Some(Error::AnsweredInHttp1) => Fault::Http1Answer.into(),
         Some(Error::PeerViolation { .. }) => Fault::Protocol.into(),
         Some(Error::PeerReset { .. }) => Fault::StreamReset.into(),
         Some(Error::PeerClosed { .. } | Error::Truncated { .. }) => Fault::Closed.into(),

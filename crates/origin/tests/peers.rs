@@ -72,6 +72,26 @@ fn wrk_has_no_errors() {
     }
 }
 
+/// hey names `localhost:PORT` in the handshake, which is no host name (RFC 6066 §3).
+#[test]
+fn hey_has_no_errors() {
+    if !has("hey", "-h", "./peers install") {
+        return;
+    }
+    let folder = Folder::new();
+    let serving = Serving::start(&folder.root());
+    let by_name = format!("https://localhost:{}/a.txt", serving.tls.port());
+    for (url, more) in
+        [(by_name.clone(), &["-h2"][..]), (by_name, &[]), (serving.url("/a.txt"), &[])]
+    {
+        let said =
+            run(Command::new("hey").args(["-n", "300", "-c", "10"]).args(more).arg(&url)).stdout;
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains("[200]\t300 responses"), "{url} {more:?}: {said}");
+        assert!(!said.contains("Error distribution"), "{url} {more:?}: {said}");
+    }
+}
+
 /// `go install` puts it into GOPATH, which need not be on the search path.
 fn h2spec() -> Option<PathBuf> {
     let go_path = Command::new("go").args(["env", "GOPATH"]).output();

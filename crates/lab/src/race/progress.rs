@@ -1,8 +1,9 @@
 //! What the user sees while trials run: how far it is, how long it will take, and who leads so far.
 
 use crate::race::leader::Leaders;
-use crate::race::schedule::FEWEST_REFUSED;
+use crate::race::schedule::{FEWEST_SPOILT, Fault};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::collections::BTreeSet;
 use std::time::Duration;
 use study::estimate::{Estimate, in_words};
 use study::outcome::Outcome;
@@ -18,6 +19,8 @@ pub(crate) struct Progress {
     leaders: Leaders,
     failed: u32,
     invalid: u32,
+    /// Workload, link, contender and reason of those that failed.
+    failures: BTreeSet<[String; 4]>,
 }
 
 impl Progress {
@@ -37,7 +40,7 @@ impl Progress {
         if let Ok(style) = ProgressStyle::with_template("{pos}/{len} trials {bar:24} {wide_msg}") {
             bar.set_style(style.progress_chars("━╸ "));
         }
-        Self { bar, verbose, estimate, leaders, failed: 0, invalid: 0 }
+        Self { bar, verbose, estimate, leaders, failed: 0, invalid: 0, failures: BTreeSet::new() }
     }
 
     /// The trials of a block with an invalid one are to run once more.
@@ -47,7 +50,7 @@ impl Progress {
         self.bar.set_position(self.bar.position().saturating_sub(counted(plan)));
         if self.verbose {
             let names = (&first.cell.workload.name, &first.cell.link.name);
-            self.say(format!("again {}/{} block {}", names.0, names.1, first.block));
+            self.say(&format!("again {}/{} block {}", names.0, names.1, first.block));
         }
     }
 
@@ -57,24 +60,35 @@ impl Progress {
         let count = plan.len();
         if self.verbose && count > 0 {
             let (workload, link) = group;
-            self.say(format!("decided {workload}/{link}: {count} trials need not run"));
+            self.say(&format!("decided {workload}/{link}: {count} trials need not run"));
         }
     }
 
-    /// The machine was too busy for every block of a workload on a link so far: its other trials would be refused too.
-    pub(crate) fn too_busy(&mut self, (workload, link): &(String, String), plan: &[TrialPlan]) {
+    /// Every block of a workload on a link so far had this fault, and its other trials would have it too.
+    pub(crate) fn spoilt(
+        &mut self,
+        (workload, link): &(String, String),
+        fault: Fault,
+        plan: &[TrialPlan],
+    ) {
         self.leave_out(plan);
-        let text = format!(
-            "{workload} on {link}: the machine was too busy for each of the first {FEWEST_REFUSED} blocks; the other {} \
-             trials would be refused too and do not run, counts are judged",
-            plan.len()
-        );
-        // A bar that is not drawn swallows its lines.
-        self.bar.suspend(|| crate::console::note(&text));
+        let left = plan.len();
+        let what = match fault {
+            Fault::Busy => format!(
+                "the machine was too busy for each of the first {FEWEST_SPOILT} blocks; the other {left} trials would be \
+                 refused too and do not run, counts are judged"
+            ),
+            Fault::Failed => format!(
+                "every trial of the first {FEWEST_SPOILT} blocks failed; the other {left} trials would fail too and do not run"
+            ),
+        };
+        let text = format!("{workload} on {link}: {what}");
+        self.say(&text);
     }
 
-    fn say(&self, text: String) {
-        self.bar.println(unit::escape(&text));
+    fn say(&self, text: &str) {
+        // A bar that is not drawn swallows its lines.
+        self.bar.suspend(|| crate::console::note(&unit::escape(text)));
     }
 
     fn leave_out(&mut self, plan: &[TrialPlan]) {
@@ -88,14 +102,14 @@ impl Progress {
         self.leave_out(plan);
         if !plan.is_empty() {
             let text = format!("the time is up: {} trials do not run", plan.len());
-            self.bar.suspend(|| crate::console::note(&text));
+            self.say(&text);
         }
     }
 
     /// A trial begins.
     pub(crate) fn begin(&mut self, plan: &TrialPlan) {
         if self.verbose {
-            self.say(format!("begin {}", plan.key));
+            self.say(&format!("begin {}", plan.key));
         }
     }
 
@@ -110,16 +124,24 @@ impl Progress {
             Outcome::Measured | Outcome::Unsupported { .. } => {}
         }
         let reason = record.outcome.reason();
-        if self.verbose || matches!(record.outcome, Outcome::Failed { .. }) {
+        if self.verbose || self.is_new_failure(record) {
             let figure = record.metrics.get(study::deciding_metric(&record.plan.cell.workload));
             let time = |ms: f64| format_duration(Duration::from_secs_f64(ms.max(0.0) / 1e3));
             let figure = figure.map_or_else(String::new, |ms| format!(" {}", time(*ms)));
             let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
             let word = word(&record.outcome);
-            self.say(format!("{word} {}{figure}{reason}", record.plan.key));
+            self.say(&format!("{word} {}{figure}{reason}", record.plan.key));
         }
         self.bar.inc(u64::from(!record.plan.warmup));
         self.tick();
+    }
+
+    /// Whether a contender failed for a reason that it had not failed for on this link before.
+    fn is_new_failure(&mut self, record: &TrialRecord) -> bool {
+        let Outcome::Failed { reason } = &record.outcome else { return false };
+        let cell = &record.plan.cell;
+        let names = [&cell.workload.name, &cell.link.name, &cell.contender.name, reason];
+        self.failures.insert(names.map(String::clone))
     }
 
     /// Draws the line anew.

@@ -277,10 +277,10 @@ impl<'a> Runner<'a> {
         self.outputs.store.check_place()?;
         let again = self.schedule.finished(&record, self.context.concurrency);
         self.outputs.progress.again(&again);
-        while let Some(group) = self.schedule.refused_throughout() {
+        while let Some((group, fault)) = self.schedule.spoilt_throughout() {
             let stopped = self.schedule.stop(&group);
             if !stopped.is_empty() {
-                self.outputs.progress.too_busy(&group, &stopped);
+                self.outputs.progress.spoilt(&group, fault, &stopped);
             }
         }
         Ok(())

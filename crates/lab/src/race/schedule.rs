@@ -29,6 +29,25 @@ struct OpenBlock {
     has_invalid: bool,
     /// Whether the machine was too busy for one of them.
     was_busy: bool,
+    /// Whether each that is done failed.
+    all_failed: bool,
+}
+
+impl OpenBlock {
+    fn new() -> Self {
+        Self { trials: Vec::new(), left: 0, has_invalid: false, was_busy: false, all_failed: true }
+    }
+
+    fn take_in(&mut self, record: &TrialRecord) {
+        self.has_invalid |= is_invalid(record);
+        self.was_busy |= was_busy(record);
+        self.all_failed &= matches!(record.outcome, Outcome::Failed { .. });
+    }
+
+    /// What spoilt it, once it is done.
+    fn fault(&self) -> Option<Fault> {
+        if self.was_busy { Some(Fault::Busy) } else { self.all_failed.then_some(Fault::Failed) }
+    }
 }
 
 /// What a workload on a link may still do.
@@ -37,21 +56,46 @@ struct GroupState {
     reruns_left: u32,
     /// Looks before the end that are still to be taken, by their numbers of blocks.
     looks: VecDeque<u32>,
-    busy: Busy,
+    spoilt: Spoilt,
+    /// Whether blocks that the machine was too busy for are good for what is asked.
+    takes_busy: bool,
 }
 
-/// Whether the machine is too busy for a workload on a link.
+/// What makes a block worthless.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Busy {
-    /// So many blocks ran, and the machine was too busy for each of them.
-    Throughout(u32),
-    /// Not for all of them, or that is no matter: those that are left run.
+pub(crate) enum Fault {
+    /// The machine was too busy for a trial of it.
+    Busy,
+    /// Every trial of it failed.
+    Failed,
+}
+
+/// The blocks of a workload on a link that have run so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spoilt {
+    /// None has.
+    Nothing,
+    /// So many have, and each had this fault.
+    Throughout(Fault, u32),
+    /// Some were good, or their faults differ: those that are left run.
     Sometimes,
 }
 
-/// So many blocks, each refused because the machine was busy, and no other, end a workload on a link. They are as many as
-/// counts need to be judged.
-pub(crate) const FEWEST_REFUSED: u32 = 4;
+impl Spoilt {
+    fn with(self, fault: Option<Fault>) -> Self {
+        match (self, fault) {
+            (Self::Nothing, Some(fault)) => Self::Throughout(fault, 1),
+            (Self::Throughout(all, blocks), Some(fault)) if all == fault => {
+                Self::Throughout(fault, blocks + 1)
+            }
+            _ => Self::Sometimes,
+        }
+    }
+}
+
+/// So many blocks with one fault, and no other block, end a workload on a link. They are as many as counts need to be
+/// judged.
+pub(crate) const FEWEST_SPOILT: u32 = 4;
 
 /// How trials are run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -86,8 +130,7 @@ impl Schedule {
                 && open.trials.iter().all(|trial| trial.key != record.plan.key)
             {
                 // Of an attempt that was interrupted.
-                open.has_invalid |= is_invalid(record);
-                open.was_busy |= was_busy(record);
+                open.take_in(record);
                 open.trials.push(record.plan.clone());
             }
         }
@@ -125,19 +168,17 @@ impl Schedule {
         let block = BlockId::of(&record.plan);
         let Some(open) = self.open.get_mut(&block) else { return Vec::new() };
         open.left = open.left.saturating_sub(1);
-        open.has_invalid |= is_invalid(record);
-        open.was_busy |= was_busy(record);
+        open.take_in(record);
         if open.left > 0 {
             return Vec::new();
         }
         let Some(open) = self.open.remove(&block) else { return Vec::new() };
         let group = (block.workload.clone(), block.link.clone());
         let Some(runs) = self.groups.get_mut(&group) else { return Vec::new() };
-        runs.busy = match runs.busy {
-            busy if block.warmup => busy,
-            Busy::Throughout(blocks) if open.was_busy => Busy::Throughout(blocks + 1),
-            _ => Busy::Sometimes,
-        };
+        if !block.warmup {
+            let fault = open.fault().filter(|fault| *fault != Fault::Busy || !runs.takes_busy);
+            runs.spoilt = runs.spoilt.with(fault);
+        }
         if !open.has_invalid || !runs_again(&open.trials[0]) || runs.reruns_left == 0 {
             return Vec::new();
         }
@@ -162,15 +203,18 @@ impl Schedule {
         self.groups.iter().find(is_due).map(|(group, _)| group.clone())
     }
 
-    /// A workload on a link with trials that wait, of which the machine was too busy for every block so far.
-    pub(crate) fn refused_throughout(&self) -> Option<CellGroup> {
-        let refused = |runs: &GroupState| matches!(runs.busy, Busy::Throughout(blocks) if blocks >= FEWEST_REFUSED);
+    /// A workload on a link with trials that wait, of which every block so far had this fault.
+    pub(crate) fn spoilt_throughout(&self) -> Option<(CellGroup, Fault)> {
+        let fault = |runs: &GroupState| match runs.spoilt {
+            Spoilt::Throughout(fault, blocks) if blocks >= FEWEST_SPOILT => Some(fault),
+            _ => None,
+        };
         let waits = |group: &CellGroup| {
             let id = (group.0.as_str(), group.1.as_str());
             self.open.keys().any(|block| block.workload_and_link() == id)
         };
-        let mut groups = self.groups.iter().filter(|(group, runs)| refused(runs) && waits(group));
-        groups.next().map(|(group, _)| group.clone())
+        let spoilt = |(group, runs): (&CellGroup, &GroupState)| Some((group.clone(), fault(runs)?));
+        self.groups.iter().filter_map(spoilt).find(|(group, _)| waits(group))
     }
 
     /// The look was taken and not all is decided.
@@ -222,12 +266,7 @@ impl Schedule {
 
     fn admit(&mut self, trial: TrialPlan, concurrency: Concurrency) {
         let open = self.open.entry(BlockId::of(&trial));
-        let open = open.or_insert(OpenBlock {
-            trials: Vec::new(),
-            left: 0,
-            has_invalid: false,
-            was_busy: false,
-        });
+        let open = open.or_insert_with(OpenBlock::new);
         open.trials.push(trial.clone());
         open.left += 1;
         match concurrency {
@@ -257,8 +296,7 @@ fn groups(
         measured.iter().filter(|block| block.workload_and_link() == names).count() as u32
     };
     // Refused trials still have counts, and a gate needs more of them than a verdict.
-    let counts = experiment.gates.gates.iter().any(|gate| metric::is_count(&gate.metric));
-    let busy = if counts { Busy::Sometimes } else { Busy::Throughout(0) };
+    let takes_busy = experiment.gates.gates.iter().any(|gate| metric::is_count(&gate.metric));
     let mut groups = BTreeMap::new();
     for workload in &experiment.workloads {
         for link in &experiment.links {
@@ -273,7 +311,8 @@ fn groups(
                 looks.pop_back();
             }
             let reruns_left = most_anew(planned(&group)).saturating_sub(spent);
-            groups.insert(group, GroupState { reruns_left, looks, busy });
+            let spoilt = Spoilt::Nothing;
+            groups.insert(group, GroupState { reruns_left, looks, spoilt, takes_busy });
         }
     }
     groups
@@ -318,6 +357,29 @@ mod tests {
         ran
     }
 
+    /// Runs all trials, of which those that `spoils` takes end as `outcome`, and ends what has this fault throughout. Gives
+    /// how many ran.
+    fn run_to_the_end(
+        experiment: &Experiment,
+        outcome: &Outcome,
+        expected: Fault,
+        spoils: &dyn Fn(&TrialPlan) -> bool,
+    ) -> u32 {
+        let plan = trials(experiment, &Surroundings::default());
+        let mut schedule = Schedule::new(experiment, &plan, &[], Concurrency::Serial);
+        let mut ran = 0;
+        while let Some(trial) = schedule.next_alone() {
+            ran += 1;
+            let outcome = if spoils(&trial) { outcome.clone() } else { Outcome::Measured };
+            schedule.finished(&without_figures(trial, outcome, 0), Concurrency::Serial);
+            if let Some((group, fault)) = schedule.spoilt_throughout() {
+                assert_eq!(fault, expected);
+                schedule.stop(&group);
+            }
+        }
+        ran
+    }
+
     #[test]
     fn a_spoilt_block_comes_again_at_the_end() {
         let experiment = experiment(4);
@@ -333,27 +395,16 @@ mod tests {
     #[test]
     fn a_machine_that_is_too_busy_for_the_first_blocks_ends_a_workload_on_its_link() {
         let experiment = experiment(20);
-        let plan = trials(&experiment, &Surroundings::default());
         let ran_of =
             |experiment: &Experiment, reason: &str, spoils: &dyn Fn(&TrialPlan) -> bool| {
-                let mut schedule = Schedule::new(experiment, &plan, &[], Concurrency::Serial);
-                let mut ran = 0;
-                while let Some(trial) = schedule.next_alone() {
-                    ran += 1;
-                    let invalid = Outcome::Invalid { reason: reason.to_owned() };
-                    let outcome = if spoils(&trial) { invalid } else { Outcome::Measured };
-                    schedule.finished(&without_figures(trial, outcome, 0), Concurrency::Serial);
-                    if let Some(group) = schedule.refused_throughout() {
-                        schedule.stop(&group);
-                    }
-                }
-                ran
+                let invalid = Outcome::Invalid { reason: reason.to_owned() };
+                run_to_the_end(experiment, &invalid, Fault::Busy, spoils)
             };
         let ran =
             |reason: &str, spoils: &dyn Fn(&TrialPlan) -> bool| ran_of(&experiment, reason, spoils);
         let busy = "the machine was busy: the link let a packet out too late";
         let one_a_block = |trial: &TrialPlan| trial.order == 0;
-        assert_eq!(ran(busy, &one_a_block), 3 * FEWEST_REFUSED);
+        assert_eq!(ran(busy, &one_a_block), 3 * FEWEST_SPOILT);
         // A block that passes shows that the machine can do it; a contender's own fault is not the machine's.
         assert!(ran(busy, &|trial| one_a_block(trial) && trial.block != 2) > 60);
         assert!(ran("h2 was asked for", &one_a_block) > 60);
@@ -364,7 +415,21 @@ mod tests {
             held
         };
         assert!(ran_of(&held_to("connections<1.5"), busy, &one_a_block) > 60);
-        assert_eq!(ran_of(&held_to("load_ms<1.5"), busy, &one_a_block), 3 * FEWEST_REFUSED);
+        assert_eq!(ran_of(&held_to("load_ms<1.5"), busy, &one_a_block), 3 * FEWEST_SPOILT);
+    }
+
+    #[test]
+    fn a_workload_that_fails_throughout_on_a_link_ends_there() {
+        let experiment = experiment(20);
+        let failed = Outcome::Failed { reason: "POST /orders: 201, expected 200".to_owned() };
+        let ran = |spoils: &dyn Fn(&TrialPlan) -> bool| {
+            run_to_the_end(&experiment, &failed, Fault::Failed, spoils)
+        };
+        assert_eq!(ran(&|_| true), 3 * FEWEST_SPOILT);
+        // One contender that fails is a result, and so is one that never fails among others.
+        assert_eq!(ran(&|trial| trial.order == 0), 60);
+        assert_eq!(ran(&|trial| trial.order != 0), 60);
+        assert_eq!(ran(&|trial| trial.block != 2), 60);
     }
 
     #[test]

@@ -180,14 +180,18 @@ fn an_answer_with_another_status_is_a_failed_call_told_with_method_path_and_stat
             + &contender("curl", "http/1.1", &format!("client = \"curl\"\nserver = {{ at = \"127.0.0.1:{port}\", name = \"shop.test\" }}"))
             + LINK,
     );
-    let ran = bench.run(&["race", "own.toml", "--out", "run"]);
+    let ran = bench.run(&["race", "own.toml", "--out", "run", "--trials", "6"]);
     assert!(ran.err.contains("PUT /orders may change the service's state"), "{ran:?}");
+    let words = "PUT /orders was answered with status 201, and 200 was expected";
     for name in ["h1", "curl"] {
         let (outcome, reason) = outcome(&bench, "run", name);
         assert_eq!(outcome, "failed", "{name}: {reason}");
-        let words = "PUT /orders was answered with status 201, and 200 was expected";
         assert!(reason.contains(words), "{name}: {reason}");
     }
+    // Told at the first trial of each contender and not at every one, also where no bar is drawn.
+    assert_eq!(ran.err.matches("\nfailed parallel-3x").count(), 2, "{ran:?}");
+    let ended = "every trial of the first 4 blocks failed; the other 4 trials would fail too and do not run";
+    assert!(ran.err.contains(ended), "{ran:?}");
     end(service);
 }
 

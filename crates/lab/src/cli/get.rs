@@ -1,5 +1,6 @@
 //! The flags of `wirelap get`: curl's where curl has them.
 
+use super::number::whole;
 use crate::percent;
 use base64::Engine as _;
 use clap::{Args, ValueHint};
@@ -56,10 +57,10 @@ pub(crate) struct GetArgs {
     #[arg(long, conflicts_with = "continue_at")]
     pub(crate) no_resume: bool,
     /// Connections to one server, and ranges of one large file, at a time; more than 1 speaks HTTP/1.1 unless --http2 is given
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=16))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u16>(1..=16))]
     pub(crate) connections: u16,
     /// Files at a time
-    #[arg(long, value_name = "N", default_value_t = 16, value_parser = clap::value_parser!(u16).range(1..=256))]
+    #[arg(long, value_name = "N", default_value_t = 16, value_parser = whole::<u16>(1..=256))]
     pub(crate) parallel_max: u16,
     /// The file's SHA-256, for a single URL; a file with another is removed
     #[arg(long, value_name = "HEX", conflicts_with = "checksums")]
@@ -89,7 +90,7 @@ pub(crate) struct GetArgs {
     #[arg(short = 'k', long)]
     pub(crate) insecure: bool,
     /// Tries after one that failed for a passing reason and brought nothing
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = whole::<u32>(0..=1_000_000))]
     pub(crate) retry: u32,
     /// How long after a file's beginning a try may still begin
     #[arg(long, value_name = "TIME", value_parser = parse_time)]
@@ -104,7 +105,7 @@ pub(crate) struct GetArgs {
     #[arg(long, value_name = "TIME", value_parser = parse_time, default_value = "30")]
     pub(crate) stall_timeout: Duration,
     /// Redirects followed
-    #[arg(long, value_name = "N", default_value_t = 10)]
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = whole::<u32>(0..=1_000))]
     pub(crate) max_redirs: u32,
     /// Follow a redirect from https to http too
     #[arg(long)]

@@ -1,5 +1,6 @@
 //! The flags of `wirelap link`.
 
+use super::number::whole;
 use super::parse_seed;
 use clap::{Args, ValueHint};
 use std::fmt;
@@ -42,7 +43,7 @@ pub(crate) struct LinkArgs {
     #[arg(long, value_name = "NAME", value_parser = parse_alias)]
     pub(crate) name: Vec<String>,
     /// Wait until the far side listens on this TCP port before COMMAND starts
-    #[arg(long, value_name = "PORT", requires = "far", value_parser = clap::value_parser!(u16).range(1..))]
+    #[arg(long, value_name = "PORT", requires = "far", value_parser = whole::<u16>(1..=u64::from(u16::MAX)))]
     pub(crate) ready_port: Option<u16>,
     /// Seed of loss and jitter
     #[arg(long, value_name = "N", value_parser = parse_seed, default_value = "1")]
@@ -197,7 +198,10 @@ fn bare(host: &str) -> &str {
 fn parse_alias(text: &str) -> Result<String, String> {
     match super::parse_name(text)? {
         name if name == "localhost" => {
-            Err("`localhost` never leaves the side that asks for it. A test that asks localhost takes its address from a setting: give it http://far and use --forward far:80=127.0.0.1:PORT, or run it outside and use --expose PORT:127.0.0.1:PORT with another first PORT".to_owned())
+            let what = "`localhost` never leaves the side that asks for it. A test that takes its address from a setting gets \
+                        http://far, with --forward far:80=127.0.0.1:PORT; any other runs outside, against another port of \
+                        --expose PORT:127.0.0.1:PORT";
+            Err(what.to_owned())
         }
         name if name == "near" => {
             Err(format!("`{name}` stands for something else: choose a name such as shop.test"))

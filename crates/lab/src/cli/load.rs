@@ -2,6 +2,7 @@
 
 use super::ShardChoice;
 use super::get::{field, parse_time, parse_url};
+use super::number::whole;
 use super::serve::ReactorName;
 use clap::{Args, ValueEnum, ValueHint};
 use client::load::Stage;
@@ -32,13 +33,13 @@ pub(crate) struct LoadArgs {
     #[arg(value_name = "URL", required_unless_present = "requests_from", value_parser = parse_target, value_hint = ValueHint::Url)]
     pub(crate) urls: Vec<TargetUrl>,
     /// Connections, spread over the servers
-    #[arg(short, long, value_name = "N", default_value_t = 10, visible_alias = "clients", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(short, long, value_name = "N", default_value_t = 10, visible_alias = "clients", value_parser = whole::<u32>(1..=1_000_000))]
     pub(crate) connections: u32,
     /// Requests at a time on each HTTP/2, HTTP/3 and SPDY connection, messages at a time on each WebSocket
-    #[arg(short = 'm', long, value_name = "N", visible_alias = "max-concurrent-streams", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    #[arg(short = 'm', long, value_name = "N", visible_alias = "max-concurrent-streams", value_parser = whole::<u32>(1..=100_000))]
     pub(crate) streams: Option<u32>,
     /// Threads, a core each
-    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(short, long, value_name = "N", default_value_t = 1, value_parser = whole::<u32>(1..=1024))]
     pub(crate) threads: u32,
     /// How the kernel is asked for bytes
     #[arg(long, value_enum, value_name = "NAME", default_value_t)]
@@ -47,7 +48,7 @@ pub(crate) struct LoadArgs {
     #[arg(short, long, value_name = "TIME", value_parser = parse_time)]
     pub(crate) duration: Option<Duration>,
     /// How many requests are made
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short = 'n', long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX))]
     pub(crate) requests: Option<u64>,
     /// Requests a second, as a schedule: RATE, steps as RATE:TIME,RATE:TIME and ramps as FROM-TO:TIME
     #[arg(short = 'R', long, value_name = "RATES", value_delimiter = ',')]

@@ -5,6 +5,7 @@ mod gates;
 mod get;
 mod link;
 mod load;
+mod number;
 mod race;
 mod record;
 mod serve;

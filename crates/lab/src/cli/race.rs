@@ -1,5 +1,6 @@
 //! Flags of `wirelap race`.
 
+use super::number::whole;
 use super::{GateArgs, ShardChoice, parse_margin, parse_seed, shards, suggest};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -41,7 +42,7 @@ pub(crate) struct RaceArgs {
     #[arg(long, value_name = "N", value_parser = parse_seed, allow_negative_numbers = true, help_heading = "Trials and verdicts")]
     pub(crate) seed: Option<Seed>,
     /// Measured trials a cell [default: the experiment's]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_TRIALS)), allow_negative_numbers = true, help_heading = "Trials and verdicts")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u64::from(MOST_TRIALS)), allow_negative_numbers = true, help_heading = "Trials and verdicts")]
     pub(crate) trials: Option<u32>,
     /// Links, by name or as KEY=VALUE,… ; separate several by commas, or repeat the flag
     #[arg(long, value_name = "LINKS", help_heading = "What races", value_parser = suggest::links(), hide_possible_values = true)]
@@ -69,7 +70,7 @@ pub(crate) struct RaceArgs {
     pub(crate) requests_from: Option<PathBuf>,
     /// Requests of a trial: with a URL [default: 20]; of an experiment with calls or messages, so many in each [default: the
     /// experiment's]
-    #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=10_000), help_heading = "Trials and verdicts")]
+    #[arg(short = 'n', long, value_name = "N", value_parser = whole::<u32>(1..=10_000), help_heading = "Trials and verdicts")]
     pub(crate) requests: Option<u32>,
     /// With a URL: what the service is called, in Host and in its certificate [default: the URL's host and port]
     #[arg(long, value_name = "NAME", help_heading = "A service of your own (with a URL)")]
@@ -108,7 +109,7 @@ pub(crate) struct RaceArgs {
     pub(crate) resume: Option<PathBuf>,
     /// Add so many trials to each cell of the run that --resume names. What comes of them is labelled exploratory: the
     /// confidence of the intervals no longer holds, and the gates are judged without them
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_TRIALS)), help_heading = "Runs that exist")]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u64::from(MOST_TRIALS)), help_heading = "Runs that exist")]
     pub(crate) add: Option<u32>,
     /// Run the experiment of this folder once more, into a new one: same settings, seeds and files; --trials may be others
     #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "resume", "seed", "links", "contenders", "client", "with_browser", "baseline", "margin", "fast", "sequential", "until_decided", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath, help_heading = "Runs that exist")]

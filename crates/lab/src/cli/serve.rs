@@ -1,6 +1,7 @@
 //! Flags of `wirelap serve`.
 
 use super::get::parse_time;
+use super::number::whole;
 use super::parse_name;
 use clap::{Args, ValueEnum, ValueHint};
 use origin::Limits;
@@ -91,7 +92,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) delivery_log: Option<PathBuf>,
     /// Threads, each pinned to a core of its own [default: one a core]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=1024))]
     pub(crate) threads: Option<u32>,
     /// How the kernel is asked for bytes [default: io-uring where the kernel has it, else epoll]
     #[arg(long, value_enum, value_name = "NAME")]

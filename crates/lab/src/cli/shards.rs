@@ -1,5 +1,6 @@
 //! The flags of runs on many machines: `race --shard`, `merge`, `slurm` and `k8s`.
 
+use super::number::whole;
 use super::{GateArgs, RaceArgs};
 use clap::{Args, ValueHint};
 use std::path::PathBuf;
@@ -68,7 +69,7 @@ pub(crate) struct MergeArgs {
 The other flags are those of `race`. Afterwards: wirelap merge wirelap-quick-shards. More in docs/many-machines.md.")]
 pub(crate) struct SlurmArgs {
     /// How many shards, a task of the array each
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_SHARDS)))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u64::from(MOST_SHARDS)))]
     pub(crate) shards: u32,
     /// A line #SBATCH more, such as --sbatch=--partition=quiet (repeatable)
     #[arg(long, value_name = "OPTION", allow_hyphen_values = true)]
@@ -91,7 +92,7 @@ The other flags are those of `race`; files that an experiment names must be in t
 )]
 pub(crate) struct KubernetesArgs {
     /// How many shards, a pod each
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MOST_SHARDS)))]
+    #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u64::from(MOST_SHARDS)))]
     pub(crate) shards: u32,
     /// The image, with wirelap in its PATH
     #[arg(long, value_name = "IMAGE")]

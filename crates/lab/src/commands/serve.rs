@@ -150,8 +150,8 @@ fn policy(args: &ServeArgs) -> Result<PolicyFile, CliError> {
 }
 
 /// Bytes that the origin is asked for at a time, at first. It is asked when half as many wait unsent in the kernel, so
-/// that no more than 15 KiB stand where an urgent response cannot overtake them. Where the path is quick, the reactor
-/// lets more wait ([`AdaptiveSendBuffer`]).
+/// that no more than 15 KiB stand where an urgent response cannot overtake them. Where the path is slow, the reactor
+/// lets fewer wait, and more where it is quick ([`AdaptiveSendBuffer`]).
 const UNSENT_LOW_WATER: u32 = 10 * 1024;
 
 /// How often the main thread, which serves nobody, looks up.

@@ -175,7 +175,8 @@ impl Reactor {
         if ready.writable() {
             socket.output.ready = true;
             socket.output.unsent_bound = 0;
-            if let Some(mark) = socket.output.handle_low_water(clock::now) {
+            let adaptive = self.settings.adaptive_send_buffer;
+            if let Some(mark) = socket.output.handle_low_water(adaptive, clock::now) {
                 tcp::set_unsent_low_water(socket.fd.as_fd(), mark);
             }
         }

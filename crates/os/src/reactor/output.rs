@@ -45,7 +45,7 @@ impl Reactor {
         let (poller, buffers) = (self.poller.as_mut(), &mut self.send_buffers);
         let turn = write_turn(end_point, poller, buffers, token, socket);
         reclaim(&mut self.send_buffers, &mut socket.output.pending);
-        socket.output.handle_full(self.settings.adaptive_send_buffer, clock::now);
+        socket.output.handle_full(clock::now);
         match turn {
             Turn::Over => {}
             Turn::More => self.queue(token),

@@ -105,12 +105,12 @@ pub(super) struct Output {
     /// TCP_NOTSENT_LOWAT in force, bounded.
     pub(super) low_water: usize,
     /// The mark as it was first set. About this many bytes are asked for at once, at most.
-    pub(super) low_water_floor: usize,
+    pub(super) low_water_configured: usize,
     /// The bytes to ask for next. It grows whenever the kernel has taken what was asked for before: a peer that reads
     /// nothing makes this side hold few.
     pub(super) ask: usize,
-    /// Since when the kernel takes no more. The adaptive mark needs it.
-    pub(super) full_since: Option<Instant>,
+    /// Since when the kernel takes no more, and how many bytes were unsent then. The mark follows the path by it.
+    pub(super) full_since: Option<(Instant, usize)>,
 }
 
 /// Bytes that are asked for first.
@@ -148,7 +148,7 @@ impl Output {
             submitted: false,
             unsent_bound: 0,
             low_water,
-            low_water_floor: low_water,
+            low_water_configured: low_water,
             ask: FIRST_ASK.min(low_water),
             full_since: None,
         }
@@ -156,14 +156,14 @@ impl Output {
 
     /// Whether more may be asked for while io_uring has bytes: only where the kernel has shown that it takes them.
     pub(super) fn may_ask(&self) -> bool {
-        !self.submitted || self.ask >= self.low_water_floor
+        !self.submitted || self.ask >= self.low_water_configured
     }
 
-    /// The bytes to ask for, now that the kernel has taken all before.
+    /// The bytes to ask for, now that the kernel has taken all before. On a slow path they are no more than its mark.
     pub(super) fn next_ask(&mut self) -> usize {
         let ask = self.ask;
-        self.ask = (ask * 2).min(self.low_water_floor);
-        ask
+        self.ask = (ask * 2).min(self.low_water_configured);
+        ask.min(self.low_water)
     }
 
     /// The kernel has taken the first `bytes` bytes of what is pending.

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 with_each_backend! {
     little_is_asked_for_while_the_peer_does_not_read
+    a_peer_that_takes_bytes_slowly_has_the_end_point_decide_later
     an_end_point_that_has_said_all_is_not_asked_again
     a_paused_socket_is_not_read_until_it_is_resumed
     a_paused_peer_is_held_back_and_loses_nothing
@@ -65,6 +66,34 @@ fn little_is_asked_for_while_the_peer_does_not_read(backend: Backend) {
         "{} bytes were decided on",
         end_point.inner().desk.given
     );
+    drop(peer.join().unwrap());
+}
+
+/// The mark is 16 KiB. A peer that reads 200 kB a second, as over a link of 1.6 Mbit/s, has what it takes within 10 ms and at least
+/// 4 KiB. What is asked for before the kernel was full once is not less.
+fn a_peer_that_takes_bytes_slowly_has_the_end_point_decide_later(backend: Backend) {
+    let (mut reactor, address, stop) = listening(backend).unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"go").unwrap();
+    let peer = thread::spawn(move || {
+        let mut buffer = vec![0; 16 * 1024];
+        // The receive buffer is full at the first reads.
+        for _ in 0..40 {
+            thread::sleep(Duration::from_millis(82));
+            stream.read_exact(&mut buffer).unwrap();
+        }
+        stop.stop();
+        stream
+    });
+    let mut end_point = scripted(|desk, seen| match seen {
+        Seen::Bytes(socket, _) => desk.send(socket, &vec![0; 100_000_000]),
+        Seen::Stop => desk.act(Action::Finish),
+        _ => {}
+    });
+    reactor.run(&mut end_point).unwrap();
+    let desk = &end_point.inner().desk;
+    assert_eq!(desk.limit, SocketSettings::default().unsent_low_water as usize);
+    assert_eq!(desk.latest_limit, 4 * 1024, "{} bytes in {} turns", desk.given, desk.asked);
     drop(peer.join().unwrap());
 }
 

@@ -36,6 +36,8 @@ pub(crate) struct Desk {
     pub(crate) asked: usize,
     /// The largest `limit` given.
     pub(crate) limit: usize,
+    /// The latest.
+    pub(crate) latest_limit: usize,
 }
 
 impl Desk {
@@ -105,6 +107,7 @@ impl<F: FnMut(&mut Desk, Seen)> EndPoint for Script<F> {
 
     fn poll_transmit(&mut self, _now: Instant, socket: SocketId, out: &mut SendBuf, limit: usize) {
         self.desk.limit = self.desk.limit.max(limit);
+        self.desk.latest_limit = limit;
         self.desk.asked += 1;
         if let Some(outgoing) = self.desk.outgoing.get_mut(&socket) {
             let first = outgoing.chunks().next().unwrap_or_default();

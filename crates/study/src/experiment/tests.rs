@@ -425,6 +425,33 @@ fn a_policy_is_a_name_a_file_or_the_keys_of_one() {
     assert!(refused.contains("a policy's name, a file"), "{refused}");
 }
 
+/// Urgency 1 is that of the blocking assets. Of one urgency the stream that was asked for first goes first, and Chromium asks for what
+/// a `Link` field names before it reads the document: with urgency 1 the hero held back the first paint.
+#[test]
+fn no_rule_of_a_built_in_experiment_puts_an_image_beside_the_blocking_assets() {
+    let mut rules = 0;
+    for built_in in builtin() {
+        let experiment: Experiment = built_in.toml.parse().unwrap();
+        for contender in &experiment.contenders {
+            let Some(policy) = &contender.settings.policy else { continue };
+            let policy = serde_json::to_value(policy).unwrap();
+            for rule in
+                policy.pointer("/rules").and_then(|all| all.as_array()).into_iter().flatten()
+            {
+                let path = rule.get("path").and_then(|path| path.as_str()).unwrap_or_default();
+                let Some(urgency) = rule.get("urgency").and_then(|urgency| urgency.as_u64()) else {
+                    continue;
+                };
+                if path.starts_with("/picture/") || path.starts_with("/image/") {
+                    rules += 1;
+                    assert!(urgency >= 2, "{}: {} has {rule}", built_in.name, contender.name);
+                }
+            }
+        }
+    }
+    assert!(rules > 0, "no policy was looked at");
+}
+
 #[test]
 fn a_temperature_is_read_where_a_contender_can_have_it() {
     let read = |contender: &str| -> Result<Temperature, String> {

@@ -9,7 +9,7 @@ use crate::get::leftover::{self, Leftover};
 use crate::get::names::{self, Target};
 use crate::get::outcome::{Condition, Outcome};
 use crate::get::progress::Meter;
-use crate::get::sink::{Existing, Naming, Outputs, Voice, Wish};
+use crate::get::sink::{Naming, Outputs, Voice, Wish};
 use crate::get::trust::Trusted;
 use crate::get::{proxies, resolve, trust};
 use crate::qlog;
@@ -17,7 +17,9 @@ use client::{
     Client, ClientConfig, Downgrades, Download, DownloadSettings, Joins, Offer, Priorities,
     Profile, Protocol, Report, Retry, Security, Surplus, Timeouts, Transport, Wanted,
 };
-use os::files::writer::{Cache, DigestPolicy, UnfinishedPart, WriterSettings, WrittenFile};
+use os::files::writer::{
+    Cache, DigestPolicy, Existing, UnfinishedPart, WriterSettings, WrittenFile,
+};
 use os::reactor::{Reactor, ReactorSettings, Stop};
 use os::signal::Interrupts;
 use proto::Fields;

@@ -75,6 +75,9 @@ impl Outcome {
         }
         let has_wrong_digest = matches!(written, Some(Err(WriteError::WrongDigest { .. })));
         let result = match (&report.failure, written) {
+            (_, Some(Err(why @ WriteError::Taken(_)))) => {
+                Err(format!("{why}; --clobber replaces it"))
+            }
             // The disk's own words are nearer to the cause.
             (_, Some(Err(why))) => Err(why.to_string()),
             (Some(why), _) => Err(why.clone()),

@@ -6,8 +6,8 @@ use super::names::Target;
 use super::progress::Meter;
 use client::{Beginning, FileId, Note, Refusal, Sink};
 use os::files::writer::{
-    DigestPolicy, PartId, PartSpec, WriteError, Writer, WriterSettings, WrittenFile, discard,
-    inspect, take_over,
+    DigestPolicy, Existing, PartId, PartSpec, WriteError, Writer, WriterSettings, WrittenFile,
+    discard, inspect, take_over,
 };
 use os::signal::Interrupts;
 use proto::ResponseHead;
@@ -44,13 +44,6 @@ pub(crate) enum Naming {
     Ours,
     /// The server, where it names it safely; else the URL.
     Server(Existing),
-}
-
-/// What becomes of a file that has the name which the server gives.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Existing {
-    Stays,
-    Replaced,
 }
 
 /// All that is written.
@@ -92,6 +85,16 @@ struct Stream {
     file: Option<File>,
     at: u64,
     hash: Option<Sha256>,
+}
+
+impl Entry {
+    /// What becomes of a file that has the name of this one. A name of the URL's replaces, as without `-J`.
+    fn existing(&self) -> Existing {
+        match self.wish.naming {
+            Naming::Server(existing) if self.is_renamed => existing,
+            Naming::Server(_) | Naming::Ours => Existing::Replaced,
+        }
+    }
 }
 
 impl Outputs {
@@ -177,11 +180,11 @@ impl Outputs {
         }
         // A link that leads nowhere is there, too.
         let is_there = path.symlink_metadata().is_ok();
-        match entry.wish.naming {
-            Naming::Server(Existing::Stays) if is_there => {
+        match entry.existing() {
+            Existing::Stays if is_there => {
                 Err(Refusal(format!("{} is there already; --clobber replaces it", path.display())))
             }
-            Naming::Server(Existing::Replaced) if path.is_dir() => {
+            Existing::Replaced if path.is_dir() => {
                 Err(Refusal(format!("{} is a folder", path.display())))
             }
             _ => Ok(()),
@@ -271,6 +274,7 @@ impl Sink for Outputs {
                 kept: beginning.kept.clone(),
                 label: leftover::label(&entry.wish.url, beginning.version),
                 digest: entry.wish.digest,
+                existing: entry.existing(),
                 ..PartSpec::new(path.clone(), None)
             };
             return self.open_part(file, spec);

@@ -7,6 +7,7 @@ mod bad_input;
 #[allow(dead_code, reason = "the other tests of the program use the rest")]
 mod bench;
 mod bisecting;
+mod book;
 mod calibration;
 mod capture;
 mod comparing;

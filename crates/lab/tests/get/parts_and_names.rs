@@ -108,6 +108,29 @@ fn a_server_names_a_file_in_the_folder_and_replaces_none() {
 }
 
 #[test]
+fn a_file_that_comes_during_the_transfer_stays() {
+    let bench = Bench::new();
+    let theirs = bench.path("out.txt");
+    let server = Server::new(move |_, stream| {
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Disposition: attachment; ";
+        // The first bytes are there: the name was looked at and is free.
+        let has_begun = put(stream, format!("{head}filename=out.txt\r\n\r\nou"));
+        let part = theirs.with_file_name(".out.txt.wirelap-part");
+        while !part.exists() {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        std::fs::write(&theirs, "theirs").unwrap();
+        has_begun && put(stream, "rs")
+    });
+    let refused = get(&bench, &["-J", &server.url("/file")]);
+    refused.said(1, &["out.txt came while this one was written", "--clobber"]);
+    is_whole(&bench, "out.txt", b"theirs");
+    assert_eq!(names(&bench), ["out.txt"]);
+    get(&bench, &["-J", "--clobber", &server.url("/file")]).said(0, &[]);
+    is_whole(&bench, "out.txt", b"ours");
+}
+
+#[test]
 fn curl_gives_the_same_name_and_refuses_the_same_file() {
     let Some(curl) = program("curl") else { return };
     let bench = Bench::new();

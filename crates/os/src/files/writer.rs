@@ -22,6 +22,7 @@ mod buffer;
 mod disk;
 mod error;
 mod finish;
+mod free_name;
 mod progress;
 
 pub use error::WriteError;
@@ -111,6 +112,8 @@ pub struct PartSpec {
     pub label: String,
     /// What is to be known of its SHA-256.
     pub digest: DigestPolicy,
+    /// What becomes of a file that has the final name once this one is whole.
+    pub existing: Existing,
 }
 
 impl PartSpec {
@@ -122,8 +125,19 @@ impl PartSpec {
             kept: Ranges::new(),
             label: String::new(),
             digest: DigestPolicy::None,
+            existing: Existing::Replaced,
         }
     }
+}
+
+/// What becomes of a file that has the final name already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Existing {
+    /// It is replaced.
+    #[default]
+    Replaced,
+    /// It stays, and the new one fails with [`WriteError::Taken`], however late the other file came.
+    Stays,
 }
 
 /// What is to be known of a file's SHA-256.

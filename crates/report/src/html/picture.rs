@@ -179,7 +179,8 @@ const NAMES: u32 = 15;
 pub(super) fn side_name(m: &mut Markup, name: &str, class: &str, y: f64) {
     let y = format!("{y:.1}");
     m.element("text", &[("class", &class), ("x", &"0"), ("y", &y)], |m| {
-        match name.char_indices().nth(PHONE_NAME) {
+        let is_cut = name.chars().count() > PHONE_NAME;
+        match name.char_indices().nth(PHONE_CUT).filter(|_| is_cut) {
             None => m.line("tspan", &[], name),
             Some((end, _)) => {
                 m.line("tspan", &[], &name[..end]);
@@ -190,8 +191,9 @@ pub(super) fn side_name(m: &mut Markup, name: &str, class: &str, y: f64) {
     });
 }
 
-/// Letters that fit into the column on a phone.
+/// Letters of a whole name that fit into the column on a phone, and those that fit beside the dots of one that is cut.
 const PHONE_NAME: usize = 8;
+const PHONE_CUT: usize = 6;
 
 /// The lines of an axis from `top` to `bottom`, its labels below.
 pub(super) fn axis(m: &mut Markup, scale: Scale, top: f64, bottom: f64) {

@@ -36,7 +36,7 @@ pub(super) fn waterfall(
          its last byte.{}{}",
         match panels.iter().any(Panel::tells_pieces) {
             true =>
-                " The dark strips in it are the pieces of its body, where wirelap's server gave them to its socket.",
+                " The short strips in it are the pieces of its body, where wirelap's server gave them to its socket.",
             false => "",
         },
         // Without this line the picture could seem to contradict the verdict.

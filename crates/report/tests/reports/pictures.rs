@@ -259,6 +259,29 @@ fn a_bar_and_what_the_legend_calls_it_have_one_colour_and_no_label_stands_in_the
 }
 
 #[test]
+fn names_that_a_phone_cuts_end_before_the_bars() {
+    let page = html(&Run::clean().report());
+    let document = parse(&page);
+    // The column of names on a phone, the mean width of a letter in it, and that of the dots, in pixels.
+    let (column, letter, dots) = (0.15 * 358.0, 6.3, 10.5);
+    let mut seen = 0;
+    for name in with_class(document.root(), "tag") {
+        if with_class(name, "narrow").next().is_none() {
+            continue;
+        }
+        let shown = elements_of(name).next().unwrap();
+        let width = content(shown).chars().count() as f64 * letter + dots;
+        assert!(width <= column, "{} takes {width} of {column}", content(name));
+        seen += 1;
+    }
+    assert!(seen > 50, "{seen}");
+}
+
+fn elements_of<'a, 'b>(node: Node<'a, 'b>) -> impl Iterator<Item = Node<'a, 'b>> {
+    node.children().filter(Node::is_element)
+}
+
+#[test]
 fn differences_stand_by_block_on_an_axis_of_their_own() {
     let run = Run::clean();
     let page = html(&run.report());

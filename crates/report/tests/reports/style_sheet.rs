@@ -81,3 +81,13 @@ fn the_fills_are_okabe_and_itos() {
         assert_eq!(light[name], [channel(0), channel(2), channel(4)], "{name}");
     }
 }
+
+/// The contents are one line there, which scrolls. Entries that shrink lie over each other.
+#[test]
+fn entries_of_the_contents_keep_their_width_on_a_phone() {
+    let one_line = SHEET.split("nav ul { flex-wrap: nowrap; }").nth(1).unwrap();
+    let entry = one_line.split("nav li {").nth(1).and_then(|rest| rest.split('}').next()).unwrap();
+    for rule in ["flex: none;", "max-width: none;", "white-space: nowrap;"] {
+        assert!(entry.contains(rule), "{entry}");
+    }
+}

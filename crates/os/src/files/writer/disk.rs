@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
+use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender};
 use std::time::Duration;
 use unit::{Instant, Ranges};
@@ -141,20 +142,18 @@ impl Part {
         let said = |what: &str, error| {
             WriteError::system(format!("{what} {}", spec.target.display()), error)
         };
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .custom_flags(libc::O_NOFOLLOW)
-            .open(&path)
-            .map_err(|error| said("create", error))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(WriteError::Busy(spec.target)),
-            // A file system without locks (some NFS): the user has to avoid two downloads of one file.
-            Err(TryLockError::Error(_)) => {}
-        }
+        let file = loop {
+            let file = open_part(&path).map_err(|error| said("create", error))?;
+            match file.try_lock() {
+                Ok(()) => {}
+                Err(TryLockError::WouldBlock) => return Err(WriteError::Busy(spec.target)),
+                // A file system without locks (some NFS): the user has to avoid two downloads of one file.
+                Err(TryLockError::Error(_)) => {}
+            }
+            if is_at(&file, &path).map_err(|error| said("look at", error))? {
+                break file;
+            }
+        };
         if spec.kept.is_empty() {
             // The progress file must not outlive the bytes that it lists.
             let _none = std::fs::remove_file(progress::progress_path(&spec.target));
@@ -277,6 +276,20 @@ impl Part {
     }
 }
 
+fn open_part(path: &Path) -> io::Result<File> {
+    let mut options = OpenOptions::new();
+    options.read(true).write(true).create(true).truncate(false);
+    options.custom_flags(libc::O_NOFOLLOW).open(path)
+}
+
+/// Whether `file` still has this name. Another process may have finished it between its opening and its locking here:
+/// then it is that process's whole file, and nothing may be written to it.
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
+    let open = file.metadata()?;
+    let named = std::fs::symlink_metadata(path);
+    Ok(named.is_ok_and(|named| (named.dev(), named.ino()) == (open.dev(), open.ino())))
+}
+
 /// Blocks are reserved in steps of this many bytes. A multiple of every block size.
 const STEP: u64 = 64 << 20;
 
@@ -319,5 +332,24 @@ fn reserve(file: &File, range: std::ops::Range<u64>) -> io::Result<()> {
             Some(libc::EOPNOTSUPP | libc::ENOSYS) => return Ok(()),
             _ => return Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tempfile::TempDir;
+
+    #[test]
+    fn a_part_that_got_its_final_name_before_it_was_locked_is_not_written_to() {
+        let folder = TempDir::with_prefix("wirelap-test-").unwrap();
+        let [part, file] = ["part", "file"].map(|name| folder.path().join(name));
+        let opened = open_part(&part).unwrap();
+        assert!(is_at(&opened, &part).unwrap());
+        std::fs::rename(&part, &file).unwrap();
+        assert!(!is_at(&opened, &part).unwrap());
+        // Nor where a third process has begun a part of its own.
+        std::fs::write(&part, "").unwrap();
+        assert!(!is_at(&opened, &part).unwrap());
     }
 }

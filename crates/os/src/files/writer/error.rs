@@ -22,6 +22,8 @@ pub enum WriteError {
         /// The digest that it has.
         got: Digest,
     },
+    /// Another file has the name, and is to stay. What was written is removed.
+    Taken(PathBuf),
     /// The writer was dropped before the file was whole.
     Unfinished(PathBuf),
 }
@@ -49,6 +51,11 @@ impl fmt::Display for WriteError {
                 f,
                 "what came for {} is not the file expected: its SHA-256 is {got}, not {expected}; it was removed, and nothing else \
                  was changed",
+                target.display()
+            ),
+            Self::Taken(target) => write!(
+                f,
+                "{} came while this one was written; it stays, and what was written is removed",
                 target.display()
             ),
             Self::Unfinished(target) => write!(f, "{} is not whole", target.display()),

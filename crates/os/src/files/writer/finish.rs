@@ -3,7 +3,7 @@
 
 use super::disk::Part;
 use super::error::WriteError;
-use super::{DigestPolicy, PartId, progress};
+use super::{DigestPolicy, Existing, PartId, PartSpec, free_name, progress};
 use secure::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -132,10 +132,24 @@ fn name(part: Part, length: u64) -> Result<WrittenFile, WriteError> {
         part.file.set_len(length).map_err(|error| said("set the length of", error))?;
     }
     part.file.sync_all().map_err(|error| said("bring to the disk", error))?;
-    std::fs::rename(progress::part_path(&target), &target).map_err(|error| said("name", error))?;
+    give_name(&part.spec).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists if part.spec.existing == Existing::Stays => {
+            progress::discard(&target);
+            WriteError::Taken(target.clone())
+        }
+        _ => said("name", error),
+    })?;
     // If no progress was saved, there is nothing to remove.
     let _none = std::fs::remove_file(progress::progress_path(&target));
     Ok(WrittenFile { length, digest })
+}
+
+fn give_name(spec: &PartSpec) -> io::Result<()> {
+    let part = progress::part_path(&spec.target);
+    match spec.existing {
+        Existing::Replaced => std::fs::rename(part, &spec.target),
+        Existing::Stays => free_name::rename(&part, &spec.target),
+    }
 }
 
 fn digest(part: &Part, length: u64) -> io::Result<Digest> {

@@ -211,3 +211,20 @@ fn units_stay_within_their_budget() {
         assert!(unit == 64 << 10 || unit * (places + 2) <= 6 << 20, "{places}");
     }
 }
+
+#[test]
+fn a_file_that_came_meanwhile_stays_where_it_is_to() {
+    let folder = Folder::new();
+    let target = folder.path().join("file");
+    for (existing, kept) in [(Existing::Stays, "theirs"), (Existing::Replaced, "ours!!")] {
+        let mut writer = Writer::start(settings(Cache::Buffered)).unwrap();
+        let part = writer.open(PartSpec { existing, ..PartSpec::new(target.clone(), Some(6)) });
+        writer.write(part, 0, b"ours!!").unwrap();
+        fs::write(&target, "theirs").unwrap();
+        writer.finish(part, 6);
+        let outcome = only(writer);
+        assert_eq!(matches!(outcome, Err(WriteError::Taken(_))), existing == Existing::Stays);
+        assert_eq!(fs::read_to_string(&target).unwrap(), kept);
+        assert_eq!(folder.names(), ["file"]);
+    }
+}

@@ -3,7 +3,7 @@
 
 use crate::gates::escaped;
 use crate::number::Ratio;
-use crate::{Report, published_summary};
+use crate::{Report, published_summary, words};
 use std::fmt::Write as _;
 use study::published::{OpenQuestion, Published, PublishedFinding, PublishedRatio};
 
@@ -15,7 +15,7 @@ pub fn published_markdown(reports: &[Report<'_>]) -> String {
         let date = result.started.split('T').next().unwrap_or_default();
         let _ = writeln!(
             out,
-            "Made by `wirelap race published` of wirelap {}, begun on {date}, on {} cores. {HOW_TO_READ}",
+            "Made by wirelap {}, from runs of which the first began on {date}, on {} cores. {HOW_TO_READ}",
             result.version, result.host.cores
         );
     }
@@ -28,7 +28,7 @@ pub fn published_markdown(reports: &[Report<'_>]) -> String {
 }
 
 /// What a reader needs for the tables.
-const HOW_TO_READ: &str = "The figures are of that machine, and another may find others: the command makes this page again.\n\n\
+const HOW_TO_READ: &str = "The figures are of that machine, and another may find others: `wirelap race published` makes this page again.\n\n\
      A finding is *confirmed* where every interval that it rests on lies where its claim holds, *not confirmed* where one lies wholly \
      elsewhere, and else it *cannot be told*. `a / b` is the time of `a` over that of `b`, with its interval of 95 %: below 1 `a` is \
      faster. Ratios are compared, never times: the machines and networks of those days are gone. A ratio that *gave the link* agrees \
@@ -42,6 +42,11 @@ fn measurement(out: &mut String, report: &Report<'_>, published: &Published) {
     }
     out.push_str("| its author found | here | because |\n|---|---|---|\n");
     published.findings.iter().for_each(|one| finding(out, one));
+    let needs = words::findings_need(report);
+    let warnings = report.result.warnings.iter().map(|warning| format!("Warning. {warning}"));
+    for note in warnings.chain(needs) {
+        let _ = write!(out, "\n{}\n", escaped(note));
+    }
     if let Some(open) = &published.open_question {
         question(out, open);
     }

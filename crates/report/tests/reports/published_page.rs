@@ -120,4 +120,8 @@ fn as_markdown_each_finding_and_each_ratio_is_a_row_and_no_folder_is_named() {
     assert!(text.contains("SPDY &lt; HTTP &lt; HTTPS"), "nothing of it is markup: {text}");
     assert!(text.contains("What was done: a page with N copies of one small image"), "{text}");
     assert!(!text.contains(run.report().folder), "{text}");
+    let mut warned = spdy_images();
+    warned.result.warnings = vec!["the audit refused trials".to_owned()];
+    let text = report::published_markdown(&[warned.report()]);
+    assert!(text.contains("\nWarning. the audit refused trials\n"), "{text}");
 }

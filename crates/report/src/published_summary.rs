@@ -4,8 +4,8 @@ use crate::{Report, words};
 use std::fmt::Write as _;
 use study::published::Agreement;
 
-/// A line for each finding, by experiment; `page` is the summary page's path.
-pub fn published_terminal(reports: &[Report<'_>], page: &str) -> String {
+/// A line for each finding, by experiment; `page` is the summary page's path, `table` that of its findings as Markdown.
+pub fn published_terminal(reports: &[Report<'_>], page: &str, table: &str) -> String {
     let mut out = format!("{}\n", headline(reports));
     for report in reports {
         let Some(published) = &report.result.published else { continue };
@@ -22,7 +22,7 @@ pub fn published_terminal(reports: &[Report<'_>], page: &str) -> String {
             let _ = writeln!(out, "  {need}");
         }
     }
-    let _ = writeln!(out, "summary: {page}");
+    let _ = writeln!(out, "as Markdown: {table}\nsummary: {page}");
     out.chars().map(|c| if unit::is_unsafe(c) && c != '\n' { '\u{fffd}' } else { c }).collect()
 }
 

@@ -349,9 +349,9 @@ mod tests {
         let all = [
             "first-paint",
             "h2-push",
+            "http3-loss",
             "jvm-downloads",
             "jvm-many",
-            "lossy",
             "spdy-images",
             "twitter-api",
             "twitter-conditions",

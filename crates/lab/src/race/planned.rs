@@ -107,17 +107,4 @@ mod tests {
         let both = trials[..2].iter().chain(&warm_ups[..1]).copied();
         assert_eq!(count_in_words(both), "2 trials and 1 warm-up");
     }
-
-    /// What `race published` says before it begins: whoever starts it has three quarters of an hour.
-    #[test]
-    fn all_published_measurements_are_planned_to_end_within_45_minutes() {
-        let time = |experiment: &Experiment| {
-            let planned = plan(experiment, |name| PathBuf::from(name)).unwrap();
-            planned.time(Concurrency::SideBySide)
-        };
-        let all = builtin().iter().map(|one| one.toml.parse::<Experiment>().unwrap());
-        let published: Vec<Experiment> = all.filter(|one| one.published.is_some()).collect();
-        let whole: Duration = published.iter().map(time).sum();
-        assert!(published.len() >= 10 && whole < Duration::from_secs(45 * 60), "{whole:?}");
-    }
 }

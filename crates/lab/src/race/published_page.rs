@@ -1,4 +1,4 @@
-//! The page over several runs of published measurements.
+//! The page over several runs of published measurements, and the same as Markdown for the documentation.
 
 use crate::error::CliError;
 use crate::race::report::Judged;
@@ -13,7 +13,7 @@ pub(crate) struct PublishedSummary {
     pub(crate) text: String,
 }
 
-/// Writes the page beside the first folder. A page of this name that is there is replaced.
+/// Writes the pages beside the first folder. Pages of these names that are there are replaced.
 pub(crate) fn write(folders: &[RunFolder]) -> Result<PublishedSummary, CliError> {
     let runs: Vec<(&RunFolder, RunHeader, Rows)> =
         folders.iter().map(read).collect::<Result<_, _>>()?;
@@ -23,9 +23,11 @@ pub(crate) fn write(folders: &[RunFolder]) -> Result<PublishedSummary, CliError>
     let Some(first) = folders.first() else {
         return Err(CliError::misuse("a summary is of two runs at least"));
     };
-    let page = beside(first);
+    let [page, table] = ["html", "md"].map(|ending| beside(first, ending));
     first.write(&page, &report::published_html(&reports))?;
-    let text = report::published_terminal(&reports, &page.display().to_string());
+    first.write(&table, &report::published_markdown(&reports))?;
+    let [shown, named] = [&page, &table].map(|path| path.display().to_string());
+    let text = report::published_terminal(&reports, &shown, &named);
     Ok(PublishedSummary { page, text })
 }
 
@@ -42,6 +44,6 @@ fn read(folder: &RunFolder) -> Result<(&RunFolder, RunHeader, Rows), CliError> {
     Ok((folder, header, rows))
 }
 
-fn beside(folder: &RunFolder) -> PathBuf {
-    folder.path().with_file_name("wirelap-published.html")
+fn beside(folder: &RunFolder, ending: &str) -> PathBuf {
+    folder.path().with_file_name(format!("wirelap-published.{ending}"))
 }

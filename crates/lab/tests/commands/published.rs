@@ -23,5 +23,7 @@ fn two_runs_of_published_measurements_end_with_one_page_and_report_makes_it_agai
     std::fs::remove_file(bench.path("wirelap-published.html")).unwrap();
     bench.run(&[&["report"], &folders[..]].concat()).said(0, &[]);
     assert_eq!(std::fs::read_to_string(bench.path("wirelap-published.html")).unwrap(), page);
+    let table = std::fs::read_to_string(bench.path("wirelap-published.md")).unwrap();
+    assert_eq!(table.matches("## WebSocket against HTTP for small requests").count(), 2, "{table}");
     bench.run(&["report", folders[0], folders[1], "--csv"]).said(2, &["are for one run"]);
 }

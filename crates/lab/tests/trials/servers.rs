@@ -367,7 +367,7 @@ fn list_and_doctor_show_the_servers() {
         .iter()
         .map(|one| one["name"].as_str().unwrap())
         .collect();
-    let of_messages = ["node-ws", "python-websockets"];
+    let of_messages = ["node-ws", "python-websockets", "jetty-12-server"];
     assert_eq!(names[..6], ["nginx", "h2o", "caddy", "apache", "haproxy", "node-spdy"]);
     assert_eq!(names[6..], of_messages);
     assert!(bench.run(&["list"]).out.contains("\nServers (server = \"NAME\""));

@@ -78,14 +78,14 @@ fn our_remarks_on_a_source_are_not_said_to_be_its_own() {
 #[test]
 fn the_terminal_has_a_line_for_each_finding_and_names_the_page() {
     let run = spdy_images();
-    let text = report::published_terminal(&[run.report()], "./wirelap-published.html");
+    let text = report::published_terminal(&[run.report()], "./wirelap-published.html", "./a.md");
     assert_eq!(
         text.lines()
             .filter(|line| line.contains("CANNOT TELL") || line.contains("CONFIRMED"))
             .count(),
         4
     );
-    assert!(text.ends_with("summary: ./wirelap-published.html\n"), "{text}");
+    assert!(text.ends_with("as Markdown: ./a.md\nsummary: ./wirelap-published.html\n"), "{text}");
 }
 
 #[test]
@@ -98,6 +98,30 @@ fn the_open_question_needs_the_full_run_too_where_causes_were_not_run() {
     let mut run = spdy_images();
     let none = study::analyse(&crate::simulated::header(experiment), &[]);
     run.result.published = none.published;
-    let text = report::published_terminal(&[run.report()], "page");
+    let text = report::published_terminal(&[run.report()], "page", "table");
     assert!(text.contains("the open question (8 of 8 causes not measured) need"), "{text}");
+}
+
+#[test]
+fn as_markdown_each_finding_and_each_ratio_is_a_row_and_no_folder_is_named() {
+    let run = spdy_images();
+    let text = report::published_markdown(&[run.report()]);
+    let published = run.result.published.as_ref().unwrap();
+    for finding in &published.findings {
+        let told = |line: &&str| line.contains(&format!(" | {} | ", finding.verdict.words()));
+        let rows = text.lines().filter(told);
+        let start = finding.finding.split([' ', '<']).next().unwrap();
+        assert!(rows.into_iter().any(|row| row.starts_with(&format!("| {start}"))), "{text}");
+    }
+    let rows = |role: &str| text.lines().filter(|line| line.ends_with(role)).count();
+    let given = published.ratios.iter().filter(|ratio| ratio.reconstructs).count();
+    assert_eq!(rows("| gave the link |"), given);
+    assert_eq!(rows("| judges |"), published.ratios.len() - given);
+    assert!(text.contains("SPDY &lt; HTTP &lt; HTTPS"), "nothing of it is markup: {text}");
+    assert!(text.contains("What was done: a page with N copies of one small image"), "{text}");
+    assert!(!text.contains(run.report().folder), "{text}");
+    let mut warned = spdy_images();
+    warned.result.warnings = vec!["the audit refused trials".to_owned()];
+    let text = report::published_markdown(&[warned.report()]);
+    assert!(text.contains("\nWarning. the audit refused trials\n"), "{text}");
 }

@@ -277,6 +277,10 @@ pub fn builtin() -> &'static [Builtin] {
         Builtin { name: "stream", toml: include_str!("../../../../experiments/stream.toml") },
         Builtin { name: "lossy", toml: include_str!("../../../../experiments/lossy.toml") },
         Builtin {
+            name: "http3-loss",
+            toml: include_str!("../../../../experiments/http3-loss.toml"),
+        },
+        Builtin {
             name: "first-visit",
             toml: include_str!("../../../../experiments/first-visit.toml"),
         },

@@ -1,4 +1,4 @@
-//! `lossy`: what others found of HTTP/3 and HTTP/2 over links that lose packets, with and without a proxy. Their figures are
+//! `http3-loss`: what others found of HTTP/3 and HTTP/2 over links that lose packets, with and without a proxy. Their figures are
 //! extremes over many runs, so no ratio of ours is set beside one; each finding says which of ours it is judged by.
 
 use super::check::{Check, finding};
@@ -18,7 +18,7 @@ pub(super) fn file() -> Result<File, toml::de::Error> {
     toml::from_str(FILE)
 }
 
-/// Our links, as `lossy` names them.
+/// Our links, as `http3-loss` names them.
 const WITHOUT_LOSS: &str = "10mbit";
 const WITH_LOSS: &str = "10mbit-loss";
 const WITH_PROXY: &str = "10mbit-loss-proxy";

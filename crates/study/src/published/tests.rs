@@ -46,7 +46,7 @@ fn verdicts(name: &str, ask: &dyn Fn(Question<'_>) -> Option<Comparison>) -> Vec
     published.findings.into_iter().map(|finding| finding.verdict).collect()
 }
 
-/// What `--fast` leaves runs in about three minutes; of the thirty-three findings these need more: two that rest on a thousand
+/// What `--fast` leaves runs in about three minutes; of the thirty-four findings these need more: two that rest on a thousand
 /// images, and two on the small and the medium file. One can never be judged, for nothing of ours can be switched there.
 #[test]
 fn fast_leaves_all_that_most_findings_rest_on() {
@@ -61,7 +61,7 @@ fn fast_leaves_all_that_most_findings_rest_on() {
         "websocket-echo",
         "jvm-downloads",
         "jvm-many",
-        "lossy",
+        "http3-loss",
         "h2-push",
         "first-paint",
     ] {
@@ -84,7 +84,7 @@ fn fast_leaves_all_that_most_findings_rest_on() {
     }
     let needs_more =
         [("spdy-images", 0), ("spdy-images", 1), ("jvm-downloads", 0), ("jvm-downloads", 1)];
-    assert_eq!((all, not_run), (33, needs_more.to_vec()));
+    assert_eq!((all, not_run), (34, needs_more.to_vec()));
 }
 
 #[test]
@@ -333,8 +333,13 @@ fn downloads(
         _ => about(other(metric, q.a) / other(metric, q.b)),
     };
     let figures = |metric: &str, q: Question<'_>| {
-        assert_eq!((metric, q.workload), ("gc_count", "download-30MB"));
-        Some(vec![collects(q.a); 6])
+        let counted = match (metric, q.workload) {
+            ("gc_count", "download-30MB") => collects(q.a),
+            ("startup_ms", "download-80kB") => other(metric, q.a),
+            ("transfer_ms", "download-80kB") => 50.0,
+            other => panic!("{other:?}"),
+        };
+        Some(vec![counted; 6])
     };
     let ours = Ours { ask_of: &ask_of, figures: &figures, ..nothing(&experiment) };
     let published = compare(Source::JvmDownloads, &ours).unwrap();
@@ -365,10 +370,35 @@ fn downloads_as_they_were_published_confirm_every_finding() {
             ("heap_peak", "apache-asyncclient-4") => 10.0,
             ("client_cpu_s_per_gib", "apache-asyncclient-4") => 1.0,
             ("client_cpu_s_per_gib", _) => 1.2,
+            ("startup_ms", _) => 200.0,
             other => panic!("{other:?}"),
         },
     );
     assert_eq!(verdicts, [Agreement::Confirmed; 6]);
+}
+
+#[test]
+fn of_the_small_file_overhead_decides_only_where_the_start_takes_longer_than_the_transfer() {
+    let small = |startup_ms: f64| {
+        downloads(
+            published_time,
+            |_| 0.0,
+            move |metric, _| if metric == "startup_ms" { startup_ms } else { 1.0 },
+        )[0]
+    };
+    assert_eq!([small(200.0), small(20.0)], [Agreement::Confirmed, Agreement::NotConfirmed]);
+}
+
+#[test]
+fn the_handshake_is_the_cost_where_half_of_it_spared_shows() {
+    let last = |resumed: f64| {
+        let verdicts = verdicts("twitter-api", &move |q| {
+            let ratio = if q.a == "plain-resumed" { resumed } else { 0.7 };
+            Some(comparison(ratio - 0.01, ratio + 0.01))
+        });
+        verdicts[4]
+    };
+    assert_eq!([last(0.85), last(1.02)], [Agreement::Confirmed, Agreement::NotConfirmed]);
 }
 
 #[test]
@@ -486,7 +516,7 @@ fn what_is_counted_is_open_where_trials_are_few_or_differ() {
 fn what_loss_and_a_proxy_do_is_judged_by_three_links() {
     use Agreement::{CannotTell, Confirmed, NotConfirmed};
     let with = |none: f64, loss: f64, proxy: f64| {
-        verdicts("lossy", &move |question| {
+        verdicts("http3-loss", &move |question| {
             let ratio = match question.link {
                 "10mbit" => none,
                 "10mbit-loss" => loss,
@@ -500,5 +530,5 @@ fn what_loss_and_a_proxy_do_is_judged_by_three_links() {
     assert_eq!(with(1.0, 0.4, 0.9), [Confirmed, Confirmed, Confirmed, CannotTell]);
     assert_eq!(with(1.0, 1.5, 1.2), [NotConfirmed, NotConfirmed, NotConfirmed, CannotTell]);
     assert_eq!(with(0.4, 0.4, 0.4), [Confirmed, CannotTell, CannotTell, CannotTell]);
-    assert_eq!(verdicts("lossy", &|_| None), [CannotTell; 4]);
+    assert_eq!(verdicts("http3-loss", &|_| None), [CannotTell; 4]);
 }

@@ -164,6 +164,12 @@ impl Judge<'_, '_> {
                 &negotiation.collect::<Vec<_>>(),
                 "",
             ),
+            // A resumed session spares one of the handshake's two round trips, and nothing else.
+            finding(
+                "the TLS hand-shake is the cost",
+                &self.everywhere(&[How::Serial], "plain-resumed", "plain", Check::faster),
+                "",
+            ),
         ]
     }
 }

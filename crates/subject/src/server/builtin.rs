@@ -13,6 +13,7 @@ const DECLARATIONS: &[&str] = &[
     include_str!("../../../../subjects/node-spdy.toml"),
     include_str!("../../../../subjects/node-ws.toml"),
     include_str!("../../../../subjects/python-websockets.toml"),
+    include_str!("../../../../subjects/jetty-12-server.toml"),
 ];
 
 /// The files that they name by `from`.
@@ -88,7 +89,8 @@ mod tests {
                 "haproxy",
                 "node-spdy",
                 "node-ws",
-                "python-websockets"
+                "python-websockets",
+                "jetty-12-server"
             ]
         );
         for server in &servers {

@@ -40,12 +40,17 @@ pub(super) fn time_of_all(
     if chosen.len() < 2 {
         return Ok(None);
     }
+    let all = sum_of(args, chosen)?;
+    Ok(Some(format!("{} experiments, {} in all", chosen.len(), in_words(all))))
+}
+
+/// The calibrations and the trials of all.
+fn sum_of(args: &RaceArgs, chosen: &[Selected]) -> Result<Duration, CliError> {
     let time = |one: &Selected| {
         let limited = one.experiment.time_limit;
         Ok(limited.unwrap_or(planned(one)?.time(concurrency(args))) + BEFORE_THE_FIRST_TRIAL)
     };
-    let all: Duration = chosen.iter().map(time).sum::<Result<_, CliError>>()?;
-    Ok(Some(format!("{} experiments, {} in all", chosen.len(), in_words(all))))
+    chosen.iter().map(time).sum()
 }
 
 /// A look at how busy the machine is, and its calibration.
@@ -107,4 +112,24 @@ fn list_of(trials: &[TrialPlan]) -> String {
         );
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::{Cli, Command};
+    use clap::Parser;
+
+    /// Whoever starts `race published` has three quarters of an hour.
+    #[test]
+    fn all_published_measurements_end_within_45_minutes_with_their_calibrations() {
+        let cli = Cli::try_parse_from(["wirelap", "race", "published"]).unwrap();
+        let Command::Race(args) = cli.command else { panic!("race") };
+        let chosen = super::super::choose(&args).unwrap();
+        let whole = sum_of(&args, &chosen).unwrap();
+        assert!(chosen.len() >= 10 && whole < Duration::from_secs(45 * 60), "{whole:?}");
+        let trials_alone: Duration =
+            chosen.iter().map(|one| planned(one).unwrap().time(concurrency(&args))).sum();
+        assert!(whole > trials_alone, "a calibration takes time, too");
+    }
 }

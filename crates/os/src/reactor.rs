@@ -2,8 +2,8 @@
 //! decides, the reactor only carries out. [`endpoint::EndPoint`]'s module has the order of the calls.
 //!
 //! The end point is asked for bytes late. A stream socket is writable when fewer than half of `unsent_low_water` bytes
-//! are unsent in the kernel. It then gets about `unsent_low_water` more. On a slow path that limit is lower, and [`AdaptiveSendBuffer`] may raise it on a
-//! quick one.
+//! are unsent in the kernel. It then gets about `unsent_low_water` more. On a slow path that limit is lower, and
+//! [`AdaptiveSendBuffer`] may raise it on a quick one.
 //!
 //! ```no_run
 //! use os::reactor::{Reactor, ReactorSettings, Stop};

@@ -181,7 +181,7 @@ impl Worker {
     fn run(self) -> Result<(), Os> {
         let root = Root::open(&self.dir, CacheSettings::default())?;
         let (cpu, backend) = (self.cpu, self.backend);
-        let adaptive_send_buffer = AdaptiveSendBuffer::On;
+        let adaptive_send_buffer = AdaptiveSendBuffer::UpAndDown;
         let settings =
             ReactorSettings { cpu, backend, adaptive_send_buffer, ..ReactorSettings::default() };
         let mut reactor = Reactor::new(settings, self.stop)?;

@@ -25,7 +25,7 @@ fn wrong_words_are_told_before_anything_is_asked_for() {
         (&[&one, "--output-dir", "none"], &["none is no folder", "mkdir -p none"]),
         (&[&one, "-o", ".."], &["is no file name"]),
         (&[&one, "-C", "100"], &["100"]),
-        (&[&one, "--connections", "0"], &["1..=16"]),
+        (&[&one, "--connections", "0"], &["expected a whole number from 1 to 16"]),
         (&[&one, "--max-time", "soon"], &["is no time"]),
         (&[&one, "-H", "Range: bytes=0-1"], &["wirelap's own to send"]),
         (&[&one, "--http1.1", "--http2"], &["cannot be used with"]),

@@ -106,7 +106,7 @@ struct Arguments {
 impl Arguments {
     fn read(mut words: impl Iterator<Item = String>) -> Outcome<Self> {
         let low_water = SocketSettings::default().unsent_low_water;
-        let (listen, depth) = (Vec::new(), AdaptiveSendBuffer::Off);
+        let (listen, depth) = (Vec::new(), AdaptiveSendBuffer::Down);
         let mut read = Self { folder: ".".into(), listen, threads: 1, low_water, depth };
         while let Some(word) = words.next() {
             let mut value = || words.next().ok_or(format!("{word} needs a value"));
@@ -114,7 +114,7 @@ impl Arguments {
                 "--listen" => read.listen.push((value()?.parse()?, Kind::Clear)),
                 "--listen-tls" => read.listen.push((value()?.parse()?, Kind::Tls)),
                 "--low-water" => read.low_water = value()?.parse()?,
-                "--deep" => read.depth = AdaptiveSendBuffer::On,
+                "--deep" => read.depth = AdaptiveSendBuffer::UpAndDown,
                 "--threads" => read.threads = value()?.parse::<usize>()?.max(1),
                 _ => read.folder = word.into(),
             }

@@ -11,10 +11,10 @@ use unit::Instant;
 pub enum AdaptiveSendBuffer {
     /// Downwards: on a slow path the mark is lower than configured, and never higher.
     #[default]
-    Off,
+    Down,
     /// Both ways: a socket whose bytes leave quickly may hold more, up to 2 MiB. For a server that must use little processor
     /// time.
-    On,
+    UpAndDown,
 }
 
 /// The highest mark. Measured over loopback with files of 10 MB: twice as much brings no gain.
@@ -56,14 +56,14 @@ impl Output {
             .clamp(LEAST.min(configured) as u128, configured as u128) as usize;
         let mark = match adaptive {
             // Half a mark within `QUICK` is a whole one within `HELD`.
-            AdaptiveSendBuffer::On if self.low_water >= configured && took <= QUICK => {
+            AdaptiveSendBuffer::UpAndDown if self.low_water >= configured && took <= QUICK => {
                 (self.low_water * 2).min(MOST.max(configured))
             }
-            AdaptiveSendBuffer::On if self.low_water > configured => match took >= SLOW {
+            AdaptiveSendBuffer::UpAndDown if self.low_water > configured => match took >= SLOW {
                 true => (self.low_water / 2).max(configured),
                 false => self.low_water,
             },
-            AdaptiveSendBuffer::On | AdaptiveSendBuffer::Off => within,
+            AdaptiveSendBuffer::UpAndDown | AdaptiveSendBuffer::Down => within,
         };
         if mark == self.low_water {
             return None;
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn a_quick_path_may_hold_more_than_configured_and_a_slower_one_less_of_that() {
-        let after = |drained: &[u64]| after(AdaptiveSendBuffer::On, 128 * 1024, drained);
+        let after = |drained: &[u64]| after(AdaptiveSendBuffer::UpAndDown, 128 * 1024, drained);
         assert_eq!(after(&[100]), 256 * 1024);
         assert_eq!(after(&[100; 20]), MOST);
         assert_eq!(after(&[100, 100, 10_000]), 512 * 1024);
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_slow_path_holds_what_it_takes_within_ten_milliseconds() {
-        for adaptive in [AdaptiveSendBuffer::Off, AdaptiveSendBuffer::On] {
+        for adaptive in [AdaptiveSendBuffer::Down, AdaptiveSendBuffer::UpAndDown] {
             // 8 KiB in 10.24 ms are 6.4 Mbit/s.
             assert_eq!(after(adaptive, 16 * 1024, &[10_240]), 8_000);
             // 1.6 Mbit/s; and a round trip in which nothing left.
@@ -120,13 +120,13 @@ mod tests {
 
     #[test]
     fn a_path_that_was_slow_once_gets_its_configured_mark_back() {
-        for adaptive in [AdaptiveSendBuffer::Off, AdaptiveSendBuffer::On] {
+        for adaptive in [AdaptiveSendBuffer::Down, AdaptiveSendBuffer::UpAndDown] {
             assert_eq!(after(adaptive, 16 * 1024, &[300_000, 1_000]), 16 * 1024);
         }
     }
 
     #[test]
     fn a_mark_that_only_follows_downwards_never_exceeds_what_was_configured() {
-        assert_eq!(after(AdaptiveSendBuffer::Off, 128 * 1024, &[100; 20]), 128 * 1024);
+        assert_eq!(after(AdaptiveSendBuffer::Down, 128 * 1024, &[100; 20]), 128 * 1024);
     }
 }

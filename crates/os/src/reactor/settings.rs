@@ -16,7 +16,7 @@ pub struct ReactorSettings {
     /// How long a closed socket waits, after its FIN, for the peer's. With zero it closes at once, and bytes that
     /// arrive late cause an RST.
     pub linger: Duration,
-    /// Whether more bytes may be unsent in the kernel on a fast path.
+    /// How far the bytes that may be unsent in the kernel follow the path.
     pub adaptive_send_buffer: AdaptiveSendBuffer,
     /// Whether the reactor measures its turns and waits, and how late it got to its events.
     pub timing: Timing,
@@ -29,7 +29,7 @@ impl Default for ReactorSettings {
             backend: Backend::default(),
             flush: Duration::from_secs(10),
             linger: Duration::from_secs(1),
-            adaptive_send_buffer: AdaptiveSendBuffer::Off,
+            adaptive_send_buffer: AdaptiveSendBuffer::Down,
             timing: Timing::Off,
         }
     }

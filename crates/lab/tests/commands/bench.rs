@@ -150,7 +150,7 @@ impl Bench {
     }
 
     /// Races `what` into the folder `out` and gives the result. Where others on the machine spoilt a trial it races again,
-    /// with no other test beside it. No trial of the result is missing or ran a second time for the machine's sake.
+    /// with no other test beside it, one trial at a time. No trial of the result is missing or ran a second time for the machine's sake.
     pub(crate) fn race_undisturbed(&self, what: &str, out: &str, more: &[&str]) -> Value {
         self.race_until(what, out, more, |_| {
             let attempts = all_outcomes(&self.path(out));
@@ -173,8 +173,11 @@ impl Bench {
         more: &[&str],
         is_good: impl Fn(&Value) -> bool,
     ) -> Value {
-        for _ in 0..PATIENCE {
-            let ran = self.run(&[&["race", what, "--out", out, "--json"], more].concat());
+        for attempt in 0..PATIENCE {
+            // Trials side by side disturb each other where the machine has little to spare.
+            let alone =
+                if attempt > 0 && !more.contains(&"--serial") { &["--serial"][..] } else { &[] };
+            let ran = self.run(&[&["race", what, "--out", out, "--json"], more, alone].concat());
             ran.raced();
             let result = serde_json::from_str(&ran.out).unwrap();
             if is_good(&result) {

@@ -8,12 +8,13 @@ use crate::bench::{Bench, outcomes, trials_run_here};
 use serde_json::Value;
 use std::fs;
 
-/// Firefox's own work is a small part of a load over a slow link, which the audit asks for.
-const LINK: &str = "slow-4g";
+/// The head of Firefox's experiments: its own work is a small part of a load over a slow link, which the audit asks for.
+pub(super) fn head() -> String {
+    HEAD.replace("rtt=40ms,down=8mbit,up=4mbit", "slow-4g")
+}
 
 pub(super) fn race(bench: &Bench, contenders: &[(&str, &str)]) -> Vec<Value> {
-    let head = HEAD.replace("rtt=40ms,down=8mbit,up=4mbit", LINK);
-    race_under(bench, &head, contenders, &[])
+    race_under(bench, &head(), contenders, &[])
 }
 
 fn is_here() -> bool {
@@ -93,8 +94,7 @@ fn firefox_heeds_hints_and_a_103_is_no_first_byte() {
     let page = PAGE.to_owned() + "server_time = \"300ms\"\n";
     let hinting =
         "transport = \"h2\"\nclient = \"firefox\"\nsettings = { policy = \"early-hints\" }";
-    let head = HEAD.replace("rtt=40ms,down=8mbit,up=4mbit", LINK);
-    bench.write("browsers.toml", head + &page + &contender("first", hinting));
+    bench.write("browsers.toml", head() + &page + &contender("first", hinting));
     race_unhurried(&bench, &[]);
     let row = record(&bench, "first");
     assert_eq!(row["outcome"]["kind"], "measured", "{}", row["outcome"]);

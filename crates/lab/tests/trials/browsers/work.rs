@@ -1,6 +1,6 @@
 //! Calls and messages from a page.
 
-use super::{HEAD, contender, figure, has, race_unhurried, record};
+use super::{HEAD, contender, figure, firefox, has, race_unhurried, record};
 use crate::bench::{Bench, outcomes};
 use serde_json::Value;
 
@@ -11,7 +11,8 @@ fn race(
     workload: &str,
     contenders: &[(&str, &str, &str)],
 ) -> Vec<Value> {
-    let mut text = format!("{HEAD}[[workloads]]\n{workload}\n");
+    let head = if browser == "firefox" { firefox::head() } else { HEAD.to_owned() };
+    let mut text = format!("{head}[[workloads]]\n{workload}\n");
     for (name, transport, tls) in contenders {
         let rest = format!("transport = \"{transport}\"\ntls = \"{tls}\"\nclient = \"{browser}\"");
         text += &contender(name, &rest);

@@ -19,7 +19,7 @@ pub(crate) use stream::{
 
 use crate::error::Os;
 use endpoint::{Acks, SocketSettings};
-pub(crate) use option::{acknowledge_quickly, set_unsent_low_water};
+pub(crate) use option::{acknowledge_quickly, segment, set_cork, set_unsent_low_water};
 use option::{apply, set};
 use std::io;
 use std::net::SocketAddr;

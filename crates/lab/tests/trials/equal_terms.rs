@@ -70,3 +70,26 @@ fn the_first_five_rounds_of_h2_and_h3_on_equal_terms_are_within_one_packet_of_ea
 }
 
 const RACES: u32 = 4;
+
+/// On a slow path the kernel holds few bytes, and the origin is asked for more before each response of 5 kB is sent.
+#[test]
+fn equal_terms_need_full_packets_on_a_slow_path() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::alone();
+    let page = "[[workloads]]\nkind = \"page\"\nimages = 50\nbytes = \"5kB\"\n";
+    let head = EXPERIMENT.split_once("[[workloads]]").unwrap().0;
+    let rest = "[[contenders]]\nname = \"h2\"\ntransport = \"h2\"\n[[links]]\nname = \"3g\"\n";
+    bench.write("terms.toml", format!("{head}{page}{rest}"));
+    bench.run(&["race", "terms.toml", "--out", "run"]).raced();
+    let records = records(&bench.path("run"));
+    assert_eq!(records.len(), 3);
+    for record in records {
+        let down = &record["packets"]["down"];
+        let of = |name: &str| down[name].as_u64().unwrap_or_else(|| panic!("{name} in {down}"));
+        let full = (of("payload") + of("retransmitted")).div_ceil(1_448);
+        // Besides them: the handshakes, the ends of flights that waited for the client, and acknowledgements.
+        assert!(of("packets") <= full + 12, "{full} full packets would do: {down}");
+    }
+}

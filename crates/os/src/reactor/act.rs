@@ -1,5 +1,6 @@
 //! Carries out each [`Action`] of the end point.
 
+use super::output::uncork;
 use super::poller::Readiness;
 use super::socket::{Input, Output, Phase, Socket};
 use super::table::Token;
@@ -178,6 +179,10 @@ impl Reactor {
             let adaptive = self.settings.adaptive_send_buffer;
             if let Some(mark) = socket.output.handle_low_water(adaptive, clock::now) {
                 tcp::set_unsent_low_water(socket.fd.as_fd(), mark);
+                socket.output.handle_mark(tcp::segment(socket.fd.as_fd()));
+                if !socket.output.fills_segments {
+                    uncork(socket);
+                }
             }
         }
         match socket.phase {

@@ -71,6 +71,14 @@ impl Output {
         self.low_water = mark;
         u32::try_from(mark).ok()
     }
+
+    /// The mark has changed, and a full segment of this connection has so many bytes. With a low mark the end point is
+    /// asked so often that many segments would not be full, and a slow path would carry more packets. The kernel asks for more
+    /// when less than half of the mark is left: a segment that waits to be filled must be smaller.
+    pub(super) fn handle_mark(&mut self, segment: usize) {
+        self.fills_segments =
+            self.low_water < self.low_water_configured && segment <= self.low_water / 2;
+    }
 }
 
 #[cfg(test)]
@@ -123,6 +131,23 @@ mod tests {
         for adaptive in [AdaptiveSendBuffer::Down, AdaptiveSendBuffer::UpAndDown] {
             assert_eq!(after(adaptive, 16 * 1024, &[300_000, 1_000]), 16 * 1024);
         }
+    }
+
+    #[test]
+    fn segments_are_filled_where_the_mark_is_low_and_asks_for_more_before_one_is_full() {
+        let fills = |mark: usize, segment: usize| {
+            let mut output = Output::new(16 * 1024);
+            output.low_water = mark;
+            output.handle_mark(segment);
+            output.fills_segments
+        };
+        assert!(fills(LEAST, 1_448));
+        assert!(
+            !fills(LEAST, 2_049),
+            "the kernel would wait for a segment of which it tells nobody"
+        );
+        assert!(!fills(8_000, 65_483), "a slow reader on this machine");
+        assert!(!fills(16 * 1024, 1_448), "as configured");
     }
 
     #[test]

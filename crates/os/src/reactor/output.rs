@@ -32,8 +32,11 @@ impl Reactor {
         let Some(socket) = self.table.find(token) else { return };
         let output = &mut socket.output;
         if !output.wanted && output.pending.is_empty() && !socket.phase.ends() {
+            if !output.submitted {
+                uncork(socket);
+            }
             // The bytes that the kernel had, with their buffer, have come back.
-            return reclaim(&mut self.send_buffers, &mut output.pending);
+            return reclaim(&mut self.send_buffers, &mut socket.output.pending);
         }
         self.write_once(end_point, token);
         self.act(end_point);
@@ -90,12 +93,16 @@ fn write_turn<E: EndPoint + ?Sized>(
         if !socket.output.submitted && none && socket.phase.ends() {
             return Turn::Fin;
         }
+        if none && !socket.output.submitted && !socket.output.wanted {
+            uncork(socket);
+        }
         if none || socket.output.submitted || !socket.output.ready {
             return Turn::Over;
         }
         if left == 0 {
             return Turn::More;
         }
+        cork(socket);
         match poller.send(token, socket) {
             Ok(taken) => left = left.saturating_sub(taken),
             Err(error) if error.kind() == ErrorKind::Interrupted => {}
@@ -125,6 +132,22 @@ fn refill<E: EndPoint + ?Sized>(
     let given = !output.pending.is_empty();
     output.wanted = given && end_point.wants_transmit(socket.id);
     given
+}
+
+/// Before bytes are sent that others follow: has the last segment wait for them where that is to be.
+fn cork(socket: &mut Socket) {
+    let output = &mut socket.output;
+    if output.fills_segments && output.wanted && !output.corked {
+        output.corked = true;
+        tcp::set_cork(socket.fd.as_fd(), true);
+    }
+}
+
+/// Sends a segment that waits for more bytes.
+pub(super) fn uncork(socket: &mut Socket) {
+    if std::mem::take(&mut socket.output.corked) {
+        tcp::set_cork(socket.fd.as_fd(), false);
+    }
 }
 
 /// Takes back the buffer of a socket that has nothing more to send.

@@ -109,6 +109,10 @@ pub(super) struct Output {
     /// The bytes to ask for next. It grows whenever the kernel has taken what was asked for before: a peer that reads
     /// nothing makes this side hold few.
     pub(super) ask: usize,
+    /// Whether a segment that is not full waits while the end point has more to send.
+    pub(super) fills_segments: bool,
+    /// TCP_CORK is set: such a segment waits now.
+    pub(super) corked: bool,
     /// Since when the kernel takes no more, and how many bytes were unsent then. The mark follows the path by it.
     pub(super) full_since: Option<(Instant, usize)>,
 }
@@ -150,6 +154,8 @@ impl Output {
             low_water,
             low_water_configured: low_water,
             ask: FIRST_ASK.min(low_water),
+            fills_segments: false,
+            corked: false,
             full_since: None,
         }
     }

@@ -55,6 +55,19 @@ pub(crate) fn set_unsent_low_water(fd: BorrowedFd<'_>, bytes: u32) {
     let _gone = set(fd, libc::IPPROTO_TCP, libc::TCP_NOTSENT_LOWAT, &bytes);
 }
 
+/// The bytes of a full segment at present (TCP_MAXSEG), or more than any has where the kernel does not tell.
+pub(crate) fn segment(fd: BorrowedFd<'_>) -> usize {
+    let told = read_int(fd, libc::IPPROTO_TCP, libc::TCP_MAXSEG);
+    told.ok().and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usize::MAX)
+}
+
+/// Sets or resets TCP_CORK: whether a segment that is not full waits for more bytes, for at most 200 ms. A reset sends it.
+/// TCP_NODELAY stays as it is.
+pub(crate) fn set_cork(fd: BorrowedFd<'_>, on: bool) {
+    // It fails only where the connection is gone already, which a read reports.
+    let _gone = set(fd, libc::IPPROTO_TCP, libc::TCP_CORK, &i32::from(on));
+}
+
 /// Whether TCP_NODELAY is in force.
 pub(super) fn no_delay(fd: BorrowedFd<'_>) -> io::Result<bool> {
     read_int(fd, libc::IPPROTO_TCP, libc::TCP_NODELAY).map(|value| value != 0)

@@ -19,11 +19,13 @@ pub(crate) struct Clause {
     pub(crate) text: String,
     /// The ratio as text: `0.56× [0.55, 0.57]`; None where no single ratio describes the finding.
     pub(crate) ratio: Option<String>,
+    /// The command that decides it, for a shell.
+    pub(crate) command: Option<String>,
 }
 
 impl Clause {
     fn plain(text: String) -> Self {
-        Self { text, ratio: None }
+        Self { text, ratio: None, command: None }
     }
 }
 
@@ -39,9 +41,10 @@ pub(crate) struct Answer<'a> {
 impl Answer<'_> {
     /// The sentence as plain text; None where it is empty.
     pub(crate) fn sentence(&self) -> Option<String> {
-        let clause = |clause: &Clause| match &clause.ratio {
-            Some(ratio) => format!("{} ({ratio})", clause.text),
-            None => clause.text.clone(),
+        let clause = |clause: &Clause| {
+            let ratio = clause.ratio.as_ref().map(|ratio| format!(" ({ratio})"));
+            let command = clause.command.as_ref().map(|command| format!(": {command}"));
+            [Some(clause.text.clone()), ratio, command].into_iter().flatten().collect::<String>()
         };
         let clauses: Vec<String> = self.clauses.iter().map(clause).collect();
         (!clauses.is_empty()).then(|| clauses.join("; "))
@@ -60,7 +63,7 @@ pub(crate) fn answers<'a>(report: &Report<'a>) -> Vec<Answer<'a>> {
         .map(|groups| {
             let workload = named.then_some(groups[0].workload.name.as_str());
             let mut clauses = sentence(groups, report.result.margin);
-            clauses.extend(way_out(report, groups).map(Clause::plain));
+            clauses.extend(way_out(report, groups));
             Answer { workload, clauses }
         })
         .collect()
@@ -110,7 +113,7 @@ fn regression(group: &Group<'_>) -> Option<Clause> {
         [one] => {
             let much = saved(group, one).map_or_else(String::new, |much| format!(" {much}"));
             let text = format!("on {link}, {} is{much} slower than {baseline}", one.contender);
-            Some(Clause { text, ratio: by(one) })
+            Some(Clause { ratio: by(one), ..Clause::plain(text) })
         }
         several => {
             let name = |ranked: &&Ranked| match by(ranked) {
@@ -167,7 +170,7 @@ fn all_of(links: &[&str]) -> String {
 
 /// Why comparisons with the baseline are undecided, where one cause is behind all that are, and the command that decides
 /// them; None where nothing is undecided, and where more trials would not decide it.
-fn way_out(report: &Report<'_>, groups: &[Group<'_>]) -> Option<String> {
+fn way_out(report: &Report<'_>, groups: &[Group<'_>]) -> Option<Clause> {
     let told = |group: &'_ Group<'_>, ranked: &&Ranked| {
         group.is_advisable(ranked) || group.none_advisable()
     };
@@ -197,7 +200,7 @@ fn way_out(report: &Report<'_>, groups: &[Group<'_>]) -> Option<String> {
         let trials = needed.to_string();
         command::shell_line(&["wirelap", "race", "--again", report.folder, "--trials", &trials])
     });
-    Some([Some(cause), command].into_iter().flatten().collect::<Vec<_>>().join(": "))
+    Some(Clause { command, ..Clause::plain(cause) })
 }
 
 fn are(trials: u32) -> String {
@@ -205,12 +208,14 @@ fn are(trials: u32) -> String {
 }
 
 /// That the audit refused so much that no times are left.
-fn refused(report: &Report<'_>, groups: &[Group<'_>]) -> Option<String> {
+fn refused(report: &Report<'_>, groups: &[Group<'_>]) -> Option<Clause> {
     let cells = groups.iter().flat_map(|group| group.cells.iter().copied());
     let Audited { trials: attempts, invalid: refused } = audited(cells);
     let again = command::shell_line(&["wirelap", "race", "--again", report.folder]);
     (refused > 0).then(|| {
-        format!("the audit refused {refused} of {attempts} attempts; on a quiet machine: {again}")
+        let cause =
+            format!("the audit refused {refused} of {attempts} attempts; on a quiet machine");
+        Clause { command: Some(again), ..Clause::plain(cause) }
     })
 }
 
@@ -327,6 +332,7 @@ impl<'a> Lead<'a> {
         Clause {
             text,
             ratio: ratio.map(|ratio| format!("{}× {}", ratio.number(), ratio.interval())),
+            command: None,
         }
     }
 }

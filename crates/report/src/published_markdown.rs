@@ -31,8 +31,8 @@ pub fn published_markdown(reports: &[Report<'_>]) -> String {
 const HOW_TO_READ: &str = "The figures are of that machine, and another may find others: `wirelap race published` makes this page again.\n\n\
      A finding is *confirmed* where every interval that it rests on lies where its claim holds, *not confirmed* where one lies wholly \
      elsewhere, and else it *cannot be told*. `a / b` is the time of `a` over that of `b`, with its interval of 95 %: below 1 `a` is \
-     faster. Ratios are compared, never times: the machines and networks of those days are gone. A ratio that *gave the link* agrees \
-     by construction; the others judge. What each contender is, and what ours does differently, is in docs/published.md.";
+     faster. Ratios are compared, never times: the machines and networks of those days are gone. A ratio that *gave the link* judges \
+     nothing: the link's figures were fitted to it, as near as one link comes to all of them. What each contender is, and what ours does differently, is in docs/published.md.";
 
 fn measurement(out: &mut String, report: &Report<'_>, published: &Published) {
     let name = &report.result.experiment;

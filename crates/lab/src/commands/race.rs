@@ -97,9 +97,12 @@ fn check(args: &RaceArgs, chosen: &[Selected]) -> Result<(), CliError> {
         .remedy("./peers install, or leave --profile away"));
     }
     chosen.iter().try_for_each(service::check)?;
-    for key in [&args.capture, &args.qlog].into_iter().flatten() {
-        for one in chosen {
+    for one in chosen {
+        if let Some(key) = &args.capture {
             trials::check_key(&one.experiment, &planned(one)?.trials, key)?;
+        }
+        if let Some(key) = &args.qlog {
+            trials::check_qlog_key(&one.experiment, &planned(one)?.trials, key)?;
         }
     }
     os::net::probe()?;

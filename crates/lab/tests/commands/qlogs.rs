@@ -208,6 +208,14 @@ fn the_qlogs_of_both_ends_and_the_decrypted_capture_of_a_trial_agree_packet_for_
     }
     let slip = bench.run(&["race", "tiny.toml", "--qlog=nobody", "--out", "other"]);
     slip.said(2, &["no trial of tiny", "nobody", "--dry-run"]);
+    for (args, said) in [
+        (&["--contenders", "h2", "--qlog"][..], "no trial of quick is over QUIC"),
+        (&["--qlog=page-50x5kB/3g/h2/"], "no trial of quick with such a key is over QUIC"),
+    ] {
+        let quick = [&["race", "quick", "--baseline", "h2", "--out", "other"], args].concat();
+        bench.run(&quick).said(2, &[said, "h3"]);
+        assert!(!bench.path("other").exists());
+    }
 }
 
 #[test]

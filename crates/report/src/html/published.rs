@@ -16,7 +16,7 @@ pub(super) fn published(m: &mut Markup, report: &Report<'_>) {
             "{}. Ratios are compared, never times. Each interval is of 95 % by itself.{}",
             published.title,
             match published.ratios.iter().any(|ratio| ratio.reconstructs) {
-                true => " Rows from which the link was reconstructed agree by construction: the others judge it.",
+                true => " To some rows the link was fitted, as near as one link comes to all of them: the others judge it.",
                 false => "",
             }
         );

@@ -44,7 +44,7 @@ fn title(ratios: &[PublishedRatio]) -> String {
     if ours.is_empty() {
         let drawn = match absent == ratios.len() {
             true => "the published ones alone are drawn",
-            false => "those drawn agree by construction, for their rows gave the link",
+            false => "to those drawn the link was fitted",
         };
         return format!("No ratio that judges has a figure: {drawn}");
     }

@@ -83,8 +83,20 @@ fn sentence(m: &mut Markup, clauses: &[Clause]) {
             m.text(" ");
             m.line("span", &[("class", &"by")], format!("({ratio})"));
         }
+        if let Some(command) = &clause.command {
+            m.text(": ");
+            m.element("code", &[], |m| words_of(m, command));
+        }
     }
     m.text(".");
+}
+
+/// A command in which no line breaks after a hyphen, unless a word is wider than the page.
+fn words_of(m: &mut Markup, command: &str) {
+    for (i, word) in command.split(' ').enumerate() {
+        m.text(if i == 0 { "" } else { " " });
+        m.line("span", &[], word);
+    }
 }
 
 /// The box that says what was not measured.

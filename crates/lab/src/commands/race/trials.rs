@@ -40,7 +40,7 @@ pub(super) fn run(
     }
     let qlogs = match &args.qlog {
         Some(key) => {
-            check_key(&header.experiment, &planned.trials, key)?;
+            check_qlog_key(&header.experiment, &planned.trials, key)?;
             Some(Qlogs { folder: made(&folder.qlogs())?, keys: key.clone() })
         }
         None => None,
@@ -121,6 +121,24 @@ pub(super) fn check_key(
         ))
         .remedy("--dry-run -v prints the keys; --capture and --qlog alone are for every trial")),
     }
+}
+
+/// The same for `--qlog`, and that one of those trials is over QUIC, of which alone qlog files tell.
+pub(super) fn check_qlog_key(
+    experiment: &Experiment,
+    plan: &[TrialPlan],
+    key: &str,
+) -> Result<(), CliError> {
+    check_key(experiment, plan, key)?;
+    let mut chosen = plan.iter().filter(|trial| trial.key.starts_with(key));
+    if chosen.any(|trial| trial.cell.contender.transport.is_over_quic()) {
+        return Ok(());
+    }
+    let (of, which) = (&experiment.name, if key.is_empty() { "" } else { " with such a key" });
+    Err(CliError::misuse(format!(
+        "no trial of {of}{which} is over QUIC, and qlog tells of QUIC alone"
+    ))
+    .remedy("let an h3 contender race; --capture keeps the packets of every transport"))
 }
 
 /// Adds the commands that go on with the run, where its rows are still there.

@@ -1,7 +1,7 @@
 //! The first screen: the answer in a sentence, the conditions, and its limits.
 
 use crate::answer::{self, Answer, Clause};
-use crate::markup::Markup;
+use crate::markup::{Attribute, Markup};
 use crate::overview::Group;
 use crate::{Report, words};
 
@@ -36,6 +36,9 @@ fn sentences(m: &mut Markup, label: &str, sentences: &[String]) {
     });
 }
 
+/// An answer of more characters is set smaller: it would fill the first screen.
+const LONG: usize = 250;
+
 pub(super) fn answer(m: &mut Markup, report: &Report<'_>) {
     let answers = answer::answers(report);
     m.element("section", &[("class", &"answer")], |m| {
@@ -43,8 +46,11 @@ pub(super) fn answer(m: &mut Markup, report: &Report<'_>) {
             m.line("p", &[("class", &"question")], &report.result.question);
         }
         match answers.as_slice() {
-            [Answer { clauses, .. }] if !clauses.is_empty() => {
-                m.element("h1", &[], |m| sentence(m, clauses));
+            [one] if !one.clauses.is_empty() => {
+                let length = one.sentence().unwrap_or_default().chars().count();
+                let long: &[Attribute<'_>] = &[("class", &"long")];
+                let class = if length > LONG { long } else { &[] };
+                m.element("h1", class, |m| sentence(m, &one.clauses));
             }
             [] | [_] => m.line("h1", &[], "Nothing could be compared."),
             several => {

@@ -179,7 +179,7 @@ impl Reactor {
             let adaptive = self.settings.adaptive_send_buffer;
             if let Some(mark) = socket.output.handle_low_water(adaptive, clock::now) {
                 tcp::set_unsent_low_water(socket.fd.as_fd(), mark);
-                socket.output.handle_mark(tcp::segment(socket.fd.as_fd()));
+                socket.output.handle_mark(|| tcp::segment(socket.fd.as_fd()));
                 if !socket.output.fills_segments {
                     uncork(socket);
                 }

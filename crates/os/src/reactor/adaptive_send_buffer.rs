@@ -72,12 +72,12 @@ impl Output {
         u32::try_from(mark).ok()
     }
 
-    /// The mark has changed, and a full segment of this connection has so many bytes. With a low mark the end point is
-    /// asked so often that many segments would not be full, and a slow path would carry more packets. The kernel asks for more
-    /// when less than half of the mark is left: a segment that waits to be filled must be smaller.
-    pub(super) fn handle_mark(&mut self, segment: usize) {
+    /// The mark has changed. With a low one the end point is asked so often that many segments would not be full, and a slow path
+    /// would carry more packets. The kernel asks for more when less than half of the mark is left: a segment that waits to be
+    /// filled must be smaller. `segment` gives the bytes of a full one.
+    pub(super) fn handle_mark(&mut self, segment: impl FnOnce() -> usize) {
         self.fills_segments =
-            self.low_water < self.low_water_configured && segment <= self.low_water / 2;
+            self.low_water < self.low_water_configured && segment() <= self.low_water / 2;
     }
 }
 
@@ -138,7 +138,7 @@ mod tests {
         let fills = |mark: usize, segment: usize| {
             let mut output = Output::new(16 * 1024);
             output.low_water = mark;
-            output.handle_mark(segment);
+            output.handle_mark(|| segment);
             output.fills_segments
         };
         assert!(fills(LEAST, 1_448));

@@ -248,6 +248,15 @@ impl SendBuf {
         Some(piece)
     }
 
+    /// Takes all pieces up to a file's part, as [`SendBuf::take_piece`] does.
+    pub fn take_pieces(&mut self, pieces: &mut Vec<Bytes>) {
+        while !self.is_empty()
+            && let Some(piece) = self.take_piece()
+        {
+            pieces.push(piece);
+        }
+    }
+
     /// Drops everything.
     pub fn clear(&mut self) {
         self.advance(self.length);

@@ -142,7 +142,7 @@ impl Connection {
         self.return_buffers(shared);
     }
 
-    /// Over QUIC: the next datagrams.
+    /// Over QUIC: the next datagrams. Where there are none, `arm` follows.
     pub(crate) fn poll_datagrams(
         &mut self,
         now: Instant,

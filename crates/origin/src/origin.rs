@@ -168,8 +168,8 @@ impl Origin {
             port.places.remove(&at.handle);
             return self.forget(place);
         }
+        // Once it has nothing to send, `poll_datagrams` arms its timer.
         port.add_ready(place);
-        connection.arm(place, &self.shared.config.limits, &mut self.timers);
         self.transmit_quic(at.port);
         self.finish_when_empty();
     }
@@ -379,12 +379,13 @@ impl EndPoint for Origin {
         while let Some(place) = self.quic[port].next_ready() {
             let Some(connection) = self.connections.get_mut(place) else { continue };
             let transmit = connection.poll_datagrams(now, &mut self.shared, out, max_datagrams);
-            connection.arm(place, &self.shared.config.limits, &mut self.timers);
             if transmit.is_some() {
                 self.quic[port].add_ready(place);
                 self.settle_upstream(now);
                 return transmit;
             }
+            // Not before: the driver asks until there is nothing more.
+            connection.arm(place, &self.shared.config.limits, &mut self.timers);
         }
         self.quic[port].stop_transmitting();
         self.finish_when_empty();
@@ -515,7 +516,7 @@ impl EndPoint for Origin {
             Stop::By(at) => Some(at),
             Stop::Never | Stop::Done => None,
         };
-        let upstream = self.shared.upstream.as_deref().and_then(Upstream::poll_timeout);
+        let upstream = self.shared.upstream.as_deref_mut().and_then(Upstream::poll_timeout);
         [self.timers.next(), stop, upstream].into_iter().flatten().min()
     }
 

@@ -363,10 +363,10 @@ impl Upstream {
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
-        let is_due = |(place, connection): (usize, &Connection)| {
+        let is_due = |(place, connection): (usize, &mut Connection)| {
             (connection.poll_timeout()? <= now).then_some(place)
         };
-        let due: Vec<usize> = self.connections.iter().filter_map(is_due).collect();
+        let due: Vec<usize> = self.connections.iter_mut().filter_map(is_due).collect();
         for place in due {
             if let Some(connection) = self.connections.get_mut(place) {
                 connection.handle_timeout(now);
@@ -375,8 +375,8 @@ impl Upstream {
         }
     }
 
-    pub(crate) fn poll_timeout(&self) -> Option<Instant> {
-        self.connections.iter().filter_map(|(_, connection)| connection.poll_timeout()).min()
+    pub(crate) fn poll_timeout(&mut self) -> Option<Instant> {
+        self.connections.iter_mut().filter_map(|(_, connection)| connection.poll_timeout()).min()
     }
 
     pub(crate) fn poll_action(&mut self) -> Option<Action> {

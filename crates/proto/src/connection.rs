@@ -134,6 +134,18 @@ pub enum Event<'i> {
     },
 }
 
+impl Event<'_> {
+    /// Whether it tells that the peer's side of this stream has ended.
+    pub fn ends(&self, of: StreamId) -> bool {
+        match *self {
+            Event::Request { stream, fin, .. }
+            | Event::Response { stream, fin, .. }
+            | Event::Data { stream, fin, .. } => stream == of && fin == Fin::Last,
+            _ => false,
+        }
+    }
+}
+
 /// What clients and servers share, and all that an application sees: commands, queries and time.
 pub trait Connection {
     /// The time that `poll_timeout` gave has come. Events may follow.

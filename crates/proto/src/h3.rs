@@ -28,6 +28,7 @@ mod control;
 mod frame_queue;
 mod lifecycle;
 mod message;
+mod outputs;
 mod receive;
 mod role;
 mod session;

@@ -6,7 +6,7 @@
 //!    negotiated, [`MultiplexedConnection::handle_stream_limit`] how many streams the peer allows. Both
 //!    come again when they change.
 //! 2. Stream bytes arrive: while [`MultiplexedConnection::wants_read`] allows it, read some and call
-//!    [`MultiplexedConnection::handle_stream`] until it returns None. Then hand in
+//!    [`MultiplexedConnection::handle_stream`] until it has told everything. Then hand in
 //!    [`MultiplexedConnection::take_backlog`] the same way, until there is none.
 //! 3. Commands are given. [`MultiplexedConnection::poll_event`] returns what they, other inputs and time-outs caused.
 //! 4. Carry out [`MultiplexedConnection::poll_stream_action`] until None, and before any transmit.
@@ -121,7 +121,8 @@ pub trait MultiplexedConnection: Connection {
     fn handle_stream_limit(&mut self, kind: StreamKind, total: u64);
 
     /// Takes received bytes of one stream off the front of `input`; gives at most one event. With
-    /// `Fin::Last` the stream ends after these bytes. Call until None: all bytes are taken then.
+    /// `Fin::Last` the stream ends after these bytes. Call until None: all bytes are taken then. Where they are taken and an
+    /// event has told the stream's end, another call is not needed.
     fn handle_stream<'i>(
         &mut self,
         now: Instant,

@@ -24,6 +24,7 @@ mod dependency_tree;
 mod dictionary;
 mod fair_queue;
 mod fifo;
+mod in_order;
 mod policy;
 mod priority_field;
 mod rfc9218;

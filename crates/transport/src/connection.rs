@@ -103,8 +103,8 @@ impl<R: QuicRole> Connection<R> {
 
     /// When to call `handle_timeout`; None for never.
     #[inline]
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        either!(&self.0, carrier => carrier.poll_timeout())
+    pub fn poll_timeout(&mut self) -> Option<Instant> {
+        either!(&mut self.0, carrier => carrier.poll_timeout())
     }
 
     /// Over a byte stream: appends bytes to send to `out`, about `limit` at most. The machine decides late: TLS asks it for

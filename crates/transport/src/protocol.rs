@@ -60,7 +60,7 @@ impl Protocol {
                         Box::new(h3::Client::new(now, settings, turns, tracer))
                     },
                     server: |now, settings, tracer| {
-                        let scheduler = settings.scheduler();
+                        let scheduler = settings.scheduler_over_http3();
                         Box::new(h3::Server::new(now, settings.h3.clone(), scheduler, tracer))
                     },
                 },

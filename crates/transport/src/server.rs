@@ -56,9 +56,18 @@ impl ServerSettings {
 
     /// A scheduler for one connection.
     pub(crate) fn scheduler(&self) -> Box<dyn Scheduler> {
+        self.scheduler_by(self.priorities)
+    }
+
+    /// A scheduler for one connection over HTTP/3.
+    pub(crate) fn scheduler_over_http3(&self) -> Box<dyn Scheduler> {
+        self.scheduler_by(self.priorities.over_http3())
+    }
+
+    fn scheduler_by(&self, policy: Policy) -> Box<dyn Scheduler> {
         match self.decisions {
-            Decisions::None => self.priorities.scheduler(),
-            Decisions::Taken => self.priorities.decided_scheduler(),
+            Decisions::None => policy.scheduler(),
+            Decisions::Taken => policy.decided_scheduler(),
         }
     }
 }

@@ -112,13 +112,14 @@ impl<C: Conversation> EndPoint for WebSocketClient<C> {
     }
 
     fn poll_timeout(&mut self) -> Option<Instant> {
-        let Phase::Running(running) = &self.phase else { return None };
+        let deadline = self.deadline();
+        let Phase::Running(running) = &mut self.phase else { return None };
         let next = match running.stage {
             Stage::Open if running.stream.takes_messages() => self.conversation.poll_timeout(),
             _ => None,
         };
         let own = [running.transport.poll_timeout(), running.stream.poll_timeout()];
-        [self.deadline(), next].into_iter().chain(own).flatten().min()
+        [deadline, next].into_iter().chain(own).flatten().min()
     }
 
     fn poll_action(&mut self) -> Option<Action> {

@@ -306,6 +306,8 @@ impl Session {
         if is_bodiless {
             self.exchanges[index].state = State::Given;
             self.given += 1;
+        } else if body.left() <= UNCOUNTED {
+            self.send_small(context, index, body);
         } else {
             self.exchanges[index].state = State::Sending(body);
             context.machine.keep_turn(self.exchanges[index].stream);
@@ -315,6 +317,25 @@ impl Session {
                 self.pump(context, index);
             }
         }
+    }
+
+    /// Sends a body of so few bytes that all may wait.
+    fn send_small(&mut self, context: &mut Context<'_>, index: usize, mut body: Body) {
+        let exchange = &mut self.exchanges[index];
+        let stream = exchange.stream;
+        while body.left() > 0 {
+            let Ok(piece) = body.next(UNCOUNTED as usize) else {
+                context.machine.reset(context.now, stream);
+                return self.end(context, index, ExchangeEnd::Broken);
+            };
+            let fin = if body.left() == 0 { Fin::Last } else { Fin::More };
+            exchange.ledger.sent_bytes += piece.len() as u64;
+            if context.machine.send(stream, piece, fin).is_err() {
+                return self.end(context, index, ExchangeEnd::CutOff);
+            }
+        }
+        exchange.state = State::Given;
+        self.given += 1;
     }
 
     /// Sends a head. False where that failed; the exchange has then ended.

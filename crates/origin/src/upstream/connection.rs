@@ -240,7 +240,7 @@ impl Connection {
         self.pass(now, |transport, events| transport.handle_timeout(now, events).is_ok());
     }
 
-    pub(super) fn poll_timeout(&self) -> Option<Instant> {
+    pub(super) fn poll_timeout(&mut self) -> Option<Instant> {
         [self.silent_at(), self.transport.poll_timeout()].into_iter().flatten().min()
     }
 

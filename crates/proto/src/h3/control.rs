@@ -1,6 +1,7 @@
 //! The peer's unidirectional streams: its control stream and QPACK's two (RFC 9114 §6.2, §7.2; RFC 9204 §4.2).
 
-use super::session::{Broken, CONTROL, Session, connection};
+use super::outputs::CONTROL;
+use super::session::{Broken, Session, connection};
 use super::settings::PeerSettings;
 use super::traced::with_control_frame;
 use crate::connection::Fin;
@@ -98,8 +99,7 @@ impl Session {
 
     /// The peer abandoned a unidirectional stream, or wants no more of one of ours.
     pub(super) fn lose_unidirectional(&mut self, id: u64) {
-        let is_ours = self.outputs.iter().take(3).any(|output| output.id == id);
-        if is_ours || self.critical.contains(&Some(id)) {
+        if self.outputs.is_critical(id) || self.critical.contains(&Some(id)) {
             let text = "RFC 9114 §6.2.1: the stream stays open as long as the connection";
             self.fail_connection(ErrorCode::CLOSED_CRITICAL_STREAM, text);
         }

@@ -2,7 +2,7 @@
 //!
 //! A stream that is late ends alone: unlike in HTTP/2, a slow head holds up no other stream.
 
-use super::session::{CONTROL, Session};
+use super::session::Session;
 use super::stream::{Message, Stream};
 use crate::connection::{ConnectionState, Event};
 use crate::error::Error;
@@ -158,7 +158,6 @@ impl Session {
 
     /// Whether more waits on our control and QPACK streams than the peer may leave unread.
     pub(super) fn is_unread(&self) -> bool {
-        let waiting: usize = self.outputs[CONTROL..].iter().map(|output| output.bytes.len()).sum();
-        waiting > self.settings.limits.queued_bytes
+        self.outputs.waiting() > self.settings.limits.queued_bytes
     }
 }

@@ -5,8 +5,8 @@
 //! brings about.
 
 use super::buffers::Buffers;
-use super::frame_queue::FrameQueue;
 use super::message::ReceivedHead;
+use super::outputs::{CONTROL, DECODER, ENCODER, GREASE, Outputs};
 use super::settings::{PeerSettings, Settings};
 use super::stream::Message;
 use super::streams::Streams;
@@ -28,9 +28,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use trace::{HeaderBytes, Tracer};
 use unit::Instant;
 use wire::Fields;
-use wire::h3::{
-    ErrorCode, Frame, FrameHeader, FrameKind, SettingsList, StreamType, put_varint, reserved,
-};
+use wire::h3::{ErrorCode, Frame, FrameHeader, FrameKind, SettingsList, StreamType, reserved};
 use wire::hpack::TableVersion;
 use wire::qpack::{Decoder, Encoder, References};
 
@@ -55,8 +53,7 @@ pub(super) struct Session {
     pub(super) decoder: Decoder,
     /// Heads that came, by the version of the dynamic table.
     pub(super) received: ReceivedHeads<TableVersion, ReceivedHead>,
-    /// Control, QPACK encoder and QPACK decoder stream of ours, and one of a reserved type.
-    pub(super) outputs: Vec<Output>,
+    pub(super) outputs: Outputs,
     pub(super) inputs: IdMap<u64, super::control::Input>,
     /// The peer's control, encoder and decoder stream.
     pub(super) critical: [Option<u64>; 3],
@@ -97,19 +94,6 @@ pub(super) struct Session {
     pub(super) datagrams_out: VecDeque<Bytes>,
 }
 
-/// A unidirectional stream of ours.
-#[derive(Debug)]
-pub(super) struct Output {
-    pub(super) id: u64,
-    pub(super) bytes: FrameQueue,
-    pub(super) is_stuck: bool,
-}
-
-pub(super) const CONTROL: usize = 0;
-pub(super) const ENCODER: usize = 1;
-pub(super) const DECODER: usize = 2;
-const GREASE: usize = 3;
-
 /// Bytes that the buffers of a response's fields have at most that are kept.
 const SPARE_CAPACITY: usize = 2 * 1024;
 
@@ -148,7 +132,7 @@ impl Session {
             section: Vec::new(),
             decoder: Decoder::new(settings.decoder_limits()),
             received: ReceivedHeads::default(),
-            outputs: Vec::new(),
+            outputs: Outputs::default(),
             inputs: IdMap::default(),
             critical: [None; 3],
             streams: Streams::default(),
@@ -192,15 +176,13 @@ impl Session {
         let grease = self.settings.grease.map(|number| StreamType(reserved(number)));
         for (index, kind) in types.into_iter().chain(grease).enumerate() {
             let id = first + 4 * index as u64;
-            let mut bytes = FrameQueue::default();
-            bytes.put_with(|out| put_varint(kind.0, out));
-            self.outputs.push(Output { id, bytes, is_stuck: false });
+            self.outputs.open(id, kind);
             let (stream, kind) = (StreamId(id), StreamKind::Unidirectional);
             self.actions.push_back(StreamAction::Open { stream, kind });
         }
         let mut payload = Vec::new();
         SettingsList::encode(&self.settings.list(self.role), &mut payload);
-        self.outputs[CONTROL].bytes.put_with(|out| {
+        self.outputs.put_with(CONTROL, |out| {
             FrameHeader { kind: FrameKind::SETTINGS, length: payload.len() as u64 }.encode(out);
             out.extend_from_slice(&payload);
         });
@@ -212,7 +194,7 @@ impl Session {
         if let Some(number) = self.settings.grease {
             let kind = FrameKind(reserved(number));
             self.queue_control(&Frame::Unknown { kind, payload: b"" });
-            self.outputs[GREASE].bytes.put_with(|out| out.extend_from_slice(b"grease"));
+            self.outputs.put_with(GREASE, |out| out.extend_from_slice(b"grease"));
         }
         if let Some(remembered) = self.settings.remembered {
             self.encoder.set_limits(remembered.encoder_limits());
@@ -221,12 +203,12 @@ impl Session {
     }
 
     pub(super) fn queue_control(&mut self, frame: &Frame<'_>) {
-        self.outputs[CONTROL].bytes.put_with(|out| frame.encode(out));
+        self.outputs.put_with(CONTROL, |out| frame.encode(out));
         self.trace_control(frame);
     }
 
     fn trace_control(&self, frame: &Frame<'_>) {
-        let stream = self.outputs[CONTROL].id;
+        let stream = self.outputs.id(CONTROL);
         with_control_frame(&self.tracer, frame, |frame| {
             self.tracer.emit(self.now, || trace::Event::ControlFrameCreated { stream, frame });
         });
@@ -236,11 +218,11 @@ impl Session {
     pub(super) fn move_instructions(&mut self) {
         if self.encoder.has_instructions() {
             let bytes = self.encoder.take_instructions();
-            self.outputs[ENCODER].bytes.put_with(|out| out.extend_from_slice(&bytes));
+            self.outputs.put_with(ENCODER, |out| out.extend_from_slice(&bytes));
         }
         let bytes = self.decoder.take_instructions();
         if !bytes.is_empty() {
-            self.outputs[DECODER].bytes.put_with(|out| out.extend_from_slice(&bytes));
+            self.outputs.put_with(DECODER, |out| out.extend_from_slice(&bytes));
         }
     }
 
@@ -425,7 +407,7 @@ impl Session {
         self.sent_requests = SentSections::default();
         self.decoder = Decoder::new(self.settings.decoder_limits());
         self.received = ReceivedHeads::default();
-        self.outputs.clear();
+        self.outputs = Outputs::default();
         self.actions.clear();
         self.greet();
     }

@@ -11,6 +11,8 @@ pub(super) struct Streams {
     /// None where the place is free.
     streams: Vec<Option<Box<Stream>>>,
     free: Vec<usize>,
+    /// The highest number so far: what comes next is not looked for.
+    newest: u64,
     /// The stream that was found last, and its place.
     last: Cell<Option<(u64, usize)>>,
 }
@@ -46,6 +48,7 @@ impl Streams {
             }
         };
         self.places.insert(id, place);
+        self.newest = self.newest.max(id);
         self.last.set(Some((id, place)));
     }
 
@@ -69,6 +72,7 @@ impl Streams {
     fn place(&self, id: u64) -> Option<usize> {
         match self.last.get() {
             Some((last, place)) if last == id => Some(place),
+            _ if id > self.newest => None,
             _ => {
                 let place = *self.places.get(&id)?;
                 self.last.set(Some((id, place)));

@@ -1,6 +1,6 @@
 //! What goes out: the control stream's and QPACK's bytes first, then the request stream that the scheduler names.
 
-use super::session::{Output, Session};
+use super::session::Session;
 use super::stream::{Stream, WINDOW};
 use crate::connection::{Event, Fin};
 use crate::multiplex::outgoing::Ending;
@@ -18,17 +18,15 @@ impl Session {
         if let Some(action) = self.actions.pop_front() {
             return Some(action);
         }
-        let is_owed = self.outputs.iter().any(|output| !output.bytes.is_empty() || output.is_stuck);
-        if is_owed { None } else { self.closing.take() }
+        self.closing.take_if(|_| !self.outputs.is_owed())
     }
 
     pub(super) fn wants_transmit(&self) -> bool {
-        let owed = |output: &Output| !output.bytes.is_empty() && !output.is_stuck;
         self.ready > 0
             || !self.actions.is_empty()
             || self.closing.is_some()
             || !self.datagrams_out.is_empty()
-            || self.outputs.iter().any(owed)
+            || self.outputs.can_send()
     }
 
     pub(super) fn poll_stream_transmit(
@@ -38,10 +36,8 @@ impl Session {
         limit: usize,
     ) -> Option<StreamTransmit> {
         self.now = now;
-        for output in &mut self.outputs {
-            if !output.is_stuck && output.bytes.move_to(out, limit) > 0 {
-                return Some(StreamTransmit { stream: StreamId(output.id), fin: Fin::More });
-            }
+        if let Some(id) = self.outputs.move_to(out, limit) {
+            return Some(StreamTransmit { stream: StreamId(id), fin: Fin::More });
         }
         while self.ready > 0 {
             let stream = self.scheduler.next()?;
@@ -116,9 +112,10 @@ impl Session {
     }
 
     pub(super) fn set_stuck(&mut self, stream: StreamId, is_stuck: bool) {
-        if let Some(output) = self.outputs.iter_mut().find(|output| output.id == stream.0) {
-            output.is_stuck = is_stuck;
-        } else if let Some(entry) = self.streams.get_mut(stream.0) {
+        if self.outputs.set_stuck(stream.0, is_stuck) {
+            return;
+        }
+        if let Some(entry) = self.streams.get_mut(stream.0) {
             entry.is_stuck = is_stuck;
             if entry.stall.update(self.now, entry.given, is_stuck) {
                 self.watch_stall();

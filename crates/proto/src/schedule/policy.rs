@@ -50,6 +50,14 @@ impl Policy {
         }
     }
 
+    /// The policy that decides over HTTP/3, whose peers send urgencies alone: [`Auto`] would only pass on what it is told.
+    pub fn over_http3(self) -> Self {
+        match self {
+            Self::Auto => Self::Rfc9218,
+            other => other,
+        }
+    }
+
     /// A scheduler for one connection.
     pub fn scheduler(self) -> Box<dyn Scheduler> {
         match self {

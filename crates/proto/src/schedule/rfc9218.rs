@@ -13,13 +13,13 @@
 //! Dependencies are ignored (§2.1). SPDY's levels count as urgencies of incremental streams.
 
 use super::fair_queue::{FairQueue, Members};
+use super::in_order::InOrder;
 use super::slots::{Slot, Slots};
 use super::{Incremental, Priority, PriorityField, Scheduler};
 use crate::StreamId;
-use std::collections::BTreeSet;
 
-/// Eight urgencies. An operation takes logarithmic time; on the only stream of an urgency, constant
-/// time.
+/// Eight urgencies. An operation takes logarithmic time; on the only stream of an urgency, and on streams that are not
+/// incremental and come and go in order, constant time.
 #[derive(Debug, Default)]
 pub struct Rfc9218 {
     streams: Slots<Stream>,
@@ -46,7 +46,7 @@ struct Stream {
 #[derive(Debug, Default)]
 struct Urgency {
     /// The non-incremental ones, in stream order (§10).
-    whole: BTreeSet<StreamId>,
+    whole: InOrder,
     /// The incremental ones.
     parts: FairQueue,
     /// Bytes that the non-incremental ones have had more than the incremental ones.
@@ -64,14 +64,15 @@ impl Rfc9218 {
 
 impl Scheduler for Rfc9218 {
     fn insert(&mut self, stream: StreamId, priority: Priority) {
-        if self.streams.find(stream).is_some() {
-            return self.reprioritise(stream, priority);
-        }
         let asked = field(priority).unwrap_or_default();
         let answered = PriorityField::default();
         let rank = asked.or_defaults();
         let known = Stream { name: stream, asked, answered, rank, ready: false };
+        let before = self.streams.len();
         let slot = self.streams.find_or_insert(stream, known);
+        if self.streams.len() == before {
+            return self.reprioritise(stream, priority);
+        }
         self.members.insert(slot, WEIGHT);
     }
 
@@ -88,8 +89,11 @@ impl Scheduler for Rfc9218 {
     }
 
     fn remove(&mut self, stream: StreamId) {
-        self.blocked(stream);
-        self.streams.remove(stream);
+        let Some(slot) = self.streams.remove(stream) else { return };
+        // The slot keeps its value until another stream takes it.
+        if self.streams[slot].ready {
+            self.leave(slot);
+        }
     }
 
     fn ready(&mut self, stream: StreamId) {
@@ -108,7 +112,7 @@ impl Scheduler for Rfc9218 {
 
     fn next(&mut self) -> Option<StreamId> {
         let urgency = self.urgencies.get(self.occupied.trailing_zeros() as usize)?.as_ref()?;
-        let whole = urgency.whole.first().copied();
+        let whole = urgency.whole.first();
         if whole.is_some() && (urgency.ahead <= 0 || urgency.parts.is_empty()) {
             return whole;
         }
@@ -172,7 +176,7 @@ impl Rfc9218 {
         let Some(urgency) = &mut self.urgencies[level as usize] else { return };
         match incremental {
             Incremental::Whole => {
-                urgency.whole.remove(&stream.name);
+                urgency.whole.remove(stream.name);
             }
             Incremental::Parts => urgency.parts.leave(slot, &mut self.members),
         }

@@ -29,6 +29,11 @@ impl<T> Default for Slots<T> {
 }
 
 impl<T> Slots<T> {
+    /// Streams.
+    pub(super) fn len(&self) -> usize {
+        self.slots.len()
+    }
+
     pub(super) fn find(&self, stream: StreamId) -> Option<Slot> {
         self.slots.get(&stream).copied()
     }

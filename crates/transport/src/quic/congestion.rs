@@ -41,12 +41,13 @@ pub(super) struct Factory {
 impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
         let packets = u64::from(self.initial_packets);
-        let growth: Box<dyn Growth> = match self.controller {
-            CongestionController::Cubic => Box::new(Cubic::default()),
-            CongestionController::NewReno => Box::new(NewReno),
-            CongestionController::Bbr => return Box::new(RateBased::new(now, packets, mtu)),
-        };
-        Box::new(LossBased::new(now, packets, mtu, growth))
+        match self.controller {
+            CongestionController::Cubic => {
+                Box::new(LossBased::new(now, packets, mtu, Cubic::default()))
+            }
+            CongestionController::NewReno => Box::new(LossBased::new(now, packets, mtu, NewReno)),
+            CongestionController::Bbr => Box::new(RateBased::new(now, packets, mtu)),
+        }
     }
 }
 
@@ -64,10 +65,15 @@ pub(super) struct ControllerState {
 impl ControllerState {
     /// Of a controller that [`Factory`] has made.
     pub(super) fn of(controller: &dyn Controller) -> Option<Self> {
-        match controller.clone_box().into_any().downcast::<LossBased>() {
-            Ok(own) => Some(own.state()),
-            Err(other) => other.downcast::<RateBased>().ok().map(|own| own.state()),
+        // quinn-proto shows a controller's own type of a copy alone.
+        let copy = controller.clone_box().into_any();
+        if let Some(own) = copy.downcast_ref::<LossBased<Cubic>>() {
+            return Some(own.state());
         }
+        if let Some(own) = copy.downcast_ref::<LossBased<NewReno>>() {
+            return Some(own.state());
+        }
+        copy.downcast_ref::<RateBased>().map(RateBased::state)
     }
 
     /// The bytes that may be sent now, but for the pacer.
@@ -77,7 +83,7 @@ impl ControllerState {
 }
 
 /// How the window grows after slow start, and how far it shrinks.
-trait Growth: Send + Sync {
+trait Growth: Copy + Send + Sync + 'static {
     fn name(&self) -> &'static str;
 
     /// What remains of a window after a loss.
@@ -91,8 +97,6 @@ trait Growth: Send + Sync {
 
     /// For a while there was too little to send for the window to matter.
     fn handle_pause(&mut self, span: Duration);
-
-    fn clone_box(&self) -> Box<dyn Growth>;
 }
 
 /// An acknowledgement of one packet.
@@ -105,7 +109,8 @@ struct Acked {
 }
 
 /// A controller that takes loss (and ECN's marks) for congestion.
-pub(super) struct LossBased {
+#[derive(Clone, Copy)]
+struct LossBased<G> {
     initial_packets: u64,
     mtu: u64,
     /// In bytes. Not whole, because CUBIC grows by fractions.
@@ -118,7 +123,7 @@ pub(super) struct LossBased {
     /// When the application last had too little to send.
     paused: Option<Instant>,
     hystart: HyStart,
-    growth: Box<dyn Growth>,
+    growth: G,
 }
 
 /// How much of the window was used, in the present round and in the one before.
@@ -144,8 +149,8 @@ impl Usage {
     }
 }
 
-impl LossBased {
-    fn new(now: Instant, initial_packets: u64, mtu: u16, growth: Box<dyn Growth>) -> Self {
+impl<G: Growth> LossBased<G> {
+    fn new(now: Instant, initial_packets: u64, mtu: u16, growth: G) -> Self {
         let mtu = u64::from(mtu);
         Self {
             initial_packets,
@@ -196,13 +201,7 @@ impl LossBased {
     }
 }
 
-impl Clone for LossBased {
-    fn clone(&self) -> Self {
-        Self { growth: self.growth.clone_box(), ..*self }
-    }
-}
-
-impl Controller for LossBased {
+impl<G: Growth> Controller for LossBased<G> {
     fn on_sent(&mut self, _now: Instant, bytes: u64, _last: u64) {
         // The next acknowledgement tells it exactly.
         self.in_flight += bytes;
@@ -297,7 +296,7 @@ impl Controller for LossBased {
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
-        Box::new(self.clone())
+        Box::new(*self)
     }
 
     fn initial_window(&self) -> u64 {

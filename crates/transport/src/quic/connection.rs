@@ -35,11 +35,18 @@ pub struct QuicConnection<R: QuicRole> {
     timings: Timings,
     /// When the last call was made.
     now: Instant,
-    /// What `poll_timeout` tells.
-    timeout: Option<Instant>,
+    timeout: Timeout,
     /// Whether `poll_transmit` may give datagrams.
     may_transmit: bool,
     is_transmitting: bool,
+}
+
+/// What `poll_timeout` tells.
+#[derive(Clone, Copy)]
+enum Timeout {
+    /// Something has happened since it was told last. It takes some time to find out, and is asked for after many calls.
+    Unknown,
+    Known(Option<Instant>),
 }
 
 enum Stage<R: QuicRole> {
@@ -58,7 +65,7 @@ impl<R: QuicRole> QuicConnection<R> {
         if let Some(tracer) = role.tracer() {
             link.trace_to(now, tracer);
         }
-        let mut connection = Self {
+        Self {
             role,
             link,
             streams: Streams::default(),
@@ -67,12 +74,10 @@ impl<R: QuicRole> QuicConnection<R> {
             is_early: false,
             timings: Timings { opened: now, connected: None, secured: None },
             now,
-            timeout: None,
+            timeout: Timeout::Unknown,
             may_transmit: true,
             is_transmitting: false,
-        };
-        connection.touch(now);
-        connection
+        }
     }
 
     /// The connection as its socket sees it: [`QuicSocket::settle`](crate::QuicSocket::settle) follows every call.
@@ -110,7 +115,7 @@ impl<R: QuicRole> QuicConnection<R> {
         now: Instant,
         handler: &mut impl Handler<R>,
     ) -> Result<(), Failure> {
-        if self.timeout.is_none_or(|at| at > now) {
+        if self.poll_timeout().is_none_or(|at| at > now) {
             return Ok(());
         }
         self.link.handle_timeout(now);
@@ -138,8 +143,13 @@ impl<R: QuicRole> QuicConnection<R> {
     }
 
     /// When to call `handle_timeout`; None for never.
-    pub fn poll_timeout(&self) -> Option<Instant> {
-        self.timeout
+    pub fn poll_timeout(&mut self) -> Option<Instant> {
+        let timeout = match self.timeout {
+            Timeout::Known(timeout) => timeout,
+            Timeout::Unknown => self.next_timeout(),
+        };
+        self.timeout = Timeout::Known(timeout);
+        timeout
     }
 
     /// Writes the next datagrams to `out`, one batch at most. The machine is asked for as many bytes as congestion window
@@ -163,7 +173,7 @@ impl<R: QuicRole> QuicConnection<R> {
         self.may_transmit = transmit.is_some();
         self.is_transmitting = transmit.is_some();
         self.now = now;
-        self.timeout = self.next_timeout();
+        self.timeout = Timeout::Unknown;
         transmit
     }
 
@@ -418,7 +428,7 @@ impl<R: QuicRole> QuicConnection<R> {
         self.now = now;
         // The machine may have closed it.
         self.is_over |= self.link.is_closed();
-        self.timeout = self.next_timeout();
+        self.timeout = Timeout::Unknown;
     }
 
     fn next_timeout(&mut self) -> Option<Instant> {

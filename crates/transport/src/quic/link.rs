@@ -340,7 +340,11 @@ impl Link {
             match self.quic.send_stream(id(stream)).write_chunks(chunks) {
                 Ok(written) => {
                     self.waiting += written.bytes as u64;
-                    chunks.drain(..written.chunks);
+                    if written.chunks == chunks.len() {
+                        chunks.clear();
+                    } else {
+                        chunks.drain(..written.chunks);
+                    }
                 }
                 Err(WriteError::Blocked) => return Taken::Blocked,
                 Err(WriteError::Stopped(_) | WriteError::ClosedStream) => return Taken::Never,

@@ -182,17 +182,19 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
         while self.machine.wants_read(StreamId(stream)) {
             let mut pieces = std::mem::take(&mut self.streams.pieces);
             let Some(end) = self.link.read(stream, &mut pieces) else { return };
-            let mut left = pieces.len();
-            let is_finished = matches!(end, StreamEnd::Finished);
-            if is_finished && left == 0 {
-                self.hand_in(StreamId(stream), &[], Fin::Last, sink);
-            }
+            // Usually it is the only one.
+            let last = pieces.pop();
             for piece in pieces.drain(..) {
-                left -= 1;
-                let fin = if is_finished && left == 0 { Fin::Last } else { Fin::More };
-                self.hand_in(StreamId(stream), &piece, fin, sink);
+                self.hand_in(StreamId(stream), &piece, Fin::More, sink);
             }
             self.streams.pieces = pieces;
+            match (last, &end) {
+                (last, StreamEnd::Finished) => {
+                    self.hand_in(StreamId(stream), &last.unwrap_or_default(), Fin::Last, sink);
+                }
+                (Some(last), _) => self.hand_in(StreamId(stream), &last, Fin::More, sink),
+                (None, _) => {}
+            }
             match end {
                 StreamEnd::Unread => {}
                 StreamEnd::Open | StreamEnd::Finished => return,
@@ -212,7 +214,11 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
     ) {
         let mut input = bytes;
         while let Some(event) = self.machine.handle_stream(self.now, stream, &mut input, fin) {
+            let is_told = input.is_empty() && event.ends(stream);
             sink(self.machine, event);
+            if is_told {
+                break;
+            }
         }
         debug_assert!(input.is_empty(), "a machine takes all bytes");
     }
@@ -230,7 +236,7 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
             };
             left = left.saturating_sub(out.len().max(1));
             let mut pieces = std::mem::take(&mut self.streams.pieces);
-            pieces.extend(std::iter::from_fn(|| out.take_piece()));
+            out.take_pieces(&mut pieces);
             self.write(transmit.stream.0, &mut pieces, transmit.fin);
             pieces.clear();
             self.streams.pieces = pieces;

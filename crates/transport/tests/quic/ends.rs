@@ -237,7 +237,7 @@ impl<R: QuicRole<Machine = Toy, Protocol = ToyProtocol>> EndPoint for Side<R> {
     fn handle_stop(&mut self, _now: Instant) {}
 
     fn poll_timeout(&mut self) -> Option<Instant> {
-        self.connections.values().filter_map(QuicConnection::poll_timeout).min()
+        self.connections.values_mut().filter_map(QuicConnection::poll_timeout).min()
     }
 
     fn poll_action(&mut self) -> Option<Action> {

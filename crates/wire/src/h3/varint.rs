@@ -16,19 +16,22 @@ pub fn varint_length(value: u64) -> usize {
 /// Appends `value`, which is [`LARGEST`] at most, in its shortest form.
 pub fn put_varint(value: u64, out: &mut Vec<u8>) {
     debug_assert!(value <= LARGEST, "a varint has 62 bits");
-    let length = varint_length(value);
-    let bytes = (value & LARGEST).to_be_bytes();
-    let start = out.len();
-    out.extend_from_slice(&bytes[8 - length..]);
-    out[start] |= (length.trailing_zeros() as u8) << 6;
+    match value {
+        0..0x40 => out.push(value as u8),
+        0x40..0x4000 => out.extend_from_slice(&(value as u16 | 0x4000).to_be_bytes()),
+        0x4000..0x4000_0000 => out.extend_from_slice(&(value as u32 | 0x8000_0000).to_be_bytes()),
+        _ => out.extend_from_slice(&((value & LARGEST) | 0xc000_0000_0000_0000).to_be_bytes()),
+    }
 }
 
 /// Takes an integer off the front of `input`; None, and nothing taken, where it is not whole.
 pub fn parse_varint(input: &mut &[u8]) -> Option<u64> {
-    let length = 1_usize << (input.first()? >> 6);
+    let &first = input.first()?;
+    let length = 1_usize << (first >> 6);
     let (bytes, rest) = input.split_at_checked(length)?;
     *input = rest;
-    Some(value_of(bytes))
+    // Most are of one byte.
+    Some(if length == 1 { u64::from(first) } else { value_of(bytes) })
 }
 
 /// Reads an integer that may come in pieces.

@@ -36,8 +36,8 @@ pub struct Encoder {
     /// Of each stream that may be blocked, the most insertions that one of its waiting sections requires. All are more
     /// than `known`.
     blocked: BTreeMap<u64, u64>,
-    /// How many of them refer to this entry as their oldest.
-    oldest: BTreeMap<u64, usize>,
+    /// How many of them refer to an entry as their oldest, in the order of the entries. Usually there are one or two.
+    oldest: Vec<(u64, usize)>,
     /// Instructions for the encoder stream.
     out: Vec<u8>,
     partial: Partial,
@@ -93,7 +93,7 @@ impl Encoder {
             known: 0,
             waiting: VecDeque::new(),
             blocked: BTreeMap::new(),
-            oldest: BTreeMap::new(),
+            oldest: Vec::new(),
             out: Vec::new(),
             partial: Partial::default(),
             section: Section::default(),
@@ -193,7 +193,10 @@ impl Encoder {
                 let most = self.blocked.entry(stream).or_default();
                 *most = required.max(*most);
             }
-            *self.oldest.entry(oldest).or_default() += 1;
+            match self.find_oldest(oldest) {
+                Ok(at) => self.oldest[at].1 += 1,
+                Err(at) => self.oldest.insert(at, (oldest, 1)),
+            }
         }
     }
 
@@ -236,11 +239,11 @@ impl Encoder {
             // Section acknowledgment.
             0x80.. => {
                 let stream = integer::take(rest, 7)?;
-                let first = self.waiting.iter().position(|section| section.stream == stream);
-                let section = first.and_then(|first| self.waiting.remove(first));
-                let section = section.ok_or(Fault::Acknowledgement)?;
+                let section = self.take_waiting(stream).ok_or(Fault::Acknowledgement)?;
                 self.release(section.oldest);
-                self.handle_known(self.known.max(section.required));
+                if section.required > self.known {
+                    self.handle_known(section.required);
+                }
             }
             // Stream cancellation.
             0x40..0x80 => {
@@ -266,6 +269,15 @@ impl Encoder {
         Ok(())
     }
 
+    /// The stream's first section that waits. Usually it is the first of all.
+    fn take_waiting(&mut self, stream: u64) -> Option<Waiting> {
+        if self.waiting.front().is_some_and(|section| section.stream == stream) {
+            return self.waiting.pop_front();
+        }
+        let at = self.waiting.iter().position(|section| section.stream == stream)?;
+        self.waiting.remove(at)
+    }
+
     /// The decoder has so many insertions.
     fn handle_known(&mut self, known: u64) {
         self.known = known;
@@ -273,12 +285,17 @@ impl Encoder {
     }
 
     fn release(&mut self, oldest: u64) {
-        if let Some(count) = self.oldest.get_mut(&oldest) {
-            *count -= 1;
-            if *count == 0 {
-                self.oldest.remove(&oldest);
+        if let Ok(at) = self.find_oldest(oldest) {
+            self.oldest[at].1 -= 1;
+            if self.oldest[at].1 == 0 {
+                self.oldest.remove(at);
             }
         }
+    }
+
+    /// Where an entry is in `oldest`, or would be.
+    fn find_oldest(&self, entry: u64) -> Result<usize, usize> {
+        self.oldest.binary_search_by_key(&entry, |&(known, _)| known)
     }
 
     /// Whether a section may refer to the dynamic table: not where the peer acknowledges nothing.
@@ -361,7 +378,7 @@ impl Encoder {
     fn can_insert(&self, size: usize) -> bool {
         let mut space = self.table.capacity() - self.table.size();
         let first = self.table.inserted() - self.table.len() as u64;
-        let referred = self.oldest.keys().next().copied().unwrap_or(u64::MAX);
+        let referred = self.oldest.first().map_or(u64::MAX, |&(entry, _)| entry);
         let pinned = referred.min(self.section.oldest.unwrap_or(u64::MAX)).min(self.known);
         let mut absolute = first;
         while space < size {
@@ -444,7 +461,7 @@ mod tests {
     }
 
     proptest! {
-        /// The count that is kept is that of the sections that wait, gone through one by one.
+        /// The counts that are kept are those of the sections that wait, gone through one by one.
         #[test]
         fn blocked_streams_are_those_whose_sections_require_what_is_not_known(
             blocked_streams in 0..4_usize,
@@ -469,6 +486,11 @@ mod tests {
                 let blocked = encoder.waiting.iter().filter(|one| one.required > encoder.known);
                 let blocked: BTreeSet<u64> = blocked.map(|one| one.stream).collect();
                 prop_assert_eq!(encoder.blocked_streams(), blocked.len());
+                let mut oldest = BTreeMap::new();
+                for waiting in &encoder.waiting {
+                    *oldest.entry(waiting.oldest).or_default() += 1;
+                }
+                prop_assert!(encoder.oldest.iter().copied().eq(oldest));
                 prop_assert!(blocked.len() <= blocked_streams);
             }
         }

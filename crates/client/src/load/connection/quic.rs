@@ -76,7 +76,7 @@ impl LoadConnection {
 
     /// When to look at the connection; None where an alarm is set that comes no later.
     pub(in crate::load) fn next_alarm(&mut self) -> Option<Instant> {
-        let due = self.transport.as_ref()?.poll_timeout()?;
+        let due = self.transport.as_mut()?.poll_timeout()?;
         let alarm = &mut self.quic.as_mut()?.alarm;
         if alarm.is_some_and(|alarm| alarm <= due) {
             return None;

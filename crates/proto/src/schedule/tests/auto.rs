@@ -1,7 +1,7 @@
 //! When the default policy switches, and that nothing is lost when it does.
 
 use crate::StreamId;
-use crate::schedule::{Auto, Exclusive, Incremental, Priority, PriorityField, Scheduler};
+use crate::schedule::{Auto, Exclusive, Incremental, Policy, Priority, PriorityField, Scheduler};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -219,5 +219,70 @@ proptest! {
             prop_assert!(served.map_or(ready.is_empty(), |stream| ready.contains(&stream)));
         }
         prop_assert_eq!(drain(&mut auto).into_iter().collect::<BTreeSet<_>>(), ready);
+    }
+}
+
+/// What happens to a scheduler over HTTP/3.
+#[derive(Debug, Clone, Copy)]
+enum Http3Step {
+    Insert(u64),
+    Reprioritise(u64, u8, Incremental),
+    MergeResponse(u64, u8),
+    Remove(u64),
+    Ready(u64),
+    Blocked(u64),
+    Send(usize),
+}
+
+fn http3_step() -> impl Strategy<Value = Http3Step> {
+    let stream = 0..8_u64;
+    let kind = prop_oneof![Just(Incremental::Whole), Just(Incremental::Parts)];
+    prop_oneof![
+        stream.clone().prop_map(Http3Step::Insert),
+        (stream.clone(), 0..8_u8, kind).prop_map(|(s, u, i)| Http3Step::Reprioritise(s, u, i)),
+        (stream.clone(), 0..8_u8).prop_map(|(s, u)| Http3Step::MergeResponse(s, u)),
+        stream.clone().prop_map(Http3Step::Remove),
+        stream.clone().prop_map(Http3Step::Ready),
+        stream.prop_map(Http3Step::Blocked),
+        (1..20_000_usize).prop_map(Http3Step::Send),
+    ]
+}
+
+fn take_http3_step(scheduler: &mut dyn Scheduler, step: Http3Step) {
+    match step {
+        Http3Step::Insert(stream) => scheduler.insert(StreamId(stream), Priority::Unset),
+        Http3Step::Reprioritise(stream, urgency, incremental) => {
+            let priority = Priority::Urgency { urgency, incremental };
+            scheduler.reprioritise(StreamId(stream), priority);
+        }
+        Http3Step::MergeResponse(stream, urgency) => {
+            let field = PriorityField { urgency: Some(urgency), incremental: None };
+            scheduler.merge_response(StreamId(stream), field);
+        }
+        Http3Step::Remove(stream) => scheduler.remove(StreamId(stream)),
+        Http3Step::Ready(stream) => scheduler.ready(StreamId(stream)),
+        Http3Step::Blocked(stream) => scheduler.blocked(StreamId(stream)),
+        Http3Step::Send(bytes) => {
+            if let Some(stream) = scheduler.next() {
+                scheduler.sent(stream, bytes);
+            }
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn over_http3_the_default_decides_as_rfc_9218_does(
+        steps in proptest::collection::vec(http3_step(), 0..120),
+    ) {
+        let mut auto = Policy::Auto.scheduler();
+        let mut chosen = Policy::Auto.over_http3().scheduler();
+        auto.peer_sends_no_dependencies();
+        chosen.peer_sends_no_dependencies();
+        for step in steps {
+            take_http3_step(&mut *auto, step);
+            take_http3_step(&mut *chosen, step);
+            prop_assert_eq!(auto.next(), chosen.next());
+        }
     }
 }

@@ -77,8 +77,4 @@ impl Growth for Cubic {
             epoch.start += span;
         }
     }
-
-    fn clone_box(&self) -> Box<dyn Growth> {
-        Box::new(*self)
-    }
 }

@@ -22,8 +22,4 @@ impl Growth for NewReno {
     }
 
     fn handle_pause(&mut self, _span: Duration) {}
-
-    fn clone_box(&self) -> Box<dyn Growth> {
-        Box::new(*self)
-    }
 }

@@ -5,22 +5,25 @@ const MTU: u64 = 1_200;
 const RTT: Duration = Duration::from_millis(100);
 
 /// A controller after a loss at a window of so many datagrams, and the time.
-fn after_loss(controller: CongestionController, datagrams: u32) -> (Box<LossBased>, Instant) {
+fn after_loss<G: Growth>(
+    controller: CongestionController,
+    datagrams: u32,
+) -> (Box<LossBased<G>>, Instant) {
     let now = super::super::clock::to_std(unit::Instant::ZERO);
     let factory = Arc::new(Factory { controller, initial_packets: datagrams });
-    let made = factory.build(now, MTU as u16).into_any().downcast::<LossBased>();
+    let made = factory.build(now, MTU as u16).into_any().downcast::<LossBased<G>>();
     let Ok(mut made) = made else { panic!("it makes its own") };
     made.on_sent(now, u64::from(datagrams) * MTU, 0);
     made.on_congestion_event(now + RTT, now, false, MTU);
     (made, now + RTT)
 }
 
-fn datagrams(controller: &LossBased) -> f64 {
+fn datagrams(controller: &LossBased<impl Growth>) -> f64 {
     controller.window / MTU as f64
 }
 
 /// What the window is after so many round trips in which all of it was used.
-fn grow(controller: &mut LossBased, mut now: Instant, rounds: u32) -> f64 {
+fn grow(controller: &mut LossBased<impl Growth>, mut now: Instant, rounds: u32) -> f64 {
     for _ in 0..rounds {
         let window = controller.window as u64;
         controller.on_end_acks(now, 0, false, None);
@@ -38,7 +41,7 @@ fn grow(controller: &mut LossBased, mut now: Instant, rounds: u32) -> f64 {
 
 #[test]
 fn new_reno_halves_and_grows_by_a_datagram_a_round() {
-    let (mut reno, now) = after_loss(CongestionController::NewReno, 100);
+    let (mut reno, now) = after_loss::<NewReno>(CongestionController::NewReno, 100);
     let before = datagrams(&reno);
     assert!((50.0..50.5).contains(&before), "{before}");
     let after = grow(&mut reno, now, 10);
@@ -48,7 +51,7 @@ fn new_reno_halves_and_grows_by_a_datagram_a_round() {
 /// RFC 9438 §4.2: K is the cube root of (W_max - cwnd) / C, here of 300 / 0.4: 9.1 s.
 #[test]
 fn cubic_is_back_where_it_was_after_k_and_flat_around_it() {
-    let (mut cubic, now) = after_loss(CongestionController::Cubic, 1_000);
+    let (mut cubic, now) = after_loss::<Cubic>(CongestionController::Cubic, 1_000);
     let before = datagrams(&cubic);
     assert!((700.0..701.0).contains(&before), "{before}");
     let (halfway, at_k) = (grow(&mut cubic.clone(), now, 45), grow(&mut cubic, now, 91));
@@ -58,7 +61,7 @@ fn cubic_is_back_where_it_was_after_k_and_flat_around_it() {
 
 #[test]
 fn cubic_is_no_slower_than_reno_on_short_paths() {
-    let (mut cubic, now) = after_loss(CongestionController::Cubic, 20);
+    let (mut cubic, now) = after_loss::<Cubic>(CongestionController::Cubic, 20);
     // §4.3: 0.53 datagrams a round until it has what it lost.
     let after = grow(&mut cubic, now, 11);
     assert!((19.0..21.5).contains(&after), "{after}");
@@ -66,7 +69,7 @@ fn cubic_is_no_slower_than_reno_on_short_paths() {
 
 #[test]
 fn losses_of_one_round_count_once_and_persistent_congestion_begins_anew() {
-    let (mut cubic, now) = after_loss(CongestionController::Cubic, 100);
+    let (mut cubic, now) = after_loss::<Cubic>(CongestionController::Cubic, 100);
     let once = cubic.window;
     cubic.on_congestion_event(now + RTT, now - RTT / 2, false, MTU);
     assert_eq!(cubic.window, once);

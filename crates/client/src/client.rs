@@ -141,33 +141,46 @@ impl<W: Work> Client<W> {
             }
             let id = FetchId(self.next_fetch);
             if let Some(spec) = self.work.poll_fetch(now, id) {
+                let is_hinted = spec.hinted;
                 self.next_fetch += 1;
                 self.fetches.insert(id, Fetch::new(now, id, spec, self.config.transport));
                 self.admit(now, id);
+                // As Chromium: what a link asks for goes out before what is found after it, however urgent that is.
+                while is_hinted && self.step(now) {}
                 continue;
             }
             if let Some(url) = self.work.poll_preconnect() {
                 self.preconnect(now, &url);
                 continue;
             }
-            match self.pool.next_step() {
-                Some(Step::Open(origin)) => self.begin(now, origin),
-                Some(Step::Send(fetch, connection)) => self.send(now, fetch, connection),
-                Some(Step::Evict(connection)) => {
-                    if let Some(connection) = self.take(connection) {
-                        self.retire(now, connection);
-                    }
-                }
-                None => {
-                    // As Chromium: what can be asked for is asked for with its first priority, and raised then.
-                    let Some((id, priority)) = self.work.poll_priority() else { break };
-                    self.reprioritise(now, id, priority);
-                }
+            if let Some((id, priority)) = self.work.poll_taken() {
+                self.reprioritise(now, id, priority);
+                continue;
+            }
+            if !self.step(now) {
+                // As Chromium: what can be asked for is asked for with its first priority, and raised then.
+                let Some((id, priority)) = self.work.poll_priority() else { break };
+                self.reprioritise(now, id, priority);
             }
         }
         if self.work.is_finished() && self.fetches.is_empty() {
             self.finish(now);
         }
+    }
+
+    /// Does what the pool wants next. False where it wants nothing.
+    fn step(&mut self, now: Instant) -> bool {
+        match self.pool.next_step() {
+            Some(Step::Open(origin)) => self.begin(now, origin),
+            Some(Step::Send(fetch, connection)) => self.send(now, fetch, connection),
+            Some(Step::Evict(connection)) => {
+                if let Some(connection) = self.take(connection) {
+                    self.retire(now, connection);
+                }
+            }
+            None => return false,
+        }
+        true
     }
 
     /// Puts a fetch into its origin's queue, unless a pushed response waits for it.

@@ -261,9 +261,9 @@ impl Exchanges {
         }
     }
 
-    /// A stream has another urgency. The changes of the dependency tree, as Chromium makes them: the stream that depends on it is
-    /// handed to its parent, or it would move along; then it goes to its new place, behind those of its level. Chrome 46 has no
-    /// chain: the weight alone changes.
+    /// A stream has another urgency. The changes of the dependency tree, as Chromium makes them: none where its parent stays the same.
+    /// Else the stream that depends on it is handed to its parent, or it would move along; then it goes to its new place, behind those
+    /// of its level. Chrome 46 has no chain: the weight alone changes.
     pub(crate) fn move_stream(
         &mut self,
         browser: Browser,
@@ -273,13 +273,14 @@ impl Exchanges {
         let Some(mut exchange) = self.streams.remove(&stream) else { return Vec::new() };
         let earlier = exchange.rank();
         let parent = self.last(|other| other.rank() < earlier);
+        let to = self.last(|other| other.level <= level);
         let later = self.streams.iter().filter(|(_, other)| other.rank() > earlier);
         let child = later.min_by_key(|(_, other)| other.rank());
-        let mut moves: Vec<_> = child
-            .map(|(child, other)| (*child, dependency(parent, other.level)))
-            .into_iter()
-            .collect();
-        moves.push((stream, self.dependency(level)));
+        let child = child.map(|(child, other)| (*child, dependency(parent, other.level)));
+        let moves = match to == parent {
+            true => Vec::new(),
+            false => child.into_iter().chain([(stream, dependency(to, level))]).collect(),
+        };
         (exchange.level, exchange.place) = (level, self.next_place());
         self.streams.insert(stream, exchange);
         match browser {
@@ -391,16 +392,18 @@ mod tests {
             };
             assert_eq!((parent, exclusive), (StreamId(expected), Exclusive::Sole), "{urgency}");
         }
-        // The chain is 1, 5, 3, 7. Stream 3 becomes as urgent as 5: 7 is handed to 5 and then 3 goes between the two.
-        let moves = exchanges.move_stream(Browser::Chrome156, StreamId(3), 1);
+        // The chain is 1, 5, 3, 7. Stream 3 becomes as urgent as 1: 7 is handed to 5 and then 3 goes behind 1.
+        let moves = exchanges.move_stream(Browser::Chrome156, StreamId(3), 0);
         let to = |stream, parent, weight| {
             let (parent, exclusive) = (StreamId(parent), Exclusive::Sole);
             (StreamId(stream), Priority::Dependency { parent, weight, exclusive })
         };
-        assert_eq!(moves, [to(7, 5, 147), to(3, 5, 220)]);
-        assert_eq!(exchanges.dependency(1), to(0, 3, 220).1, "it is the last of its urgency");
+        assert_eq!(moves, [to(7, 5, 147), to(3, 1, 256)]);
+        assert_eq!(exchanges.dependency(0), to(0, 3, 256).1, "it is the last of its urgency");
         // The last one of all has none to hand over.
-        assert_eq!(exchanges.move_stream(Browser::Chrome156, StreamId(7), 0), [to(7, 1, 256)]);
+        assert_eq!(exchanges.move_stream(Browser::Chrome156, StreamId(7), 0), [to(7, 3, 256)]);
+        let still = exchanges.move_stream(Browser::Chrome156, StreamId(5), 0);
+        assert_eq!(still, [], "it stays behind 7");
         exchanges.streams.clear();
         let alone = exchanges.dependency(3);
         assert!(matches!(alone, Priority::Dependency { parent: StreamId(0), weight: 147, .. }));

@@ -117,6 +117,11 @@ impl<W: Work> Work for OpenFirst<W> {
         }
     }
 
+    fn poll_taken(&mut self) -> Option<(FetchId, Priority)> {
+        let (id, priority) = self.is_working().then(|| self.work.poll_taken())??;
+        Some((FetchId(id.0 + self.begun), priority))
+    }
+
     fn poll_priority(&mut self) -> Option<(FetchId, Priority)> {
         let (id, priority) = self.is_working().then(|| self.work.poll_priority())??;
         Some((FetchId(id.0 + self.begun), priority))

@@ -1,17 +1,18 @@
 //! The workload `page`: fetches what the page model asks for, and gives it the responses.
 //!
-//! Fetches that `Link` fields ask for begin before the model has found their URLs. It takes each one over once it finds its
-//! URL. A response that is fresh in the cache is not fetched. For a stale one the request is conditional.
+//! Fetches that `Link` fields ask for begin before the model has found their URLs, and before all that it finds. It takes each one
+//! over once it finds its URL. A response that is fresh in the cache is not fetched. For a stale one the request is conditional.
 
 use crate::cache::{Found, without_scheme};
-use crate::preload::{Followed, LinkSource, Preload, Preloads};
+use crate::preload::{Followed, Preload, Preloads};
 use crate::{Cache, ExpectedStatus, FetchId, FetchSpec, Records, Work};
 use bytes::Bytes;
 use page::{
-    Browser, ExpectedResponse, FetchStart, Kind, Load, Milestones, Priority, ResourceId, Url,
+    Browser, ExpectedResponse, FetchStart, Kind, LinkSource, Load, Milestones, Priority, Raise,
+    ResourceId, Url,
 };
 use proto::{Fields, Method, ResponseHead};
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, HashSet, VecDeque};
 use trace::{CacheTally, ConnectionRecord, FetchOutcome, FetchRecord, HintTally};
 use unit::{ByteSize, Instant, Seed};
 
@@ -27,6 +28,10 @@ pub struct PageLoad {
     /// Its fetch, where it is not in the cache.
     navigation: Option<FetchId>,
     preloads: Preloads,
+    /// Those that the page has taken over and ranks as more urgent.
+    taken: VecDeque<(FetchId, Priority)>,
+    /// Those of a 103 that it has taken over. They are not the page's own to a browser, which raises none of them.
+    hinted: HashSet<FetchId>,
     /// Every URL that was asked for or found in the cache, without its scheme.
     asked: HashSet<Url>,
     /// What an earlier view has left, or what this one fills for the next.
@@ -73,6 +78,8 @@ impl PageLoad {
             document: None,
             navigation: None,
             preloads: Preloads::default(),
+            taken: VecDeque::new(),
+            hinted: HashSet::new(),
             asked: HashSet::new(),
             cache: None,
             arriving: HashMap::new(),
@@ -120,6 +127,10 @@ impl PageLoad {
     /// What became of the fetches that `Link` fields asked for.
     pub fn hints(&self) -> HintTally {
         self.preloads.tally()
+    }
+
+    fn browser(&self) -> Browser {
+        self.load().map(Load::browser).unwrap_or_default()
     }
 
     fn begun(&mut self, now: Instant) -> Option<&mut Load> {
@@ -220,7 +231,17 @@ impl PageLoad {
 
     /// Gives a resource the fetch that has begun for its URL, as far as it has come.
     fn bind(&mut self, now: Instant, start: &FetchStart, id: FetchId, preload: Preload) {
-        let Preload { head, body, record, .. } = preload;
+        let Preload { source, priority, head, body, record, .. } = preload;
+        match source {
+            LinkSource::EarlyHints => {
+                self.hinted.insert(id);
+            }
+            LinkSource::Document if self.browser().raise() == Raise::Never => {}
+            LinkSource::Document if start.priority.urgency < priority.urgency => {
+                self.taken.push_back((id, start.priority));
+            }
+            LinkSource::Document => {}
+        }
         self.resources.insert(id, start.id);
         self.asked.insert(without_scheme(&start.url));
         self.expected.extend(start.expected.map(|expected| (id, expected)));
@@ -284,10 +305,7 @@ impl PageLoad {
             asked.contains(&without_scheme(url))
                 || cache.as_ref().is_some_and(|cache| cache.is_fresh(now, url))
         };
-        let browser = match &self.source {
-            Source::Begun(load) => load.browser(),
-            Source::Planned(_) | Source::Beginning => Browser::default(),
-        };
+        let browser = self.browser();
         self.preloads.follow(Followed { source, base, browser }, &head.fields, is_there);
     }
 
@@ -324,6 +342,11 @@ fn body(url: &Url, length: ByteSize) -> Bytes {
 
 impl Work for PageLoad {
     fn poll_fetch(&mut self, now: Instant, id: FetchId) -> Option<FetchSpec> {
+        // What a link asks for goes before what the document names.
+        if let Some(spec) = self.preloads.poll_fetch(id, self.document.as_ref()) {
+            self.asked.insert(without_scheme(&spec.url));
+            return Some(self.ask_if_current(now, id, spec));
+        }
         while let Some(start) = self.begun(now)?.poll_fetch(now) {
             if self.use_cached(now, &start) {
                 continue;
@@ -338,9 +361,7 @@ impl Work for PageLoad {
             };
             self.bind(now, &start, fetch, preload);
         }
-        let spec = self.preloads.poll_fetch(id, self.document.as_ref())?;
-        self.asked.insert(without_scheme(&spec.url));
-        Some(self.ask_if_current(now, id, spec))
+        None
     }
 
     fn poll_cancel(&mut self) -> Option<FetchId> {
@@ -362,13 +383,17 @@ impl Work for PageLoad {
         self.follow_links(now, id, Links { source, base: url, head: hints });
     }
 
+    fn poll_taken(&mut self) -> Option<(FetchId, Priority)> {
+        self.taken.pop_front()
+    }
+
     fn poll_priority(&mut self) -> Option<(FetchId, Priority)> {
         let Source::Begun(load) = &mut self.source else { return None };
         loop {
             let (raised, priority) = load.poll_priority()?;
             // What came from the cache has no fetch.
             let fetch = self.resources.iter().find(|(_, resource)| **resource == raised);
-            if let Some((id, _)) = fetch {
+            if let Some((id, _)) = fetch.filter(|(id, _)| !self.hinted.contains(id)) {
                 return Some((*id, priority));
             }
         }

@@ -1,11 +1,11 @@
 //! Fetches that begin for a `Link` field, in early hints (103) or in the head of the document, before the page has found
-//! their URLs. The page takes such a fetch over once it finds its URL. The one rule: what the page has not taken is bounded,
-//! in number and in bytes.
+//! their URLs, in the order of the links. The page takes such a fetch over once it finds its URL. The one rule: what the page has not
+//! taken is bounded, in number and in bytes.
 
 use crate::cache::without_scheme;
 use crate::link_field::{Link, links};
 use crate::{FetchId, FetchSpec};
-use page::{Browser, Kind, Signals, Url};
+use page::{Browser, Kind, LinkSource, Priority, Signals, Url};
 use proto::{Fields, ResponseHead};
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use trace::{FetchOutcome, FetchRecord, HintTally};
@@ -29,6 +29,7 @@ pub(crate) struct Preloads {
 /// A fetch that has not begun.
 #[derive(Debug)]
 struct Wanted {
+    source: LinkSource,
     url: Url,
     kind: Kind,
     signals: Signals,
@@ -37,20 +38,13 @@ struct Wanted {
 /// A fetch that the page has not taken, as far as it has come.
 #[derive(Debug)]
 pub(crate) struct Preload {
+    pub(crate) source: LinkSource,
     pub(crate) url: Url,
+    pub(crate) priority: Priority,
     pub(crate) head: Option<ResponseHead>,
     pub(crate) body: Vec<u8>,
     /// Once it has ended.
     pub(crate) record: Option<FetchRecord>,
-}
-
-/// Which links a head holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum LinkSource {
-    /// A 103.
-    EarlyHints,
-    /// The final head of the document.
-    Document,
 }
 
 /// Whose links are followed, and by which browser.
@@ -87,8 +81,8 @@ impl Preloads {
                     let Ok(url) = base.join(&target) else { continue };
                     let is_new = self.known.len() < MOST_PRELOADS && !is_there(&url);
                     if is_new && self.known.insert(without_scheme(&url)) {
-                        let signals = browser.signals_of(kind, hint);
-                        self.pending.push_back(Wanted { url, kind, signals });
+                        let signals = browser.link_signals(source, kind, hint);
+                        self.pending.push_back(Wanted { source, url, kind, signals });
                     }
                 }
             }
@@ -97,12 +91,13 @@ impl Preloads {
 
     /// The next fetch to begin, which gets this number.
     pub(crate) fn poll_fetch(&mut self, id: FetchId, referrer: Option<&Url>) -> Option<FetchSpec> {
-        let Wanted { url, kind, signals } = self.pending.pop_front()?;
-        let preload = Preload { url: url.clone(), head: None, body: Vec::new(), record: None };
+        let Wanted { source, url, kind, signals: Signals { priority, place } } =
+            self.pending.pop_front()?;
+        let (own, body) = (url.clone(), Vec::new());
+        let preload = Preload { source, url: own, priority, head: None, body, record: None };
         self.begun.insert(id, preload);
         self.tally.fetches += 1;
         let referrer = referrer.cloned();
-        let Signals { priority, place } = signals;
         let place = Some(place);
         Some(FetchSpec { kind, priority, place, referrer, hinted: true, ..FetchSpec::get(url) })
     }
@@ -158,11 +153,9 @@ impl Preloads {
         }
     }
 
-    /// The page needs `url`: takes the fetch that has begun for it. One that has not begun is forgotten, one that has
-    /// failed is of no use.
+    /// The page needs `url`: takes the fetch that has begun for it. One that has failed is of no use.
     pub(crate) fn take(&mut self, url: &Url) -> Option<(FetchId, Preload)> {
         let url = without_scheme(url);
-        self.pending.retain(|wanted| without_scheme(&wanted.url) != url);
         let is_it = |preload: &Preload| {
             let ended = preload.record.as_ref();
             without_scheme(&preload.url) == url

@@ -31,6 +31,12 @@ pub trait Work {
     /// Early hints (103) for a fetch of `url` arrived over HTTP/2 or HTTP/3.
     fn handle_hints(&mut self, _now: Instant, _id: FetchId, _url: &Url, _hints: &ResponseHead) {}
 
+    /// A fetch for a `Link` field that the page has taken over, and ranks as more urgent than the link did. It has its new priority
+    /// before the page's other requests go out.
+    fn poll_taken(&mut self) -> Option<(FetchId, Priority)> {
+        None
+    }
+
     /// A fetch that is more or less urgent from now on than it was when it began.
     fn poll_priority(&mut self) -> Option<(FetchId, Priority)> {
         None

@@ -74,7 +74,7 @@ fn a_hinted_fetch_begins_while_the_server_thinks_and_is_matched_when_it_is_found
     let head = &world.seen[1].head.fields;
     assert_eq!(
         (head.find_str("priority"), head.find_str("sec-fetch-dest")),
-        (Some("u=0"), Some("style"))
+        (Some("u=0, i"), Some("style"))
     );
     assert_eq!(head.find_str("referer"), Some("http://a.test/"));
     assert_eq!(page.hints(), HintTally { fetches: 1, used: 1, ..HintTally::default() });

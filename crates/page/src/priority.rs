@@ -101,11 +101,6 @@ pub(crate) fn class_of(kind: Kind, hint: Hint) -> Class {
 }
 
 impl Browser {
-    /// What it says of a fetch that a `Link` field asks for, or of one whose place in the page is not known.
-    pub fn signals_of(self, kind: Kind, hint: Hint) -> Signals {
-        self.adjusted(self.signals(class_of(kind, hint)), hint)
-    }
-
     /// The signals of a class, changed by what was said of this one fetch. Firefox's ranking of such fetches is not recorded: they
     /// have that of their class.
     pub(crate) fn adjusted(self, signals: Signals, hint: Hint) -> Signals {
@@ -144,9 +139,15 @@ fn chromium_urgency(rank: Rank) -> u8 {
 mod tests {
     use super::*;
 
+    /// What Chromium says of a fetch whose place in the page is not known.
+    fn signals_of(kind: Kind, hint: Hint) -> Signals {
+        let chromium = Browser::Chrome156;
+        chromium.adjusted(chromium.signals(class_of(kind, hint)), hint)
+    }
+
     #[test]
     fn chromium_asks_for_what_blocks_rendering_before_images() {
-        let of = |kind, hint| Browser::Chrome156.signals_of(kind, hint).priority;
+        let of = |kind, hint| signals_of(kind, hint).priority;
         // The values that Chromium sends in its priority header: `u=0, i`, `u=0`, `u=1`, `i`.
         assert_eq!(of(Kind::Document, Hint::None), Priority { urgency: 0, incremental: true });
         assert_eq!(of(Kind::Stylesheet, Hint::None), Priority { urgency: 0, incremental: false });
@@ -157,7 +158,7 @@ mod tests {
 
     #[test]
     fn hints_move_a_fetch_and_a_recorded_rank_decides() {
-        let urgency = |kind, hint| Browser::Chrome156.signals_of(kind, hint).priority.urgency;
+        let urgency = |kind, hint| signals_of(kind, hint).priority.urgency;
         assert_eq!(urgency(Kind::Script, Hint::Lowered), 3);
         assert_eq!(urgency(Kind::Image, Hint::Raised), 1);
         assert_eq!(urgency(Kind::Stylesheet, Hint::Raised), 0);

@@ -196,7 +196,7 @@ def amplificationlimit(pair):
 
 
 def handshakeloss(pair):
-    """Handshakes over a path that loses three of ten datagrams"""
+    """Handshakes over a path that loses three of ten datagrams, three in a row at most"""
     Exchange(pair, path=Path(loss=0.3, delay_s=0.005)).run([SMALL], times=HANDSHAKES)
 
 
@@ -206,7 +206,7 @@ def transferloss(pair):
 
 
 def handshakecorruption(pair):
-    """Handshakes over a path that damages three of ten datagrams"""
+    """Handshakes over a path that damages three of ten datagrams, three in a row at most"""
     Exchange(pair, path=Path(damage=0.3, delay_s=0.005)).run([SMALL], times=HANDSHAKES)
 
 

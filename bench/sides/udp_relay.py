@@ -15,10 +15,11 @@ LARGEST = 65536
 
 
 class Path:
-    """What happens on the way. Probabilities are of a datagram, each way."""
+    """What happens on the way. Probabilities are of a datagram, each way; no more than `burst` in a row are lost or damaged by them,
+    as in the interop runner's scenarios drop-rate and corrupt-rate."""
 
-    def __init__(self, delay_s=0.0, loss=0.0, damage=0.0, drop_to_server=(), silence=None, rebind=None, seed=1):
-        self.delay_s, self.loss, self.damage = delay_s, loss, damage
+    def __init__(self, delay_s=0.0, loss=0.0, damage=0.0, burst=3, drop_to_server=(), silence=None, rebind=None, seed=1):
+        self.delay_s, self.loss, self.damage, self.burst = delay_s, loss, damage, burst
         # Numbers, from 1, of datagrams to the server that are lost.
         self.drop_to_server = frozenset(drop_to_server)
         # From which datagram to the client on nothing passes, and for how many seconds.
@@ -74,6 +75,8 @@ class UdpRelay:
         self.front = self.bound(self.host)
         self.port = self.front.getsockname()[1]
         self.random = random.Random(path.seed)
+        # Datagrams in a row that were lost or damaged, by direction.
+        self.in_a_row = [0, 0]
         self.flows, self.waiting, self.number = {}, [], 0
         self.silent_until, self.was_silent = 0.0, False
         self.selector = selectors.DefaultSelector()
@@ -144,13 +147,11 @@ class UdpRelay:
             self.was_silent, self.silent_until = True, now + path.silence[1]
         if way == TO_CLIENT and path.rebind and not seen.rebound and number >= path.rebind[0]:
             self.rebind(flow, path.rebind[1])
-        is_lost = (now < self.silent_until or way == TO_SERVER and number in path.drop_to_server
-                   or path.loss and self.random.random() < path.loss)
-        if is_lost:
+        if now < self.silent_until or way == TO_SERVER and number in path.drop_to_server or self.strikes(way, path.loss):
             seen.lost += 1
             return
         self.weigh(flow, way, data)
-        if path.damage and self.random.random() < path.damage:
+        if self.strikes(way, path.damage):
             seen.lost += 1
             at = self.random.randrange(len(data))
             data = data[:at] + bytes([data[at] ^ (1 + self.random.randrange(255))]) + data[at + 1:]
@@ -159,6 +160,14 @@ class UdpRelay:
             heapq.heappush(self.waiting, (now + path.delay_s, self.number, flow, way, data, tos))
         else:
             self.send(flow, way, data, tos)
+
+    def strikes(self, way, probability):
+        """Whether a datagram is lost or damaged, by chance."""
+        if not probability:
+            return False
+        struck = self.in_a_row[way] < self.path.burst and self.random.random() < probability
+        self.in_a_row[way] = self.in_a_row[way] + 1 if struck else 0
+        return struck
 
     def send(self, flow, way, data, tos):
         control = [(socket.IPPROTO_IP, socket.IP_TOS, bytes([tos & 3, 0, 0, 0]))] if self.family == socket.AF_INET else []

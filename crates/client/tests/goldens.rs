@@ -253,9 +253,9 @@ fn chromium_92_is_reproduced_frame_by_frame_on_the_late_hero() {
     assert_eq!(over_tls(Browser::Chrome92, LATE_HERO), golden);
 }
 
-/// The hero goes out before the style sheet of the document, which came with the link. Chromium began the hero's fetch first in all of ten
-/// loads with a NetLog, by 1 to 20 ms, and in races it was the first on the wire in 9 of 9. In a browser just started, on a busy machine, its
-/// network process wrote the more urgent style sheet first in some half of the loads.
+/// The hero goes out before the style sheet of the document, which came with the link. In races it was the first on the wire in 9 of 9
+/// loads. In a browser just started, on a busy machine, its network process often wrote the more urgent style sheet first (docs/delivery.md):
+/// these recordings are of loads in which it did not.
 #[test]
 fn chromium_156_asks_for_what_a_link_names_before_it_reads_the_document() {
     let link = Named::Linked(include_str!("goldens/link.toml"));

@@ -158,7 +158,7 @@ fn bomb() -> Vec<u8> {
     frame
 }
 
-/// One test weighs the process: those that hold much wait for each other.
+/// One test weighs the process: all wait for each other.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
@@ -256,6 +256,7 @@ fn attacks_hold_little_memory() {
 
 #[test]
 fn a_page_made_as_it_is_sent_is_the_page() {
+    let _alone = alone();
     let target = "/page?images=20000&bytes=7&seed=9&image_delay_ms=3";
     let html = target.parse::<Synthetic>().unwrap().html();
     let mut bench = Bench::new(Limits::default());
@@ -289,6 +290,7 @@ fn window_update(stream: u32, increment: u32) -> Vec<u8> {
 
 #[test]
 fn what_waited_for_credit_comes_whole_once_there_is_some() {
+    let _alone = alone();
     let target = "/page?images=3000&seed=4";
     let html = target.parse::<Synthetic>().unwrap().html();
     let mut frames = Frames::with_window(0);
@@ -376,6 +378,7 @@ fn a_message_that_inflates_to_more_than_is_left_is_refused_before_it_does() {
 
 #[test]
 fn a_target_longer_than_8_kib_is_refused() {
+    let _alone = alone();
     let mut bench = Bench::new(Limits::default());
     let path = "x".repeat(7_900);
     let said = |path: &str| format!("GET /{path} HTTP/1.1\r\nHost: a\r\n\r\n").into_bytes();
@@ -390,6 +393,7 @@ fn a_target_longer_than_8_kib_is_refused() {
 
 #[test]
 fn pipelined_streams_are_sent_whole_each_in_its_turn() {
+    let _alone = alone();
     let mut bench = Bench::new(Limits::default());
     let stream = "/stream?count=20&bytes=60000&every_ms=0&format=text";
     let said: String =

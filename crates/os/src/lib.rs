@@ -10,6 +10,7 @@ pub mod error;
 pub mod files;
 pub mod handover;
 pub mod machine;
+pub mod memory;
 pub mod net;
 pub mod process;
 pub mod process_tree;

@@ -18,6 +18,7 @@ use origin::{
 };
 use os::error::Os;
 use os::files::{CacheSettings, Root};
+use os::memory::UnusedMemory;
 use os::process::{Cpu, CpuSet};
 use os::reactor::{AdaptiveSendBuffer, Backend, Reactor, ReactorSettings, Stop};
 use os::signal::Interrupts;
@@ -73,6 +74,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     let delivery_log = args.delivery_log.as_deref().map(DeliveryFile::create).transpose()?;
     let qlog = qlog::into_folder(folder.as_deref(), QlogVantage::Server)?;
     let (stop, cpus) = (Stop::new()?, CpuSet::allowed());
+    let memory = UnusedMemory::new();
     let workers: Vec<_> = shares
         .into_iter()
         .enumerate()
@@ -91,7 +93,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
             thread::spawn(move || worker.run())
         })
         .collect();
-    await_interrupt(&interrupts, &workers);
+    await_interrupt(&interrupts, &workers, memory);
     stop.stop();
     while !workers.iter().all(thread::JoinHandle::is_finished) {
         if interrupts.count() > 1 {
@@ -157,10 +159,15 @@ const UNSENT_LOW_WATER: u32 = 10 * 1024;
 /// How often the main thread, which serves nobody, looks up.
 const LOOK_UP: std::time::Duration = std::time::Duration::from_millis(50);
 
-fn await_interrupt(interrupts: &Interrupts, workers: &[thread::JoinHandle<Result<(), Os>>]) {
+fn await_interrupt(
+    interrupts: &Interrupts,
+    workers: &[thread::JoinHandle<Result<(), Os>>],
+    mut memory: UnusedMemory,
+) {
     while interrupts.count() == 0 && !workers.iter().any(thread::JoinHandle::is_finished) {
-        // Waits for an interrupt; wakes now and then for a worker that has failed.
+        // Waits for an interrupt; wakes now and then for a worker that has failed, and for memory that is no longer used.
         let _ = os::process::wait_readable(interrupts.as_fd(), Some(20 * LOOK_UP));
+        memory.give_back();
     }
 }
 

@@ -127,6 +127,18 @@ mod tests {
     }
 
     #[test]
+    fn as_many_bytes_are_asked_for_as_the_mark_allows() {
+        let last_of_ten_asks = |mark: usize| {
+            let mut output = Output::new(10 * 1024);
+            output.low_water = mark;
+            (0..10).map(|_| output.next_ask()).last()
+        };
+        assert_eq!(last_of_ten_asks(MOST), Some(MOST));
+        assert_eq!(last_of_ten_asks(10 * 1024), Some(10 * 1024));
+        assert_eq!(last_of_ten_asks(LEAST), Some(LEAST));
+    }
+
+    #[test]
     fn a_path_that_was_slow_once_gets_its_configured_mark_back() {
         for adaptive in [AdaptiveSendBuffer::Down, AdaptiveSendBuffer::UpAndDown] {
             assert_eq!(after(adaptive, 16 * 1024, &[300_000, 1_000]), 16 * 1024);

@@ -104,7 +104,7 @@ pub(super) struct Output {
     pub(super) unsent_bound: usize,
     /// TCP_NOTSENT_LOWAT in force, bounded.
     pub(super) low_water: usize,
-    /// The mark as it was first set. About this many bytes are asked for at once, at most.
+    /// The mark as it was first set.
     pub(super) low_water_configured: usize,
     /// The bytes to ask for next. It grows whenever the kernel has taken what was asked for before: a peer that reads
     /// nothing makes this side hold few.
@@ -165,10 +165,11 @@ impl Output {
         !self.submitted || self.ask >= self.low_water_configured
     }
 
-    /// The bytes to ask for, now that the kernel has taken all before. On a slow path they are no more than its mark.
+    /// The bytes to ask for, now that the kernel has taken all before: no more than the mark, be it low for a slow path or high for
+    /// a quick one.
     pub(super) fn next_ask(&mut self) -> usize {
         let ask = self.ask;
-        self.ask = (ask * 2).min(self.low_water_configured);
+        self.ask = (ask * 2).min(self.low_water.max(self.low_water_configured));
         ask.min(self.low_water)
     }
 

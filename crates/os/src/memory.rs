@@ -26,6 +26,8 @@ pub struct UnusedMemory {
     pause: u32,
     /// How many were left out after the last time.
     last_pause: u32,
+    /// What was used at the last try, in bytes: where much of it is freed since then, no look is left out.
+    last_used: usize,
 }
 
 impl UnusedMemory {
@@ -37,28 +39,46 @@ impl UnusedMemory {
 
     /// To be called every second. Other threads wait for it in their calls of the allocator, some milliseconds for 100 MB.
     pub fn give_back(&mut self) {
-        if self.pause > 0 {
-            self.pause -= 1;
+        let Some(Usage { used, unused }) = usage() else { return };
+        if !self.is_due(used) || unused <= MUCH {
             return;
         }
-        let Some(before) = unused().filter(|unused| *unused > MUCH) else { return };
         trim();
-        let given = before.saturating_sub(unused().unwrap_or(before));
-        self.rest(given);
+        let left = usage().map_or(unused, |after| after.unused);
+        self.rest(used, unused.saturating_sub(left));
     }
 
-    /// Leaves out twice as many looks as the last time where little was given back.
-    fn rest(&mut self, given: usize) {
+    /// Whether to try at this look.
+    fn is_due(&mut self, used: usize) -> bool {
+        if self.pause == 0 || self.last_used.saturating_sub(used) > MUCH {
+            return true;
+        }
+        self.pause -= 1;
+        false
+    }
+
+    /// After a try: leaves out twice as many looks as the last time where little was given back.
+    fn rest(&mut self, used: usize, given: usize) {
+        self.last_used = used;
         self.last_pause =
             if given > MUCH { 0 } else { (2 * self.last_pause).clamp(1, LONGEST_PAUSE) };
         self.pause = self.last_pause;
     }
 }
 
-/// Bytes of this process that are neither a file's nor used. What is as large as to be mapped by itself counts here, too, for of
-/// that nobody tells how much is resident.
-fn unused() -> Option<usize> {
-    Some(anonymous(&fs::read_to_string("/proc/self/statm").ok()?)?.saturating_sub(used()?))
+/// What this process has of memory, in bytes.
+struct Usage {
+    /// Allocated and not freed, but for what is mapped by itself.
+    used: usize,
+    /// Resident, but neither a file's nor used. What is mapped by itself counts here, too, for of that nobody tells how much
+    /// is resident.
+    unused: usize,
+}
+
+fn usage() -> Option<Usage> {
+    let used = used()?;
+    let unused = anonymous(&fs::read_to_string("/proc/self/statm").ok()?)?.saturating_sub(used);
+    Some(Usage { used, unused })
 }
 
 /// Resident bytes that are no file's, from the text of /proc/self/statm (proc(5)): in pages, the second number is all that is
@@ -122,10 +142,11 @@ mod tests {
             })
             .collect();
         let stay: Vec<Vec<u8>> = parts.into_iter().map(|(_, stays)| stays).collect();
-        let before = unused().unwrap();
+        let unused = || usage().unwrap().unused;
+        let before = unused();
         assert!(before > 32 << 20, "{before} bytes");
         UnusedMemory::default().give_back();
-        let after = unused().unwrap();
+        let after = unused();
         assert!(after < before - (32 << 20), "{before} and then {after} bytes");
         drop(stay);
     }
@@ -135,12 +156,22 @@ mod tests {
         let mut memory = UnusedMemory::default();
         let mut pauses = Vec::new();
         for given in [MUCH + 1, 0, MUCH, 1, 0, 0, MUCH + 1, 0] {
-            memory.rest(given);
+            memory.rest(1, given);
             pauses.push(memory.pause);
         }
         assert_eq!(pauses, [0, 1, 2, 4, 8, 8, 0, 1]);
-        memory.give_back();
-        assert_eq!(memory.pause, 0);
+        assert!(!memory.is_due(1));
+        assert!(memory.is_due(1));
+    }
+
+    #[test]
+    fn no_look_is_left_out_once_much_is_freed() {
+        let mut memory = UnusedMemory::default();
+        memory.rest(10 * MUCH, 0);
+        memory.rest(10 * MUCH, 0);
+        assert!(!memory.is_due(11 * MUCH));
+        assert!(memory.is_due(9 * MUCH - 1));
+        assert_eq!(memory.pause, 1);
     }
 
     #[test]

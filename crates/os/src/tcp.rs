@@ -9,7 +9,7 @@ pub(crate) mod option;
 mod stream;
 
 pub use facts::TcpFacts;
-pub(crate) use facts::acknowledged;
+pub(crate) use facts::{acknowledged, round_trip};
 pub use fast_open::fetch_cookie;
 pub use option::probe_congestion_control;
 pub(crate) use stream::{

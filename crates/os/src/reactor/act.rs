@@ -1,6 +1,6 @@
 //! Carries out each [`Action`] of the end point.
 
-use super::output::uncork;
+use super::output::set_low_water;
 use super::poller::Readiness;
 use super::socket::{Input, Output, Phase, Socket};
 use super::table::Token;
@@ -177,13 +177,8 @@ impl Reactor {
             socket.output.ready = true;
             socket.output.unsent_bound = 0;
             let adaptive = self.settings.adaptive_send_buffer;
-            if let Some(mark) = socket.output.handle_low_water(adaptive, clock::now) {
-                tcp::set_unsent_low_water(socket.fd.as_fd(), mark);
-                socket.output.handle_mark(|| tcp::segment(socket.fd.as_fd()));
-                if !socket.output.fills_segments {
-                    uncork(socket);
-                }
-            }
+            let mark = socket.output.handle_low_water(adaptive, clock::now);
+            set_low_water(socket, mark);
         }
         match socket.phase {
             Phase::Connecting if ready.writable() => self.handle_connect(end_point, token),

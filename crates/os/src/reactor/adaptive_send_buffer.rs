@@ -23,7 +23,8 @@ const MOST: usize = 2 * 1024 * 1024;
 /// The lowest mark: two full segments, which is what one acknowledgement lets go. With less, a segment would go that is not full.
 const LEAST: usize = 4 * 1024;
 
-/// If half of the mark's bytes leave within this time, the mark grows.
+/// If half of the mark's bytes leave within this time, the mark grows. So it does where that many left at once and a round trip takes
+/// no longer.
 const QUICK: Duration = Duration::from_millis(5);
 
 /// If they take longer than this, the mark shrinks.
@@ -72,6 +73,25 @@ impl Output {
         u32::try_from(mark).ok()
     }
 
+    /// The kernel has been given a mark's bytes, or more, and `unsent` of them are left. Returns the new mark if it changed: a path whose
+    /// window takes all that it is given is never full, and would be given a few bytes at a time for ever.
+    pub(super) fn handle_taken(
+        &mut self,
+        adaptive: AdaptiveSendBuffer,
+        unsent: usize,
+        round_trip: impl FnOnce() -> Duration,
+    ) -> Option<u32> {
+        let grows = adaptive == AdaptiveSendBuffer::UpAndDown
+            && (self.low_water_configured..MOST).contains(&self.low_water)
+            && unsent < self.low_water / 2
+            && round_trip() <= QUICK;
+        if !grows {
+            return None;
+        }
+        self.low_water = (self.low_water * 2).min(MOST);
+        u32::try_from(self.low_water).ok()
+    }
+
     /// The mark has changed. With a low one the end point is asked so often that many segments would not be full, and a slow path
     /// would carry more packets. The kernel asks for more when less than half of the mark is left: a segment that waits to be
     /// filled must be smaller. `segment` gives the bytes of a full one.
@@ -108,6 +128,24 @@ mod tests {
         assert_eq!(after(&[100, 100, 10_000]), 512 * 1024);
         assert_eq!(after(&[100, 100, 30_000]), 256 * 1024);
         assert_eq!(after(&[100, 100, 30_000, 30_000]), 128 * 1024);
+    }
+
+    #[test]
+    fn a_path_that_takes_all_at_once_may_hold_more_if_its_round_trip_is_short() {
+        let after = |adaptive, configured: usize, unsent: usize, micros: u64| {
+            let mut output = Output::new(10 * 1024);
+            output.low_water = configured;
+            let mark = output.handle_taken(adaptive, unsent, || Duration::from_micros(micros));
+            assert_eq!(mark.map(|mark| mark as usize), mark.map(|_| output.low_water));
+            output.low_water
+        };
+        let both = AdaptiveSendBuffer::UpAndDown;
+        assert_eq!(after(both, 10 * 1024, 5 * 1024 - 1, 200), 20 * 1024);
+        assert_eq!(after(both, MOST, 0, 200), MOST);
+        assert_eq!(after(both, 10 * 1024, 5 * 1024, 200), 10 * 1024, "half of it has not left");
+        assert_eq!(after(both, 10 * 1024, 0, 5_001), 10 * 1024, "a far peer");
+        assert_eq!(after(both, 8 * 1024, 0, 200), 8 * 1024, "it was full, and slow, before");
+        assert_eq!(after(AdaptiveSendBuffer::Down, 10 * 1024, 0, 200), 10 * 1024);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! The writing side. The end point is asked for bytes only when the kernel has little left to send.
 
+use super::adaptive_send_buffer::AdaptiveSendBuffer;
 use super::poller::Poller;
 use super::socket::{Phase, Socket};
 use super::table::Token;
@@ -46,7 +47,8 @@ impl Reactor {
     pub(super) fn write_once<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         let Some(socket) = self.table.find(token) else { return };
         let (poller, buffers) = (self.poller.as_mut(), &mut self.send_buffers);
-        let turn = write_turn(end_point, poller, buffers, token, socket);
+        let adaptive = self.settings.adaptive_send_buffer;
+        let turn = write_turn(end_point, poller, buffers, token, socket, adaptive);
         reclaim(&mut self.send_buffers, &mut socket.output.pending);
         socket.output.handle_full(clock::now);
         match turn {
@@ -80,13 +82,14 @@ fn write_turn<E: EndPoint + ?Sized>(
     buffers: &mut BufferPool<SendBuf>,
     token: Token,
     socket: &mut Socket,
+    adaptive: AdaptiveSendBuffer,
 ) -> Turn {
     if socket.phase == Phase::Connecting {
         return Turn::Over;
     }
     let mut left = SENT_A_TURN;
     loop {
-        if let Err(error) = wait_for_low_water(poller, token, socket) {
+        if let Err(error) = wait_for_low_water(poller, token, socket, adaptive) {
             return Turn::Failed(error);
         }
         let none = socket.output.pending.is_empty() && !refill(end_point, socket, buffers);
@@ -144,7 +147,7 @@ fn cork(socket: &mut Socket) {
 }
 
 /// Sends a segment that waits for more bytes.
-pub(super) fn uncork(socket: &mut Socket) {
+fn uncork(socket: &mut Socket) {
     if std::mem::take(&mut socket.output.corked) {
         tcp::set_cork(socket.fd.as_fd(), false);
     }
@@ -163,6 +166,7 @@ fn wait_for_low_water(
     poller: &mut dyn Poller,
     token: Token,
     socket: &mut Socket,
+    adaptive: AdaptiveSendBuffer,
 ) -> io::Result<()> {
     let low_water = socket.output.low_water;
     let output = &socket.output;
@@ -170,12 +174,26 @@ fn wait_for_low_water(
     if idle || !output.ready || output.submitted || output.unsent_bound < low_water {
         return Ok(());
     }
-    socket.output.unsent_bound = tcp::unsent(socket.fd.as_fd())?;
-    if socket.output.unsent_bound >= low_water {
+    let unsent = tcp::unsent(socket.fd.as_fd())?;
+    socket.output.unsent_bound = unsent;
+    if unsent >= low_water {
         socket.output.ready = false;
-        poller.await_low_water(token, socket)?;
+        return poller.await_low_water(token, socket);
     }
+    let fd = socket.fd.as_fd();
+    let mark = socket.output.handle_taken(adaptive, unsent, || tcp::round_trip(fd));
+    set_low_water(socket, mark);
     Ok(())
+}
+
+/// Has the kernel follow the low-water mark, where it is a new one.
+pub(super) fn set_low_water(socket: &mut Socket, mark: Option<u32>) {
+    let Some(mark) = mark else { return };
+    tcp::set_unsent_low_water(socket.fd.as_fd(), mark);
+    socket.output.handle_mark(|| tcp::segment(socket.fd.as_fd()));
+    if !socket.output.fills_segments {
+        uncork(socket);
+    }
 }
 
 #[cfg(test)]

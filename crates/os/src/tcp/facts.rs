@@ -44,6 +44,11 @@ impl TcpFacts {
     }
 }
 
+/// The smoothed round-trip time of a socket; the longest there is where the kernel does not tell.
+pub(crate) fn round_trip(fd: BorrowedFd<'_>) -> Duration {
+    tcp_info(fd).map_or(Duration::MAX, |info| Duration::from_micros(info.tcpi_rtt.into()))
+}
+
 /// Bytes of a socket that its peer has acknowledged so far.
 pub(crate) fn acknowledged(fd: BorrowedFd<'_>) -> io::Result<u64> {
     // The kernel's struct tcp_info (include/uapi/linux/tcp.h, since Linux 4.1) has more fields than libc's:

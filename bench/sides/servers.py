@@ -219,12 +219,17 @@ def nginx(spot, core, _options):
     return nginx_with(spot, core, both_ports(), "")
 
 
-def nginx_h3(spot, core, _options):
+def nginx_h3(spot, core, _options, gso="on"):
     """The same, over UDP too. Few requests of a kept connection are the default over every protocol."""
     of_root("nginx")
     ports = both_ports()
     return nginx_with(spot, core, ports, (
-        f"listen 127.0.0.1:{ports['https']} quic reuseport; http3 on; quic_gso on; http3_max_concurrent_streams 256;"))
+        f"listen 127.0.0.1:{ports['https']} quic reuseport; http3 on; quic_gso {gso}; http3_max_concurrent_streams 256;"))
+
+
+def nginx_h3_as_shipped(spot, core, options):
+    """nginx sends a datagram a call unless it is told otherwise."""
+    return nginx_h3(spot, core, options, gso="off")
 
 
 def nginx_with(spot, core, ports, of_quic):

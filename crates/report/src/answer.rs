@@ -184,14 +184,15 @@ fn way_out(report: &Report<'_>, groups: &[Group<'_>]) -> Option<Clause> {
     if undecided.iter().all(|one| one.ratio.is_none()) {
         return refused(report, groups).filter(|_| !undecided.is_empty());
     }
-    let (add, one) = undecided
-        .iter()
-        .filter_map(|one| Some((one.trials_to_add()?, one)))
-        .min_by_key(|(add, _)| *add)?;
-    let needed = add + one.n;
+    let mut enough: Vec<(u32, u32)> =
+        undecided.iter().filter_map(|one| Some((one.trials_to_add()? + one.n, one.n))).collect();
+    enough.sort_unstable();
     let too_few = undecided.iter().all(|one| ratio(one).is_none_or(Ratio::is_anything));
-    let cause = match (too_few, undecided.len()) {
-        (true, _) => format!("{} too few, {needed} would do", are(one.n)),
+    // Where there are too few for any answer, all of them are meant.
+    let (needed, had) = *(if too_few { enough.last() } else { enough.first() })?;
+    let with_ratios = undecided.iter().filter(|one| one.ratio.is_some()).count();
+    let cause = match (too_few, with_ratios) {
+        (true, _) => format!("{} too few, {needed} would do", are(had)),
         (false, 1) => format!("about {needed} trials would decide it"),
         (false, _) => format!("about {needed} trials would decide the first of these"),
     };

@@ -11,11 +11,11 @@ use study::reconcile::{Parts, Wait, WaySummary};
 use study::result::{CellResult, MedianTrial};
 use unit::{ByteSize, counted};
 
-/// `h2 takes 385 ms longer than h3: 305 ms in handshakes (2 round trips against 1) and 120 ms in loss recovery (…); h3 waits longer
+/// `h2's median trial takes 385 ms longer than h3's: 305 ms in handshakes (2 round trips against 1) and 120 ms in loss recovery (…); h3 waits longer
 /// by 40.0 ms in window growth`. Where they tie, what one saves and the other one saves. None where no HTTP/3 is beside TCP.
 pub(crate) fn waits(report: &Report<'_>, group: &Group<'_>) -> Option<String> {
     // A stream's verdict is on its first token, and its load has all of them.
-    if matches!(group.workload.kind, WorkloadKind::Stream(_)) {
+    if matches!(group.workload.kind, WorkloadKind::Stream(_)) || group.workload.is_paced() {
         return None;
     }
     let quic = Load::fastest(report, group, Transport::is_over_quic)?;
@@ -119,7 +119,10 @@ impl Compared<'_> {
             [] => String::new(),
             some => format!("; {fast} waits longer by {}", listed(some)),
         };
-        Some(format!("{slow} takes {more} longer than {fast}: {}{less}", listed(&longer)))
+        Some(format!(
+            "{slow}'s median trial takes {more} longer than {fast}'s: {}{less}",
+            listed(&longer)
+        ))
     }
 
     /// `305 ms in handshakes (2 round trips against 1)`.

@@ -232,6 +232,14 @@ impl AuditFigure {
         }
     }
 
+    /// Whether it is how late a packet or an event was: its limit is [`LATE_MS`] and [`LATE_SHARE`] of the load, both.
+    pub fn is_lateness(self) -> bool {
+        matches!(
+            self,
+            Self::PacketLatenessMs | Self::ClientLagMs | Self::OriginLagMs | Self::ProxyLagMs
+        )
+    }
+
     /// The limit; None where it has none of its own. Some apply to longer loads alone; see the constants.
     pub fn limit(self) -> Option<f64> {
         match self {

@@ -57,7 +57,7 @@ impl Progress {
     /// All pairs of a workload on a link are decided: its other trials need not run.
     pub(crate) fn decided(&mut self, group: &(String, String), plan: &[TrialPlan]) {
         self.leave_out(plan);
-        let count = plan.len();
+        let count = counted(plan);
         if self.verbose && count > 0 {
             let (workload, link) = group;
             self.say(&format!("decided {workload}/{link}: {count} trials need not run"));
@@ -72,7 +72,8 @@ impl Progress {
         plan: &[TrialPlan],
     ) {
         self.leave_out(plan);
-        let left = plan.len();
+        // What was to run again is not another trial.
+        let left = plan.iter().filter(|trial| !trial.warmup && trial.attempt == 0).count();
         let what = match fault {
             Fault::Busy => format!(
                 "the machine was too busy for each of the first {FEWEST_SPOILT} blocks; the other {left} trials would be \
@@ -101,7 +102,7 @@ impl Progress {
     pub(crate) fn time_is_up(&mut self, plan: &[TrialPlan]) {
         self.leave_out(plan);
         if !plan.is_empty() {
-            let text = format!("the time is up: {} trials do not run", plan.len());
+            let text = format!("the time is up: {} trials do not run", counted(plan));
             self.say(&text);
         }
     }

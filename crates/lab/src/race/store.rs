@@ -261,7 +261,8 @@ pub(crate) struct Rows {
     pub(crate) damaged: Vec<String>,
 }
 
-/// `PRAGMA user_version` 1. The views give times in milliseconds since the trial's first fetch was queued.
+/// `PRAGMA user_version` 1. The views give times in milliseconds since the trial's first fetch was queued; `counted` has the keys of
+/// the trials that count, as `study::blocks::counted` chooses them.
 const SCHEMA: &str = "
 PRAGMA user_version = 1;
 CREATE TABLE run (header TEXT NOT NULL);
@@ -276,6 +277,15 @@ CREATE TABLE trials (
 CREATE VIEW metrics AS
   SELECT t.key, t.workload, t.link, t.contender, t.block, t.warmup, t.outcome, m.key AS metric, m.value
   FROM trials t, json_each(t.record, '$.metrics') m;
+CREATE VIEW counted AS
+  WITH attempts AS (
+    SELECT workload, link, block, record ->> '$.plan.attempt' AS attempt,
+      row_number() OVER (PARTITION BY workload, link, block
+        ORDER BY sum(outcome <> 'invalid') DESC, record ->> '$.plan.attempt') AS place
+    FROM trials WHERE NOT warmup GROUP BY workload, link, block, record ->> '$.plan.attempt')
+  SELECT t.key FROM trials t JOIN attempts a
+    ON a.workload = t.workload AND a.link = t.link AND a.block = t.block AND a.attempt = t.record ->> '$.plan.attempt'
+  WHERE a.place = 1 AND NOT t.warmup;
 CREATE VIEW fetches AS
   WITH origin AS (
     SELECT t.key AS trial, min(f.value ->> '$.phases.queued') AS zero
@@ -404,4 +414,42 @@ fn is_full(path: &Path) -> bool {
     let probe = NewFile::beside(path);
     let written = probe.and_then(|mut probe| probe.file().write_all(&[0; 64 * 1024]));
     written.is_err_and(|error| error.kind() == std::io::ErrorKind::StorageFull)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_each_block_the_attempt_counts_of_which_most_was_let_pass_and_of_two_the_first() {
+        let rows = Connection::open_in_memory().unwrap();
+        rows.execute_batch(SCHEMA).unwrap();
+        let blocks = [
+            (0, [("measured", "measured"), ("measured", "measured")], 0),
+            (1, [("measured", "invalid"), ("measured", "failed")], 1),
+            (2, [("measured", "invalid"), ("invalid", "measured")], 0),
+        ];
+        for (block, attempts, _) in blocks {
+            for (attempt, (a, b)) in attempts.into_iter().enumerate() {
+                for (contender, outcome) in [("a", a), ("b", b)] {
+                    let key = format!("{contender}/{block}~{attempt}");
+                    let record = format!("{{\"plan\": {{\"attempt\": {attempt}}}}}");
+                    let sql = "INSERT INTO trials VALUES (?1, 'w', 'l', ?2, ?3, 0, 0, '', ?4, NULL, 0, 0, ?5)";
+                    rows.execute(sql, params![key, contender, block, outcome, record]).unwrap();
+                }
+            }
+        }
+        let warmup = "INSERT INTO trials VALUES ('w', 'w', 'l', 'a', 9, 0, 1, '', 'measured', NULL, 0, 0, '{\"plan\": {\"attempt\": 0}}')";
+        rows.execute(warmup, []).unwrap();
+        let mut query = rows.prepare("SELECT key FROM counted ORDER BY key").unwrap();
+        let keys: Vec<String> =
+            query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        let expected: Vec<String> = ["a", "b"]
+            .iter()
+            .flat_map(|contender| {
+                blocks.iter().map(move |(block, _, counts)| format!("{contender}/{block}~{counts}"))
+            })
+            .collect();
+        assert_eq!(keys, expected);
+    }
 }

@@ -241,7 +241,7 @@ impl Session {
         }
         self.peer = Some(peer);
         self.timers.cancel(Timer::SettingsAck);
-        self.encoder.set_limits(peer.encoder_limits());
+        self.encoder.set_limits(peer.encoder_limits(self.role));
         self.move_instructions();
         self.tracer.emit(self.now, || trace::Event::ConnectionReady { protocol: "h3" });
         Ok(())

@@ -197,7 +197,7 @@ impl Session {
             self.outputs.put_with(GREASE, |out| out.extend_from_slice(b"grease"));
         }
         if let Some(remembered) = self.settings.remembered {
-            self.encoder.set_limits(remembered.encoder_limits());
+            self.encoder.set_limits(remembered.encoder_limits(self.role));
             self.move_instructions();
         }
     }

@@ -171,11 +171,14 @@ impl PeerSettings {
         }
     }
 
-    pub(super) fn encoder_limits(&self) -> EncoderLimits {
-        EncoderLimits {
-            max_capacity: self.qpack_table_capacity,
-            blocked_streams: self.qpack_blocked_streams,
-        }
+    /// What `role`'s encoder may do. A server's answers refer to nothing that is not acknowledged (RFC 9204 §2.1.2): none waits
+    /// for a lost packet of another stream, and nghttp3 1.x drops an answer that is whole before it can be decoded.
+    pub(super) fn encoder_limits(&self, role: Role) -> EncoderLimits {
+        let blocked_streams = match role {
+            Role::Client => self.qpack_blocked_streams,
+            Role::Server => 0,
+        };
+        EncoderLimits { max_capacity: self.qpack_table_capacity, blocked_streams }
     }
 }
 

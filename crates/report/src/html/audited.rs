@@ -6,7 +6,7 @@ use crate::markup::Markup;
 use crate::overview::Group;
 use crate::{Report, command, number, words};
 use std::collections::BTreeSet;
-use study::audit::{AuditFigure, Unit};
+use study::audit::{AuditFigure, LATE_SHARE, Unit};
 use study::blocks::Audited;
 use study::result::CellResult;
 
@@ -38,6 +38,10 @@ const LIMITS: &str = "A trial past a limit is invalid, and its block runs again.
 
 fn heading(figure: AuditFigure) -> String {
     match figure.limit() {
+        Some(limit) if figure.is_lateness() => {
+            let share = number::Percent(LATE_SHARE);
+            format!("{} (≤ {} or {share} of the load)", figure.words(), value(figure, limit))
+        }
         Some(limit) => format!("{} (≤ {})", figure.words(), value(figure, limit)),
         None => figure.words().to_owned(),
     }

@@ -172,7 +172,7 @@ fn figures(m: &mut Markup, group: &Group<'_>, rows: &[Row<'_>]) {
 fn query(group: &Group<'_>) -> String {
     let metric = deciding_metric(group.workload);
     format!(
-        "SELECT block, contender, value AS {metric} FROM metrics WHERE metric = '{metric}' AND NOT warmup \
+        "SELECT block, contender, value AS {metric} FROM metrics WHERE metric = '{metric}' AND key IN counted \
          AND outcome = 'measured' AND link = {} AND workload = {} ORDER BY block, contender",
         command::sql(&group.link.name),
         command::sql(&group.workload.name)

@@ -176,7 +176,7 @@ fn query(group: &Group<'_>) -> String {
     let metric = deciding_metric(group.workload);
     format!(
         "SELECT contender, block, value AS {metric}, outcome FROM metrics \
-         WHERE metric = '{metric}' AND NOT warmup AND link = {} AND workload = {} \
+         WHERE metric = '{metric}' AND key IN counted AND link = {} AND workload = {} \
          ORDER BY contender, block",
         command::sql(&group.link.name),
         command::sql(&group.workload.name)

@@ -302,7 +302,7 @@ fn rows_command(report: &Report<'_>, published: &Published) -> String {
     });
     let query = format!(
         "SELECT workload, link, contender, block, metric, value, outcome FROM metrics \
-         WHERE metric IN {metrics} AND NOT warmup AND workload IN {workloads} AND contender IN {contenders} \
+         WHERE metric IN {metrics} AND key IN counted AND workload IN {workloads} AND contender IN {contenders} \
          ORDER BY workload, link, block, contender"
     );
     command::rows(report.folder, &query)

@@ -104,6 +104,9 @@ fn bottlenecks(m: &mut Markup, groups: &[&Group<'_>]) {
 }
 
 fn bottleneck(group: &Group<'_>) -> Option<String> {
+    if group.workload.is_paced() {
+        return None;
+    }
     let fastest = group.fastest_first().into_iter().find(|cell| parts(cell).is_some())?;
     let first = group.baseline().filter(|cell| parts(cell).is_some()).unwrap_or(fastest);
     let (word, share) = largest(parts(first)?);
@@ -145,5 +148,6 @@ fn largest(parts: Parts) -> (String, f64) {
     trips.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
     let worth = |(_, nanos): &&(&str, u64)| *nanos * 5 >= parts.round_trips_ns();
     let most: Vec<&str> = trips.iter().filter(worth).map(|(name, _)| *name).collect();
-    (format!("goes into round trips ({})", words::listed(&most)), share)
+    let mostly = if trips.iter().any(|one| one.1 > 0 && !worth(&one)) { "mostly " } else { "" };
+    (format!("goes into round trips ({mostly}{})", words::listed(&most)), share)
 }

@@ -112,6 +112,25 @@ fn an_undecided_row_tells_how_many_trials_would_decide_it() {
 }
 
 #[test]
+fn what_would_do_for_all_is_the_most_that_one_of_them_needs() {
+    let mut experiment = quick();
+    experiment.links.iter_mut().for_each(|link| link.trials = 4);
+    let steps = |plan: &TrialPlan| if plan.cell.link.name == "lan" { 1.0 } else { 90.0 };
+    let run = Run::timed(experiment, |plan| {
+        1000.0 + steps(plan) * f64::from((plan.block * 7 + plan.order * 3) % 5)
+    });
+    let needed = |verdict: &study::result::VerdictResult| {
+        verdict.ranking.iter().filter_map(|one| one.comparison.trials_needed).max()
+    };
+    let each: Vec<u32> = run.result.verdicts.iter().filter_map(needed).collect();
+    assert!(each.iter().min() < each.iter().max(), "{each:?}");
+    let text = terminal(&run.report(), PLAIN);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let most = each.iter().max().unwrap();
+    assert!(text.contains(&format!("4 trials are too few, {most} would do:")), "{text}");
+}
+
+#[test]
 fn colours_change_nothing_but_colours() {
     for run in [Run::clean(), Run::troubled()] {
         let plain = terminal(&run.report(), PLAIN);

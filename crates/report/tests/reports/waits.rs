@@ -75,7 +75,7 @@ fn what_h2_waited_for_and_h3_did_not_is_told_in_milliseconds_with_the_part_that_
     assert_eq!(
         told,
         [
-            "h2 takes 385 ms longer than h3: 305 ms in handshakes (2 round trips against 1) and 120 ms in loss recovery \
+            "h2's median trial takes 385 ms longer than h3's: 305 ms in handshakes (2 round trips against 1) and 120 ms in loss recovery \
           (the link dropped 12 of its packets, and 3 of h3's; 14.5 kB went again); h3 waits longer by 40.0 ms in window growth"
         ]
     );

@@ -75,7 +75,7 @@ pub enum OverrideError {
     },
     /// The baseline is not among the contenders chosen.
     #[error(
-        "the baseline `{baseline}` is not among the contenders chosen; choose it too, or another baseline"
+        "the baseline `{baseline}` is not among the contenders chosen: choose it too, or another one by --baseline"
     )]
     BaselineLeftOut {
         /// The baseline.
@@ -90,6 +90,14 @@ pub enum OverrideError {
         contender: String,
         /// The workload.
         workload: String,
+    },
+    /// A server that already runs is reached by TCP alone.
+    #[error("{place} is bridged by TCP, and `{contender}` is over UDP: leave it away")]
+    OverUdp {
+        /// The contender.
+        contender: String,
+        /// Where the server listens.
+        place: String,
     },
     /// Nothing is made of calls or messages.
     #[error("`{experiment}` has neither calls nor messages, and their number was asked for")]
@@ -133,6 +141,7 @@ impl Experiment {
         }
         self.choose_contenders(&overrides.contenders)?;
         self.carried()?;
+        self.bridged()?;
         if let Some(client) = &overrides.client {
             self.give_client(client);
         }
@@ -320,6 +329,20 @@ impl Experiment {
         }
         self.contenders = given;
         self.title.push_str(&format!(", in {name}"));
+    }
+
+    /// What over QUIC was chosen by name meets the server of the file here for the first time.
+    fn bridged(&self) -> Result<(), OverrideError> {
+        let over_quic = self.contenders.iter().find_map(|one| match &one.server {
+            Server::Running(service) if one.transport.is_over_quic() => Some((one, service)),
+            _ => None,
+        });
+        over_quic.map_or(Ok(()), |(contender, service)| {
+            Err(OverrideError::OverUdp {
+                contender: contender.name.clone(),
+                place: service.place().to_string(),
+            })
+        })
     }
 
     /// A WebSocket from the command line meets the workloads of the file here for the first time.

@@ -16,6 +16,7 @@ use super::fast::Fast;
 use super::file::{
     ContenderFile, ExperimentFile, KindFile, LinkFile, SettingsFile, TlsFile, WorkloadFile,
 };
+use super::first_visit::FirstVisit;
 use super::one_or_table::ServerField;
 use super::policy::PolicyChoice;
 use super::quantity::{SizeField, SpanField};
@@ -159,7 +160,7 @@ impl Reader<'_> {
             );
             return Err(self.fault(file.transport.span(), words));
         }
-        self.packets(transport, &given)?;
+        self.packets(file.name.span(), (transport, first_visit), &given)?;
         let terms = given.terms.unwrap_or_default();
         let (client, server) = self.sides(transport, &given)?;
         let settings = Settings {
@@ -220,7 +221,12 @@ impl Reader<'_> {
     }
 
     /// What one of TCP and QUIC has alone, and what QUIC cannot be without.
-    fn packets(&self, transport: Transport, given: &SettingsFile) -> Result<(), ExperimentError> {
+    fn packets(
+        &self,
+        name_at: Range<usize>,
+        (transport, first_visit): (Transport, FirstVisit),
+        given: &SettingsFile,
+    ) -> Result<(), ExperimentError> {
         let is_quic = transport.is_over_quic();
         let of_quic = [
             ("mtu_discovery", given.mtu_discovery.as_ref().map(Spanned::span)),
@@ -236,6 +242,30 @@ impl Reader<'_> {
         }
         if let Some(field) = given.pacing.as_ref().filter(|_| is_quic) {
             return Err(self.fault(field.span(), "`pacing` is TCP's: QUIC is always paced"));
+        }
+        let negotiates =
+            given.negotiation.as_ref().filter(|own| *own.get_ref() == Negotiation::Alpn);
+        if let Some(field) = negotiates.filter(|_| is_quic) {
+            let words =
+                format!("over QUIC nothing but `{transport}` is offered: leave `negotiation` away");
+            return Err(self.fault(field.span(), words));
+        }
+        let of_tcp = [
+            ("fast_open", given.fast_open.as_ref().map(Spanned::span)),
+            ("slow_start_after_idle", given.slow_start_after_idle.map(|_| name_at.clone())),
+            ("client_nodelay", given.client_nodelay.map(|_| name_at.clone())),
+            ("server_nodelay", given.server_nodelay.map(|_| name_at.clone())),
+            ("client_quickack", given.client_quickack.map(|_| name_at.clone())),
+            ("server_quickack", given.server_quickack.map(|_| name_at.clone())),
+        ];
+        // What finds HTTP/3 over TCP first has settings of both.
+        let is_quic_alone = is_quic && !first_visit.uses_tcp();
+        for (name, span) in of_tcp {
+            if let Some(span) = span.filter(|_| is_quic_alone) {
+                return Err(
+                    self.fault(span, format!("`{name}` is TCP's, and `{transport}` is over QUIC"))
+                );
+            }
         }
         match &given.mtu {
             Some(field) if is_quic && *field.get_ref() < LEAST_QUIC_MTU => {

@@ -492,3 +492,38 @@ fn a_temperature_is_read_where_a_contender_can_have_it() {
     let clear = "tls = \"none\"\nsettings = { temperature = \"open\" }";
     assert_eq!(h2(clear), Ok(Temperature::Open));
 }
+
+#[test]
+fn what_tcp_has_alone_is_refused_over_quic() {
+    let read = |transport: &str, setting: &str| -> Result<Experiment, ExperimentError> {
+        format!(
+            "name = \"t\"\ntitle = \"\"\nquestion = \"\"\nbaseline = \"c\"\n[[workloads]]\nkind = \"page\"\n\
+             images = 1\nbytes = 10\n[[contenders]]\nname = \"c\"\ntransport = \"{transport}\"\nsettings = {{ {setting} }}\n\
+             [[links]]\nname = \"lan\"\n"
+        )
+        .parse()
+    };
+    for setting in ["fast_open = true", "slow_start_after_idle = false", "negotiation = \"alpn\""] {
+        read("h2", setting).unwrap();
+        let error = read("h3", setting).unwrap_err().to_string();
+        let name = setting.split(' ').next().unwrap_or_default();
+        assert!(error.contains(&format!("`{name}`")) && error.contains("QUIC"), "{error}");
+    }
+    // Found by HTTP/2, it has both.
+    read("h3", "slow_start_after_idle = false, first_visit = \"alt-svc\"").unwrap();
+}
+
+#[test]
+fn a_contender_over_quic_that_is_chosen_by_name_cannot_be_answered_by_a_server_that_runs() {
+    let text = "name = \"t\"\ntitle = \"\"\nquestion = \"\"\nbaseline = \"c\"\nserver = \"https://127.0.0.1:3443\"\n\
+                [[workloads]]\nkind = \"calls\"\npattern = \"serial\"\ncount = 3\npath = \"/\"\n\
+                [[contenders]]\nname = \"c\"\ntransport = \"h2\"\n[[links]]\nname = \"lan\"\n";
+    let experiment: Experiment = text.parse().unwrap();
+    let chosen = |names: &[&str]| {
+        let contenders = names.iter().map(|&name| name.to_owned()).collect();
+        experiment.clone().with(&Overrides { contenders, ..Overrides::default() })
+    };
+    chosen(&["c", "h1-tls"]).unwrap();
+    let refused = chosen(&["c", "h3"]).unwrap_err().to_string();
+    assert_eq!(refused, "127.0.0.1:3443 is bridged by TCP, and `h3` is over UDP: leave it away");
+}

@@ -1,6 +1,6 @@
 //! What a trial does, independent of how: values that the runner hands to whatever does it.
 
-use super::calls::CallsWorkload;
+use super::calls::{CallsWorkload, Pattern};
 use super::download::DownloadWorkload;
 use super::echo::EchoWorkload;
 use super::page::PageWorkload;
@@ -127,6 +127,12 @@ impl Workload {
         let file = path.rsplit(['/', '\\']).next().unwrap_or(path);
         let name = file.strip_suffix(".har").unwrap_or(file).to_owned();
         Self { name, check_of: None, kind: WorkloadKind::Har(har) }
+    }
+
+    /// Whether the client waits between its requests by itself: that time is no cause of anything.
+    pub fn is_paced(&self) -> bool {
+        let WorkloadKind::Calls(calls) = &self.kind else { return false };
+        matches!(calls.pattern, Pattern::Staggered { .. } | Pattern::Mixed { .. })
     }
 
     /// Whether it is made of messages, which a WebSocket can carry.

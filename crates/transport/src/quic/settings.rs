@@ -132,6 +132,9 @@ impl QuicSettings {
         let mut config = EndpointConfig::default();
         config.supported_versions(vec![QUIC_VERSION]);
         config.rng_seed(self.seed.map(bytes));
+        // A peer with the same settings sends datagrams as large as ours. Below what RFC 9000 §18.2 allows nobody sets it.
+        let largest = u16::try_from(config.get_max_udp_payload_size()).unwrap_or(u16::MAX);
+        let _out_of_bounds = config.max_udp_payload_size(largest.max(self.initial_mtu));
         Arc::new(config)
     }
 }
@@ -164,5 +167,19 @@ impl TimeSource for WallClock {
 impl fmt::Debug for WallClock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("WallClock")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn datagrams_as_large_as_ours_are_taken_and_those_of_ethernet_always() {
+        let taken = |initial_mtu| {
+            let settings = QuicSettings { initial_mtu, ..QuicSettings::default() };
+            settings.endpoint().get_max_udp_payload_size()
+        };
+        assert_eq!([taken(1_200), taken(1_472), taken(8_972)], [1_472, 1_472, 8_972]);
     }
 }

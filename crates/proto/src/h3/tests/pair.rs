@@ -250,6 +250,27 @@ fn an_urgent_response_overtakes_queued_bulk() {
 }
 
 #[test]
+fn an_answer_waits_for_nothing_that_is_lost_on_the_encoder_stream() {
+    /// The server's second unidirectional stream.
+    const ENCODER: u64 = 7;
+    let mut pair = asked(&["/a", "/b"]);
+    let mut head = ResponseHead::new(Status::OK);
+    head.fields.push(b"date", b"Fri, 27 Nov 2026 10:30:00 GMT");
+    for id in [0, 4] {
+        pair.server.respond(StreamId(id), &head, Fin::Last).unwrap();
+    }
+    let mut lost = Vec::new();
+    while pull(&mut pair.server, &mut pair.down, 2000) {
+        let encoder = pair.down.streams.get_mut(&ENCODER).map(|(bytes, _)| std::mem::take(bytes));
+        lost.extend(encoder.unwrap_or_default());
+    }
+    assert!(!lost.is_empty(), "nothing was inserted");
+    pair.run();
+    let is_answer = |event: &&Owned| matches!(event, Owned::Response(_, _, Fin::Last));
+    assert_eq!(pair.heard.iter().filter(is_answer).count(), 2, "{:?}", pair.heard);
+}
+
+#[test]
 fn a_stream_that_the_transport_cannot_take_is_passed_over() {
     let mut pair = asked(&["/a", "/b"]);
     for id in [0, 4] {

@@ -8,7 +8,7 @@ use unit::ByteSize;
 pub(super) fn again(m: &mut Markup, report: &Report<'_>) {
     let result = report.result;
     m.line("h2", &[], "Run it again");
-    picture::command(m, "The same", &command::shell_line(&result.command_line));
+    picture::command(m, "The same", &command::shell_line(&anew(&result.command_line)));
     picture::command(
         m,
         "Judge the rows anew",
@@ -40,4 +40,33 @@ pub(super) fn again(m: &mut Markup, report: &Report<'_>) {
         host.more.iter().for_each(|(name, value)| fact(name, value));
         fact("intervals", &result.family.method);
     });
+}
+
+/// The command line that makes the run once more: its folder is there already, so another one is taken.
+fn anew(command_line: &[String]) -> Vec<&str> {
+    let mut words = command_line.iter().map(String::as_str);
+    let mut kept = Vec::new();
+    while let Some(word) = words.next() {
+        match word {
+            "--out" => drop(words.next()),
+            _ if word.starts_with("--out=") => {}
+            _ => kept.push(word),
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_folder_of_the_run_is_not_asked_for_again() {
+        let line = |words: &str| words.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        for given in ["wirelap race quick --out old --fast", "wirelap race quick --out=old --fast"]
+        {
+            assert_eq!(anew(&line(given)), ["wirelap", "race", "quick", "--fast"]);
+        }
+        assert_eq!(anew(&line("wirelap race quick")), ["wirelap", "race", "quick"]);
+    }
 }

@@ -3,6 +3,7 @@
 use crate::hostile;
 use crate::simulated::{Run, quick};
 use report::{Colour, Style, terminal};
+use study::plan::TrialPlan;
 
 const PLAIN: Style = Style { colour: Colour::Off, width: 100 };
 
@@ -119,10 +120,10 @@ fn what_would_do_for_all_is_the_most_that_one_of_them_needs() {
     let run = Run::timed(experiment, |plan| {
         1000.0 + steps(plan) * f64::from((plan.block * 7 + plan.order * 3) % 5)
     });
-    let needed = |verdict: &study::result::VerdictResult| {
-        verdict.ranking.iter().filter_map(|one| one.comparison.trials_needed).max()
+    let most_of_one = |verdicts: &study::result::Verdicts| {
+        verdicts.ranking.iter().filter_map(|one| one.comparison.trials_needed).max()
     };
-    let each: Vec<u32> = run.result.verdicts.iter().filter_map(needed).collect();
+    let each: Vec<u32> = run.result.verdicts.iter().filter_map(most_of_one).collect();
     assert!(each.iter().min() < each.iter().max(), "{each:?}");
     let text = terminal(&run.report(), PLAIN);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");

@@ -285,7 +285,7 @@ impl Experiment {
     /// Those of the experiment by name, and those that every experiment can be asked for.
     fn choose_contenders(&mut self, names: &[String]) -> Result<(), OverrideError> {
         let mut chosen: Vec<Contender> = Vec::new();
-        for name in names {
+        for name in names.iter().map(|name| name.trim()) {
             let known = || KnownContender::find(name).map(|known| self.served(known.contender()));
             let contender = self.contender(name).cloned().or_else(known);
             let contender = contender.ok_or_else(|| self.unknown(name))?;
@@ -373,11 +373,11 @@ impl Experiment {
         let trials = self.links.iter().map(|link| link.trials).max().unwrap_or(1);
         let warmup = self.links.iter().map(|link| link.warmup).max().unwrap_or(0);
         let mut chosen: Vec<LinkChoice> = Vec::new();
-        for name in names.iter().filter(|name| !name.is_empty()) {
-            if chosen.iter().all(|link| link.name != *name) {
-                let own = self.links.iter().find(|link| link.name == *name).cloned();
-                let other =
-                    || LinkChoice { name: name.clone(), figures: None, trials, added: 0, warmup };
+        for name in names.iter().map(|name| name.trim()).filter(|name| !name.is_empty()) {
+            if chosen.iter().all(|link| link.name != name) {
+                let own = self.links.iter().find(|link| link.name == name).cloned();
+                let name = name.to_owned();
+                let other = || LinkChoice { name, figures: None, trials, added: 0, warmup };
                 chosen.push(own.unwrap_or_else(other));
             }
         }

@@ -523,7 +523,7 @@ fn a_contender_over_quic_that_is_chosen_by_name_cannot_be_answered_by_a_server_t
         let contenders = names.iter().map(|&name| name.to_owned()).collect();
         experiment.clone().with(&Overrides { contenders, ..Overrides::default() })
     };
-    chosen(&["c", "h1-tls"]).unwrap();
+    assert_eq!(chosen(&["c", " h1-tls"]).unwrap().contenders[1].name, "h1-tls");
     let refused = chosen(&["c", "h3"]).unwrap_err().to_string();
     assert_eq!(refused, "127.0.0.1:3443 is bridged by TCP, and `h3` is over UDP: leave it away");
 }

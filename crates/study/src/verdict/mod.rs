@@ -220,9 +220,9 @@ impl Rule {
             Some(format!("one of the two failed in {failed} of {all} blocks"))
         } else if level.rank == 0 {
             let (comparisons, percent) = (self.comparisons, CONFIDENCE * 100.0);
-            let blocks = if all == 1 { "block" } else { "blocks" };
+            let blocks = if all == 1 { "block is" } else { "blocks are" };
             let them = if comparisons == 1 { "comparison" } else { "comparisons" };
-            Some(format!("{all} {blocks} are too few for {comparisons} {them} at {percent:.0} %"))
+            Some(format!("{all} {blocks} too few for {comparisons} {them} at {percent:.0} %"))
         } else {
             None
         };

@@ -35,7 +35,7 @@ VIEW_PORT = "800x600"
 AS_SHIPPED = []
 # The load event ends the wait for the page, and nothing waits after it but what has no option.
 SHORT_WAITS = ["--pageLoadStrategy", "normal", "--pageCompleteWaitTime", "1", "--pageCompleteCheckPollTimeout", "100"]
-FILMED = ["--xvfb", "--video", "--visualMetrics"]
+FILMED = ["--xvfb", "--xvfbParams.display", "DISPLAY", "--video", "--visualMetrics"]
 NOT_FILMED = ["--headless", "--video", "false", "--visualMetrics", "false"]
 # The browser asks for it by itself, after the page.
 ICON = "/favicon.ico"
@@ -130,7 +130,8 @@ class Browsertime:
                        "--viewPort", VIEW_PORT, "--chrome.binaryPath", shutil.which("chromium"),
                        "--chrome.chromedriverPath", shutil.which("chromedriver"), "--resultDir", "result",
                        *(part for one in chrome for part in ("--chrome.args", one)),
-                       *(FILMED if self.is_filmed else NOT_FILMED), *self.flags, options.url]
+                       *(display() if part == "DISPLAY" else part for part in (FILMED if self.is_filmed else NOT_FILMED)),
+                       *self.flags, options.url]
         return [options.wirelap, "link", options.link, "--far", shlex.join(serve), "--ready-port", "443", "--", *browsertime]
 
     @staticmethod
@@ -226,6 +227,12 @@ def visualmetrics(film):
             raise Failed(f"visualmetrics on {len(times)} frames: {ran.stdout[-2000:]}{ran.stderr[-2000:]}")
         seen = json.loads(ran.stdout)
     return {"visualmetrics_ms": seen["SpeedIndex"], "frames": len(times), "progress": seen["VisualProgress"]}
+
+
+def display():
+    """A number that no X server has. One that was killed leaves its lock, and no other begins under that number."""
+    taken = {int(re.sub(r"\D", "", name)) for name in os.listdir("/tmp") if re.fullmatch(r"\.X\d+-lock", name)}
+    return str(next(number for number in range(99, 1000) if number not in taken))
 
 
 def digest(cert):

@@ -11,7 +11,7 @@ const WINDOW: &str = "--window-size=800,600";
 const UNUSED_PORT: u16 = 1;
 
 /// What keeps the browser from asking anybody else, and from leaving anything behind.
-pub(crate) const QUIET: [&str; 14] = [
+pub(crate) const QUIET: [&str; 15] = [
     "--headless",
     // Root has no sandbox of Chromium's; the trial's namespaces are one.
     "--no-sandbox",
@@ -19,6 +19,8 @@ pub(crate) const QUIET: [&str; 14] = [
     "--hide-scrollbars",
     "--no-first-run",
     "--no-default-browser-check",
+    // The page has a window of its own. The first one would load a new tab's page beside it.
+    "--no-startup-window",
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
@@ -27,9 +29,10 @@ pub(crate) const QUIET: [&str; 14] = [
     "--disable-dev-shm-usage",
     "--no-proxy-server",
     // It would try https first where a URL says http. A document that is answered in the browser has no address: it would count as
-    // one of the public network, which may not ask a local one.
+    // one of the public network, which may not ask a local one. Each window of the whole browser loads the address bar's popups:
+    // 1 s of CPU, which would fall into the load of the page.
     "--disable-features=HttpsUpgrades,LocalNetworkAccessChecks,LocalNetworkAccessChecksWebSockets,\
-     BlockInsecurePrivateNetworkRequests",
+     BlockInsecurePrivateNetworkRequests,WebUIOmniboxPopup,WebUIOmniboxFullPopup,WebUIOmniboxAimPopup",
 ];
 
 /// The arguments for a job. The profile is in the working directory, which is the trial's own.
@@ -101,6 +104,18 @@ mod tests {
         assert!(has(&h3, "--origin-to-force-quic-on=b.test:8443,far.test:443"), "{h3:?}");
         assert!(!has(&h3, "--disable-quic"), "{h3:?}");
         assert!(has(&h3, "--ignore-certificate-errors-spki-list=abc="), "{h3:?}");
+    }
+
+    #[test]
+    fn nothing_of_the_browsers_own_loads_beside_the_page() {
+        let arguments = of(&job(&["http://far.test/"])).unwrap();
+        assert!(arguments.iter().any(|one| one == "--no-startup-window"), "{arguments:?}");
+        // Of a switch that is given twice, Chromium takes the last.
+        let switches = arguments.iter().filter_map(|one| one.strip_prefix("--disable-features="));
+        let off: Vec<&str> = switches.collect();
+        assert_eq!(off.len(), 1, "{arguments:?}");
+        let popups = ["WebUIOmniboxPopup", "WebUIOmniboxFullPopup", "WebUIOmniboxAimPopup"];
+        assert!(popups.iter().all(|popup| off[0].split(',').any(|one| one == *popup)), "{off:?}");
     }
 
     #[test]

@@ -27,7 +27,7 @@ use crate::{ClientConfig, Cookies, FetchId, KeepAlive, Priorities, Work};
 use endpoint::{Action, ConnectionId, SocketId};
 use page::{Place, Url};
 use proto::{Fin, Refused, RequestHead, StreamId};
-use quic::{QuicPorts, UDP_SOCKETS};
+use quic::QuicPorts;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
@@ -479,12 +479,12 @@ impl<W: Work> Client<W> {
     }
 }
 
-/// The connection on a socket. Over TCP each has its own; their numbers follow those of the UDP sockets.
+/// The connection on a socket over TCP, where each has its own; their numbers are odd.
 fn connection_of(socket: SocketId) -> ConnectionId {
-    ConnectionId(socket.0.wrapping_sub(UDP_SOCKETS))
+    ConnectionId(socket.0 / 2)
 }
 
 /// The socket that carries a connection.
 fn socket_of(connection: ConnectionId) -> SocketId {
-    SocketId(connection.0 + UDP_SOCKETS)
+    SocketId(connection.0 * 2 + 1)
 }

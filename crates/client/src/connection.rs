@@ -28,12 +28,9 @@ pub(crate) struct PooledConnection {
     pub(crate) port: Option<Port>,
 }
 
-/// Which of the client's two UDP sockets.
+/// Which of the client's UDP sockets: it has one for each address that it speaks QUIC to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Port {
-    V4,
-    V6,
-}
+pub(crate) struct Port(pub(crate) usize);
 
 /// The requests and responses of a connection.
 #[derive(Debug)]
@@ -101,6 +98,11 @@ impl PooledConnection {
 
     pub(crate) fn is_ready(&self) -> bool {
         self.exchanges.protocol.is_some()
+    }
+
+    /// Whether it is over QUIC, and no datagram has come.
+    pub(crate) fn is_unheard(&self) -> bool {
+        self.port.is_some() && self.exchanges.heard == self.transport.timings().opened
     }
 
     /// Whether nothing is in flight and no request is taken any more.

@@ -14,10 +14,15 @@ use unit::format_duration;
 pub(crate) enum Failure {
     #[error("the address of {host} is not known; is the name right, and the network up?")]
     UnknownHost { host: String },
-    #[error("no connection to {destination}: {error}{}", connect_hint(error))]
-    Connect { destination: Destination, error: SocketError },
+    #[error("no connection to {destination}: {error}{hint}")]
+    Connect { destination: Destination, error: SocketError, hint: &'static str },
     #[error("no connection to {destination} within {}: {missing} did not answer", format_duration(*.within))]
     ConnectTime { destination: Destination, within: Duration, missing: &'static str },
+    #[error(
+        "no connection to {destination} within {}: nothing answered over UDP; does it speak HTTP/3?",
+        format_duration(*.within)
+    )]
+    Unanswered { destination: Destination, within: Duration },
     #[error("no secured connection to {destination}: {error}")]
     Handshake { destination: Destination, error: TlsError },
     #[error("{destination}: the proxy opened no tunnel, it answered {status}{}", proxy_hint(*.status))]
@@ -132,9 +137,33 @@ impl Failure {
             (Phase::Connecting, SocketError::TimedOut) => {
                 Self::ConnectTime { destination, within: within(settings), missing: "TCP" }
             }
-            (Phase::Connecting, _) => Self::Connect { destination, error },
+            (Phase::Connecting, _) => {
+                Self::Connect { destination, error, hint: connect_hint(error) }
+            }
             _ => Self::Socket { destination, error },
         }
+    }
+
+    /// The failure of a fetch whose UDP socket failed while its connection over QUIC was in `phase`.
+    pub(crate) fn of_datagrams(
+        destination: &Destination,
+        error: SocketError,
+        phase: Phase,
+    ) -> Self {
+        let destination = destination.clone();
+        match (phase, error) {
+            (Phase::Securing, SocketError::Refused) => {
+                let hint = "; nothing listens on its UDP port, does it speak HTTP/3?";
+                Self::Connect { destination, error, hint }
+            }
+            (Phase::Securing, _) => Self::Connect { destination, error, hint: connect_hint(error) },
+            _ => Self::Socket { destination, error },
+        }
+    }
+
+    /// The failure of a fetch whose connection over QUIC came to nothing without one datagram from the server.
+    pub(crate) fn unanswered(destination: &Destination, settings: &ClientSettings) -> Self {
+        Self::Unanswered { destination: destination.clone(), within: within(settings) }
     }
 
     /// Whether another try may succeed.
@@ -142,6 +171,7 @@ impl Failure {
         match self {
             Self::Connect { .. }
             | Self::ConnectTime { .. }
+            | Self::Unanswered { .. }
             | Self::Socket { .. }
             | Self::Closed { .. }
             | Self::Stalled { .. } => Hope::Transient,
@@ -223,7 +253,7 @@ fn proxy_hint(status: u16) -> &'static str {
     }
 }
 
-fn connect_hint(error: &SocketError) -> &'static str {
+fn connect_hint(error: SocketError) -> &'static str {
     match error {
         SocketError::Refused => "; is a server listening there?",
         SocketError::Unreachable => "; is the network up?",

@@ -34,7 +34,7 @@ impl OwnSocket {
         Ok((Self(socket), link))
     }
 
-    /// The action that opens the socket. It is connected, so that ICMP tells where nothing listens.
+    /// The action that opens a socket for one address. It is connected, so that ICMP tells where nothing listens.
     pub(crate) fn bind(socket: SocketId, remote: SocketAddr) -> Action {
         let ip = match remote {
             SocketAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),

@@ -67,6 +67,15 @@ fn a_silent_network_and_a_silent_tls_server_are_told_apart() {
 }
 
 #[test]
+fn a_path_without_udp_is_told_as_such() {
+    let mut settings = config(Transport::H3);
+    settings.timeouts.connect = Duration::from_secs(7);
+    let records = run(&mut World::new(Listener::Void, |_| ok(b"")), settings, fetches(1));
+    let told = "within 7 s: nothing answered over UDP; does it speak HTTP/3?";
+    assert!(why(&records[0]).ends_with(told), "{}", why(&records[0]));
+}
+
+#[test]
 fn a_response_that_stops_coming_is_given_up_after_the_stall_time() {
     // Over HTTP/2 the late answer at 4.2 s shows that the connection lives.
     for (listener, transport, given_up) in [

@@ -29,6 +29,9 @@ pub struct DatagramSocket {
     is_connected: bool,
 }
 
+/// What to do where another program has the port.
+const IN_USE: &str = "another program has that UDP port (see `ss -lunp`): stop it or choose another port; 0 takes a free one";
+
 impl DatagramSocket {
     /// Binds a socket to `address`; port 0 takes a free port. One on `[::]` leaves 0.0.0.0 to another.
     pub fn bind(
@@ -36,8 +39,11 @@ impl DatagramSocket {
         sharing: Sharing,
         settings: &DatagramSettings,
     ) -> Result<Self, Os> {
-        Self::open(address, sharing, settings)
-            .map_err(|source| Os::new(format!("bind a UDP socket to {address}"), source))
+        Self::open(address, sharing, settings).map_err(|source| {
+            let is_taken = source.kind() == io::ErrorKind::AddrInUse;
+            let error = Os::new(format!("bind a UDP socket to {address}"), source);
+            if is_taken { error.with_remedy(IN_USE) } else { error }
+        })
     }
 
     /// `count` sockets on one address, one for each thread. The kernel spreads peers over them by their addresses.

@@ -13,6 +13,7 @@ use unit::Instant;
 pub fn har(trial: &TrialRecord, version: &str) -> String {
     let origin = timing::origin(&trial.fetches);
     let entries: Vec<Value> = trial.fetches.iter().map(|f| entry(trial, f, origin)).collect();
+    let known = |name| trial.metrics.get(name).copied().unwrap_or(-1.0);
     let document = json!({ "log": {
         "version": "1.2",
         "creator": { "name": "wirelap", "version": version },
@@ -21,8 +22,8 @@ pub fn har(trial: &TrialRecord, version: &str) -> String {
             "id": PAGE,
             "title": trial.plan.key,
             "pageTimings": {
-                "onContentLoad": -1,
-                "onLoad": trial.metrics.get(metric::LOAD_MS).copied().unwrap_or(-1.0),
+                "onContentLoad": known(metric::DOM_CONTENT_LOADED_MS),
+                "onLoad": known(metric::LOAD_MS),
             },
         }],
         "entries": entries,
@@ -48,7 +49,8 @@ fn entry(trial: &TrialRecord, fetch: &FetchRecord, origin: Instant) -> Value {
             "headers": [],
             "queryString": query(&fetch.url),
             "headersSize": -1,
-            "bodySize": 0,
+            // The lab does not record what an upload has (HAR 1.2: -1 where the size is not known).
+            "bodySize": if matches!(fetch.method.as_str(), "GET" | "HEAD") { 0 } else { -1 },
         },
         "response": {
             // Browsers write zero if no response came.

@@ -172,7 +172,12 @@ impl<W: Work> Client<W> {
         failure: transport::Failure,
     ) {
         let destination = &connection.exchanges.destination;
-        let failure = Failure::of_transport(destination, failure, &self.settings);
+        let failure = match failure {
+            transport::Failure::TimedOut { .. } if connection.is_unheard() => {
+                Failure::unanswered(destination, &self.settings)
+            }
+            failure => Failure::of_transport(destination, failure, &self.settings),
+        };
         self.lose(now, connection, failure);
     }
 
@@ -186,7 +191,7 @@ impl<W: Work> Client<W> {
         self.settle(now, &mut connection);
         let streams = std::mem::take(&mut connection.exchanges.streams);
         let (origin, id) = (connection.exchanges.origin, connection.exchanges.connection);
-        if self.turns_to_another_address(&connection) {
+        if self.turns_to_another_address(&connection, &failure) {
             self.pool.closed(origin, id);
             return self.retire(now, connection);
         }
@@ -210,8 +215,13 @@ impl<W: Work> Client<W> {
     }
 
     /// Whether a failed connect is followed by one to the host's next address.
-    fn turns_to_another_address(&mut self, connection: &PooledConnection) -> bool {
-        let is_connecting = connection.transport.phase() == ConnectionPhase::Connecting;
+    fn turns_to_another_address(
+        &mut self,
+        connection: &PooledConnection,
+        failure: &Failure,
+    ) -> bool {
+        let is_connecting = connection.transport.phase() == ConnectionPhase::Connecting
+            || matches!(failure, Failure::Connect { .. });
         if !is_connecting || connection.socket.is_some() {
             return false;
         }

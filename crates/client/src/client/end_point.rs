@@ -106,10 +106,15 @@ impl<W: Work> EndPoint for Client<W> {
     fn handle_error(&mut self, now: Instant, socket: SocketId, error: SocketError) {
         if let Some(port) = Port::of(socket) {
             for connection in self.connections_at(port) {
-                let Some(connection) = self.take(connection) else { continue };
-                let (destination, phase) =
-                    (&connection.exchanges.destination, connection.transport.phase());
-                let failure = Failure::of_socket(destination, error, phase, &self.settings);
+                let Some(mut connection) = self.take(connection) else { continue };
+                connection.port = None;
+                if connection.is_closing() {
+                    self.release(connection);
+                    continue;
+                }
+                let destination = &connection.exchanges.destination;
+                let phase = connection.transport.phase();
+                let failure = Failure::of_datagrams(destination, error, phase);
                 self.lose(now, connection, failure);
             }
             return self.pump(now);

@@ -1,63 +1,58 @@
-//! Connections over QUIC: the client's UDP sockets, one for each family of addresses, and what arrives on them.
+//! Connections over QUIC: the client's UDP sockets, one for each server's address, and what arrives on them. Each is
+//! connected to its address, so that an ICMP message tells at once where nothing listens.
 
 use super::Client;
 use crate::Work;
 use crate::connection::{PooledConnection, Port};
-use endpoint::{
-    Action, ConnectionId, DatagramSettings, DatagramTransmit, ReceivedDatagrams, SocketId,
-};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use crate::own_socket::OwnSocket;
+use endpoint::{Action, ConnectionId, DatagramTransmit, ReceivedDatagrams, SocketId};
+use std::net::SocketAddr;
 use transport::{
-    Admission, Arrival, Connection, Failure, Lifetime, Phase, Protocol, QuicPort, QuicSocket,
+    Admission, Arrival, Connection, Failure, Lifetime, Phase, Protocol, QuicPort, QuicSettings,
+    QuicSocket,
 };
 use unit::Instant;
 
-/// Sockets whose numbers come before those of TCP.
-pub(super) const UDP_SOCKETS: usize = 2;
-
-/// The UDP sockets, each once it is needed.
+/// The UDP sockets, by port.
 #[derive(Debug, Default)]
-pub(super) struct QuicPorts {
-    v4: Option<QuicPort>,
-    v6: Option<QuicPort>,
+pub(super) struct QuicPorts(Vec<Open>);
+
+/// What there is to an address.
+#[derive(Debug)]
+struct Open {
+    remote: SocketAddr,
+    /// None where it is not bound, or has failed.
+    port: Option<QuicPort>,
 }
 
 impl Port {
-    /// The one that reaches this address.
-    fn to(remote: SocketAddr) -> Self {
-        if remote.is_ipv4() { Self::V4 } else { Self::V6 }
-    }
-
+    /// The port whose socket this is. Over UDP numbers are even, over TCP odd.
     pub(super) fn of(socket: SocketId) -> Option<Self> {
-        [Self::V4, Self::V6].into_iter().find(|port| port.socket() == socket)
+        socket.0.is_multiple_of(2).then_some(Self(socket.0 / 2))
     }
 
     fn socket(self) -> SocketId {
-        SocketId(match self {
-            Self::V4 => 0,
-            Self::V6 => 1,
-        })
-    }
-
-    /// Any address and port of its family.
-    fn local(self) -> SocketAddr {
-        let ip = match self {
-            Self::V4 => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
-            Self::V6 => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
-        };
-        SocketAddr::new(ip, 0)
+        SocketId(self.0 * 2)
     }
 }
 
 impl QuicPorts {
     fn find(&mut self, port: Port) -> Option<&mut QuicPort> {
-        self.slot(port).as_mut()
+        self.0.get_mut(port.0)?.port.as_mut()
     }
 
-    fn slot(&mut self, port: Port) -> &mut Option<QuicPort> {
-        match port {
-            Port::V4 => &mut self.v4,
-            Port::V6 => &mut self.v6,
+    /// The one that reaches this address.
+    fn to(&mut self, remote: SocketAddr) -> Port {
+        let known = self.0.iter().position(|open| open.remote == remote);
+        Port(known.unwrap_or_else(|| {
+            self.0.push(Open { remote, port: None });
+            self.0.len() - 1
+        }))
+    }
+
+    fn open(&mut self, port: Port, quic: QuicSocket) {
+        if let Some(open) = self.0.get_mut(port.0) {
+            open.port = Some(QuicPort::new(port.socket(), quic));
         }
     }
 }
@@ -70,16 +65,19 @@ impl<W: Work> Client<W> {
         host: &str,
         remote: SocketAddr,
     ) -> Result<(Connection<transport::Client>, Port), Failure> {
-        let port = Port::to(remote);
+        let port = self.quic.to(remote);
         if self.quic.find(port).is_none() {
             let alpn = Protocol::Http3.alpn();
             let tls = self.config.tls.for_quic(alpn).map_err(|_| Failure::UnknownProtocol)?;
             let tls = tls.observed_by(&self.config.tracer);
-            let quic = QuicSocket::client(&self.config.quic, tls);
-            *self.quic.slot(port) = Some(QuicPort::new(port.socket(), quic));
-            let (socket, local) = (port.socket(), port.local());
-            let settings = DatagramSettings::default();
-            self.actions.push_back(Action::Bind { socket, local, settings });
+            // Sockets of one seed would give their connections the same IDs.
+            let seed = self.config.quic.seed.map(|seed| match port {
+                Port(0) => seed,
+                Port(nth) => seed.nth(nth as u64),
+            });
+            let settings = QuicSettings { seed, ..self.config.quic.clone() };
+            self.quic.open(port, QuicSocket::client(&settings, tls));
+            self.actions.push_back(OwnSocket::bind(port.socket(), remote));
         }
         let Some(open) = self.quic.find(port) else { return Err(Failure::Ended) };
         let link = open.quic.connect(now, remote, host)?;
@@ -190,16 +188,13 @@ impl<W: Work> Client<W> {
 
     /// Whether a socket's driver was asked to transmit and was not given nothing since.
     pub(super) fn is_sending_datagrams(&self, port: Port) -> bool {
-        let open = match port {
-            Port::V4 => &self.quic.v4,
-            Port::V6 => &self.quic.v6,
-        };
-        open.as_ref().is_some_and(QuicPort::is_transmitting)
+        let open = self.quic.0.get(port.0).and_then(|open| open.port.as_ref());
+        open.is_some_and(QuicPort::is_transmitting)
     }
 
     /// The connections of a socket that failed.
     pub(super) fn connections_at(&mut self, port: Port) -> Vec<ConnectionId> {
-        let failed = self.quic.slot(port).take();
+        let failed = self.quic.0.get_mut(port.0).and_then(|open| open.port.take());
         failed.map_or_else(Vec::new, |port| port.places.into_values().map(ConnectionId).collect())
     }
 }

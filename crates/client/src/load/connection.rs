@@ -130,13 +130,13 @@ impl LoadConnection {
     pub(super) fn drive(
         &mut self,
         now: Instant,
-        report: Reporting<'_>,
+        mut report: Reporting<'_>,
         act: impl FnOnce(&mut Connection<Client>, &mut Events<'_>) -> Result<(), transport::Failure>,
     ) -> Result<(), Loss> {
         let Some(transport) = &mut self.transport else { return Ok(()) };
         let mut events = Events {
             now,
-            report,
+            report: report.reborrow(),
             pending: &mut self.pending,
             echoes: self.echoes.as_deref_mut(),
             answers: 0,
@@ -157,7 +157,13 @@ impl LoadConnection {
         if self.quic.is_some() {
             self.settle_quic();
         }
-        Ok(done?)
+        done.map_err(|failure| {
+            let loss = Loss::from(&failure);
+            if loss == Loss::Fault(Fault::Tls) {
+                report.ledger.note_cause(Fault::Tls, || failure.to_string());
+            }
+            loss
+        })
     }
 
     pub(super) fn is_ready(&self) -> bool {

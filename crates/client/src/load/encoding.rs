@@ -137,6 +137,11 @@ impl Tally {
             put_whole(out, count);
         }
         put_faults(out, &connects.faults);
+        put_whole(out, self.unreached.len() as u64);
+        self.unreached.iter().for_each(|faults| put_faults(out, faults));
+        for fault in Fault::ALL {
+            put_text(out, self.causes.get(&fault).map_or("", String::as_str));
+        }
         let counts = [
             connects.opened,
             connects.resumed,
@@ -147,11 +152,10 @@ impl Tally {
             self.again,
             self.unfinished,
             self.in_time,
+            self.most_streams,
         ];
         counts.into_iter().for_each(|count| put_whole(out, count));
-        let name = self.protocol.map_or("", Protocol::name);
-        put_whole(out, name.len() as u64);
-        out.extend(name.as_bytes());
+        put_text(out, self.protocol.map_or("", Protocol::name));
         let counted = self.began.zip(self.ended).map(|(began, ended)| ended.since(began));
         put_whole(out, u64::from(counted.is_some()));
         put_time(out, counted.unwrap_or_default());
@@ -179,13 +183,22 @@ impl Tally {
             tally.set_status(code, count).ok_or(BadTally)?;
         }
         tally.connects.faults = take_faults(fields)?;
+        tally.unreached = (0..fields.count(MOST_PARTS)?)
+            .map(|_| take_faults(fields))
+            .collect::<Result<_, _>>()?;
+        for fault in Fault::ALL {
+            let said = std::str::from_utf8(fields.bytes()?).map_err(|_| BadTally)?;
+            if !said.is_empty() {
+                tally.causes.insert(fault, said.to_owned());
+            }
+        }
         let [opened, resumed, early_accepted, early_rejected] = wholes(fields)?;
         tally.connects.opened = opened;
         tally.connects.resumed = resumed;
         tally.connects.early_accepted = early_accepted;
         tally.connects.early_rejected = early_rejected;
-        [tally.received, tally.sent, tally.again, tally.unfinished, tally.in_time] =
-            wholes(fields)?;
+        [tally.received, tally.sent, tally.again, tally.unfinished] = wholes(fields)?;
+        [tally.in_time, tally.most_streams] = wholes(fields)?;
         tally.protocol = match fields.bytes()? {
             b"" => None,
             name => {
@@ -214,6 +227,11 @@ fn wholes<const N: usize>(fields: &mut Fields<'_>) -> Result<[u64; N], BadTally>
     Ok(wholes)
 }
 
+fn put_text(out: &mut Vec<u8>, text: &str) {
+    put_whole(out, text.len() as u64);
+    out.extend(text.as_bytes());
+}
+
 fn put_faults(out: &mut Vec<u8>, faults: &Faults) {
     Fault::ALL.into_iter().for_each(|fault| put_whole(out, faults.of(fault)));
 }
@@ -234,6 +252,9 @@ mod tests {
             (1..=1_000).for_each(|micros| part.latency.record(Duration::from_micros(micros * 7)));
         }
         tally.connects.faults.count(Fault::Tls);
+        tally.unreached[2].count(Fault::Tls);
+        tally.causes.insert(Fault::Tls, "it has no certificate".to_owned());
+        tally.most_streams = 100;
         tally.connects.opened = 7;
         tally.connects.tls.record(Duration::from_secs(4_000));
         tally.set_status(404, 3).unwrap();

@@ -134,6 +134,8 @@ impl Load {
             return self.finish(now);
         }
         self.ledger.begin(now);
+        // At once: a short run may end before any time-out comes.
+        self.tell_watch(now);
         if let Pace::Open { stages, spacing } = &self.plan.pace {
             let stages = self.ledger.with_warm_up(stages);
             self.arrivals = Some(Arrivals::new(&stages, *spacing, self.plan.share));
@@ -206,6 +208,10 @@ impl Load {
                     break;
                 }
             }
+        }
+        let under_way = connection.under_way() as u64;
+        if under_way > ledger.tally.most_streams && !connection.takes_request(streams) {
+            ledger.tally.most_streams = under_way;
         }
         has_begun
     }

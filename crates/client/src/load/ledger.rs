@@ -347,6 +347,19 @@ impl Ledger {
         self.fail(request, fault);
     }
 
+    /// An attempt at a connection to the server of a target came to nothing.
+    pub(super) fn fail_connect(&mut self, target: usize, fault: Fault) {
+        self.tally.connects.faults.count(fault);
+        if let Some(faults) = self.tally.unreached.get_mut(target) {
+            faults.count(fault);
+        }
+    }
+
+    /// What a fault said; the first of its kind is kept.
+    pub(super) fn note_cause(&mut self, fault: Fault, said: impl FnOnce() -> String) {
+        self.tally.causes.entry(fault).or_insert_with(said);
+    }
+
     fn part(&mut self, request: &PendingRequest) -> &mut Part {
         match request.stage.and_then(|stage| self.tally.stages.get_mut(stage)) {
             Some(part) => part,

@@ -75,6 +75,11 @@ impl Server {
         target
     }
 
+    /// The first target there.
+    pub(super) fn first_target(&self) -> usize {
+        self.order.first().copied().unwrap_or(0)
+    }
+
     /// A connection could take a request.
     pub(super) fn list(&mut self, number: usize, connection: &mut LoadConnection) {
         if !connection.listed {

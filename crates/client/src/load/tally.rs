@@ -3,6 +3,7 @@
 
 use hdrhistogram::Histogram;
 use proto::Status;
+use std::collections::BTreeMap;
 use std::time::Duration;
 use trace::Protocol;
 use unit::Instant;
@@ -300,6 +301,12 @@ pub struct Tally {
     statuses: Box<[u64; STATUSES]>,
     /// Connections, those of the warm-up too.
     pub connects: Connects,
+    /// Attempts at connections that came to nothing, by the first target of their server, where there are several targets.
+    pub unreached: Vec<Faults>,
+    /// What the first fault of a kind said, where it said something.
+    pub causes: BTreeMap<Fault, String>,
+    /// The most requests under way on a connection that took no more at that time.
+    pub most_streams: u64,
     /// Bytes received over all connections, of the whole run.
     pub received: u64,
     /// Bytes sent, likewise.
@@ -335,6 +342,9 @@ impl Tally {
             latency_floor: Times::new(),
             statuses: Box::new([0; STATUSES]),
             connects: Connects::new(),
+            unreached: vec![Faults::default(); if targets > 1 { targets } else { 0 }],
+            causes: BTreeMap::new(),
+            most_streams: 0,
             received: 0,
             sent: 0,
             again: 0,
@@ -363,6 +373,13 @@ impl Tally {
             *own += others;
         }
         self.connects.add(&other.connects);
+        for (own, others) in self.unreached.iter_mut().zip(&other.unreached) {
+            own.add(others);
+        }
+        for (fault, said) in &other.causes {
+            self.causes.entry(*fault).or_insert_with(|| said.clone());
+        }
+        self.most_streams = self.most_streams.max(other.most_streams);
         self.received += other.received;
         self.sent += other.sent;
         self.again += other.again;

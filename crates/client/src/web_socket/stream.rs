@@ -56,6 +56,8 @@ pub(crate) struct WebSocketStream {
     /// None until the connection is ready.
     handshake: Option<ClientHandshake>,
     stream: Option<StreamId>,
+    /// The status of a response that opened none.
+    refused: Option<Status>,
     socket: Option<Connection>,
     settings: Settings,
     masks: Seed,
@@ -91,6 +93,7 @@ impl WebSocketStream {
             offer,
             handshake: None,
             stream: None,
+            refused: None,
             socket: None,
             settings: Settings {
                 writes: spec.writes,
@@ -113,6 +116,11 @@ impl WebSocketStream {
         self.request = handshake.request(self.request.clone());
         self.handshake = Some(handshake);
         self.send_request(now, machine);
+    }
+
+    /// The path and the status of a response that opened no WebSocket.
+    pub(crate) fn refusal(&self) -> Option<(&str, Status)> {
+        Some((self.request.path.as_str(), self.refused?))
     }
 
     /// The stream that it is on; None until the request is sent.
@@ -154,7 +162,10 @@ impl WebSocketStream {
                     self.socket = Some(Connection::new(now, role, settings, &agreed, tracer));
                     self.events.push_back(WebSocketEvent::Opened(head.status));
                 }
-                Err(error) => self.events.push_back(WebSocketEvent::Failed(error)),
+                Err(error) => {
+                    self.refused = Some(head.status);
+                    self.events.push_back(WebSocketEvent::Failed(error));
+                }
             },
             Http::Data { data, fin, stream } => {
                 let taken = data.len();

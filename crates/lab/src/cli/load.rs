@@ -22,7 +22,7 @@ use unit::Seed;
   wirelap load -c 64 --rate 1000:10s,1000-20000:60s,20000:10s http://127.0.0.1:8080/
   wirelap load -c 64 --slo 'p99<50ms' -d 5s http://127.0.0.1:8080/
   wirelap load -c 64 -X POST --data @order.json -H 'Content-Type: application/json' http://127.0.0.1:8080/orders
-  wirelap load -c 64 -m 4 ws://127.0.0.1:8080/echo
+  wirelap load -c 64 -m 4 ws://127.0.0.1:8080/ws/echo
   srun -n 4 wirelap load -c 256 --rate 80000 --agent auto --rendezvous node1:7000 http://server:8080/
 
 Without --rate each connection asks again when it has its answer: what a server can do at most. With --rate requests are made by a schedule, whatever the server does, and a request's time counts from when it was due: what users meet.

@@ -35,7 +35,7 @@ pub(crate) struct ServeArgs {
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     pub(crate) dir: PathBuf,
     /// Clear address and port (repeatable)
-    #[arg(long, value_name = "ADDR:PORT", required_unless_present = "listen_tls", value_parser = parse_listen)]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen)]
     pub(crate) listen: Vec<SocketAddr>,
     /// TLS address and port (repeatable)
     #[arg(long, value_name = "ADDR:PORT", value_parser = parse_listen)]

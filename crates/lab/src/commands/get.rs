@@ -33,6 +33,9 @@ use unit::{ByteSize, Instant, Seed, counted};
 
 /// Downloads all that is asked for.
 pub(crate) fn run(args: &GetArgs) -> Result<ExitCode, CliError> {
+    if args.http3 {
+        trust::check_http3(args.urls.iter().map(|address| &address.url))?;
+    }
     let targets = names::targets(args)?;
     let jobs: Vec<Job> = args
         .urls

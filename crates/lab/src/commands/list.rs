@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use study::experiment::{
     Contender, Experiment, KNOWN_CONTENDERS, KnownContender, Tls, Transport, builtin,
 };
-use subject::server::ServerDeclaration;
+use subject::server::{ServerDeclaration, ServerFailure};
 use subject::{Catalogue, PEERS};
 
 /// Prints the list.
@@ -48,24 +48,36 @@ struct ListedServer {
     /// Where it is here.
     version: Option<String>,
     remedy: String,
+    /// What the program that is here was built without.
+    lacking: Vec<String>,
 }
 
 impl ListedServer {
     fn of(declaration: &ServerDeclaration, folders: &[PathBuf]) -> Self {
         let unknown = || "version unknown".to_owned();
         let here = declaration.find(folders).is_some();
+        let lacking = Transport::ALL.into_iter().filter_map(|transport| {
+            match declaration.is_built_for(transport, folders) {
+                Err(ServerFailure::Unsupported { reason, .. }) => Some(reason),
+                _ => None,
+            }
+        });
         Self {
             name: declaration.name().to_owned(),
             speaks: declaration.ways(),
             version: here.then(|| declaration.version(folders).unwrap_or_else(unknown)),
             remedy: declaration.remedy().to_owned(),
+            lacking: lacking.collect(),
         }
     }
 
-    /// Its version, or how to get it.
+    /// Its version and what it lacks, or how to get it.
     fn state(&self) -> String {
         match &self.version {
-            Some(version) => brief(version).to_owned(),
+            Some(version) => {
+                let lacking = self.lacking.iter().map(|lacking| format!("; {lacking}"));
+                format!("{}{}", brief(version), lacking.collect::<String>())
+            }
             None => format!("not here: {}", self.remedy),
         }
     }

@@ -154,7 +154,6 @@ impl Bench<'_> {
             seed: self.args.seed.0,
             started,
             is_interrupted: (self.is_interrupted)(),
-            trusts_any: self.args.insecure,
         };
         let mut result = outcome::result(&self.plan, &ran, facts);
         result.warnings.extend(missing);
@@ -223,11 +222,11 @@ impl Bench<'_> {
             if result.interrupted {
                 search.stop(result, ran);
             } else if result.connects.opened == 0 {
-                return Err(self.no_rate("no connection could be opened", &result));
+                return Err(self.no_rate("no connection could be opened", &ran));
             } else if result.whole.answers == 0
                 && result.whole.errors.contains_key(Fault::Http1Answer.name())
             {
-                return Err(self.no_rate("no request was answered in HTTP/2", &result));
+                return Err(self.no_rate("no request was answered in HTTP/2", &ran));
             } else {
                 self.live.leave(&search.note(result, ran));
             }
@@ -244,12 +243,13 @@ impl Bench<'_> {
     }
 
     /// Why no probe can tell anything.
-    fn no_rate(&self, what: &str, result: &LoadResult) -> CliError {
-        let reasons = outcome::reasons(&self.plan, result, self.args.insecure);
+    fn no_rate(&self, what: &str, ran: &LoadRun) -> CliError {
+        let reasons = outcome::reasons(&self.plan, &ran.tally);
         let error = CliError::failed(format!("{what}, so no rate was tried"));
         match reasons.is_empty() {
             true => {
-                error.remedy(format!("failed: {}", report::load_errors(&result.connects.errors)))
+                let errors = outcome::faults(&ran.tally.connects.faults);
+                error.remedy(format!("failed: {}", report::load_errors(&errors)))
             }
             false => error.remedy(reasons.join("\n")),
         }
@@ -334,7 +334,7 @@ impl ConnectionLimits {
             let most = usize::try_from(most).unwrap_or(usize::MAX).max(least);
             if most < plan.connections {
                 plan.connections = most;
-                limited = vec![format!("{most} of {asked} connections were opened: {why}")];
+                limited = vec![format!("-c {asked} was lowered to {most}: {why}")];
             }
         };
         let descriptors = self.descriptors;
@@ -397,6 +397,9 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan, CliError> {
         .remedy("leave out --early-data, or the other requests"));
     }
     let urls: Vec<Url> = targets.iter().map(|target| target.url.clone()).collect();
+    if args.http3 {
+        trust::check_http3(&urls)?;
+    }
     let access = access(args, &urls, is_echo)?;
     let mut plan = LoadPlan::new(targets, access);
     plan.connections = args.connections as usize;
@@ -510,7 +513,7 @@ mod tests {
         assert_eq!((connections, threads), (2, 2));
         assert_eq!(
             why,
-            ["2 of 1000000 connections were opened: -n 2 has no use for more; raise -n for more"]
+            ["-c 1000000 was lowered to 2: -n 2 has no use for more; raise -n for more"]
         );
         let (connections, threads, why) = limited("-c 5000 -t 2 -d 1s", 1_024);
         assert_eq!((connections, threads), (1_006, 2));

@@ -96,6 +96,10 @@ fn check(args: &RaceArgs, chosen: &[Selected]) -> Result<(), CliError> {
         ))
         .remedy("./peers install, or leave --profile away"));
     }
+    if args.film && !chosen.iter().any(Selected::has_browser) {
+        return Err(CliError::misuse("no contender is a browser, and --film films browsers alone")
+            .remedy("add --client chromium, or leave --film away"));
+    }
     chosen.iter().try_for_each(service::check)?;
     for one in chosen {
         if let Some(key) = &args.capture {

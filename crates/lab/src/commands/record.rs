@@ -13,8 +13,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use study::experiment::{Dependencies, HarWorkload, RecordedHosts, Think};
-use subject::record::{RecordSpec, RecordedPage, RecordedResponse, record};
+use subject::record::{RecordSpec, RecordedExchange, RecordedPage, RecordedResponse, record};
 use subject::tools::ToolError;
+use unit::counted;
 
 /// Records the page.
 pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, CliError> {
@@ -39,8 +40,12 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, CliError> {
     let page = record(&spec).map_err(|error| match (interrupts.count(), error) {
         (1.., _) => interrupted(),
         (_, ToolError::Unsupported(line)) => CliError::lacking(line.reason),
-        (_, ToolError::Broken(reason)) => CliError::failed(reason),
+        (_, ToolError::Broken(reason)) => match way_out(&reason) {
+            Some(remedy) => CliError::failed(reason).remedy(remedy),
+            None => CliError::failed(reason),
+        },
     })?;
+    check_document(&page)?;
     let archive = Archive::of(&page, epoch_ms);
     keep(args, &archive, &interrupts)?;
     if let Some(file) = &args.har {
@@ -48,6 +53,45 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, CliError> {
     }
     tell(args, &page)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What to do about an error of Chromium's.
+fn way_out(reason: &str) -> Option<&'static str> {
+    const WAYS: [(&str, &str); 4] = [
+        ("ERR_CERT_", "its certificate is not trusted: -k believes any"),
+        ("ERR_CONNECTION_REFUSED", "is a server listening there?"),
+        (
+            "ERR_NAME_NOT_RESOLVED",
+            "is the name right? --resolve HOST:PORT:ADDRESS gives it an address",
+        ),
+        ("ERR_SSL_PROTOCOL_ERROR", "is it a TLS port? where it is none, ask for http://"),
+    ];
+    WAYS.into_iter().find(|(error, _)| reason.contains(error)).map(|(_, way)| way)
+}
+
+/// Refuses what is no page: an error, and a file that the browser takes for a download.
+fn check_document(page: &RecordedPage) -> Result<(), CliError> {
+    let mut documents = page.exchanges.iter().filter(|exchange| exchange.kind == "Document");
+    let led_here = |exchange: &&RecordedExchange| {
+        exchange.response.as_ref().is_some_and(|response| !(300..400).contains(&response.status))
+    };
+    let Some(document) = documents.find(led_here) else { return Ok(()) };
+    let (Some(response), url) = (&document.response, &document.url) else { return Ok(()) };
+    if response.status >= 400 {
+        return Err(CliError::failed(format!(
+            "{url} was answered with status {}",
+            response.status
+        ))
+        .remedy("name a page that is there; nothing was written"));
+    }
+    match (&document.error, &response.body) {
+        (Some(error), None) => Err(CliError::failed(format!(
+            "{url} is no page to the browser, but a download of type `{}` ({error})",
+            response.media_type
+        ))
+        .remedy("name a page; nothing was written")),
+        _ => Ok(()),
+    }
 }
 
 fn interrupted() -> CliError {
@@ -125,9 +169,14 @@ fn tell(args: &RecordArgs, page: &RecordedPage) -> Result<(), CliError> {
         page.exchanges.iter().filter_map(|exchange| exchange.response.as_ref()?.body.as_ref());
     let bytes: usize = kept.clone().map(Vec::len).sum();
     let mut text = format!(
-        "{folder}: {} requests, {answered} responses, {} bodies of {bytes} bytes, by {}\n",
-        page.exchanges.len(),
-        kept.count(),
+        "{folder}: {}, {}, {} of {}, by {}\n",
+        counted(page.exchanges.len(), "request"),
+        counted(answered, "response"),
+        match kept.count() {
+            1 => "1 body".to_owned(),
+            kept => format!("{kept} bodies"),
+        },
+        counted(bytes, "byte"),
         page.browser,
     );
     let has_lost =
@@ -184,5 +233,44 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         // It may have got its final name.
         let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(status: u16, error: Option<&str>, body: Option<&[u8]>) -> RecordedPage {
+        let exchange = |status, error: Option<&str>, body: Option<&[u8]>| RecordedExchange {
+            url: "http://a.test/".to_owned(),
+            kind: "Document".to_owned(),
+            error: error.map(str::to_owned),
+            response: Some(RecordedResponse {
+                status,
+                body: body.map(<[u8]>::to_vec),
+                ..RecordedResponse::default()
+            }),
+            ..RecordedExchange::default()
+        };
+        let exchanges = vec![exchange(302, None, None), exchange(status, error, body)];
+        RecordedPage { exchanges, ..RecordedPage::default() }
+    }
+
+    #[test]
+    fn errors_and_downloads_are_no_pages() {
+        let told = |page: RecordedPage| check_document(&page).map_err(|error| error.to_string());
+        assert_eq!(told(page(200, None, Some(b"<p>"))), Ok(()));
+        let missing = told(page(404, None, Some(b"no"))).unwrap_err();
+        assert!(missing.contains("http://a.test/ was answered with status 404"), "{missing}");
+        let download = told(page(200, Some("net::ERR_ABORTED"), None)).unwrap_err();
+        assert!(download.contains("a download"), "{download}");
+    }
+
+    #[test]
+    fn the_browsers_errors_have_a_way_out() {
+        let way = |error: &str| way_out(&format!("https://a.test/: net::{error}"));
+        assert!(way("ERR_CERT_AUTHORITY_INVALID").is_some_and(|way| way.contains("-k")));
+        assert!(way("ERR_CONNECTION_REFUSED").is_some_and(|way| way.contains("listening")));
+        assert_eq!(way("ERR_EMPTY_RESPONSE"), None);
     }
 }

@@ -5,7 +5,7 @@ use crate::cli::ReportArgs;
 use crate::error::CliError;
 use crate::race::films;
 use crate::race::published_page;
-use crate::race::report::{OutputFormat, report_results};
+use crate::race::report::{Judged, OutputFormat};
 use crate::race::run_folder::RunFolder;
 use crate::race::store::{Rows, Store};
 use report::{FilmFrame, FilmSide};
@@ -33,21 +33,29 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, CliError> {
     let trial = args.trial.as_deref().map(|key| Wanted::find(&rows, key)).transpose()?;
     let sides = Side::find_two(&rows, &args.side)?;
     let format = OutputFormat::of(args.json, args.csv);
-    let result = report_results(&folder, &header, &rows, format)?;
+    let judged = Judged::of(&folder, &header, &rows);
+    let result = judged.result();
+    // All files before the report: what is wrong with one would stand below pages of it.
     if let Some(file) = &args.bmf {
-        crate::named_file::write(file, report::bmf(&result))?;
+        crate::named_file::write(file, report::bmf(result))?;
     }
+    let mut wrote = Vec::new();
     if let (Some(file), Some(trial)) = (&args.har, trial) {
-        let har = report::har(trial.row(&rows, &result)?, env!("CARGO_PKG_VERSION"));
-        crate::named_file::write(file, har)?;
+        let row = trial.row(&rows, result)?;
+        crate::named_file::write(file, report::har(row, env!("CARGO_PKG_VERSION")))?;
+        wrote.push(format!("wrote {}: the trial {}", file.display(), row.plan.key));
     }
     if let (Some(file), Some(sides)) = (&args.film, sides) {
         let [left, right] = &sides;
         let (left, right) =
-            (left.read(&folder, &rows, &result)?, right.read(&folder, &rows, &result)?);
+            (left.read(&folder, &rows, result)?, right.read(&folder, &rows, result)?);
         let film = report::side_by_side(left.side(), right.side()).map_err(CliError::failed)?;
         crate::named_file::write(file, film)?;
+        let file = file.display();
+        wrote.push(format!("wrote {file}: {} beside {}", left.label, right.label));
     }
+    judged.tell(&folder, format)?;
+    wrote.iter().for_each(|line| crate::console::note(&unit::escape(line)));
     Ok(ExitCode::SUCCESS)
 }
 

@@ -42,6 +42,11 @@ use transport::{AddressValidation, Protocol, QuicSettings};
 
 /// Serves until interrupted: the first interrupt ends it in good order, the second one at once.
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
+    // clap would name one of the two alone.
+    if args.listen.is_empty() && args.listen_tls.is_empty() {
+        return Err(CliError::misuse("there is no address to listen on")
+            .remedy("add --listen 127.0.0.1:8080, or --listen-tls 127.0.0.1:8443 for TLS"));
+    }
     // Opened here first, so that a wrong folder is reported before anything listens.
     Root::open(&args.dir, CacheSettings::default()).map_err(misuse)?;
     let backend = backend(args)?;
@@ -53,10 +58,10 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     };
     let threads = args.threads.unwrap_or_else(machine::cores) as usize;
     let identity = identity(args)?;
-    // Before the addresses are printed: from then on somebody may interrupt this process.
+    // Before the URLs are printed: from then on somebody may interrupt this process.
     let interrupts = Interrupts::take()
         .map_err(|error| CliError::failed(format!("taking over Ctrl-C: {error}")))?;
-    let Listening { kinds, shares, quic_port } = listen(args, identity, threads, &settings)?;
+    let Listening { kinds, shares, quic_port, urls } = listen(args, identity, threads, &settings)?;
     let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
     let mut config = OriginConfig::new(kinds, wall_clock);
     config.protocols = protocols(args);
@@ -73,6 +78,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     let folder = folder.filter(|_| args.listen_quic.is_some());
     let delivery_log = args.delivery_log.as_deref().map(DeliveryFile::create).transpose()?;
     let qlog = qlog::into_folder(folder.as_deref(), QlogVantage::Server)?;
+    // Whoever reads them may ask at once: nothing is refused from here on.
+    console::print(&urls)?;
     let (stop, cpus) = (Stop::new()?, CpuSet::allowed());
     let memory = UnusedMemory::new();
     let workers: Vec<_> = shares
@@ -266,6 +273,8 @@ struct Listening {
     shares: Vec<Share>,
     /// The port of HTTP/3.
     quic_port: Option<u16>,
+    /// The URLs, a line each.
+    urls: String,
 }
 
 /// The listeners of one thread.
@@ -275,7 +284,7 @@ struct Share {
     datagrams: Vec<DatagramSocket>,
 }
 
-/// Binds everything before anything is served, and says where.
+/// Binds everything before anything is served.
 fn listen(
     args: &ServeArgs,
     identity: Option<Identity>,
@@ -299,7 +308,7 @@ fn listen(
         }
         None => None,
     };
-    let mut kinds = Vec::new();
+    let (mut kinds, mut urls) = (Vec::new(), String::new());
     let mut shares: Vec<Share> = (0..threads).map(|_| Share::default()).collect();
     let clear = args.listen.iter().map(|address| (*address, ListenerKind::Clear));
     let secure = args.listen_tls.iter().zip(tls.iter().cycle());
@@ -307,17 +316,17 @@ fn listen(
     for (address, kind) in clear.chain(secure) {
         let scheme = if matches!(kind, ListenerKind::Clear) { "http" } else { "https" };
         let local = bind(address, settings, &mut shares)?;
-        console::print(&format!("{scheme}://{local}/\n"))?;
+        urls += &format!("{scheme}://{local}/\n");
         kinds.push(kind);
     }
     let mut quic_port = None;
     if let (Some(address), Some(tls)) = (args.listen_quic, &tls) {
         let local = bind_datagrams(address, &mut shares)?;
-        console::print(&format!("https://{local}/ (HTTP/3)\n"))?;
+        urls += &format!("https://{local}/ (HTTP/3)\n");
         kinds.push(ListenerKind::Quic(tls.clone(), quic_settings(args)));
         quic_port = Some(local.port());
     }
-    Ok(Listening { kinds, shares, quic_port })
+    Ok(Listening { kinds, shares, quic_port, urls })
 }
 
 fn quic_settings(args: &ServeArgs) -> QuicSettings {

@@ -4,6 +4,7 @@
 use crate::environment;
 use crate::error::{self, CliError};
 use crate::key_log;
+use page::{Scheme, Url};
 use secure::{ClientTls, ClientTlsOptions, Pem, Resumption, RootsLater, Trust};
 use std::path::{Path, PathBuf};
 
@@ -45,6 +46,15 @@ pub(crate) fn client_tls(
         ..ClientTlsOptions::default()
     };
     ClientTls::new(options).map_err(CliError::misuse)
+}
+
+/// Refuses URLs that HTTP/3 cannot be spoken to: QUIC has TLS in it (RFC 9114 §3.1).
+pub(crate) fn check_http3<'a>(urls: impl IntoIterator<Item = &'a Url>) -> Result<(), CliError> {
+    match urls.into_iter().find(|url| url.scheme == Scheme::Http) {
+        None => Ok(()),
+        Some(url) => Err(CliError::misuse(format!("HTTP/3 needs https://, and {url} is not"))
+            .remedy("write https:// (wss:// for a WebSocket), or leave out --http3")),
+    }
 }
 
 /// The system's authorities, to be read when they are needed.

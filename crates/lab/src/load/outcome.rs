@@ -3,8 +3,8 @@
 use super::run::{LoadRun, Snapshot};
 use super::targets::is_echo;
 use crate::machine;
-use client::Protocol as Offered;
 use client::load::{Exchange, Fault, Faults, LoadPlan, Pace, Part, Spacing, Stage, Tally};
+use client::{KeepAlive, Protocol as Offered};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use study::load::{
@@ -23,8 +23,6 @@ pub(crate) struct RunFacts {
     pub(crate) started: Duration,
     /// Whether the user ended it before its time.
     pub(crate) is_interrupted: bool,
-    /// Whether every certificate is trusted (`-k`).
-    pub(crate) trusts_any: bool,
 }
 
 /// The result of a run.
@@ -82,7 +80,8 @@ pub(crate) fn result(plan: &LoadPlan, ran: &LoadRun, facts: RunFacts) -> LoadRes
         slo: None,
     };
     result.warnings = warnings(plan, &result);
-    result.warnings.extend(reasons(plan, &result, facts.trusts_any));
+    result.warnings.extend(stream_limit(plan, tally));
+    result.warnings.extend(reasons(plan, tally));
     result
 }
 
@@ -122,7 +121,7 @@ fn part(part: &Part) -> PartResult {
     }
 }
 
-fn faults(faults: &Faults) -> BTreeMap<String, u64> {
+pub(crate) fn faults(faults: &Faults) -> BTreeMap<String, u64> {
     let met = Fault::ALL.into_iter().filter(|fault| faults.of(*fault) > 0);
     met.map(|fault| (fault.name().to_owned(), faults.of(fault))).collect()
 }
@@ -224,76 +223,99 @@ fn warnings(plan: &LoadPlan, result: &LoadResult) -> Vec<String> {
     warnings
 }
 
+/// That connections took fewer requests at a time than -m says.
+fn stream_limit(plan: &LoadPlan, tally: &Tally) -> Option<String> {
+    let (most, is_multiplexed) = (tally.most_streams, tally.protocol != Some(Protocol::Http1));
+    // Fewer requests than that prove no limit: a client does not know the server's before its settings come.
+    let is_asked = is_multiplexed
+        && tally.whole().ended() > most * plan.connections as u64
+        && plan.access.keep_alive == KeepAlive::On
+        && !plan.targets.iter().any(is_echo);
+    (is_asked && 0 < most && most < plan.streams as u64).then(|| {
+        format!(
+            "a connection took {most} requests at a time, the server's limit, where -m {} asked for more: \
+             more connections (-c) ask more",
+            plan.streams
+        )
+    })
+}
+
 /// What is behind the errors that were met, and what to do about it.
-pub(crate) fn reasons(plan: &LoadPlan, result: &LoadResult, trusts_any: bool) -> Vec<String> {
-    let count = |fault: Fault| {
-        let of = |errors: &BTreeMap<String, u64>| errors.get(fault.name()).copied().unwrap_or(0);
-        of(&result.connects.errors) + of(&result.whole.errors)
-    };
-    let mut hosts: Vec<String> = plan.targets.iter().map(|target| target.url.authority()).collect();
-    hosts.sort_unstable();
-    hosts.dedup();
-    let hosts = hosts.join(", ");
-    let tls = match trusts_any {
-        true => format!(
-            "{hosts} did not complete TLS's handshake: it may speak another version, or no TLS (http://)"
+pub(crate) fn reasons(plan: &LoadPlan, tally: &Tally) -> Vec<String> {
+    let whole = tally.whole();
+    let is_met = |fault: &Fault| tally.connects.faults.of(*fault) + whole.faults.of(*fault) > 0;
+    Fault::ALL.into_iter().filter(is_met).filter_map(|fault| reason(plan, tally, fault)).collect()
+}
+
+/// What is behind errors of one kind; None where its name says all.
+fn reason(plan: &LoadPlan, tally: &Tally, fault: Fault) -> Option<String> {
+    let hosts = hosts(plan, tally, fault);
+    let cause = tally.causes.get(&fault).map(|said| unit::escape(said).into_owned());
+    let known = plan.access.transport.offer.known();
+    let is_clear = plan.targets.iter().all(|target| target.url.scheme == page::Scheme::Http);
+    Some(match (fault, known) {
+        (Fault::ConnectRefused, Some(Offered::Http3)) => format!(
+            "{hosts} refused connections: nothing listens on its UDP port; does it speak HTTP/3?"
         ),
-        false => format!(
-            "{hosts} did not complete TLS's handshake: where its certificate is not signed by an authority that \
-             this machine trusts, give the authority's with --cacert FILE, or -k to check none; where the port \
-             speaks no TLS, ask for http://"
-        ),
-    };
-    let (refused, timed_out) = match plan.access.transport.offer.known() {
-        Some(Offered::Http3) => (
-            format!(
-                "{hosts} refused connections: nothing listens on its UDP port; does it speak HTTP/3?"
-            ),
-            format!(
-                "{hosts} did not answer over QUIC: it may speak no HTTP/3, or the path may drop UDP; --http2 goes over TCP"
-            ),
-        ),
-        _ => (
-            format!("{hosts} refused connections: nothing listens there, or its queue is full"),
-            format!(
-                "{hosts} did not answer in time: the path may drop packets, or its queue is full"
-            ),
-        ),
-    };
-    // Some servers of HTTP/1.1 answer what they do not understand without a status line: that proves nothing.
-    let protocol = match plan.access.transport.offer.known() {
-        Some(Offered::Http2)
-            if plan.targets.iter().all(|target| target.url.scheme == page::Scheme::Http) =>
-        {
-            format!(
-                "{hosts} did not answer in HTTP/2, which few servers speak in the clear: it is likely to speak HTTP/1.1, which --http1.1 \
-                 asks for"
-            )
+        (Fault::ConnectRefused, _) => {
+            format!("{hosts} refused connections: nothing listens there, or its queue is full")
         }
-        _ => {
+        (Fault::ConnectTimedOut, Some(Offered::Http3)) => format!(
+            "{hosts} did not answer over QUIC: it may speak no HTTP/3, or the path may drop UDP; --http2 goes over TCP"
+        ),
+        (Fault::ConnectTimedOut, _) => format!(
+            "{hosts} did not answer in time: the path may drop packets, or its queue is full"
+        ),
+        (Fault::UnknownHost, _) => format!("no address is known for the name in {hosts}"),
+        (Fault::Tls, _) => match cause {
+            Some(cause) => format!("{hosts} did not complete TLS's handshake: {cause}"),
+            None => format!("{hosts} did not complete TLS's handshake"),
+        },
+        (Fault::Protocol, _) if cause.is_some() => {
+            format!("{hosts} opened no WebSocket: {}", cause.unwrap_or_default())
+        }
+        // Some servers of HTTP/1.1 answer what they do not understand without a status line: that proves nothing.
+        (Fault::Protocol, Some(Offered::Http2)) if is_clear => format!(
+            "{hosts} did not answer in HTTP/2, which few servers speak in the clear: it is likely to speak HTTP/1.1, which --http1.1 \
+             asks for"
+        ),
+        (Fault::Protocol, _) => {
             format!("what {hosts} sent is not the protocol that was asked for, or breaks its rules")
         }
-    };
-    let http1 = format!("{hosts} answers in HTTP/1.1, which --http1.1 asks for");
-    let reasons = [
-        (Fault::ConnectRefused, refused),
-        (Fault::ConnectTimedOut, timed_out),
-        (Fault::UnknownHost, format!("no address is known for the name in {hosts}")),
-        (Fault::Tls, tls),
-        (Fault::Protocol, protocol),
-        (Fault::Http1Answer, http1),
-        (
-            Fault::NoDescriptors,
-            "this process has no descriptor left: lower -c, or raise `ulimit -n`".to_owned(),
-        ),
-        (
-            Fault::NoPorts,
+        (Fault::Http1Answer, _) => format!("{hosts} answers in HTTP/1.1, which --http1.1 asks for"),
+        (Fault::NoDescriptors, _) => {
+            "this process has no descriptor left: lower -c, or raise `ulimit -n`".to_owned()
+        }
+        (Fault::NoPorts, _) => {
             "this machine has no local port left: lower -c, keep connections alive, or widen \
              `sysctl net.ipv4.ip_local_port_range`"
-                .to_owned(),
-        ),
-    ];
-    reasons.into_iter().filter(|(fault, _)| count(*fault) > 0).map(|(_, reason)| reason).collect()
+                .to_owned()
+        }
+        (
+            Fault::Unreachable
+            | Fault::Reset
+            | Fault::Closed
+            | Fault::StreamReset
+            | Fault::TimedOut
+            | Fault::WrongEcho
+            | Fault::System,
+            _,
+        ) => return None,
+    })
+}
+
+/// The servers at which a fault was met.
+fn hosts(plan: &LoadPlan, tally: &Tally, fault: Fault) -> String {
+    let has_met = |number: usize| {
+        let parts = tally.targets.get(number).map(|part| &part.faults);
+        let mut faults = parts.into_iter().chain(tally.unreached.get(number));
+        plan.targets.len() == 1 || faults.any(|faults| faults.of(fault) > 0)
+    };
+    let targets = plan.targets.iter().enumerate().filter(|(number, _)| has_met(*number));
+    let mut hosts: Vec<String> = targets.map(|(_, target)| target.url.authority()).collect();
+    hosts.sort_unstable();
+    hosts.dedup();
+    hosts.join(", ")
 }
 
 /// What the percentiles leave out, and what they hold that users would not call an answer.

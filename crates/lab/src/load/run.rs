@@ -274,8 +274,9 @@ struct Observer {
 }
 
 impl Watch for Observer {
-    fn handle_began(&mut self, now: Instant) {
-        self.began = Some((now, os::clock::thread_cpu()));
+    // Both clocks are read here: `_now` is when the turn of events began, and the processor's clock has gone on since.
+    fn handle_began(&mut self, _now: Instant) {
+        self.began = Some((os::clock::now(), os::clock::thread_cpu()));
     }
 
     fn handle_interval(&mut self, interval: &Interval) {
@@ -285,10 +286,11 @@ impl Watch for Observer {
         let _heard = self.reports.send(told);
     }
 
-    fn handle_ended(&mut self, now: Instant) {
+    fn handle_ended(&mut self, _now: Instant) {
         if let Some((began, cpu)) = self.began {
             let used = os::clock::thread_cpu().saturating_sub(cpu);
-            let _heard = self.reports.send(ThreadReport::Used(used, now.since(began)));
+            let span = os::clock::now().since(began);
+            let _heard = self.reports.send(ThreadReport::Used(used, span));
         }
     }
 }

@@ -75,12 +75,20 @@ pub(crate) fn select(name: &str, args: &RaceArgs) -> Result<Selected, CliError> 
 
 /// A browser finds a page's fetches itself: to check them with other dependencies would be to run the same trials twice.
 fn leave_out_checks(experiment: &mut Experiment, subjects: &Catalogue) {
-    let is_browser = |contender: &Contender| {
-        let client = contender.client.as_ref().and_then(|client| subjects.client(&client.name));
-        client.is_some_and(ClientDeclaration::is_browser)
-    };
-    if experiment.contenders.iter().all(is_browser) {
+    if experiment.contenders.iter().all(|contender| is_browser(contender, subjects)) {
         experiment.workloads.retain(|workload| workload.check_of.is_none());
+    }
+}
+
+fn is_browser(contender: &Contender, subjects: &Catalogue) -> bool {
+    let client = contender.client.as_ref().and_then(|client| subjects.client(&client.name));
+    client.is_some_and(ClientDeclaration::is_browser)
+}
+
+impl Selected {
+    /// Whether any of its contenders has a browser for its client.
+    pub(crate) fn has_browser(&self) -> bool {
+        self.experiment.contenders.iter().any(|contender| is_browser(contender, &self.subjects))
     }
 }
 

@@ -50,22 +50,9 @@ pub(crate) fn report_results(
     rows: &Rows,
     format: OutputFormat,
 ) -> Result<RunResult, CliError> {
-    for damaged in &rows.damaged {
-        crate::console::note(&format!("a row is damaged and left out: {damaged}"));
-    }
     let judged = Judged::of(folder, header, rows);
-    let report = judged.report();
-    let json = report::json(&judged.result);
-    let wrote = folder
-        .write(&folder.result(), &json)
-        .and_then(|()| folder.write(&folder.report(), &report::html(&report)));
-    // What was found is printed all the same.
-    match format {
-        OutputFormat::Json => crate::console::print_json(&json),
-        OutputFormat::Csv => crate::console::print(&report::csv(&rows.records)),
-        OutputFormat::Text => crate::console::print_coloured(&report::terminal(&report, style())),
-    }?;
-    wrote.map(|()| judged.result)
+    judged.tell(folder, format)?;
+    Ok(judged.result)
 }
 
 /// A run with its result and what a report adds to it.
@@ -97,6 +84,32 @@ impl<'r> Judged<'r> {
             films: films::of_medians(folder, &result),
             result,
         }
+    }
+
+    /// What the rows came to.
+    pub(crate) fn result(&self) -> &RunResult {
+        &self.result
+    }
+
+    /// Writes result.json and report.html, and prints.
+    pub(crate) fn tell(&self, folder: &RunFolder, format: OutputFormat) -> Result<(), CliError> {
+        for damaged in &self.rows.damaged {
+            crate::console::note(&format!("a row is damaged and left out: {damaged}"));
+        }
+        let report = self.report();
+        let json = report::json(&self.result);
+        let wrote = folder
+            .write(&folder.result(), &json)
+            .and_then(|()| folder.write(&folder.report(), &report::html(&report)));
+        // What was found is printed all the same.
+        match format {
+            OutputFormat::Json => crate::console::print_json(&json),
+            OutputFormat::Csv => crate::console::print(&report::csv(&self.rows.records)),
+            OutputFormat::Text => {
+                crate::console::print_coloured(&report::terminal(&report, style()))
+            }
+        }?;
+        wrote
     }
 
     /// What a report is made from.

@@ -236,6 +236,14 @@ fn a_reader_that_goes_away_ends_nothing_badly() {
 }
 
 #[test]
+fn a_film_without_a_browser_is_refused() {
+    let bench = Bench::new();
+    let ran = bench.run(&["race", "quick", "--film"]);
+    ran.said(2, &["--film films browsers alone", "--client chromium"]);
+    assert!(!bench.path("wirelap-quick-1").exists());
+}
+
+#[test]
 fn a_full_standard_output_is_the_machines_lack() {
     let bench = Bench::new();
     let ran = bench.shell(&[], "$W list > /dev/full");

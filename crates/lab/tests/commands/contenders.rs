@@ -200,7 +200,9 @@ fn what_goes_over_tls_is_fetched_as_https_in_rows_views_har_and_page() {
     }
     let h2 = crate::bench::outcomes(&bench.path("run")).into_iter().map(|(key, ..)| key);
     let key = h2.into_iter().find(|key| key.contains("/h2/")).unwrap();
-    bench.run(&["report", "run", "--har", "h2.har", "--trial", &key]).said(0, &[]);
+    bench
+        .run(&["report", "run", "--har", "h2.har", "--trial", &key])
+        .said(0, &["wrote h2.har: the trial ", &key]);
     let har: Value = serde_json::from_slice(&std::fs::read(bench.path("h2.har")).unwrap()).unwrap();
     let entries = har["log"]["entries"].as_array().unwrap();
     let is_secure =
@@ -210,6 +212,8 @@ fn what_goes_over_tls_is_fetched_as_https_in_rows_views_har_and_page() {
     assert!(page.contains("https://origin.test/") && page.contains("http://origin.test/"));
     let missing = bench.run(&["report", "run", "--har", "no.har", "--trial", "page/none/h2"]);
     missing.said(2, &["no trial page/none/h2", "/h2-clear"]);
+    let nowhere = bench.run(&["report", "run", "--har", "none/no.har", "--trial", &key]);
+    assert_eq!(nowhere.said(2, &["none/no.har"]).out, "", "the error stands alone");
     assert!(!bench.path("no.har").exists());
     let all: Vec<&str> = seen.iter().map(String::as_str).collect();
     assert_eq!(all, ["h1", "h1-tls", "h2", "h2-clear", "h3", "spdy", "ws", "wss"]);

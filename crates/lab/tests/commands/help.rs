@@ -114,6 +114,16 @@ fn the_list_tells_links_with_figures_and_sources_transports_and_the_machine() {
 }
 
 #[test]
+fn the_list_tells_what_a_server_was_built_without() {
+    let bench = Bench::new();
+    fs::create_dir(bench.path("bin")).unwrap();
+    let line = "printf '#!/bin/sh\necho nginx version: nginx/1.22.1\n' > bin/nginx; chmod 755 bin/nginx; \
+                PATH=$PWD/bin:$PATH $W list";
+    let list = bench.shell(&[], line).out;
+    assert!(list.contains("nginx/1.22.1; this nginx is built without HTTP/3\n"), "{list}");
+}
+
+#[test]
 fn commands_that_are_wirelaps_own_complain_about_a_job_that_is_none() {
     let bench = Bench::new();
     for command in HIDDEN {

@@ -3,7 +3,7 @@
 use crate::bench::{Bench, Running, is_root};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 
 fn refused(bench: &Bench, args: &[&str], words: &[&str]) {
     let ran = bench.run(&[&["serve"], args].concat());
@@ -26,13 +26,28 @@ fn a_port_in_use_is_told_with_the_way_out() {
 }
 
 #[test]
+fn no_url_is_printed_before_all_is_there() {
+    let bench = Bench::new();
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    bench.write("file", "");
+    let tls = ["serve", ".", "--listen-tls", "127.0.0.1:0", "--listen-quic"];
+    let ran = bench.run(&[&tls[..], &[&address]].concat());
+    assert_eq!(ran.said(2, &[&address, "ss -lunp", "0 takes a free one"]).out, "");
+    let ran = bench.run(&[&tls[..], &["127.0.0.1:0", "--qlog", "file/qlogs"]].concat());
+    assert_eq!(ran.said(2, &["making file/qlogs"]).out, "");
+}
+
+#[test]
 fn addresses_that_are_none_are_told_with_an_example() {
     let bench = Bench::new();
     for address in ["127.0.0.1", "localhost:80", "::1:80", "127.0.0.1:99999"] {
         refused(&bench, &[".", "--listen", address], &["such as 127.0.0.1:8080"]);
     }
     refused(&bench, &[".", "--listen", "192.0.2.1:8080"], &["192.0.2.1:8080", "no interface"]);
-    refused(&bench, &["."], &["--listen"]);
+    refused(&bench, &["."], &["no address to listen on", "--listen 127", "--listen-tls 127"]);
+    let ran = bench.run(&["serve", ".", "--listen-quic", "127.0.0.1:0"]);
+    assert!(!ran.said(2, &["--listen-tls <ADDR:PORT>"]).err.contains("--listen <"), "{ran:?}");
 }
 
 #[test]

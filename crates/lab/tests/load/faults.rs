@@ -127,9 +127,8 @@ fn descriptors_that_run_out_are_counted_and_the_others_go_on() {
     assert!((1..24).contains(&opened), "{opened}");
     assert!(result["whole"]["answers"].as_u64().unwrap() > 0, "{result:#}");
     let warned = result["warnings"].to_string();
-    let limited =
-        "of 64 connections were opened: this process may have 24 descriptors; raise `ulimit -n`";
-    assert!(warned.contains(limited), "{warned}");
+    let why = "this process may have 24 descriptors; raise `ulimit -n`";
+    assert!(warned.contains("-c 64 was lowered to ") && warned.contains(why), "{warned}");
 }
 
 #[test]
@@ -179,13 +178,50 @@ fn where_nothing_connects_the_reason_is_said_and_no_search_begins() {
 }
 
 #[test]
-fn a_certificate_that_is_not_trusted_is_told_with_the_way_out() {
+fn the_server_that_refuses_is_named_and_not_those_that_answer() {
     let bench = Bench::new();
-    // It speaks no TLS, which fails the handshake as an unknown authority does.
+    let (one, two) = (server(answers), server(answers));
+    let nobody = format!("127.0.0.1:{}", free_port());
+    let refuses = format!("http://{nobody}/");
+    for pace in [&["-n", "30"][..], &["--rate", "100", "-d", "300ms"]] {
+        let args = [&["-c", "3", "--timeout", "100ms", &one, &refuses, &two][..], pace].concat();
+        let (_, result) = load(&bench, &args);
+        let warnings = result["warnings"].to_string();
+        assert!(warnings.contains(&format!("\"{nobody} refused connections")), "{warnings}");
+    }
+}
+
+#[test]
+fn a_port_without_tls_is_told_by_what_it_sends() {
+    let bench = Bench::new();
     let url = server(answers).replace("http:", "https:");
     let (_, result) = load(&bench, &["-c", "2", "-d", "1s", &url]);
     assert_eq!(result["connects"]["errors"]["tls"], 2, "{result:#}");
-    assert!(result["warnings"].to_string().contains("--cacert FILE, or -k"), "{result:#}");
+    assert!(result["warnings"].to_string().contains("is it a TLS port?"), "{result:#}");
+}
+
+#[test]
+fn a_websocket_that_is_refused_is_told_with_its_path_and_status() {
+    let bench = Bench::new();
+    let url = server(|mut stream: TcpStream| {
+        let _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n");
+        std::thread::sleep(Duration::from_millis(50));
+    });
+    let url = format!("{}echo", url.replacen("http", "ws", 1));
+    let (code, result) = load(&bench, &["-c", "1", "-n", "1", &url]);
+    assert_eq!(code, 1, "{result:#}");
+    assert_eq!(result["connects"]["errors"]["protocol"], 1, "{result:#}");
+    let warnings = result["warnings"].to_string();
+    assert!(warnings.contains("/echo was answered with status 404"), "{warnings}");
+}
+
+#[test]
+fn a_run_of_few_requests_says_no_share_of_a_time_that_was_not_measured() {
+    let bench = Bench::new();
+    let (_, result) = load(&bench, &["-c", "1", "-n", "1", &server(answers)]);
+    let share = result["client"]["busiest_share"].as_f64().unwrap();
+    // The thread's clock and the wall's tick apart.
+    assert!(share < 1.5, "{share}");
 }
 
 #[test]

@@ -124,6 +124,21 @@ fn our_origin_answers_both_loops_over_http3() {
 }
 
 #[test]
+fn a_certificate_and_a_limit_of_streams_are_told_as_what_they_are() {
+    let Some(bench) = site() else { return };
+    let (server, port) = own(&bench);
+    let url = format!("https://127.0.0.1:{port}/hello");
+    let (code, result) = load(&bench, &["--http3", "-c", "1", "-n", "1", &url]);
+    let warnings = result["warnings"].to_string();
+    assert!(code == 1 && warnings.contains("is not trusted"), "{result:#}");
+    assert!(warnings.contains("skip the check with -k") && !warnings.contains("http://"));
+    let (code, result) = load(&bench, &["-k", "-c", "1", "-m", "2000", "-n", "5000", &url]);
+    let warnings = result["warnings"].to_string();
+    assert!(code == 0 && warnings.contains("the server's limit, where -m 2000"), "{result:#}");
+    end(server);
+}
+
+#[test]
 fn each_server_hears_that_a_connection_is_over() {
     let Some(bench) = site() else { return };
     let (server, port) = own_with(&bench, &["--qlog", "qlogs"]);

@@ -15,6 +15,8 @@ pub struct Assumptions {
     pub entries: u32,
     /// Host names in the file.
     pub hosts: u32,
+    /// Origins in the file: their schemes, host names and ports.
+    pub origins: u32,
     /// Page loads in the file.
     pub pages: u32,
     /// Entries that belong to another page load than the one replayed.
@@ -126,11 +128,15 @@ pub struct Assumptions {
 impl Assumptions {
     /// One sentence for each thing assumed.
     pub fn sentences(&self) -> Vec<String> {
+        let hosts = several(self.hosts, "host", "hosts");
+        let servers = match self.origins > self.hosts {
+            true => format!("{hosts} with {} origins", self.origins),
+            false => hosts,
+        };
         let mut lines = vec![format!(
-            "Replayed: {} of {} ({} in the file).",
+            "Replayed: {} of {} ({servers} in the file).",
             self.replayed,
             several(self.entries, "entry", "entries"),
-            several(self.hosts, "host", "hosts"),
         )];
         let others = several(self.pages.saturating_sub(1), "other page load", "other page loads");
         lines.extend(some(self.of_other_pages, format!("left out: of the file's {others}")));

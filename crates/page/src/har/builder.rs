@@ -48,6 +48,12 @@ impl Builder {
         let count = entries.len();
         let hosts = entries.iter().filter_map(|entry| Some(fetched(&entry.url).ok()?.host));
         self.assumptions.hosts = hosts.collect::<BTreeSet<_>>().len() as u32;
+        let origins = entries.iter().filter_map(|entry| {
+            let url = fetched(&entry.url).ok()?;
+            let port = url.port();
+            Some((url.scheme, url.host, port))
+        });
+        self.assumptions.origins = origins.collect::<BTreeSet<_>>().len() as u32;
         let mut requests = self.requests(&mut chosen, entries);
         if requests.is_empty() {
             let unusable = self.unusable.into_iter().next();

@@ -272,6 +272,9 @@ fn one_is_one_and_two_are_several() {
     let two = read(&file_of(LOADED, &two)).assumptions.to_string();
     assert!(two.starts_with("Replayed: 2 of 2 entries (2 hosts in the file)."), "{two}");
     assert!(two.contains("1 host by the least TCP connect, 1 host by the median"), "{two}");
+    let ports = [get("http://a/", 0), get("http://a:81/", 100), get("http://a:82/", 100)];
+    let ports = read(&file_of(LOADED, &ports)).assumptions.to_string();
+    assert!(ports.contains("(1 host with 3 origins in the file)"), "{ports}");
     let all = read(&file_of(LOADED, &[connect(get("http://a/", 0))])).assumptions.to_string();
     assert!(all.contains("1 host by the least TCP connect, 20 ms."), "{all}");
 }

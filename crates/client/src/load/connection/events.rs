@@ -66,6 +66,11 @@ impl Echoes {
 }
 
 impl Reporting<'_> {
+    /// The same for a shorter time.
+    pub(super) fn reborrow(&mut self) -> Reporting<'_> {
+        Reporting { ledger: self.ledger, server: self.server, prepared: self.prepared }
+    }
+
     /// What became of a request under way; gives the number of answers, which is 1 or 0.
     pub(super) fn note(&mut self, now: Instant, outcome: Outcome) -> u64 {
         self.ledger.note(now, self.server, outcome)
@@ -194,8 +199,17 @@ impl Events<'_> {
                     let stream = StreamId(echoes.answered);
                     self.handle_echo(stream, &data);
                 }
-                WebSocketEvent::Failed(error) => self.loss = Some(loss(Some(&error))),
-                WebSocketEvent::Unsendable(_) => self.loss = Some(Fault::Protocol.into()),
+                WebSocketEvent::Failed(error) => {
+                    self.loss = Some(loss(Some(&error)));
+                    if let Some((path, status)) = echoes.stream.refusal() {
+                        let said = || format!("{path} was answered with status {}", status.code());
+                        self.report.ledger.note_cause(Fault::Protocol, said);
+                    }
+                }
+                WebSocketEvent::Unsendable(reason) => {
+                    self.loss = Some(Fault::Protocol.into());
+                    self.report.ledger.note_cause(Fault::Protocol, || reason);
+                }
                 WebSocketEvent::Close(_) => echoes.over = Some(Loss::Orderly),
                 WebSocketEvent::Over => self.loss = Some(Loss::Orderly),
             }
@@ -237,8 +251,8 @@ impl From<Fault> for Loss {
     }
 }
 
-impl From<Failure> for Loss {
-    fn from(failure: Failure) -> Self {
+impl From<&Failure> for Loss {
+    fn from(failure: &Failure) -> Self {
         match failure {
             Failure::Name(_)
             | Failure::Handshake(_)

@@ -231,8 +231,8 @@ impl Load {
     /// An attempt came to nothing: it counts, takes a request with it in a closed loop, and another follows after a rest.
     fn never_opened(&mut self, now: Instant, number: usize, fault: Fault) {
         let server = self.connections[number].server;
-        self.ledger.tally.connects.faults.count(fault);
         let server_at = &mut self.servers[server];
+        self.ledger.fail_connect(server_at.first_target(), fault);
         server_at.next_remote = (server_at.next_remote + 1) % server_at.remotes.len().max(1);
         if self.plan.pace == Pace::Closed
             && let Some(request) = self.ledger.take(now, &mut self.servers[server])

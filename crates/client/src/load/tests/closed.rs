@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::KeepAlive;
+use endpoint::EndPoint;
 
 const NEVER: (Instant, Instant) = (Instant::ZERO, Instant::ZERO);
 
@@ -164,4 +165,24 @@ fn intervals_hold_every_answer_of_a_run() {
     let in_intervals: u64 = told.0.borrow().iter().map(|(.., answers)| answers).sum();
     assert_eq!(told.0.borrow().len(), 2);
     assert_eq!((in_intervals, world.into_tally().whole().answers), (1_700, 1_700));
+}
+
+/// All of a short run may happen before any time-out comes: what is measured then would have lasted no time.
+#[test]
+fn the_watcher_hears_of_the_beginning_before_the_first_request_goes() {
+    struct Hears(Rc<RefCell<Vec<Instant>>>);
+    impl Watch for Hears {
+        fn handle_began(&mut self, now: Instant) {
+            self.0.borrow_mut().push(now);
+        }
+        fn handle_interval(&mut self, _: &Interval) {}
+        fn handle_ended(&mut self, _: Instant) {}
+    }
+    let began = Rc::new(RefCell::new(Vec::new()));
+    let mut load = Load::new(LoadPlan { connections: 1, requests: Some(1), ..plan() });
+    load.observe(Box::new(Hears(Rc::clone(&began))));
+    load.handle_start(Instant::ZERO);
+    let connected = Instant::ZERO + ms(1);
+    load.handle_connected(connected, SocketId(0), "10.0.0.1:1".parse().unwrap());
+    assert_eq!(*began.borrow(), [connected]);
 }

@@ -40,7 +40,10 @@ fn arguments(spec: &RecordSpec<'_>) -> Vec<String> {
     arguments.push(format!("--user-data-dir={}", spec.profile.display()));
     // Frames of other sites speak through the page's own session.
     arguments.push("--disable-site-isolation-trials".to_owned());
-    arguments.push("--disable-features=IsolateOrigins,site-per-process".to_owned());
+    // Of a switch that is given twice, Chromium takes the last.
+    for switch in arguments.iter_mut().filter(|one| one.starts_with("--disable-features=")) {
+        switch.push_str(",IsolateOrigins,site-per-process");
+    }
     if spec.insecure {
         arguments.push("--ignore-certificate-errors".to_owned());
     }

@@ -93,15 +93,15 @@ fn a_full_disk_keeps_finished_rows_and_tells_how_to_go_on() {
         assert_eq!(ran.out, "", "a half-made folder is left");
     }
     // Full in the middle: what is finished stays.
-    let ran = run("100k");
+    let ran = run("120k");
     ran.said(
         3,
         &["writing to disk/run/rows.sqlite", "free some space", "wirelap race --resume disk/run"],
     );
-    let kept = outcomes(&bench.path("kept-100k")).len();
+    let kept = outcomes(&bench.path("kept-120k")).len();
     assert!((1..12).contains(&kept), "{kept}");
-    bench.run(&["race", "--resume", "kept-100k"]).raced();
-    assert_eq!(outcomes(&bench.path("kept-100k")).len(), 12);
+    bench.run(&["race", "--resume", "kept-120k"]).raced();
+    assert_eq!(outcomes(&bench.path("kept-120k")).len(), 12);
 }
 
 #[test]

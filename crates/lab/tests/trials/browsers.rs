@@ -244,7 +244,7 @@ fn a_film_gives_the_speed_index_and_stands_in_the_report() {
     let keys: Vec<String> = outcomes(&bench.path("run")).into_iter().map(|(key, ..)| key).collect();
     bench
         .run(&["report", "run", "--film", "both.png", "--side", &keys[0], "--side", &keys[1]])
-        .said(0, &["wrote both.png: first ", " beside fifo "]);
+        .said(0, &["wrote both.png: fifo ", " beside first "]);
     let png = fs::read(bench.path("both.png")).unwrap();
     // An animated PNG has its control chunk before the first picture.
     assert!(png.starts_with(b"\x89PNG") && png.windows(4).any(|four| four == b"acTL"));

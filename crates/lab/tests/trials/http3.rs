@@ -174,8 +174,8 @@ fn over_3g_the_report_says_that_h2_waited_for_a_handshake_more_than_h3_did() {
     if result["verdicts"][0]["pairs"][0]["verdict"] != "slower" {
         return testing::skip(format!("the machine was too busy for a verdict: {told}"));
     }
-    let (_, waits) = told.split_once("waits: h2 takes ").unwrap();
-    let (total, parts) = waits.split_once(" longer than h3: ").unwrap();
+    let (_, waits) = told.split_once("waits: h2's median trial takes ").unwrap();
+    let (total, parts) = waits.split_once(" longer than h3's: ").unwrap();
     let (handshakes, rest) = parts.split_once(" in handshakes (2 round trips against 1)").unwrap();
     let millis = |text: &str| text.strip_suffix(" ms").unwrap().parse::<f64>().unwrap();
     // TLS's own round trip of 300 ms, of which QUIC has none beside its own.

@@ -6,7 +6,8 @@ use crate::started::{free_port, program, started};
 use serde_json::Value;
 use std::fs;
 
-const LINK: &str = "[[links]]\nname = \"rtt=10ms,down=20mbit,up=20mbit\"\n";
+/// Over a shorter round trip Node, whose first calls are slow, would work for most of the load.
+const LINK: &str = "[[links]]\nname = \"rtt=40ms,down=20mbit,up=20mbit\"\n";
 
 fn head(baseline: &str) -> String {
     format!(

@@ -188,10 +188,11 @@ fn way_out(report: &Report<'_>, groups: &[Group<'_>]) -> Option<Clause> {
         undecided.iter().filter_map(|one| Some((one.trials_to_add()? + one.n, one.n))).collect();
     enough.sort_unstable();
     let too_few = undecided.iter().all(|one| ratio(one).is_none_or(Ratio::is_anything));
-    // Where there are too few for any answer, all of them are meant.
-    let (needed, had) = *(if too_few { enough.last() } else { enough.first() })?;
     let with_ratios = undecided.iter().filter(|one| one.ratio.is_some()).count();
-    let cause = match (too_few, with_ratios) {
+    // Where there are too few for any answer, all of them are meant.
+    let for_all = too_few && enough.len() == with_ratios;
+    let (needed, had) = *(if for_all { enough.last() } else { enough.first() })?;
+    let cause = match (for_all, with_ratios) {
         (true, _) => format!("{} too few, {needed} would do", are(had)),
         (false, 1) => format!("about {needed} trials would decide it"),
         (false, _) => format!("about {needed} trials would decide the first of these"),

@@ -216,7 +216,7 @@ var statistics = (function () {
     if (all === 0 && pairs.bothFailed > 0) { return 'both failed in every block'; }
     if (all === 0) { return 'there is no block in which both ran'; }
     if (pairs.oneFailed > 0) { return 'one of the two failed in ' + pairs.oneFailed + ' of ' + all + ' blocks'; }
-    return rank > 0 ? null : all + (all === 1 ? ' block' : ' blocks') + ' are too few for 1 comparison at 95 %';
+    return rank > 0 ? null : all + (all === 1 ? ' block is' : ' blocks are') + ' too few for 1 comparison at 95 %';
   }
 
   // About how many loads of each would decide.

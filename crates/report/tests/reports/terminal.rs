@@ -116,7 +116,7 @@ fn an_undecided_row_tells_how_many_trials_would_decide_it() {
 fn what_would_do_for_all_is_the_most_that_one_of_them_needs() {
     let mut experiment = quick();
     experiment.links.iter_mut().for_each(|link| link.trials = 4);
-    let steps = |plan: &TrialPlan| if plan.cell.link.name == "lan" { 1.0 } else { 90.0 };
+    let steps = |plan: &TrialPlan| if plan.cell.link.name == "3g" { 90.0 } else { 1.0 };
     let run = Run::timed(experiment, |plan| {
         1000.0 + steps(plan) * f64::from((plan.block * 7 + plan.order * 3) % 5)
     });

@@ -245,7 +245,7 @@ impl Reader<'_> {
         }
         let negotiates =
             given.negotiation.as_ref().filter(|own| *own.get_ref() == Negotiation::Alpn);
-        if let Some(field) = negotiates.filter(|_| is_quic) {
+        if let Some(field) = negotiates.filter(|_| is_quic && !transport.is_web_socket()) {
             let words =
                 format!("over QUIC nothing but `{transport}` is offered: leave `negotiation` away");
             return Err(self.fault(field.span(), words));

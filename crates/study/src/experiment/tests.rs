@@ -515,8 +515,8 @@ fn what_tcp_has_alone_is_refused_over_quic() {
 
 #[test]
 fn a_contender_over_quic_that_is_chosen_by_name_cannot_be_answered_by_a_server_that_runs() {
-    let text = "name = \"t\"\ntitle = \"\"\nquestion = \"\"\nbaseline = \"c\"\nserver = \"https://127.0.0.1:3443\"\n\
-                [[workloads]]\nkind = \"calls\"\npattern = \"serial\"\ncount = 3\npath = \"/\"\n\
+    let text = "name = \"t\"\ntitle = \"\"\nquestion = \"\"\nbaseline = \"c\"\nserver = { at = \"127.0.0.1:3443\" }\n\
+                [[workloads]]\nkind = \"calls\"\npattern = \"serial\"\ncount = 3\n[[workloads.requests]]\npath = \"/\"\n\
                 [[contenders]]\nname = \"c\"\ntransport = \"h2\"\n[[links]]\nname = \"lan\"\n";
     let experiment: Experiment = text.parse().unwrap();
     let chosen = |names: &[&str]| {

@@ -11,6 +11,7 @@ use secure::QuicClientTls;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use unit::Instant;
+use wire::qpack::{Decoder, DecoderLimits};
 
 pub(crate) struct Client {
     endpoint: Endpoint,
@@ -24,6 +25,8 @@ pub(crate) struct Client {
     pub(crate) received: u64,
     /// QPACK's decoder stream, the last that was opened of its own.
     decoder: Option<StreamId>,
+    /// The server's dynamic table.
+    table: Decoder,
     habits: Habits,
 }
 
@@ -32,7 +35,7 @@ pub(crate) struct Client {
 pub(crate) struct Habits {
     /// Whether each datagram is filled with PADDING frames.
     pub(crate) pads: bool,
-    /// Whether it acknowledges field sections (RFC 9204 §4.4.1).
+    /// Whether it acknowledges field sections and insertions (RFC 9204 §4.4.1, §4.4.3).
     pub(crate) acknowledges: bool,
 }
 
@@ -71,6 +74,7 @@ impl Client {
             answered: 0,
             received: 0,
             decoder: None,
+            table: Decoder::new(DecoderLimits { max_capacity: 4_096, blocked_streams: 100 }),
             habits,
         }
     }
@@ -144,11 +148,16 @@ impl Client {
         let mut incoming = self.connection.recv_stream(stream);
         // It may have been read to its end before this was told.
         let Ok(mut chunks) = incoming.read(true) else { return };
-        let mut refers = false;
+        let (mut refers, is_encoder) = (false, u64::from(stream) == SERVERS_ENCODER);
         loop {
             match chunks.next(usize::MAX) {
                 Ok(Some(chunk)) => {
                     self.received += chunk.bytes.len() as u64;
+                    if is_encoder {
+                        // The stream's type is its first byte.
+                        let instructions = &chunk.bytes[usize::from(chunk.offset == 0)..];
+                        self.table.handle_instructions(instructions).expect("its own table");
+                    }
                     refers |= chunk.offset == 0 && refers_to_table(&chunk.bytes);
                 }
                 Ok(None) => {
@@ -160,9 +169,15 @@ impl Client {
             }
         }
         let _transmit = chunks.finalize();
-        let acknowledges = refers && self.habits.acknowledges;
-        if let (true, Dir::Bi, Some(decoder)) = (acknowledges, stream.dir(), self.decoder) {
-            let acknowledgement = section_acknowledgement(u64::from(stream));
+        let acknowledgement = match stream.dir() {
+            Dir::Bi if refers => section_acknowledgement(u64::from(stream)),
+            Dir::Uni if is_encoder => {
+                self.table.acknowledge_insertions();
+                self.table.take_instructions()
+            }
+            _ => return,
+        };
+        if let (true, Some(decoder)) = (self.habits.acknowledges, self.decoder) {
             let sent = self.connection.send_stream(decoder).write(&acknowledgement);
             assert_eq!(sent, Ok(acknowledgement.len()), "flow control allows it");
         }
@@ -210,6 +225,9 @@ fn section_acknowledgement(stream: u64) -> Vec<u8> {
 }
 
 const HEADERS: u8 = 1;
+
+/// The server's second unidirectional stream.
+const SERVERS_ENCODER: u64 = 7;
 
 /// The type of a control stream, and SETTINGS as of nghttp3: a table of 4,096 bytes, 100 blocked streams (RFC 9204 §5).
 const CONTROL: &[u8] = b"\x00\x04\x06\x01\x50\x00\x07\x40\x64";

@@ -24,6 +24,14 @@ fn server(deed: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> String {
     format!("http://{address}/")
 }
 
+/// A server that answers every connection with this, and waits before it closes it.
+fn server_that_says(answer: &'static str) -> String {
+    server(move |mut stream: TcpStream| {
+        let _ = stream.write_all(answer.as_bytes());
+        std::thread::sleep(Duration::from_millis(50));
+    })
+}
+
 #[test]
 fn servers_that_break_are_counted_by_kind_and_the_run_ends() {
     let bench = Bench::new();
@@ -63,10 +71,7 @@ fn servers_that_break_are_counted_by_kind_and_the_run_ends() {
 #[test]
 fn an_answer_in_http1_to_http2_is_named_as_such() {
     let bench = Bench::new();
-    let url = server(|mut stream: TcpStream| {
-        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
-        std::thread::sleep(Duration::from_millis(50));
-    });
+    let url = server_that_says("HTTP/1.1 400 Bad Request\r\nconnection: close\r\n\r\n");
     let flags = ["load", "--http2-prior-knowledge", "-c", "1"];
     let ran = bench.run(&[&flags[..], &["-n", "3", &url]].concat());
     assert!(ran.code == 1 && ran.out.contains("3 answered in http1"), "{ran:?}");
@@ -203,10 +208,7 @@ fn a_port_without_tls_is_told_by_what_it_sends() {
 #[test]
 fn a_websocket_that_is_refused_is_told_with_its_path_and_status() {
     let bench = Bench::new();
-    let url = server(|mut stream: TcpStream| {
-        let _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n");
-        std::thread::sleep(Duration::from_millis(50));
-    });
+    let url = server_that_says("HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\n\r\n");
     let url = format!("{}echo", url.replacen("http", "ws", 1));
     let (code, result) = load(&bench, &["-c", "1", "-n", "1", &url]);
     assert_eq!(code, 1, "{result:#}");

@@ -3,6 +3,7 @@
 
 mod echo;
 mod first_visit;
+mod packets;
 mod pages;
 mod servers;
 mod stream;
@@ -16,7 +17,6 @@ use super::fast::Fast;
 use super::file::{
     ContenderFile, ExperimentFile, KindFile, LinkFile, SettingsFile, TlsFile, WorkloadFile,
 };
-use super::first_visit::FirstVisit;
 use super::one_or_table::ServerField;
 use super::policy::PolicyChoice;
 use super::quantity::{SizeField, SpanField};
@@ -218,62 +218,6 @@ impl Reader<'_> {
             server: server.unwrap_or_default(),
             settings,
         })
-    }
-
-    /// What one of TCP and QUIC has alone, and what QUIC cannot be without.
-    fn packets(
-        &self,
-        name_at: Range<usize>,
-        (transport, first_visit): (Transport, FirstVisit),
-        given: &SettingsFile,
-    ) -> Result<(), ExperimentError> {
-        let is_quic = transport.is_over_quic();
-        let of_quic = [
-            ("mtu_discovery", given.mtu_discovery.as_ref().map(Spanned::span)),
-            ("gso", given.gso.as_ref().map(Spanned::span)),
-            ("ack_threshold", given.ack_threshold.as_ref().map(Spanned::span)),
-        ];
-        for (name, span) in of_quic {
-            if let Some(span) = span.filter(|_| !is_quic) {
-                return Err(
-                    self.fault(span, format!("`{name}` is QUIC's, and `{transport}` is over TCP"))
-                );
-            }
-        }
-        if let Some(field) = given.pacing.as_ref().filter(|_| is_quic) {
-            return Err(self.fault(field.span(), "`pacing` is TCP's: QUIC is always paced"));
-        }
-        let negotiates =
-            given.negotiation.as_ref().filter(|own| *own.get_ref() == Negotiation::Alpn);
-        if let Some(field) = negotiates.filter(|_| is_quic && !transport.is_web_socket()) {
-            let words =
-                format!("over QUIC nothing but `{transport}` is offered: leave `negotiation` away");
-            return Err(self.fault(field.span(), words));
-        }
-        let of_tcp = [
-            ("fast_open", given.fast_open.as_ref().map(Spanned::span)),
-            ("slow_start_after_idle", given.slow_start_after_idle.map(|_| name_at.clone())),
-            ("client_nodelay", given.client_nodelay.map(|_| name_at.clone())),
-            ("server_nodelay", given.server_nodelay.map(|_| name_at.clone())),
-            ("client_quickack", given.client_quickack.map(|_| name_at.clone())),
-            ("server_quickack", given.server_quickack.map(|_| name_at.clone())),
-        ];
-        // What finds HTTP/3 over TCP first has settings of both.
-        let is_quic_alone = is_quic && !first_visit.uses_tcp();
-        for (name, span) in of_tcp {
-            if let Some(span) = span.filter(|_| is_quic_alone) {
-                return Err(
-                    self.fault(span, format!("`{name}` is TCP's, and `{transport}` is over QUIC"))
-                );
-            }
-        }
-        match &given.mtu {
-            Some(field) if is_quic && *field.get_ref() < LEAST_QUIC_MTU => {
-                let words = format!("QUIC needs packets of {LEAST_QUIC_MTU} bytes (RFC 9000 §14)");
-                Err(self.fault(field.span(), words))
-            }
-            _ => Ok(()),
-        }
     }
 
     /// What a client that is not wirelap's remembers, only wirelap's own server can tell; whether it can be asked for a visit at
@@ -614,7 +558,5 @@ const MOST_CONNECTIONS: u32 = 1_000;
 const MOST_CLIENT_WARMUPS: u32 = 1_000;
 const MOST_SEGMENTS: u32 = 1_000;
 const MOST_ACK_THRESHOLD: u32 = 1_000;
-/// RFC 9000 §14.1: datagrams of 1,200 bytes, and the headers of IPv4 and UDP.
-const LEAST_QUIC_MTU: u32 = 1_228;
 const LONGEST_TIMEOUT: Duration = Duration::from_secs(24 * 3600);
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);

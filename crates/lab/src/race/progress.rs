@@ -72,15 +72,14 @@ impl Progress {
         plan: &[TrialPlan],
     ) {
         self.leave_out(plan);
-        // What was to run again is not another trial.
-        let left = plan.iter().filter(|trial| !trial.warmup && trial.attempt == 0).count();
         let what = match fault {
             Fault::Busy => format!(
-                "the machine was too busy for each of the first {FEWEST_SPOILT} blocks; the other {left} trials would be \
-                 refused too and do not run, counts are judged"
+                "the machine was too busy for each of the first {FEWEST_SPOILT} blocks; {}, counts are judged",
+                not_run(plan, "be refused")
             ),
             Fault::Failed => format!(
-                "every trial of the first {FEWEST_SPOILT} blocks failed; the other {left} trials would fail too and do not run"
+                "every trial of the first {FEWEST_SPOILT} blocks failed; {}",
+                not_run(plan, "fail")
             ),
         };
         let text = format!("{workload} on {link}: {what}");
@@ -101,9 +100,9 @@ impl Progress {
     /// The time is up: these trials do not run.
     pub(crate) fn time_is_up(&mut self, plan: &[TrialPlan]) {
         self.leave_out(plan);
-        if !plan.is_empty() {
-            let text = format!("the time is up: {} trials do not run", counted(plan));
-            self.say(&text);
+        let count = counted(plan);
+        if count > 0 {
+            self.say(&format!("the time is up: {count} trials do not run"));
         }
     }
 
@@ -170,11 +169,39 @@ fn counted(plan: &[TrialPlan]) -> u64 {
     plan.iter().filter(|trial| !trial.warmup).count() as u64
 }
 
+/// That the trials of `plan` do not run, for they would come to the same. What was to run again is not another trial.
+fn not_run(plan: &[TrialPlan], fate: &str) -> String {
+    match plan.iter().filter(|trial| !trial.warmup && trial.attempt == 0).count() {
+        0 => "none of them runs again".to_owned(),
+        1 => format!("the other trial would {fate} too and does not run"),
+        left => format!("the other {left} trials would {fate} too and do not run"),
+    }
+}
+
 fn word(outcome: &Outcome) -> &'static str {
     match outcome {
         Outcome::Measured => "done ",
         Outcome::Invalid { .. } => "invalid",
         Outcome::Failed { .. } => "failed",
         Outcome::Unsupported { .. } => "unsupported",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use study::experiment::{Experiment, builtin};
+    use study::plan::{Surroundings, trials};
+
+    #[test]
+    fn what_was_to_run_again_is_no_other_trial() {
+        let quick: Experiment = builtin()[0].toml.parse().unwrap();
+        let mut plan = trials(&quick, &Surroundings::default());
+        plan.retain(|trial| !trial.warmup);
+        plan.truncate(3);
+        let again: Vec<TrialPlan> = plan.iter().map(TrialPlan::again).collect();
+        let told = "the other 3 trials would fail too and do not run";
+        assert_eq!(not_run(&[plan, again.clone()].concat(), "fail"), told);
+        assert_eq!(not_run(&again, "fail"), "none of them runs again");
     }
 }

@@ -92,12 +92,10 @@ pub enum OverrideError {
         workload: String,
     },
     /// A server that already runs is reached by TCP alone.
-    #[error("{place} is bridged by TCP, and `{contender}` is over UDP: leave it away")]
+    #[error("{words}: leave it away")]
     OverUdp {
-        /// The contender.
-        contender: String,
-        /// Where the server listens.
-        place: String,
+        /// Which server, and which contender.
+        words: String,
     },
     /// Nothing is made of calls or messages.
     #[error("`{experiment}` has neither calls nor messages, and their number was asked for")]
@@ -333,16 +331,13 @@ impl Experiment {
 
     /// What over QUIC was chosen by name meets the server of the file here for the first time.
     fn bridged(&self) -> Result<(), OverrideError> {
-        let over_quic = self.contenders.iter().find_map(|one| match &one.server {
-            Server::Running(service) if one.transport.is_over_quic() => Some((one, service)),
+        let words = self.contenders.iter().find_map(|one| match &one.server {
+            Server::Running(service) if one.transport.is_over_quic() => {
+                Some(service.no_udp(&one.name))
+            }
             _ => None,
         });
-        over_quic.map_or(Ok(()), |(contender, service)| {
-            Err(OverrideError::OverUdp {
-                contender: contender.name.clone(),
-                place: service.place().to_string(),
-            })
-        })
+        words.map_or(Ok(()), |words| Err(OverrideError::OverUdp { words }))
     }
 
     /// A WebSocket from the command line meets the workloads of the file here for the first time.

@@ -160,9 +160,9 @@ impl Reader<'_> {
             );
             return Err(self.fault(file.transport.span(), words));
         }
-        self.packets(file.name.span(), (transport, first_visit), &given)?;
         let terms = given.terms.unwrap_or_default();
         let (client, server) = self.sides(transport, &given)?;
+        self.packets(file.name.span(), (transport, first_visit), &given)?;
         let settings = Settings {
             keep_alive: given.keep_alive.map_or(usual.keep_alive, Spanned::into_inner),
             server_keep_alive: self.server_keep_alive(&given.server_keep_alive, &file.server)?,

@@ -131,6 +131,11 @@ impl RunningService {
         self.split().1
     }
 
+    /// Why it cannot answer `what`, which is over QUIC.
+    pub(super) fn no_udp(&self, what: impl std::fmt::Display) -> String {
+        format!("{} is bridged by TCP, and `{what}` is over UDP", self.place())
+    }
+
     /// What clients call it: the host of its URLs, without the port.
     pub fn host(&self) -> &str {
         let authority = self.authority();

@@ -34,7 +34,7 @@ impl Reader<'_> {
         }
         let negotiates =
             given.negotiation.as_ref().filter(|own| *own.get_ref() == Negotiation::Alpn);
-        if let Some(field) = negotiates.filter(|_| is_quic && !transport.is_web_socket()) {
+        if let Some(field) = negotiates.filter(|_| is_quic) {
             let words =
                 format!("over QUIC nothing but `{transport}` is offered: leave `negotiation` away");
             return Err(self.fault(field.span(), words));

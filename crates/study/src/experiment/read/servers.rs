@@ -122,8 +122,7 @@ fn cannot_serve(
     let place = service.place();
     let transport = *file.transport.get_ref();
     if transport.is_over_quic() {
-        let words = format!("{place} is bridged by TCP, and `{transport}` is over UDP");
-        return Some(("transport", words));
+        return Some(("transport", service.no_udp(transport)));
     }
     let is_clear =
         matches!(file.tls, TlsFile::None) || service.port_kind() == Some(PortKind::Clear);

@@ -119,7 +119,8 @@ impl Compared<'_> {
         }
         // What is told sums to the total, to the digits that are printed.
         let sum: i64 = waits.iter().map(|(_, longer)| longer).sum();
-        let rest = sum - [1, -1].into_iter().flat_map(told_waits).map(|(_, longer)| longer).sum::<i64>();
+        let rest =
+            sum - [1, -1].into_iter().flat_map(told_waits).map(|(_, longer)| longer).sum::<i64>();
         if rest.unsigned_abs() * LEAST_REST >= sum.unsigned_abs() {
             let time = number::duration(rest.unsigned_abs() as f64 / 1e6);
             let side = if rest > 0 { &mut longer } else { &mut shorter };

@@ -40,9 +40,11 @@ fn a_page_that_is_named_is_linked() {
     for page in pages() {
         let text = prose(&std::fs::read_to_string(docs().join(&page)).unwrap());
         // `[docs/link.md](link.md)` is a link.
-        let linked = |rest: &str| rest.split_once(".md").is_some_and(|(_, end)| end.starts_with("]("));
+        let linked =
+            |rest: &str| rest.split_once(".md").is_some_and(|(_, end)| end.starts_with("]("));
         let bare = text.split("docs/").skip(1).filter(|rest| {
-            let name = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '.').next();
+            let name =
+                rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '.').next();
             name.is_some_and(|name| pages().contains(name.trim_end_matches('.'))) && !linked(rest)
         });
         let bare: Vec<&str> = bare.filter_map(|rest| rest.lines().next()).collect();

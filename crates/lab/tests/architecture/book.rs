@@ -28,6 +28,16 @@ fn every_page_is_in_the_contents_once_and_every_entry_is_a_page() {
     assert_eq!(listed.len(), once.len(), "{listed:?}");
 }
 
+/// README.md says that it lists them all.
+#[test]
+fn the_page_of_jobs_names_every_page() {
+    let jobs = std::fs::read_to_string(docs().join("README.md")).unwrap();
+    let named: BTreeSet<String> = links(&jobs).map(str::to_owned).collect();
+    let missing: Vec<String> =
+        pages().into_iter().filter(|page| page != "README.md" && !named.contains(page)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 /// The text of a page without its code: neither blocks nor what stands between backticks.
 fn prose(text: &str) -> String {
     let outside = text.split("```").step_by(2).collect::<String>();

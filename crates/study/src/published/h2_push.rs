@@ -90,7 +90,7 @@ impl Judge<'_, '_> {
             finding(
                 "without push, reprioritisation starts rendering 50 ms earlier (2 round trips)",
                 &[faster(self.first_paint(reprioritised, "nothing"))],
-                "The rate of the article's path is not told, and it decides how long images stand in the way",
+                "The rate of the article's path is not published, and it decides how long images stand in the way",
             ),
             finding(
                 "push moves unload later (the assets go out before the HTML) and shortens the blank time between unload and first paint",

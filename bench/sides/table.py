@@ -1,5 +1,6 @@
 """What was measured, as Markdown and as JSON."""
 
+import datetime
 import os
 
 from . import place, rows
@@ -41,6 +42,44 @@ def middles(row, measured):
             keys = ("per_s", "per_cpu_s", "server_cpu_s", "client_cpu_s", "wall_s", "requests")
             found[name] = {key: place.median([one[key] for one in mine]) for key in keys}
     return found
+
+
+def others(row, measured):
+    """Contender to the median of paired ratios of ours to it, for all that are there."""
+    there = sorted({one["client"] for one in measured} - {own(row)})
+    return {name: place.paired(measured, "per_cpu_s", own(row), name) for name in there}
+
+
+GOALS = {"per_cpu_s": "{:.3g} x {}", "per_s": "{:.3g} x {}, requests/s"}
+
+
+def goals(row):
+    """Each demand in words, in the order of what was judged."""
+    return [f"within {demand.within:.0%}" if isinstance(demand, rows.Truth)
+            else GOALS[demand.key].format(demand.factor, "the best" if len(demand.others) > 1 else demand.others[0])
+            for demand in row.demands]
+
+
+def document(every, results, idle, versions, took, commit):
+    """The whole of it as one table for a document: a line for each row, its demands one after another."""
+    said = ", ".join(version for name, version in versions.items() if version and name not in ("node", "kernel"))
+    lines = [f"Made by `bench/run --write` on {datetime.date.today()} of commit {commit}: {took['rounds']} rounds of {took['seconds']} s, "
+             f"{took['minutes']:.0f} minutes. {said}.", "",
+             "| row | work | goal | measured | met | ours of each other's |", "|---|---|---|---|---|---|"]
+    found = {row.name: row for row in every}
+    for result in results:
+        row, judged = found[result["name"]], result["judged"]
+        told = [f"{one['measured']:.4f}" if one["key"] == "told_of_true" else f"{one['measured']:.2f} ({one['against']})"
+                if one["against"] else "nobody is there" for one in judged]
+        met = ["yes" if one["met"] else "**no**" if one["against"] else "" for one in judged]
+        ratios = [f"{name} {ratio:.2f}" for name, ratio in others(row, result["rounds"]).items()]
+        ratios += [f"{name} missing" for name in result["missing"]]
+        lines.append(f"| `{row.name}` | {row.work} | {'; '.join(goals(row))} | {'; '.join(told)} | {'; '.join(met)} | {', '.join(ratios)} |")
+    for one in idle:
+        told = one["missing"] or f"{one['bytes'] / 1000:.1f} kB"
+        met = "" if one["missing"] else "yes" if one["bytes"] <= one["asked"] else "**no**"
+        lines.append(f"| `{one['name']}` | {one['count']} {one['what']} | {one['asked'] / 1000:.0f} kB each | {told} | {met} | |")
+    return "\n".join(lines) + "\n"
 
 
 def markdown(results, versions, idle, took):

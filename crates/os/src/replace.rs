@@ -120,6 +120,23 @@ mod tests {
     }
 
     #[test]
+    fn a_link_under_a_temporary_name_is_passed_over() {
+        let folder = Folder::new();
+        let (target, page) = (folder.path().join("target"), folder.path().join("page"));
+        fs::write(&target, "the user's own").unwrap();
+        // Other tests take numbers meanwhile.
+        for number in 0..100 {
+            let name = format!(".wirelap-{}-{number}.part", std::process::id());
+            symlink(&target, folder.path().join(name)).unwrap();
+        }
+        replace(&page, b"a page").unwrap();
+        assert_eq!(fs::read_to_string(&page).unwrap(), "a page");
+        assert_eq!(fs::read_to_string(&target).unwrap(), "the user's own");
+        assert!(fs::symlink_metadata(&page).unwrap().is_file());
+        assert_eq!(folder.names().len(), 102);
+    }
+
+    #[test]
     fn a_file_that_cannot_be_replaced_stays_and_nothing_is_left_beside_it() {
         let folder = Folder::new();
         let page = folder.path().join("page");

@@ -2,6 +2,7 @@
 //! beside the experiment or in folders of their own.
 
 use crate::error::{self, CliError};
+use crate::inputs::regular::{self, LONGEST_TEXT};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 use std::fs;
@@ -60,7 +61,7 @@ impl Servers {
     pub(crate) fn of_run(inputs: &Path) -> Result<Self, CliError> {
         let mut servers = Self::builtin();
         let file = inputs.join(KEPT);
-        let text = match fs::read_to_string(&file) {
+        let text = match regular::read_text(&file, LONGEST_TEXT) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(servers),
             Err(error) => {
@@ -141,7 +142,7 @@ impl Servers {
             .collect();
         files.sort();
         for file in files {
-            let text = fs::read_to_string(&file)
+            let text = regular::read_text(&file, LONGEST_TEXT)
                 .map_err(|error| error::file(format!("reading {}", file.display()), &error))?;
             if ServerDeclaration::is_meant(&text) {
                 self.add(Source { file, text })?;

@@ -1,5 +1,6 @@
 //! The films of a run, for its report: those of the trials that the report's waterfalls draw.
 
+use crate::inputs::regular;
 use crate::race::run_folder::RunFolder;
 use crate::trial::capture;
 use report::{FilmFrame, FilmKey, Films};
@@ -28,14 +29,21 @@ pub(crate) fn of_trial(folder: &RunFolder, key: &str) -> Option<Vec<FilmFrame>> 
     frames(&folder.films().join(capture::file_stem(key)))
 }
 
+/// Bytes of a frame at most; one of 1280 x 720 has some hundred thousand.
+const LONGEST_FRAME: u64 = 16 << 20;
+
+/// The most frames of a film: ten minutes at 25 a second.
+const MOST_FRAMES: usize = 15_000;
+
 /// The frames in a folder, `MS.jpg` each, in the order of time, with their visual progress.
 fn frames(folder: &Path) -> Option<Vec<FilmFrame>> {
     let mut frames: Vec<Frame> = fs::read_dir(folder)
         .ok()?
+        .take(MOST_FRAMES)
         .filter_map(|entry| {
             let path = entry.ok()?.path();
             let at_ms: f64 = path.file_stem()?.to_str()?.parse().ok()?;
-            let jpeg = fs::read(&path).ok().filter(|_| at_ms.is_finite())?;
+            let jpeg = regular::read(&path, LONGEST_FRAME).ok().filter(|_| at_ms.is_finite())?;
             Some(Frame { at_ms, jpeg })
         })
         .collect();

@@ -123,18 +123,26 @@ impl RunFolder {
             .map_err(|error| error::file(format!("writing {}", path.display()), &error))
     }
 
-    /// Refuses folders in which trials would run outside of it, through a symbolic link that somebody else left.
+    /// Refuses folders in which trials would read or write outside of it, through a symbolic link that somebody else left, or
+    /// would wait for a FIFO. Only the trials' own folders are not looked through: they are taken away before trials run.
     pub(crate) fn check_links(&self) -> Result<(), CliError> {
-        let kept = [self.captures(), self.qlogs(), self.films(), self.profiles()];
-        let mut folders = [self.inputs(), self.scratch()].into_iter().chain(kept);
-        match folders.find(|folder| folder.is_symlink()) {
-            Some(folder) => Err(CliError::misuse(format!(
-                "{} is a symbolic link, and files are written there",
-                folder.display()
-            ))
-            .remedy("replace the link by the folder that it leads to, if you trust it")),
-            None => Ok(()),
+        if self.scratch().is_symlink() {
+            return Err(refused(&self.scratch()));
         }
+        let mut unseen =
+            vec![self.inputs(), self.captures(), self.qlogs(), self.films(), self.profiles()];
+        while let Some(path) = unseen.pop() {
+            let unreadable = |error| error::file(format!("reading {}", path.display()), &error);
+            let Ok(facts) = fs::symlink_metadata(&path) else { continue };
+            if facts.is_dir() {
+                for entry in fs::read_dir(&path).map_err(unreadable)? {
+                    unseen.push(entry.map_err(unreadable)?.path());
+                }
+            } else if !facts.is_file() {
+                return Err(refused(&path));
+            }
+        }
+        Ok(())
     }
 
     fn create_at(path: &Path) -> Result<Self, CliError> {
@@ -165,6 +173,19 @@ impl RunFolder {
         }
         Err(CliError::failed("every number for a run's folder is taken"))
     }
+}
+
+/// Why what is at `path` in a run's folder is not worked with.
+fn refused(path: &Path) -> CliError {
+    let what = match path.is_symlink() {
+        true => "a symbolic link",
+        false => "a device, a socket or a FIFO",
+    };
+    CliError::misuse(format!(
+        "{} is {what}, and races make files and folders alone there",
+        path.display()
+    ))
+    .remedy("delete it; if you trust a link, put what it leads to in its place")
 }
 
 /// An experiment's name as a part of a folder's.

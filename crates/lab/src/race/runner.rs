@@ -126,12 +126,19 @@ impl<'a> Runner<'a> {
     /// However it ends, no process that it started is left.
     pub(crate) fn run(mut self) -> Result<bool, CliError> {
         os::process::adopt_orphans();
+        // What is there is not this run's: it was left by one that was killed, or put there with links in it.
+        self.clear_scratch();
         let whole = self.run_all();
         self.end_all();
         // What a worker leaves behind when it is killed, the kernel kills; it is waited for here.
         os::process::reap_orphans(ORPHANS_WAIT);
-        let _ = std::fs::remove_dir_all(&self.context.scratch);
+        self.clear_scratch();
         whole
+    }
+
+    /// Takes the trials' folders away. No symbolic link in them is followed.
+    fn clear_scratch(&self) {
+        let _ = std::fs::remove_dir_all(&self.context.scratch);
     }
 
     fn run_all(&mut self) -> Result<bool, CliError> {

@@ -48,6 +48,9 @@ impl Store {
         if store.truncated {
             return Err(store.damaged("it is truncated and takes no more rows"));
         }
+        open::check_layout(&store.connection, SCHEMA)
+            .map_err(|error| store.error("reading", &error))?
+            .map_err(|what| store.damaged(&what))?;
         drop(store);
         Self::to_write(path)
     }

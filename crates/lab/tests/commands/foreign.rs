@@ -1,7 +1,7 @@
 //! Folders, files and peers of somebody else's: nothing is written outside a folder, nothing in it runs without end,
 //! and nothing that a terminal would obey is printed.
 
-use crate::bench::{Bench, HAR, Ran, Running, experiment};
+use crate::bench::{Bench, HAR, Ran, Running, all_outcomes, experiment};
 use crate::damage::finished;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -54,18 +54,95 @@ fn a_foreign_folder_with_links_under_every_name_costs_no_file_outside_it() {
         assert!(is_whole(), "{mark}");
     }
     // Folders that trials write into.
-    for name in ["inputs", "scratch", "captures"] {
+    fs::create_dir(bench.path("elsewhere")).unwrap();
+    for name in ["inputs", "scratch", "captures", "qlogs", "films", "profiles"] {
         let folder = format!("with-{name}");
         copy(&bench, &folder);
-        fs::create_dir_all(bench.path("elsewhere")).unwrap();
         symlink(bench.path("elsewhere"), bench.path(&folder).join(name)).unwrap();
         bench.run(&["race", "--resume", &folder]).said(2, &["is a symbolic link"]);
+    }
+    // And what is in them.
+    for (folder, link) in [
+        ("captures", "tiny+lan+h2+8.pcapng"),
+        ("qlogs", "tiny+lan+h2+8-client.sqlog"),
+        ("films/tiny+lan+h2+8", "000100.0.jpg"),
+        ("profiles", "tiny+lan+h2+8"),
+        ("inputs/subjects", "mine.toml"),
+    ] {
+        let named = format!("in-{}", folder.replace('/', "-"));
+        copy(&bench, &named);
+        fs::create_dir_all(bench.path(&named).join(folder)).unwrap();
+        symlink(&precious, bench.path(&named).join(folder).join(link)).unwrap();
+        bench.run(&["race", "--resume", &named]).said(2, &[link, "is a symbolic link"]);
+        bench
+            .run(&["race", "--again", &named, "--out", "again"])
+            .said(2, &[link, "is a symbolic link"]);
     }
     // A file that is waited for.
     copy(&bench, "fifo");
     fs::remove_file(bench.path("fifo/rows.sqlite")).unwrap();
     bench.shell(&[], "mkfifo fifo/rows.sqlite").said(0, &[]);
     bench.run(&["report", "fifo"]).said(2, &["rows.sqlite is no regular file"]);
+    copy(&bench, "films");
+    for (key, ..) in all_outcomes(&bench.path("run")) {
+        fs::create_dir_all(bench.path("films/films").join(key.replace('/', "+"))).unwrap();
+    }
+    let films =
+        "for film in films/films/*; do mkfifo $film/0.jpg; ln -s /dev/zero $film/1.jpg; done";
+    bench.shell(&[], films).said(0, &[]);
+    bench.run(&["report", "films"]).said(0, &[]);
+}
+
+#[test]
+fn what_stands_in_the_folders_of_trials_before_they_run_is_taken_away() {
+    let Some(bench) = finished() else { return };
+    bench.write("precious", PRECIOUS);
+    copy(&bench, "foreign");
+    // Names that trials write to: their key logs, and the files that servers serve.
+    fs::create_dir(bench.path("elsewhere")).unwrap();
+    fs::create_dir(bench.path("foreign/scratch")).unwrap();
+    symlink(bench.path("elsewhere"), bench.path("foreign/scratch/served")).unwrap();
+    for number in 0..2 {
+        let trial = bench.path(&format!("foreign/scratch/{number}"));
+        fs::create_dir(&trial).unwrap();
+        for name in ["keys", "far-keys"] {
+            symlink(bench.path("precious"), trial.join(name)).unwrap();
+        }
+    }
+    bench.run(&["race", "--resume", "foreign", "--add", "1", "--capture"]).raced();
+    // Both contenders ran, and so did their block again where others disturbed it.
+    assert!(fs::read_dir(bench.path("foreign/captures")).unwrap().count() >= 2);
+    assert_eq!(fs::read_to_string(bench.path("precious")).unwrap(), PRECIOUS);
+    assert_eq!(fs::read_dir(bench.path("elsewhere")).unwrap().count(), 0);
+    assert!(!bench.path("foreign/scratch").exists());
+}
+
+#[test]
+fn rows_that_would_compute_when_one_is_added_take_none() {
+    let Some(bench) = finished() else { return };
+    let endless =
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
+    for (name, change) in [
+        (
+            "fires",
+            format!(
+                "CREATE VIEW endless AS {endless}; CREATE TRIGGER fires BEFORE INSERT ON trials BEGIN SELECT * FROM endless; END"
+            ),
+        ),
+        ("heavy", "CREATE INDEX heavy ON trials (length(hex(zeroblob(100000000))))".to_owned()),
+        ("more", "CREATE TABLE more (text)".to_owned()),
+    ] {
+        copy(&bench, name);
+        {
+            let rows = rusqlite::Connection::open(bench.path(name).join("rows.sqlite")).unwrap();
+            rows.execute_batch(&change).unwrap();
+            rows.execute_batch("PRAGMA wal_checkpoint(TRUNCATE)").unwrap();
+        }
+        bench
+            .run(&["race", "--resume", name, "--add", "1"])
+            .said(1, &[&format!("`{name}` is not as a race lays it out, and no row is added")]);
+        bench.run(&["report", name]).said(0, &[]);
+    }
 }
 
 #[test]

@@ -6,6 +6,7 @@ use super::is_damage;
 use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
@@ -41,9 +42,14 @@ pub(super) fn to_read(path: &Path) -> rusqlite::Result<Opened> {
         }
         opened => Opened { connection: opened?, truncated: false },
     };
-    let deadline = os::clock::now() + READING;
-    opened.connection.progress_handler(LOOK, Some(move || os::clock::now() > deadline))?;
+    limit_time(&mut opened.connection, READING)?;
     Ok(opened)
+}
+
+/// Ends whatever the connection computes once `span` is over.
+fn limit_time(connection: &mut Connection, span: Duration) -> rusqlite::Result<()> {
+    let deadline = os::clock::now() + span;
+    connection.progress_handler(LOOK, Some(move || os::clock::now() > deadline))
 }
 
 /// Opens it for writing, or makes it.
@@ -85,6 +91,28 @@ pub(super) fn check_tables(connection: &Connection) -> rusqlite::Result<Result<(
     Ok(Ok(()))
 }
 
+/// Whether the file has the tables of `schema` and nothing beside them that SQLite would run when a row is written: a
+/// trigger, an index over an expression, a table's CHECK. Says what is wrong otherwise. Views run only where they are read.
+pub(super) fn check_layout(
+    connection: &Connection,
+    schema: &str,
+) -> rusqlite::Result<Result<(), String>> {
+    let made = Connection::open_in_memory()?;
+    made.execute_batch(schema)?;
+    let (expected, found) = (layout(&made)?, layout(connection)?);
+    let other = expected.symmetric_difference(&found).next();
+    Ok(other.map_or(Ok(()), |(name, _)| {
+        Err(format!("`{name}` is not as a race lays it out, and no row is added"))
+    }))
+}
+
+/// Name and SQL of whatever takes part in writing a row.
+fn layout(connection: &Connection) -> rusqlite::Result<BTreeSet<(String, String)>> {
+    let query = "SELECT name, sql FROM sqlite_schema WHERE type != 'view' AND sql IS NOT NULL";
+    let mut statement = connection.prepare(query)?;
+    statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?.collect()
+}
+
 /// Opens a file for reading alone. Where a log of rows stands beside it that were not folded into it, SQLite keeps an
 /// index of that log in the folder; without one, nothing is made there.
 fn read_only(
@@ -109,4 +137,45 @@ fn protect(connection: &Connection) -> rusqlite::Result<()> {
     connection.set_db_config(DbConfig::SQLITE_DBCONFIG_TRUSTED_SCHEMA, false)?;
     connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LONGEST_TEXT)?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of rows in its folder, and connections that read and write it.
+    fn both() -> (tempfile::TempDir, [Connection; 2]) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("rows.sqlite");
+        let writer = to_write(&file).unwrap();
+        writer.execute_batch("CREATE TABLE run (header TEXT)").unwrap();
+        let reader = to_read(&file).unwrap().connection;
+        (folder, [reader, writer])
+    }
+
+    fn error_of(connection: &Connection, query: &str) -> ErrorCode {
+        let failed = connection.query_row(query, [], |_| Ok(())).unwrap_err();
+        failed.sqlite_error_code().unwrap()
+    }
+
+    #[test]
+    fn the_schema_of_a_file_is_not_trusted_and_its_texts_are_limited() {
+        let (_folder, connections) = both();
+        for connection in &connections {
+            let trusted: bool =
+                connection.query_row("PRAGMA trusted_schema", [], |row| row.get(0)).unwrap();
+            assert!(!trusted);
+            let longer = format!("SELECT zeroblob({})", LONGEST_TEXT + 1);
+            assert_eq!(error_of(connection, &longer), ErrorCode::TooBig);
+        }
+    }
+
+    #[test]
+    fn reading_ends_when_its_time_is_over() {
+        let (_folder, [mut reader, _]) = both();
+        limit_time(&mut reader, Duration::ZERO).unwrap();
+        let endless =
+            "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n";
+        assert_eq!(error_of(&reader, endless), ErrorCode::OperationInterrupted);
+    }
 }

@@ -31,8 +31,8 @@ pub fn published_markdown(reports: &[Report<'_>]) -> String {
 const HOW_TO_READ: &str = "The figures are of that machine, and another may find others: `wirelap race published` makes this page again.\n\n\
      A finding is *confirmed* where every interval that it rests on lies where its claim holds, *not confirmed* where one lies wholly \
      elsewhere, and else it *cannot be told*. `a / b` is the time of `a` over that of `b`, with its interval of 95 %: below 1 `a` is \
-     faster. Ratios are compared, never times: the machines and networks of those days are gone. A ratio that *gave the link* judges \
-     nothing: the link's figures were fitted to it, as near as one link comes to all of them. What each contender is, and what ours does differently, is in docs/published.md.";
+     faster. Ratios are compared, never times: the machines and networks of those days are gone. A ratio that was *used to fit the \
+     link* judges nothing: the link's delay and rate were chosen so that ours comes as near as possible to all such ratios. What each contender is, and what ours does differently, is in [published.md](published.md).";
 
 fn measurement(out: &mut String, report: &Report<'_>, published: &Published) {
     let name = &report.result.experiment;
@@ -79,7 +79,7 @@ fn ratio(out: &mut String, ratio: &PublishedRatio) {
         || ("not run".to_owned(), String::new()),
         |ours| (ours.number(), ours.interval()),
     );
-    let role = if ratio.reconstructs { "gave the link" } else { "judges" };
+    let role = words::ratio_role(ratio);
     let (published, trials) = (format!("{:.2}", ratio.published), ratio.trials.to_string());
     let cells = [&ratio.what, &published, &number, &interval, &trials, role];
     let _ = writeln!(out, "| {} |", cells.map(escaped).join(" | "));

@@ -408,6 +408,11 @@ pub(crate) fn findings_need(report: &Report<'_>) -> Vec<String> {
     lines
 }
 
+/// What a published ratio is for: to judge ours, or to find the link's delay and rate.
+pub(crate) fn ratio_role(ratio: &PublishedRatio) -> &'static str {
+    if ratio.reconstructs { "used to fit the link (not judged)" } else { "judged" }
+}
+
 /// The published measurement in a sentence: how many findings hold, and the largest of its ratios that judge beside ours.
 pub(crate) fn published_headline(published: &Published) -> String {
     let count = |verdict| published.findings.iter().filter(|one| one.verdict == verdict).count();

@@ -12,7 +12,7 @@ use study::gate::Gate;
 
 The experiment has one contender, or --contender names it. What it declares in subjects/ beside it (a server or a client) says `{checkout}` where the files of a commit are: command = [\"{checkout}/server\", \"{port}\"]. BUILD runs in a checkout of each commit, in a worktree of its own: your files and your branch are left alone. Each commit races against GOOD, interleaved, until the gate is decided: bad where it fails, good where it passes. More in docs/gates.md.
 
-Exit codes: 0 found, 1 GOOD or BAD does not build, 2 misuse (or BAD is not bad), 3 the machine lacks something, 4 undecided.")]
+Exit codes: 0 found, 1 GOOD or BAD does not build, 2 misuse (or BAD is not bad), 3 the machine lacks something, 4 undecided, 130 interrupted.")]
 pub(crate) struct BisectArgs {
     /// A commit at which all is well
     #[arg(value_name = "GOOD")]

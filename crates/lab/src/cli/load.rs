@@ -27,7 +27,7 @@ use unit::Seed;
 
 Without --rate each connection asks again when it has its answer: what a server can do at most. With --rate requests are made by a schedule, whatever the server does, and a request's time counts from when it was due: what users meet.
 TLS offers h2 and http/1.1. Times are seconds, or have a unit (500ms, 2min). More in docs/load.md.
-Exit codes: 0 done, 1 an objective holds at no rate or nobody could be connected to, 2 misuse, 3 the machine lacks something, 4 a search is inconclusive under --inconclusive fail.")]
+Exit codes: 0 done, whatever was answered, 1 an objective holds at no rate, no connection could be opened or not one request was answered, 2 misuse, 3 the machine lacks something, 4 a search is inconclusive under --inconclusive fail, 130 a search was interrupted.")]
 pub(crate) struct LoadArgs {
     /// What to ask for: http, https, ws or wss; several take turns
     #[arg(value_name = "URL", required_unless_present = "requests_from", value_parser = parse_target, value_hint = ValueHint::Url)]

@@ -34,7 +34,7 @@ use unit::Seed;
     propagate_version = true,
     arg_required_else_help = true,
     after_help = "Examples:
-  wirelap race quick                    the built-in race: one page, three transports, three links
+  wirelap race quick                    the built-in race: one page, four contenders (h1, h1-tls, h2, h3), three links
   wirelap race my.har --links 4g,3g     your own page, as your browser exported it
   wirelap record https://shop.example/ -o shop/    a page with all its responses, for wirelap race shop/
   wirelap serve ./site --listen 127.0.0.1:8080 --listen-tls 127.0.0.1:8443
@@ -44,7 +44,8 @@ use unit::Seed;
   wirelap doctor                        what this machine lacks, and the command that mends it
 
 Environment: NO_COLOR leaves colours out; SSLKEYLOGFILE takes TLS secrets, for Wireshark.
-Exit codes: 0 done, 1 a gate failed or a race answers nothing, 2 misuse, 3 the machine lacks something, 4 a gate is inconclusive under --inconclusive fail, 130 interrupted."
+Exit codes: 0 done, 1 a gate failed or a race answers nothing, 2 misuse, 3 the machine lacks something, 4 a gate is inconclusive under --inconclusive fail, 130 interrupted.
+What each command means by them: docs/exit-codes.md."
 )]
 pub(crate) struct Cli {
     #[command(subcommand)]
@@ -124,7 +125,7 @@ pub(crate) struct ListArgs {
 
 The exit code is 3 where races cannot run, else 0.")]
 pub(crate) struct DoctorArgs {
-    /// Measure what links are worth on this machine: half a minute, best while nothing else runs
+    /// Measure what links are worth on this machine: half a minute, longer while other programs use it
     #[arg(long)]
     pub(crate) calibrate: bool,
     /// Print as JSON
@@ -190,7 +191,8 @@ pub(crate) struct TimerArgs {}
   wirelap compare before after --gate 'load_ms<+5%' --junit gates.xml --markdown \"$GITHUB_STEP_SUMMARY\"
 
 A gate limits a metric's ratio, RUN_B over RUN_A. It is broken where the whole interval lies beyond the limit:
-what noise could explain breaks none, and neither does a tie. The exit code is 1 where a gate is broken, else 0.")]
+what noise could explain breaks none, and neither does a tie.
+Exit codes: 0 no gate failed, 1 a gate failed, 2 misuse (such as runs that have no cell in common), 3 the machine lacks something, 4 a gate is inconclusive under --inconclusive fail.")]
 pub(crate) struct CompareArgs {
     /// The earlier run's folder
     #[arg(value_name = "RUN_A", value_hint = ValueHint::DirPath)]

@@ -22,7 +22,7 @@ use unit::Seed;
   wirelap race mine.toml --gate 'new/old load_ms<1.05' --junit gates.xml    two builds in one run, for CI
   wirelap race mine.toml --gate 'load_ms<1.05' --until-decided 10m    as many trials as decide it
   wirelap race --resume wirelap-mine-1 --add 20     more trials for a finished run, to explore
-  wirelap race quick --capture=page/3g/     keep what went over the wire, for Wireshark
+  wirelap race quick --capture=page-50x5kB/3g/     keep what went over the wire, for Wireshark
   wirelap race --resume wirelap-quick-1     go on where an interrupted run stopped
   wirelap race --again wirelap-quick-1      the same once more, from all that the folder holds
   wirelap race quick --shard 2/8            one of eight parts, on a machine of its own; wirelap merge judges them

@@ -81,7 +81,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) priorities: Option<Policy>,
     /// What is pushed, hinted (103) and linked, and in which order: a policy by its name (`wirelap list`) or a TOML file
-    /// (docs/delivery.md). --priorities goes before its key of that name
+    /// (docs/delivery.md). --priorities overrides its key of that name
     #[arg(long, value_name = "NAME|FILE", value_hint = ValueHint::FilePath)]
     pub(crate) policy: Option<PathBuf>,
     /// The application server that answers what is no file in DIR, over HTTP/1.1: http://127.0.0.1:3000. Its 103 and its Link

@@ -36,7 +36,7 @@ pub(crate) fn parse_shard(text: &str) -> Result<ShardChoice, String> {
   wirelap merge wirelap-quick-shards --partial    judge what is there, and name what is missing
 
 Every trial of the plan must be there once. The judge is that of `race`: the same rows give the same verdicts. More in docs/many-machines.md.
-Exit codes: 0 done, 1 a gate failed or the run answers nothing, 2 misuse (such as shards of different runs), 4 a gate is inconclusive under --inconclusive fail.")]
+Exit codes: 0 done, 1 a gate failed or the run answers nothing, 2 misuse (such as shards of different runs), 3 the machine lacks something, 4 a gate is inconclusive under --inconclusive fail.")]
 pub(crate) struct MergeArgs {
     /// Folders of shards, or the folder that they are in
     #[arg(value_name = "DIR", required = true, value_hint = ValueHint::DirPath)]

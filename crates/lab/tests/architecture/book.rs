@@ -28,6 +28,40 @@ fn every_page_is_in_the_contents_once_and_every_entry_is_a_page() {
     assert_eq!(listed.len(), once.len(), "{listed:?}");
 }
 
+/// README.md says that it lists them all.
+#[test]
+fn the_page_of_jobs_names_every_page() {
+    let jobs = std::fs::read_to_string(docs().join("README.md")).unwrap();
+    let named: BTreeSet<String> = links(&jobs).map(str::to_owned).collect();
+    let missing: Vec<String> =
+        pages().into_iter().filter(|page| page != "README.md" && !named.contains(page)).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
+/// The text of a page without its code: neither blocks nor what stands between backticks.
+fn prose(text: &str) -> String {
+    let outside = text.split("```").step_by(2).collect::<String>();
+    outside.split('`').step_by(2).collect()
+}
+
+/// A reader of the book cannot click on `(docs/link.md)`.
+#[test]
+fn a_page_that_is_named_is_linked() {
+    for page in pages() {
+        let text = prose(&std::fs::read_to_string(docs().join(&page)).unwrap());
+        // `[docs/link.md](link.md)` is a link.
+        let linked =
+            |rest: &str| rest.split_once(".md").is_some_and(|(_, end)| end.starts_with("]("));
+        let bare = text.split("docs/").skip(1).filter(|rest| {
+            let name =
+                rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '-' && c != '.').next();
+            name.is_some_and(|name| pages().contains(name.trim_end_matches('.'))) && !linked(rest)
+        });
+        let bare: Vec<&str> = bare.filter_map(|rest| rest.lines().next()).collect();
+        assert!(bare.is_empty(), "{page} names pages without a link: {bare:#?}");
+    }
+}
+
 #[test]
 fn links_between_pages_lead_to_a_file() {
     let mut followed = 0;

@@ -91,7 +91,7 @@ fn row(ratio: &PublishedRatio) -> [String; 6] {
         |ours| (ours.number(), ours.interval()),
     );
     let error = ratio.error.map_or_else(String::new, words::signed_percent);
-    let role = if ratio.reconstructs { "gave the link" } else { "judges" };
+    let role = words::ratio_role(ratio);
     [
         ratio.what.clone(),
         format!("{:.2}", ratio.published),

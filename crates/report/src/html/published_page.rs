@@ -120,6 +120,6 @@ fn row(ratio: &PublishedRatio) -> [String; 9] {
         sides(&|side| side.ours_ms.as_ref().map(number::summary)),
         sides(&|side| side.ours_ms.as_ref().map(number::spread)),
         ratio.trials.to_string(),
-        if ratio.reconstructs { "gave the link" } else { "judges" }.to_owned(),
+        words::ratio_role(ratio).to_owned(),
     ]
 }

@@ -115,8 +115,8 @@ fn as_markdown_each_finding_and_each_ratio_is_a_row_and_no_folder_is_named() {
     }
     let rows = |role: &str| text.lines().filter(|line| line.ends_with(role)).count();
     let given = published.ratios.iter().filter(|ratio| ratio.reconstructs).count();
-    assert_eq!(rows("| gave the link |"), given);
-    assert_eq!(rows("| judges |"), published.ratios.len() - given);
+    assert_eq!(rows("| used to fit the link (not judged) |"), given);
+    assert_eq!(rows("| judged |"), published.ratios.len() - given);
     assert!(text.contains("SPDY &lt; HTTP &lt; HTTPS"), "nothing of it is markup: {text}");
     assert!(text.contains("What was done: a page with N copies of one small image"), "{text}");
     assert!(!text.contains(run.report().folder), "{text}");

@@ -530,4 +530,10 @@ fn an_instrument_beyond_its_limits_is_told_before_any_figure() {
           trial was audited by itself."
         ]
     );
+    // 0 µs would say nothing.
+    let trip = RoundTripGauge { error: Spread { p50_us: 20.0, p99_us: 0.4 }, ..trip };
+    let fine = Calibration { spare_cpu: 0.97, round_trips: vec![trip], ..Calibration::default() };
+    header.host.calibration = Some(fine);
+    let warnings = analyse(&header, &measured(&quick(), load_ms)).warnings;
+    assert!(warnings[0].ends_with("limit 15 µs; is the machine busy?"), "{warnings:?}");
 }

@@ -52,7 +52,8 @@ fn calibrated(calibration: &Calibration, what: &str) -> Option<String> {
     let end = if cause.ends_with('?') { "" } else { "." };
     let mut text =
         format!("{what} was beyond its limits before the run: {}; {cause}{end}", beyond.join("; "));
-    if finest > 0.0 {
+    // Less is no round trip's error that a reader could use, and is printed as 0 µs.
+    if finest >= 1.0 {
         text.push_str(&format!(
             " One round trip in a hundred is off by {} or more; each trial was audited by itself.",
             micros(finest)

@@ -153,9 +153,8 @@ fn the_documentation_has_every_figure_with_its_words_and_its_limit() {
         let begin = format!("| `{}` | {}", figure.name(), figure.words());
         let line = page.lines().find(|line| line.starts_with(&begin));
         let line = line.unwrap_or_else(|| panic!("no line begins {begin:?}"));
-        let limit = line.trim_end_matches('|').rsplit('|').next().unwrap().trim();
+        let [limit, when] = [3, 4].map(|column| line.split('|').nth(column).unwrap().trim());
         let number = |limit: f64| match (limit, figure.unit()) {
-            (0.0, _) => "none may be".to_owned(),
             (limit, Unit::Milliseconds) => format!("{limit} ms"),
             (limit, _) => limit.to_string(),
         };
@@ -163,6 +162,7 @@ fn the_documentation_has_every_figure_with_its_words_and_its_limit() {
             Some(value) => assert!(limit.starts_with(&number(value)), "{line}"),
             None => assert_eq!(limit, "", "{line}"),
         }
+        assert_eq!(when.is_empty(), figure.limit().is_none(), "{line}");
     }
 }
 

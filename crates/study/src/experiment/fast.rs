@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The contenders, links and workloads that are enough. A command line that names its own contenders or links goes before.
+/// The contenders, links and workloads that are enough. A command line that names contenders or links overrides them.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Fast {

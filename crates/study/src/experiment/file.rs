@@ -138,7 +138,7 @@ pub(super) struct SettingsFile {
     #[schemars(with = "Option<bool>")]
     pub(super) resumption: Option<Spanned<bool>>,
     /// What is left of an earlier visit when the work begins: "cold" (default), "resumed", "early" (0-RTT) or "open";
-    /// wirelap's own client alone.
+    /// wirelap's own client, or a browser with wirelap's own server.
     #[schemars(with = "Option<Temperature>")]
     pub(super) temperature: Option<Spanned<Temperature>>,
     /// How HTTP/3 is found: "known" (default), "alt-svc", "https-record", "race" or "udp-blocked"; h3 alone.
@@ -150,15 +150,15 @@ pub(super) struct SettingsFile {
     /// Connections to one origin at most (default 6 for http/1.1, else 1; ws has one).
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     pub(super) connections: Option<Spanned<u32>>,
-    /// The client's HTTP/2 or SPDY receive window for a stream (default Chromium's, "6MiB").
+    /// The client's HTTP/2, HTTP/3 or SPDY receive window for a stream (default Chromium's, "6MiB").
     #[schemars(with = "Option<SizeSchema>")]
     pub(super) stream_window: Option<Spanned<SizeField>>,
-    /// The client's HTTP/2 or SPDY receive window for the connection (default Chromium's, "15MiB").
+    /// The client's HTTP/2, HTTP/3 or SPDY receive window for the connection (default Chromium's, "15MiB").
     #[schemars(with = "Option<SizeSchema>")]
     pub(super) connection_window: Option<Spanned<SizeField>>,
     /// Congestion control of both sides, over TCP and QUIC (default "cubic").
     pub(super) congestion_control: Option<CongestionControl>,
-    /// TCP initial congestion window of both sides, in segments (default 10).
+    /// Initial congestion window of both sides, over TCP and QUIC, in packets (default 10).
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     pub(super) initial_window: Option<Spanned<u32>>,
     /// Largest IP packet in bytes (default 1500).
@@ -166,16 +166,17 @@ pub(super) struct SettingsFile {
     pub(super) mtu: Option<Spanned<u32>>,
     /// Whether TCP and QUIC send on the same terms, "equal" (default), or "as-shipped".
     pub(super) terms: Option<Terms>,
-    /// TCP: whether wirelap's own ends spread a congestion window over the round trip (default: where the experiment has h3).
+    /// TCP: true: wirelap's own ends spread a congestion window over the round trip. They always do beside a contender over QUIC
+    /// on equal terms; false does not switch that off (default false).
     #[schemars(with = "Option<bool>")]
     pub(super) pacing: Option<Spanned<bool>>,
-    /// h3: whether packets larger than the first ones are tried (default false; true where `terms` is "as-shipped").
+    /// h3 and ws-h3: whether packets larger than the first ones are tried (default false; true where `terms` is "as-shipped").
     #[schemars(with = "Option<bool>")]
     pub(super) mtu_discovery: Option<Spanned<bool>>,
-    /// h3: whether one system call sends several datagrams (default true).
+    /// h3 and ws-h3: whether one system call sends several datagrams (default true).
     #[schemars(with = "Option<bool>")]
     pub(super) gso: Option<Spanned<bool>>,
-    /// h3: the peer is asked to acknowledge when more than so many packets came (default: every other packet).
+    /// h3 and ws-h3: the peer is asked to acknowledge when more than so many packets came (default: every other packet).
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     pub(super) ack_threshold: Option<Spanned<u32>>,
     /// Whether TCP starts anew, from the initial window, after an idle time of a retransmission time-out (default true).
@@ -184,7 +185,7 @@ pub(super) struct SettingsFile {
     /// begins; wirelap's own client and server alone.
     #[schemars(with = "Option<bool>")]
     pub(super) fast_open: Option<Spanned<bool>>,
-    /// h2 and SPDY: how the origin picks the response that sends next (default "auto"); wirelap's own origin alone.
+    /// h2, h3 and SPDY: how the origin picks the response that sends next (default "auto"); wirelap's own origin alone.
     #[schemars(with = "Option<Priorities>")]
     pub(super) priorities: Option<Spanned<Priorities>>,
     /// h2 and SPDY: whether the client takes what the server pushes (default false); wirelap's own client alone.
@@ -203,7 +204,8 @@ pub(super) struct SettingsFile {
     #[schemars(with = "Option<FetchPriority>")]
     pub(super) fetchpriority: Option<Spanned<FetchPriority>>,
     /// page and har: the view that is measured comes after a first one, with its cache and its cookies, { } or
-    /// { evicted = 20, away = "2h" } (default: a first view); wirelap's own client alone.
+    /// { evicted = 20, away = "2h" } (default: a first view); wirelap's own client, or a browser with wirelap's own server, which
+    /// takes neither of the two keys.
     #[schemars(with = "Option<NextView>")]
     pub(super) next_view: Option<Spanned<NextView>>,
     /// What the origin pushes, hints and sends first (docs/delivery.md): a built-in policy's name, a file that ends in

@@ -115,6 +115,12 @@ impl Check {
         Self { agreement, basis: Basis::Measured, text: format!("{what}: {ours} against {other}") }
     }
 
+    /// The check, with what it tests of a claim that says more: which ratios confirm it.
+    pub(super) fn tested(mut self, range: &str) -> Self {
+        self.text.push_str(&format!(" (tested: {range})"));
+        self
+    }
+
     /// Each of `counts`, one per trial, is as `expected`. It stays open with fewer trials than an interval of 95 %
     /// needs, and with trials of both kinds. None where it was not run.
     pub(super) fn occurs(what: &str, counts: Option<&[f64]>, expected: Occurs) -> Self {

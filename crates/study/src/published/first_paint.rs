@@ -56,7 +56,7 @@ fn findings(ours: &Ours<'_>) -> Vec<PublishedFinding> {
         finding(
             "HTTP/2 with the best settings reduces the time until the first paint by about 30 % against HTTP/1.1",
             &[about("h1-tls")],
-            "The sizes of the post's files and the rate of its path are not told",
+            "The sizes of the post's files and the rate of its path are not published",
         ),
         finding(
             "HTTP/2 with the best settings reduces the time until the first paint by about 30 % against SPDY/3.1",

@@ -82,7 +82,7 @@ impl Judge<'_, '_> {
         let (on_top, changed) = self.first_paint(both, reprioritised);
         let servers = SERVERS.map(|server| {
             let (what, ours) = self.first_paint(server, "nothing");
-            Check::within(&what, ours.as_ref(), 0.5..2.0)
+            Check::within(&what, ours.as_ref(), 0.5..2.0).tested("from 0.5 to 2")
         });
         let (plain, without) = self.first_paint("push", "nothing");
         let (proxied, with) = self.ask(metric::FIRST_PAINT_MS, WITH_PROXY, "push", "nothing");
@@ -90,7 +90,7 @@ impl Judge<'_, '_> {
             finding(
                 "without push, reprioritisation starts rendering 50 ms earlier (2 round trips)",
                 &[faster(self.first_paint(reprioritised, "nothing"))],
-                "The rate of the article's path is not told, and it decides how long images stand in the way",
+                "The rate of the article's path is not published, and it decides how long images stand in the way",
             ),
             finding(
                 "push moves unload later (the assets go out before the HTML) and shortens the blank time between unload and first paint",
@@ -102,7 +102,8 @@ impl Judge<'_, '_> {
             ),
             finding(
                 "push alone improves first paint a little",
-                &[faster(self.first_paint("push", "nothing"))],
+                &[faster(self.first_paint("push", "nothing"))
+                    .tested("below 1; the article gives no figure for \"a little\"")],
                 "",
             ),
             finding(

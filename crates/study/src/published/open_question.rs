@@ -180,11 +180,21 @@ fn adding(causes: &[&Cause]) -> String {
     let (least, most) =
         (added().fold(f64::INFINITY, f64::min), added().fold(f64::NEG_INFINITY, f64::max));
     match names.as_slice() {
-        [one] => format!("{one} adds {most:.1} ms"),
+        [one] => format!("{one} adds {}", range(least, most)),
         [several @ .., last] => {
-            format!("{} and {last} add {least:.1} to {most:.1} ms", several.join(", "))
+            format!("{} and {last} add {}", several.join(", "), range(least, most))
         }
         [] => String::new(),
+    }
+}
+
+/// `0.1 to 0.2 ms`; of what is printed as zero: `less than 0.05 ms`.
+fn range(least: f64, most: f64) -> String {
+    let [low, high] = [least, most].map(|ms| format!("{ms:.1}"));
+    match (least.abs().max(most.abs()) < 0.05, low == high) {
+        (true, _) => "less than 0.05 ms".to_owned(),
+        (_, true) => format!("{high} ms"),
+        (_, false) => format!("{low} to {high} ms"),
     }
 }
 

@@ -230,8 +230,9 @@ impl Judge<'_, '_> {
         finding(
             "keep-alive makes no difference to SPDY",
             &checks.collect::<Vec<_>>(),
-            "nginx's `keepalive_timeout` did not govern SPDY, so nothing was switched there. Ours is closed where the page \
-             has ended before its first image is asked for, as one of 10 images has: they wait for a handshake",
+            "nginx's `keepalive_timeout` did not govern SPDY, so nothing was switched there. Our connection is closed when \
+             no request is open on it. A document of 10 images has ended before the first image is asked for, so the images wait \
+             for a new handshake",
         )
     }
 

@@ -77,7 +77,9 @@ impl HeadScanner {
             let line_feed = from + offset;
             self.begin(piece[from])?;
             let before = if line_feed == 0 { self.previous } else { piece[line_feed - 1] };
-            self.seen += offset + 1;
+            self.seen += offset;
+            self.check_unfinished(before)?;
+            self.seen += 1;
             self.previous = b'\n';
             if before != b'\r' {
                 return Err(Error::malformed(
@@ -94,9 +96,15 @@ impl HeadScanner {
             self.begin(piece[from])?;
             self.seen += piece.len() - from;
             self.previous = last;
-            self.check_length(self.seen - self.line_start)?;
+            self.check_unfinished(last)?;
         }
         Ok(None)
+    }
+
+    /// The bytes of a line so far are within the limits. A CR at their end may belong to the line's end.
+    fn check_unfinished(&self, last: u8) -> Result<(), Error> {
+        let end = self.seen - usize::from(last == b'\r');
+        self.check_length(end - self.line_start, end)
     }
 
     /// The first byte of a line, or a further one: what no message can begin with is refused at once.
@@ -117,7 +125,7 @@ impl HeadScanner {
     /// A CRLF came; returns whether it was the empty line at the end.
     fn end_line(&mut self) -> Result<bool, Error> {
         let length = self.seen - self.line_start - 2;
-        self.check_length(length)?;
+        self.check_length(length, self.seen)?;
         self.line_start = self.seen;
         match self.at {
             // RFC 9112 §2.2: a server should ignore at least one empty line before a request.
@@ -142,20 +150,28 @@ impl HeadScanner {
         }
     }
 
-    fn check_length(&self, line: usize) -> Result<(), Error> {
-        match self.at {
-            At::Before | At::StartLine if line > self.limits.line => Err(Error {
-                kind: ErrorKind::StartLineTooLong,
-                position: self.seen,
-                rule: "the start line is longer than the limit (RFC 9112 §3)",
-            }),
-            At::Fields if line > self.limits.line => {
+    /// A line of `line` bytes, and all lines up to `end`, are within the limits. Of two that are exceeded the one that was
+    /// reached first counts, so that it does not matter where the pieces are cut.
+    fn check_length(&self, line: usize, end: usize) -> Result<(), Error> {
+        let is_long = line > self.limits.line;
+        if self.at != At::Fields {
+            return match is_long {
+                false => Ok(()),
+                true => Err(Error {
+                    kind: ErrorKind::StartLineTooLong,
+                    position: self.seen,
+                    rule: "the start line is longer than the limit (RFC 9112 §3)",
+                }),
+            };
+        }
+        let are_long = end - self.fields_start > self.limits.block;
+        let is_first = self.line_start - self.fields_start + self.limits.line <= self.limits.block;
+        match (is_long, are_long) {
+            (false, false) => Ok(()),
+            (true, _) if is_first || !are_long => {
                 Err(self.too_large("a field line is longer than the limit (RFC 9112 §5)"))
             }
-            At::Fields if self.seen - self.fields_start > self.limits.block => {
-                Err(self.too_large("the field lines are longer than the limit (RFC 9112 §5)"))
-            }
-            _ => Ok(()),
+            _ => Err(self.too_large("the field lines are longer than the limit (RFC 9112 §5)")),
         }
     }
 
@@ -205,6 +221,40 @@ mod tests {
             assert_eq!(scanner.scan(&[*byte]), Ok(None));
         }
         assert!(scanner.scan(b"\n").is_err(), "the CR before belongs to another line feed");
+    }
+
+    /// Cuts before a byte made a line of the limit's length too long where its CR ended a piece, and a long line that ends in a
+    /// bare LF broke either rule.
+    #[test]
+    fn limits_are_the_same_wherever_the_pieces_are_cut() {
+        let limits = Limits { line: 20, block: 30, count: 2 };
+        let start = "GET / HTTP/1.1\r\n";
+        let heads = [
+            format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(6)),
+            format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(7)),
+            format!("{start}a: {}\r\n\r\n", "a".repeat(17)),
+            format!("{start}a: {}\r\n\r\n", "a".repeat(18)),
+            format!("{start}a: {}\n\r\n", "a".repeat(18)),
+            format!("{start}a: {}\r\r\n\r\n", "a".repeat(16)),
+            format!("{start}a: {0}\r\na: {0}\r\n\r\n", "a".repeat(10)),
+            format!("{start}a: {0}\r\na: {0}\r\n\r\n", "a".repeat(11)),
+            format!("{start}a: {0}\r\na: {0}\r\n\r\n", "a".repeat(17)),
+            format!("{start}a: {0}\r\na: {0}\n\r\n", "a".repeat(17)),
+            format!("{start}a: b\r\na: {0}\r\n\r\n", "a".repeat(30)),
+        ];
+        for head in heads {
+            let rule = |found: Result<Option<usize>, Error>| {
+                found.map(|end| end.is_some()).map_err(|error| error.rule)
+            };
+            let whole = rule(scan(head.as_bytes(), limits));
+            for size in 1..head.len() {
+                let mut scanner = HeadScanner::new(limits);
+                let mut pieces = head.as_bytes().chunks(size).map(|piece| scanner.scan(piece));
+                let last = pieces.find(|found| !matches!(found, Ok(None)));
+                assert_eq!(rule(last.unwrap_or(Ok(None))), whole, "{head:?} in pieces of {size}");
+            }
+        }
+        assert!(scan(format!("{start}a: {}\r\n\r\n", "a".repeat(17)).as_bytes(), limits).is_ok());
     }
 
     #[test]

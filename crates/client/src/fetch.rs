@@ -337,6 +337,7 @@ impl Fetch {
     pub(crate) fn into_record(self, now: Instant, outcome: Result<(), Failure>) -> FetchRecord {
         let mut record = self.record;
         record.phases.last_byte = Some(now);
+        record.request_body_bytes = Some(self.spec.body.len() as u64);
         record.outcome = match outcome {
             Ok(()) => FetchOutcome::Done,
             Err(failure) => FetchOutcome::Failed(failure.to_string()),

@@ -200,6 +200,8 @@ fn a_request_that_changes_something_waits_for_the_handshake() {
         let expected = if transport == Transport::H3 { 200 } else { 300 };
         assert_eq!(visit.first_byte(0), expected, "{transport:?}");
         assert_eq!(visit.body(0), b"once");
+        let bodies = [0, 1].map(|id| visit.fetch(id).request_body_bytes);
+        assert_eq!(bodies, [Some(4), Some(0)]);
         assert_eq!(visit.first_byte(1), expected - 100, "{transport:?}");
     }
 }

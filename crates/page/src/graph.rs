@@ -8,7 +8,7 @@ use crate::resource::{Host, Release, Resource, ResourceId};
 use crate::table::{Answer, Table};
 use crate::url::Scheme;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 use thiserror::Error;
 use unit::ByteSize;
@@ -78,12 +78,16 @@ impl Page {
     /// The host names, those together whose connections were shared, in the order of first use.
     pub fn shared_hosts(&self) -> Vec<Vec<String>> {
         let mut groups: Vec<Vec<String>> = Vec::new();
+        // The place of each host's group: a recording may have thousands of hosts.
+        let mut places: HashMap<&str, usize> = HashMap::new();
         for host in &self.hosts {
             let whose = host.shares_with.as_ref().unwrap_or(&host.name);
-            match groups.iter_mut().find(|group| group.contains(whose)) {
-                Some(group) => group.push(host.name.clone()),
-                None => groups.push(vec![host.name.clone()]),
+            let place = places.get(whose.as_str()).copied().unwrap_or(groups.len());
+            if place == groups.len() {
+                groups.push(Vec::new());
             }
+            groups[place].push(host.name.clone());
+            places.insert(&host.name, place);
         }
         groups
     }

@@ -49,8 +49,7 @@ fn entry(trial: &TrialRecord, fetch: &FetchRecord, origin: Instant) -> Value {
             "headers": [],
             "queryString": query(&fetch.url),
             "headersSize": -1,
-            // The lab does not record what an upload has (HAR 1.2: -1 where the size is not known).
-            "bodySize": if matches!(fetch.method.as_str(), "GET" | "HEAD") { 0 } else { -1 },
+            "bodySize": upload(fetch),
         },
         "response": {
             // Browsers write zero if no response came.
@@ -74,6 +73,13 @@ fn entry(trial: &TrialRecord, fetch: &FetchRecord, origin: Instant) -> Value {
         entry["serverIPAddress"] = json!(address(connection));
     }
     entry
+}
+
+/// Bytes of the request's body. -1 means that the size is not known (HAR 1.2, "request").
+fn upload(fetch: &FetchRecord) -> i64 {
+    let known = fetch.request_body_bytes.and_then(|bytes| i64::try_from(bytes).ok());
+    // Other people's clients do not report it. They give these two no body.
+    known.unwrap_or(if matches!(fetch.method.as_str(), "GET" | "HEAD") { 0 } else { -1 })
 }
 
 /// `connect` includes `ssl`. -1 means that a phase did not happen (HAR 1.2, "timings").

@@ -285,6 +285,7 @@ mod tests {
             status: None,
             pushed: false,
             hinted: false,
+            request_body_bytes: None,
             redirects: 0,
             body_bytes: 0,
             phases: Phases {

@@ -28,6 +28,9 @@ pub struct FetchRecord {
     /// Whether it began for a `Link` field (103, or `rel=preload` of the document's head), before the page knew of it.
     #[serde(default)]
     pub hinted: bool,
+    /// Length of the body of the request sent last; None where the client does not report it.
+    #[serde(default)]
+    pub request_body_bytes: Option<u64>,
     /// Redirects followed.
     pub redirects: u32,
     /// Bytes of body received.
@@ -229,6 +232,7 @@ impl FetchRecord {
             status: None,
             pushed: false,
             hinted: false,
+            request_body_bytes: None,
             redirects: 0,
             body_bytes: 0,
             phases: Phases::new(queued),

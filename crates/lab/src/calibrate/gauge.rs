@@ -8,7 +8,7 @@ use os::net::{
     Core, ForwardSpec, Forwarder, Observers, Placement, Reception, Segmentation, Side, Stop,
     SuperPackets, Topology, TopologySpec, Wiring,
 };
-use os::process::{Child, CpuSet};
+use os::process::{Child, CpuSet, Exit};
 use serde::{Deserialize, Serialize};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsFd;
@@ -195,9 +195,9 @@ impl Ends<'_> {
         let placement = Placement { cpus: self.cpus.clone(), ..Placement::at(side) };
         let mut child = self.topology.spawn(command, placement)?;
         if let Some(mut stdin) = child.stdin.take() {
-            stdin
-                .write_all(&serde_json::to_vec(job).map_err(CliError::failed)?)
-                .map_err(CliError::failed)?;
+            let text = serde_json::to_vec(job).map_err(CliError::failed)?;
+            // One that died at once is recognised by its empty output.
+            let _ = stdin.write_all(&text);
         }
         let Some(output) = child.stdout.take() else {
             return Err(CliError::failed("a probe has no standard output"));
@@ -207,7 +207,7 @@ impl Ends<'_> {
         let mut ready = String::new();
         probe.output.read_line(&mut ready).map_err(CliError::failed)?;
         if ready.is_empty() {
-            return Err(CliError::failed("a probe ended at once"));
+            return Err(unanswered(&probe.child.end(END)?));
         }
         Ok(probe)
     }
@@ -220,9 +220,14 @@ impl Probe {
         }
         let mut text = Vec::new();
         self.output.read_to_end(&mut text).map_err(CliError::failed)?;
-        self.child.end(END)?;
-        serde_json::from_slice(&text).map_err(|_| CliError::failed("a probe ended without output"))
+        let exit = self.child.end(END)?;
+        serde_json::from_slice(&text).map_err(|_| unanswered(&exit))
     }
+}
+
+/// A probe has ended, and not said all that it had to.
+fn unanswered(exit: &Exit) -> CliError {
+    CliError::failed(format!("a probe ended without output ({})", exit.status))
 }
 
 /// [`SuperPackets`] as a job states it.

@@ -325,7 +325,7 @@ fn measure(job: GaugeJob) -> Result<GaugeReport, CliError> {
         // A child that died at once is recognised by its empty output.
         let _ = stdin.write_all(&text);
     }
-    let output = output_of(child).map_err(|error| failed(&error))?;
+    let output = output_of(child, LIMIT).map_err(|error| failed(&error))?;
     if os::signal::is_interrupted() {
         return Err(interrupted(&what));
     }
@@ -333,9 +333,10 @@ fn measure(job: GaugeJob) -> Result<GaugeReport, CliError> {
         .map_err(|_| unmeasured(&what, output.status, &String::from_utf8_lossy(&output.stderr)))
 }
 
-/// Waits for a measurement's end. An interrupt that reached this process alone ends the measurement; its own children end
-/// with it.
-fn output_of(mut child: Child) -> std::io::Result<Output> {
+/// Waits for a measurement's end, for `limit` at most. An interrupt that reached this process alone ends the measurement,
+/// too; its own children end with it.
+fn output_of(mut child: Child, limit: Duration) -> std::io::Result<Output> {
+    let deadline = os::clock::now() + limit;
     let outputs = (child.stdout.take(), child.stderr.take());
     std::thread::scope(|scope| {
         let stdout = scope.spawn(|| read_all(outputs.0));
@@ -344,6 +345,11 @@ fn output_of(mut child: Child) -> std::io::Result<Output> {
             if os::signal::is_interrupted() {
                 child.kill()?;
                 break;
+            }
+            if os::clock::now() >= deadline {
+                child.kill()?;
+                child.wait()?;
+                return Err(std::io::Error::other("its process hung and was ended"));
             }
             std::thread::sleep(LOOK);
         }
@@ -355,6 +361,9 @@ fn output_of(mut child: Child) -> std::io::Result<Output> {
 
 /// An interrupt is heeded after so long.
 const LOOK: Duration = Duration::from_millis(10);
+
+/// Longer than any measurement takes: one that is longer was stopped, or waits for a probe that was.
+const LIMIT: Duration = Duration::from_secs(60);
 
 /// What came before the other end closed the pipe.
 fn read_all(pipe: Option<impl Read>) -> Vec<u8> {
@@ -419,6 +428,15 @@ fn spare_since(before: Option<CpuTimes>, own: Duration, elapsed: Duration) -> f6
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_measurement_that_hangs_is_ended() {
+        let mut command = Command::new("sleep");
+        let child =
+            command.arg("600").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let error = output_of(child, Duration::from_millis(20)).unwrap_err();
+        assert_eq!(error.to_string(), "its process hung and was ended");
+    }
 
     #[test]
     fn a_calibration_that_was_ended_says_why() {

@@ -1,6 +1,7 @@
 //! The flags of `wirelap get`: curl's where curl has them.
 
 use super::number::whole;
+use super::written_url::WrittenUrl;
 use crate::percent;
 use base64::Engine as _;
 use clap::{Args, ValueHint};
@@ -28,10 +29,10 @@ HTTP/2 fetches all files of a server over one connection; HTTP/1.1 over as many 
 Redirects are followed (from https to http with --redirect-to-http only) and an HTTP error is an error, always. Times are seconds, or have a unit (500ms, 2min).
 Exit codes: 0 all is there, 1 a download failed, 2 misuse, 3 the machine lacks something, 130 interrupted.")]
 pub(crate) struct GetArgs {
-    /// What to download; http:// where no scheme is given. A name and a password may stand before the host, as
+    /// What to download; http:// where no scheme is given, with --http3 https://. A name and a password may stand before the host, as
     /// user:password@host
     #[arg(value_name = "URL", required = true, value_parser = parse_address, value_hint = ValueHint::Url)]
-    pub(crate) urls: Vec<Address>,
+    pub(crate) urls: Vec<WrittenAddress>,
     /// Where to, for a single URL; `-` is standard output
     #[arg(short, long, value_name = "FILE", conflicts_with = "remote_name", value_hint = ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
@@ -77,7 +78,7 @@ pub(crate) struct GetArgs {
     /// HTTP/2 alone, in the clear too
     #[arg(long)]
     pub(crate) http2_prior_knowledge: bool,
-    /// HTTP/3 alone, over QUIC
+    /// HTTP/3 alone, over QUIC; a URL without a scheme is https:// then
     #[arg(long, conflicts_with_all = ["http1_1", "http2", "http2_prior_knowledge"])]
     pub(crate) http3: bool,
     /// Write a qlog file for each connection over QUIC into DIR [default: the variable QLOGDIR]
@@ -160,6 +161,15 @@ pub(crate) struct GetArgs {
 }
 
 impl GetArgs {
+    /// What to download, as the flags have it.
+    pub(crate) fn addresses(&self) -> Vec<Address> {
+        let address = |WrittenAddress { url, credentials }: &WrittenAddress| {
+            let url = if self.http3 { url.over_http3() } else { url.plain() };
+            Address { url: url.clone(), credentials: credentials.clone() }
+        };
+        self.urls.iter().map(address).collect()
+    }
+
     /// Whether what an earlier run has left is gone on from, and something is left for a later one. A range is not a part
     /// of the file that a URL names, and a name that the server gives is known too late.
     pub(crate) fn resumes(&self) -> bool {
@@ -170,6 +180,13 @@ impl GetArgs {
 /// The proxy of `--proxy`; None where there must be none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProxyChoice(pub(crate) Option<Proxy>);
+
+/// A URL of the command line, with the name and the password that stood in it.
+#[derive(Debug, Clone)]
+pub(crate) struct WrittenAddress {
+    url: WrittenUrl,
+    credentials: Option<Credentials>,
+}
 
 /// A URL, with the name and the password that stood in it.
 #[derive(Debug, Clone)]
@@ -202,15 +219,15 @@ impl fmt::Debug for Credentials {
     }
 }
 
-fn parse_address(text: &str) -> Result<Address, String> {
-    let url = parse_url(text)?;
+fn parse_address(text: &str) -> Result<WrittenAddress, String> {
+    let url = WrittenUrl::parse(text)?;
     let rest = text.split_once("://").map_or(text, |(_, rest)| rest);
     let authority = rest.split(['/', '?', '#']).next().unwrap_or_default();
     let credentials = authority.rsplit_once('@').map(|(user, _)| {
         let (user, password) = user.split_once(':').unwrap_or((user, ""));
         Credentials { user: decoded(user), password: decoded(password) }
     });
-    Ok(Address { url, credentials })
+    Ok(WrittenAddress { url, credentials })
 }
 
 /// A proxy as curl writes it. The error does not repeat the text, which may hold a password.
@@ -223,7 +240,9 @@ pub(crate) fn parse_proxy(text: &str) -> Result<ProxyChoice, String> {
         return Err(format!("a proxy is asked by http alone, not by {scheme}"));
     }
     let wrong = |_| "a proxy is written as http://user:password@host:port".to_owned();
-    let Address { url, credentials } = parse_address(&format!("http://{rest}")).map_err(wrong)?;
+    let WrittenAddress { url, credentials } =
+        parse_address(&format!("http://{rest}")).map_err(wrong)?;
+    let url = url.plain().clone();
     // The port of http itself counts where it is written.
     let authority = rest.split('/').next().unwrap_or_default();
     let unsaid = if authority.ends_with(":80") { 80 } else { CURLS_PROXY_PORT };
@@ -300,12 +319,6 @@ fn parse_rate(text: &str) -> Result<NonZeroU64, String> {
     bytes.and_then(NonZeroU64::new).ok_or_else(|| format!("`{text}` is no rate such as 500k or 2M"))
 }
 
-/// As curl does: without a scheme it is http.
-pub(super) fn parse_url(text: &str) -> Result<Url, String> {
-    let whole = if text.contains("://") { text.to_owned() } else { format!("http://{text}") };
-    whole.parse().map_err(|error: page::UrlError| error.to_string())
-}
-
 pub(super) fn parse_time(text: &str) -> Result<Duration, String> {
     let time = match text.parse::<f64>() {
         Ok(seconds) => Duration::try_from_secs_f64(seconds).ok(),
@@ -363,7 +376,7 @@ mod tests {
     #[test]
     fn credentials_are_read_from_a_url_and_shown_by_nothing() {
         let address = parse_address("http://al%3Aice:s%20e@cret@host:81/x@y").unwrap();
-        assert_eq!(address.url.to_string(), "http://host:81/x@y");
+        assert_eq!(address.url.plain().to_string(), "http://host:81/x@y");
         let expected = Credentials { user: "al:ice".to_owned(), password: "s e@cret".to_owned() };
         assert_eq!(address.credentials, Some(expected));
         assert!(!format!("{address:?}").contains("cret"));

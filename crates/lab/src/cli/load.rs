@@ -1,9 +1,10 @@
 //! The flags of `wirelap load`: those of wrk and h2load where they have them, curl's for requests.
 
 use super::ShardChoice;
-use super::get::{field, parse_time, parse_url};
+use super::get::{field, parse_time};
 use super::number::whole;
 use super::serve::ReactorName;
+use super::written_url::WrittenUrl;
 use clap::{Args, ValueEnum, ValueHint};
 use client::load::Stage;
 use page::Url;
@@ -29,7 +30,7 @@ Without --rate each connection asks again when it has its answer: what a server 
 TLS offers h2 and http/1.1. Times are seconds, or have a unit (500ms, 2min). More in docs/load.md.
 Exit codes: 0 done, whatever was answered, 1 an objective holds at no rate, no connection could be opened or not one request was answered, 2 misuse, 3 the machine lacks something, 4 a search is inconclusive under --inconclusive fail, 130 a search was interrupted.")]
 pub(crate) struct LoadArgs {
-    /// What to ask for: http, https, ws or wss; several take turns
+    /// What to ask for: http, https, ws or wss; several take turns. http:// where no scheme is given, with --http3 https://
     #[arg(value_name = "URL", required_unless_present = "requests_from", value_parser = parse_target, value_hint = ValueHint::Url)]
     pub(crate) urls: Vec<TargetUrl>,
     /// Connections, spread over the servers
@@ -158,8 +159,15 @@ pub(crate) enum Inconclusive {
 #[derive(Debug, Clone)]
 pub(crate) struct TargetUrl {
     /// With the http scheme in place of a WebSocket's own.
-    pub(crate) url: Url,
+    url: WrittenUrl,
     pub(crate) is_web_socket: bool,
+}
+
+impl LoadArgs {
+    /// Where `target` is, as the flags have it.
+    pub(crate) fn url<'a>(&self, target: &'a TargetUrl) -> &'a Url {
+        if self.http3 { target.url.over_http3() } else { target.url.plain() }
+    }
 }
 
 /// RFC 6455 §3: ws and wss are http and https with another word.
@@ -167,12 +175,12 @@ pub(crate) fn parse_target(text: &str) -> Result<TargetUrl, String> {
     for (own, http) in [("ws://", "http://"), ("wss://", "https://")] {
         if let Some(rest) = text.strip_prefix(own) {
             return Ok(TargetUrl {
-                url: parse_url(&format!("{http}{rest}"))?,
+                url: WrittenUrl::parse(&format!("{http}{rest}"))?,
                 is_web_socket: true,
             });
         }
     }
-    Ok(TargetUrl { url: parse_url(text)?, is_web_socket: false })
+    Ok(TargetUrl { url: WrittenUrl::parse(text)?, is_web_socket: false })
 }
 
 fn parse_field(text: &str) -> Result<(String, String), String> {
@@ -185,7 +193,7 @@ mod tests {
 
     #[test]
     fn a_web_socket_is_a_url_with_another_scheme() {
-        let told = |text| parse_target(text).map(|t| (t.url.to_string(), t.is_web_socket));
+        let told = |text| parse_target(text).map(|t| (t.url.plain().to_string(), t.is_web_socket));
         assert_eq!(told("wss://h:1/a"), Ok(("https://h:1/a".to_owned(), true)));
         assert_eq!(told("h/a"), Ok(("http://h/a".to_owned(), false)));
         assert!(told("ftp://h/").is_err());

@@ -11,12 +11,13 @@ mod record;
 mod serve;
 mod shards;
 mod suggest;
+mod written_url;
 
 pub(crate) use bisect::BisectArgs;
 pub(crate) use gates::GateArgs;
 pub(crate) use get::{Address, GetArgs, ProxyChoice, parse_proxy};
 pub(crate) use link::{Expose, FarPort, Forward, Host, LinkArgs, Service};
-pub(crate) use load::{Inconclusive, LoadArgs, TargetUrl, parse_target};
+pub(crate) use load::{Inconclusive, LoadArgs, parse_target};
 pub(crate) use race::RaceArgs;
 pub(crate) use record::{RecordArgs, Resolve};
 pub(crate) use serve::ServeArgs;

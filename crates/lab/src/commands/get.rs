@@ -33,15 +33,15 @@ use unit::{ByteSize, Instant, Seed, counted};
 
 /// Downloads all that is asked for.
 pub(crate) fn run(args: &GetArgs) -> Result<ExitCode, CliError> {
+    let addresses = args.addresses();
     if args.http3 {
-        trust::check_http3(args.urls.iter().map(|address| &address.url))?;
+        trust::check_http3(addresses.iter().map(|address| &address.url))?;
     }
     let targets = names::targets(args)?;
-    let jobs: Vec<Job> = args
-        .urls
-        .iter()
+    let jobs: Vec<Job> = addresses
+        .into_iter()
         .zip(wishes(args, &targets)?)
-        .map(|(address, wish)| Job { address: address.clone(), wish, start: Start::Resumed })
+        .map(|(address, wish)| Job { address, wish, start: Start::Resumed })
         .collect();
     let (there, missing): (Vec<_>, Vec<_>) = jobs
         .into_iter()
@@ -295,7 +295,7 @@ fn wishes(args: &GetArgs, targets: &[Target]) -> Result<Vec<Wish>, CliError> {
         };
         Ok(Wish { url: address.url.to_string(), target: target.clone(), digest, naming })
     };
-    args.urls.iter().zip(targets).map(wish).collect()
+    args.addresses().iter().zip(targets).map(wish).collect()
 }
 
 fn wanted(args: &GetArgs, job: &Job) -> Wanted {
@@ -391,7 +391,8 @@ fn config(args: &GetArgs) -> Result<ClientConfig, CliError> {
     config.tracer = qlog::tracer(qlog::into_folder(folder.as_deref(), QlogVantage::Client)?);
     config.proxies = proxies::proxies(args.proxy.as_ref(), &environment::proxy_variables())?;
     // Behind a proxy it is the proxy that finds a server.
-    let asked = args.urls.iter().map(|Address { url, .. }| {
+    let addresses = args.addresses();
+    let asked = addresses.iter().map(|Address { url, .. }| {
         let proxy = config.proxies.find(url.scheme, &url.host);
         proxy.map_or(url.host.as_str(), |proxy| proxy.host.as_str())
     });

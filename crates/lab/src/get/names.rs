@@ -42,8 +42,9 @@ pub(crate) fn targets(args: &GetArgs) -> Result<Vec<Target>, CliError> {
             .remedy(format!("make it: mkdir -p {}", error::quoted(folder))));
     }
     let mut targets = Vec::with_capacity(args.urls.len());
+    let addresses = args.addresses();
     let mut seen: BTreeMap<PathBuf, &Url> = BTreeMap::new();
-    for url in args.urls.iter().map(|address| &address.url) {
+    for url in addresses.iter().map(|address| &address.url) {
         let target = match &args.output {
             Some(name) if name == Path::new("-") => Target::Stdout,
             Some(name) => placed(&folder.join(name))?,

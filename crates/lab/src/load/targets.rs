@@ -1,10 +1,11 @@
 //! The command line and its files as targets.
 
-use crate::cli::{LoadArgs, TargetUrl, parse_target};
+use crate::cli::{LoadArgs, parse_target};
 use crate::console;
 use crate::error::{self, CliError};
 use bytes::Bytes;
 use client::load::{Exchange, Target};
+use page::Url;
 use proto::{Fields, Method};
 use std::path::Path;
 use study::requests::{Request, RequestFile};
@@ -14,7 +15,8 @@ pub(crate) fn targets(args: &LoadArgs) -> Result<Vec<Target>, CliError> {
     let body = args.data.as_deref().map(data).transpose()?;
     let mut targets = Vec::new();
     for url in &args.urls {
-        let wish = Wish { url: url.clone(), method: args.request.as_deref(), body: body.clone() };
+        let (method, body) = (args.request.as_deref(), body.clone());
+        let wish = Wish { url: args.url(url), is_web_socket: url.is_web_socket, method, body };
         targets.push(wish.target(&args.header, 1)?);
     }
     if let Some(file) = &args.requests_from {
@@ -57,7 +59,8 @@ fn script(file: &Path, args: &LoadArgs) -> Result<Vec<Target>, CliError> {
         };
         let url = parse_target(url)
             .map_err(|error| CliError::misuse(format!("{name}: `{url}`: {error}")))?;
-        let wish = Wish { url, method: request.method.as_deref(), body };
+        let (is_web_socket, method) = (url.is_web_socket, request.method.as_deref());
+        let wish = Wish { url: args.url(&url), is_web_socket, method, body };
         let own = request.headers.iter().map(|(name, value)| (name.clone(), value.clone()));
         let fields: Vec<(String, String)> = args.header.iter().cloned().chain(own).collect();
         wish.target(&fields, request.weight)
@@ -66,7 +69,8 @@ fn script(file: &Path, args: &LoadArgs) -> Result<Vec<Target>, CliError> {
 }
 
 struct Wish<'a> {
-    url: TargetUrl,
+    url: &'a Url,
+    is_web_socket: bool,
     method: Option<&'a str>,
     body: Option<Bytes>,
 }
@@ -85,7 +89,7 @@ impl Wish<'_> {
                 fields.push(name.as_bytes(), value.as_bytes());
             }
         }
-        let exchange = if self.url.is_web_socket {
+        let exchange = if self.is_web_socket {
             if self.method.is_some() {
                 return Err(CliError::misuse("a WebSocket's message has no method"));
             }
@@ -105,7 +109,7 @@ impl Wish<'_> {
                 .ok_or_else(|| CliError::misuse(format!("`{method}` is no method to ask with")))?;
             Exchange::Http { method, fields, body }
         };
-        Ok(Target { url: self.url.url, exchange, weight })
+        Ok(Target { url: self.url.clone(), exchange, weight })
     }
 }
 

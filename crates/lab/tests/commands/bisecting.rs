@@ -4,7 +4,7 @@ use crate::bench::{Bench, Ran, await_idle_cores, trials_run_here};
 use std::fs;
 
 /// A server of files that waits a while before each answer.
-const SERVER: &str = r#"import http.server, sys, time
+pub(crate) const SERVER: &str = r#"import http.server, sys, time
 WAIT = 0.0
 class Handler(http.server.SimpleHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
@@ -50,15 +50,17 @@ fn repository(bench: &Bench, broken: bool) {
     bench.write("repo/server.py", "what the user is writing");
 }
 
-fn prepared(broken: bool) -> Bench {
+pub(crate) fn prepared(broken: bool) -> Bench {
     let bench = Bench::alone();
     repository(&bench, broken);
     fs::create_dir_all(bench.path("lab/subjects")).unwrap();
-    let python =
-        if fs::exists("/usr/bin/python3").unwrap() { "/usr/bin/python3" } else { "python3" };
-    bench.write("lab/subjects/app.toml", DECLARATION.replace("PYTHON", python));
+    bench.write("lab/subjects/app.toml", DECLARATION.replace("PYTHON", python()));
     bench.write("lab/app.toml", EXPERIMENT);
     bench
+}
+
+pub(crate) fn python() -> &'static str {
+    if fs::exists("/usr/bin/python3").unwrap() { "/usr/bin/python3" } else { "python3" }
 }
 
 fn bisect(bench: &Bench, good: &str, bad: &str, out: &str) -> Ran {

@@ -141,6 +141,24 @@ fn trials_and_links_run_on_the_cpus_that_there_are_and_rows_name_them() {
     }
 }
 
+/// The processes that measure are bound as trials are.
+#[test]
+fn a_race_is_calibrated_on_the_cpus_that_there_are() {
+    let bench = Bench::new();
+    bench.write("tiny.toml", experiment("rtt=20ms,down=10mbit,up=10mbit", 1));
+    if !trials_run_here() {
+        return;
+    }
+    for (number, way) in Confinement::to_last_cpu().into_iter().enumerate() {
+        let race = format!("exec $W race tiny.toml --no-wait --out run-{number}");
+        way.run(&bench, &race).raced();
+        let result = fs::read(bench.path(&format!("run-{number}/result.json"))).unwrap();
+        let result: serde_json::Value = serde_json::from_slice(&result).unwrap();
+        let floor = &result["host"]["calibration"]["floor"];
+        assert!(floor["p50_us"].as_f64().unwrap() > 0.0, "{floor:#}");
+    }
+}
+
 fn outcome(row: &serde_json::Value) -> &str {
     row["outcome"]["kind"].as_str().unwrap()
 }

@@ -126,7 +126,7 @@ fn a_process_that_never_wakes_up_again_ends_its_trial_in_time_and_the_run_goes_o
     }
     let bench = Bench::new();
     bench.write("slow.toml", format!("timeout = \"5s\"\n{}", experiment(SLOW, 2)));
-    for role in ["near", "trial"] {
+    for role in ["near", "far", "trial"] {
         let folder = format!("without-{role}");
         let mut running =
             bench.start(bench.wirelap(&["race", "slow.toml", "--serial", "--out", &folder]));
@@ -135,9 +135,70 @@ fn a_process_that_never_wakes_up_again_ends_its_trial_in_time_and_the_run_goes_o
         running.end().raced();
         let (why, expected) = match role {
             "near" => (one_failed(&bench, &folder, 4), "did not end in time"),
+            "far" => (one_failed(&bench, &folder, 4), "was not done within 5 s"),
             // The link is in it: no contender is at fault.
             _ => (ran_again(&bench, &folder, 4), "hung and was ended"),
         };
+        assert!(why.contains(expected), "{why}");
+    }
+}
+
+#[test]
+fn a_runner_that_is_suspended_goes_on_and_no_contender_is_charged() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("slow.toml", experiment(SLOW, 2));
+    let mut running =
+        bench.start(bench.wirelap(&["race", "slow.toml", "--serial", "--out", "run"]));
+    running.await_role("near");
+    running.signal("STOP");
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    running.signal("CONT");
+    running.end().raced();
+    let rows = outcomes(&bench.path("run"));
+    assert!(rows.len() == 4 && rows.iter().all(|(_, outcome, _)| outcome != "failed"), "{rows:?}");
+    assert_eq!(bench.alive(), [], "processes are left");
+}
+
+/// A contender that is another program is at fault itself.
+#[test]
+fn a_killed_client_or_a_server_that_never_wakes_up_again_fails_its_trial_and_the_run_goes_on() {
+    if crate::started::program("curl").is_none() || !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    fs::create_dir(bench.path("subjects")).unwrap();
+    bench.write("subjects/server.py", crate::bisecting::SERVER);
+    let server = format!(
+        "name = \"own\"\nrole = \"server\"\nclear = [\"http/1.1\"]\n\
+         command = [\"{}\", \"{{here}}/server.py\", \"{{address}}\", \"{{port}}\", \"{{root}}\", \"own-server\"]\n",
+        crate::bisecting::python()
+    );
+    bench.write("subjects/own.toml", server);
+    let page = experiment(SLOW, 2);
+    let downloads = page.replace(
+        "kind = \"page\"\nimages = 3\nbytes = \"1kB\"",
+        "kind = \"download\"\nfiles = \"80kB\"",
+    );
+    let ours = "transport = \"http/1.1\"\n";
+    let own = "tls = \"none\"\nserver = \"own\"";
+    for (work, field, role, how, expected) in [
+        (downloads, "client = \"curl\"", "subject curl", "KILL", "SIGKILL"),
+        (page, own, "own-server", "STOP", "was not done within"),
+    ] {
+        let toml = work.replace(ours, &format!("{ours}{field}\n"));
+        bench.write("slow.toml", format!("timeout = \"5s\"\n{toml}"));
+        let race = ["race", "slow.toml", "--serial", "--out", how];
+        let mut running = bench.start(bench.wirelap(&race));
+        let pid = running.await_role(role);
+        if role == "own-server" {
+            running.await_role("near");
+        }
+        signal(pid, how);
+        running.end().raced();
+        let why = one_failed(&bench, how, 4);
         assert!(why.contains(expected), "{why}");
     }
 }

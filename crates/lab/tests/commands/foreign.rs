@@ -3,12 +3,13 @@
 
 use crate::bench::{Bench, HAR, Ran, Running, all_outcomes, experiment};
 use crate::damage::finished;
+use crate::terminal::on_a_terminal;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::os::unix::fs::symlink;
 use std::process::Stdio;
-use wire::spdy::{Effort, Encoder, Frame};
+use wire::spdy::{Effort, Encoder, Frame, FrameHeader, HEADER_LENGTH};
 
 const PRECIOUS: &str = "the user's own";
 
@@ -203,13 +204,13 @@ fn rows_without_measure_are_not_read() {
 }
 
 /// A window's title, the C1 form of "clear the screen", a text that reads backwards, DEL and a bell.
-const EVIL: &str = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\u{7f}";
+pub(crate) const EVIL: &str = "\u{1b}]0;owned\u{7}\u{9b}2J\u{202e}\u{7f}";
 
 /// In JSON and in TOML.
-const EVIL_ESCAPED: &str = r"\u001b]0;owned\u0007\u009b2J\u202e\u007f";
+pub(crate) const EVIL_ESCAPED: &str = r"\u001b]0;owned\u0007\u009b2J\u202e\u007f";
 
 /// Nothing that it printed is obeyed by a terminal, and the word came through where it has to.
-fn is_harmless(ran: &Ran, needs_word: bool) {
+pub(crate) fn is_harmless(ran: &Ran, needs_word: bool) {
     // Lines of CSV end in CRLF (RFC 4180 §2).
     for text in [&ran.out.replace("\r\n", "\n"), &ran.err] {
         let obeyed = |c: char| (c.is_control() && c != '\n' && c != '\t') || c == '\u{202e}';
@@ -295,7 +296,26 @@ fn no_escape_of_a_foreign_folders_rows_reaches_the_terminal() {
                 let _: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
             }
         }
+        let ran = on_a_terminal(&bench, &format!("report {folder}")).end();
+        is_only_coloured(&ran);
     }
+}
+
+/// What a terminal shows has no control sequences but those that choose colours (ECMA-48 §8.3.117).
+fn is_only_coloured(ran: &Ran) {
+    let mut plain = String::new();
+    let mut parts = ran.out.split("\u{1b}[");
+    plain.push_str(parts.next().unwrap());
+    for part in parts {
+        let (codes, rest) = part.split_once('m').unwrap_or_else(|| panic!("{ran:?}"));
+        assert!(codes.bytes().all(|byte| byte.is_ascii_digit() || byte == b';'), "{ran:?}");
+        plain.push_str(rest);
+    }
+    // The terminal's driver ends lines so.
+    is_harmless(
+        &Ran { code: ran.code, out: plain.replace("\r\n", "\n"), err: String::new() },
+        false,
+    );
 }
 
 /// A server that prints a line for each exchange, with its first addresses.
@@ -322,11 +342,33 @@ fn exchange(address: &str, request: &[u8]) {
     std::thread::sleep(std::time::Duration::from_millis(200));
 }
 
-fn ends(running: Running) {
+/// The server ends well, and its log is clean and says all of `words`.
+fn ends(running: Running, words: &[&str]) {
     running.signal("INT");
     let ran = running.end();
     assert_eq!(ran.code, 0, "{ran:?}");
     is_harmless(&ran, false);
+    for words in words {
+        assert!(ran.out.contains(words), "no {words:?} in {ran:?}");
+    }
+}
+
+/// What a field's value may have in every protocol, and a terminal obeys. Method, authority and path are ASCII.
+const VALID: &str = "\u{9b}2J\u{202e}";
+
+/// A connection of HTTP/2 with one GET: `:path`, `:authority` and `via` as literals (RFC 7541 §6.2.2) without Huffman coding.
+fn over_h2(path: &str, authority: &str, via: &str) -> Vec<u8> {
+    let mut block = vec![0x82, 0x86];
+    // An index of four bits beyond 14 has a second byte (§5.1): `via` is entry 60.
+    for (index, value) in [(&[0x04][..], path), (&[0x01], authority), (&[0x0f, 60 - 15], via)] {
+        block.extend(index);
+        block.push(value.len() as u8);
+        block.extend(value.as_bytes());
+    }
+    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
+    bytes.extend([0, 0, block.len() as u8, 1, 5, 0, 0, 0, 1]);
+    bytes.extend(block);
+    bytes
 }
 
 #[test]
@@ -336,17 +378,11 @@ fn no_escape_of_a_client_reaches_the_terminal_of_a_server() {
     let request = format!("GET /{EVIL} HTTP/1.1\r\nHost: a{EVIL}\r\nX: {EVIL}\r\n\r\n");
     exchange(&address, request.as_bytes());
     exchange(&address, format!("{EVIL} / HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
-    // HTTP/2: `:path` and `:authority` as literals (RFC 7541 §6.2.2), both without Huffman coding.
-    let mut block = vec![0x82, 0x86];
-    for (index, value) in [(0x04, format!("/{EVIL}")), (0x01, format!("a{EVIL}"))] {
-        block.extend([index, value.len() as u8]);
-        block.extend(value.as_bytes());
-    }
-    let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0".to_vec();
-    bytes.extend([0, 0, block.len() as u8, 1, 5, 0, 0, 0, 1]);
-    bytes.extend(block);
-    exchange(&address, &bytes);
-    ends(running);
+    exchange(&address, format!("GET /owned HTTP/1.1\r\nHost: a\r\nX: {VALID}\r\n\r\n").as_bytes());
+    exchange(&address, &over_h2(&format!("/{EVIL}"), &format!("a{EVIL}"), EVIL));
+    exchange(&address, &over_h2("/owned", "a", EVIL));
+    exchange(&address, &over_h2("/owned", "a", VALID));
+    ends(running, &["http/1.1 GET a/owned 404 ", "h2 GET a/owned 404 "]);
 }
 
 #[test]
@@ -356,38 +392,92 @@ fn no_escape_of_a_spdy_client_reaches_the_terminal_of_a_server() {
         return testing::skip("openssl is not installed: ./peers install");
     }
     let (running, address) = talkative(&bench, &["--listen-tls", "127.0.0.1:0", "--spdy"]);
-    let mut encoder = Encoder::new(Effort::Fields);
-    let (path, host) = (format!("/{EVIL}"), format!("a{EVIL}"));
+    let evil = (format!("/{EVIL}"), format!("a{EVIL}"), EVIL);
+    for (path, host, via) in [evil, ("/owned".to_owned(), "a".to_owned(), VALID)] {
+        let mut bytes = Vec::new();
+        let fields = [
+            (":method", "GET"),
+            (":path", &path),
+            (":version", "HTTP/1.1"),
+            (":host", &host),
+            (":scheme", "https"),
+            ("via", via),
+        ];
+        let block = &spdy_block(&mut Encoder::new(Effort::Fields), &fields);
+        let (stream, associated, priority, fin, unidirectional) = (1, 0, 0, true, false);
+        Frame::SynStream { stream, associated, priority, fin, unidirectional, block }
+            .encode(&mut bytes);
+        let mut client = bench.command("openssl");
+        client.args(["s_client", "-quiet", "-alpn", "spdy/3.1", "-connect", &address]);
+        let mut client = client.stdin(Stdio::piped()).spawn().unwrap();
+        client.stdin.as_mut().unwrap().write_all(&bytes).unwrap();
+        // The answer: something came through.
+        client.stdout.as_mut().unwrap().read_exact(&mut [0; 8]).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(200));
+        client.kill().unwrap();
+        client.wait().unwrap();
+    }
+    ends(running, &["spdy/3.1 GET a/owned 404 "]);
+}
+
+fn spdy_block(encoder: &mut Encoder, fields: &[(&str, &str)]) -> Vec<u8> {
     encoder.begin();
-    for (name, value) in [
-        (":method", "GET"),
-        (":path", &path),
-        (":version", "HTTP/1.1"),
-        (":host", &host),
-        (":scheme", "https"),
-    ] {
+    for (name, value) in fields {
         encoder.field(name.as_bytes(), value.as_bytes());
     }
-    let (mut block, mut bytes) = (Vec::new(), Vec::new());
+    let mut block = Vec::new();
     encoder.finish(&mut block);
-    Frame::SynStream {
-        stream: 1,
-        associated: 0,
-        priority: 0,
-        fin: true,
-        unidirectional: false,
-        block: &block,
+    block
+}
+
+/// Answers each stream with `evil` in its status and its fields.
+fn answer_spdy(mut stream: TcpStream, evil: &str) -> std::io::Result<()> {
+    let mut encoder = Encoder::new(Effort::Fields);
+    loop {
+        let mut header = [0; HEADER_LENGTH];
+        stream.read_exact(&mut header)?;
+        let header = FrameHeader::parse(&header);
+        let mut payload = vec![0; header.length as usize];
+        stream.read_exact(&mut payload)?;
+        let Ok(Frame::SynStream { stream: number, .. }) = Frame::parse(header, &payload) else {
+            continue;
+        };
+        let (status, path) = (format!("404 {evil}"), format!("/{evil}"));
+        let fields = [
+            (":status", status.as_str()),
+            (":version", "HTTP/1.1"),
+            ("content-encoding", evil),
+            ("location", &path),
+            ("server", evil),
+        ];
+        let (mut bytes, block) = (Vec::new(), spdy_block(&mut encoder, &fields));
+        Frame::SynReply { stream: number, fin: true, block: &block }.encode(&mut bytes);
+        stream.write_all(&bytes)?;
     }
-    .encode(&mut bytes);
-    let mut client = bench.command("openssl");
-    client.args(["s_client", "-quiet", "-alpn", "spdy/3.1", "-connect", &address]);
-    let mut client = client.stdin(Stdio::piped()).spawn().unwrap();
-    client.stdin.as_mut().unwrap().write_all(&bytes).unwrap();
-    // The answer: something came through.
-    client.stdout.as_mut().unwrap().read_exact(&mut [0; 8]).unwrap();
-    client.kill().unwrap();
-    client.wait().unwrap();
-    ends(running);
+}
+
+#[test]
+fn no_escape_of_a_spdy_server_reaches_the_terminal_of_a_load() {
+    // One that breaks the rules, and one whose answers are heard.
+    for (evil, told) in [(EVIL, "3 protocol"), (VALID, "3 answered")] {
+        let bench = Bench::new();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}/", listener.local_addr().unwrap());
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                std::thread::spawn(move || answer_spdy(stream, evil));
+            }
+        });
+        let load = |flags: &[&str]| {
+            bench.run(&[&["load", "--spdy", "-n", "3", "-c", "1", &url], flags].concat())
+        };
+        let ran = load(&[]);
+        is_harmless(&ran, false);
+        assert!(ran.out.contains(told), "{ran:?}");
+        for flags in ["--json", "--csv"] {
+            is_harmless(&load(&[flags]), false);
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Ctrl-C and its kin: finished rows stay, every process goes, and `--resume` goes on.
 
-use crate::bench::{Bench, Ran, SLOW, experiment, outcomes, trials_run_here, wirelap};
+use crate::bench::{Bench, Ran, SLOW, experiment, outcomes, signal, trials_run_here, wirelap};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
@@ -51,7 +51,7 @@ fn resumed_whole(bench: &Bench, folder: &str) {
 }
 
 /// Whether the first row is written; the file may not be laid out yet.
-fn has_rows(folder: &Path) -> bool {
+pub(crate) fn has_rows(folder: &Path) -> bool {
     let count = || -> rusqlite::Result<u32> {
         let flags = rusqlite::OpenFlags::SQLITE_OPEN_READ_WRITE;
         let rows = rusqlite::Connection::open_with_flags(folder.join("rows.sqlite"), flags)?;
@@ -84,6 +84,37 @@ fn an_interrupt_while_the_links_are_calibrated_ends_the_race_before_anything_is_
     running.signal("INT");
     running.end().said(130, &["stopped: Ctrl-C came before the first trial; nothing was made"]);
     assert!(!bench.path("early").exists());
+    nothing_is_left(&bench);
+}
+
+/// What measures the instrument is no contender: without its figures there is no race.
+#[test]
+fn a_killed_measurement_of_the_links_ends_the_race_with_one_sentence() {
+    let Some(bench) = slow_bench() else { return };
+    for role in ["gauge", "probe"] {
+        let mut command = bench.command(wirelap());
+        command.args(["race", "slow.toml", "--no-wait", "--out", "run"]);
+        let mut running = bench.start(command);
+        signal(running.await_role(role), "KILL");
+        let ran = running.end();
+        ran.said(1, &["error: calibrating ", "SIGKILL"]);
+        let said = ran.err.lines().filter(|line| line.starts_with("error"));
+        assert_eq!(said.count(), 1, "{ran:?}");
+        assert!(!bench.path("run").exists());
+        nothing_is_left(&bench);
+    }
+}
+
+#[test]
+fn a_suspended_measurement_of_the_links_goes_on() {
+    let Some(bench) = slow_bench() else { return };
+    bench.write("slow.toml", experiment(SLOW, 1));
+    let mut command = bench.command(wirelap());
+    command.args(["race", "slow.toml", "--no-wait", "--out", "run"]);
+    let mut running = bench.start(command);
+    running.suspend("gauge");
+    running.end().raced();
+    assert_eq!(outcomes(&bench.path("run")).len(), 2);
     nothing_is_left(&bench);
 }
 

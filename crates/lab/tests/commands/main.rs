@@ -19,6 +19,7 @@ mod downloads;
 mod exports;
 mod faults;
 mod foreign;
+mod foreign_declarations;
 mod gates;
 mod help;
 mod interrupts;

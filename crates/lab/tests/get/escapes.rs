@@ -55,7 +55,7 @@ fn a_redirect_is_told_with_its_control_characters_written_out() {
 }
 
 #[test]
-fn fields_of_a_server_over_http3_are_printed_without_their_control_characters() {
+fn fields_of_a_server_over_http2_and_http3_are_printed_without_their_control_characters() {
     let Some(nginx) = current("nginx") else { return };
     let bench = Bench::new();
     if !certify(&bench) {
@@ -67,7 +67,7 @@ fn fields_of_a_server_over_http3_are_printed_without_their_control_characters() 
         http {{ access_log off; client_body_temp_path {folder}/a; proxy_temp_path {folder}/b;
           fastcgi_temp_path {folder}/c; uwsgi_temp_path {folder}/d; scgi_temp_path {folder}/e;
           ssl_certificate {folder}/cert.pem; ssl_certificate_key {folder}/key.pem;
-          server {{ listen 127.0.0.1:{port} quic; listen 127.0.0.1:{port} ssl;
+          server {{ listen 127.0.0.1:{port} quic; listen 127.0.0.1:{port} ssl; http2 on;
             location /redirect {{ return 302 \"gopher://{EVIL}/x\"; }}
             location /encoded {{ add_header Content-Encoding \"{EVIL}\"; return 200 body; }}
             location /tag {{ add_header ETag \"{EVIL}\"; add_header Retry-After \"{EVIL}\"; return 200 body; }}
@@ -76,15 +76,21 @@ fn fields_of_a_server_over_http3_are_printed_without_their_control_characters() 
     bench.write("nginx.conf", config);
     let config = format!("{folder}/nginx.conf");
     let server = started(&bench, (&nginx, &["-e", "/dev/null", "-c", &config]), port);
-    for path in ["redirect", "encoded", "tag", "busy"] {
-        for flags in [&["--json"][..], &["-v"]] {
+    for (version, spoken) in [("--http2", "h2"), ("--http3", "h3")] {
+        for path in ["redirect", "encoded", "tag", "busy"] {
             let url = format!("https://localhost:{port}/{path}");
-            let get_it = ["--http3", "--cacert", "cert.pem", "--retry", "0", &url];
-            is_clean(&get(&bench, &[&get_it, flags].concat()));
+            for flags in [&["--json"][..], &["-v"]] {
+                let get_it = [version, "--cacert", "cert.pem", "--retry", "0", &url];
+                let ran = get(&bench, &[&get_it, flags].concat());
+                is_clean(&ran);
+                let tells = matches!(path, "redirect" | "encoded");
+                assert!(!tells || ran.err.contains("title"), "{version} {path}: {ran:?}");
+            }
+            let load = ["load", "-k", version, "-n", "3", "-c", "1", &url];
+            let ran = bench.run(&load);
+            is_clean(&ran);
+            assert!(ran.out.contains(spoken), "{ran:?}");
         }
-        let url = format!("https://localhost:{port}/{path}");
-        let load = ["load", "-k", "--http3", "-n", "3", "-c", "1", &url];
-        is_clean(&bench.run(&load));
     }
     server.signal("TERM");
     server.end();

@@ -44,6 +44,33 @@ fn a_udp_port_where_nothing_listens_is_told_at_once() {
 }
 
 #[test]
+fn without_a_scheme_it_is_https() {
+    let bench = Bench::new();
+    if !site(&bench) {
+        return;
+    }
+    let port = free_port();
+    let address = format!("127.0.0.1:{port}");
+    let serve = ["serve", "www", "--listen-tls", &address, "--listen-quic", &address];
+    let certificate = ["--cert", "cert.pem", "--key", "key.pem"];
+    let program = crate::bench::wirelap().display().to_string();
+    let server = started(&bench, (&program, &[&serve[..], &certificate].concat()), port);
+    let url = format!("localhost:{port}/1");
+    get(&bench, &["--http3", "--cacert", "cert.pem", &url]).said(0, &["over h3"]);
+    is_whole(&bench, "1", b"file 1");
+    let load = ["load", "--http3", "-k", "-n", "3", "-c", "1", "--json"];
+    let ran = bench.run(&[&load[..], &[&url]].concat());
+    ran.said(0, &[]);
+    let result: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!(result["whole"]["answers"], 3, "{ran:?}");
+    // What was written stays: HTTP/3 has no clear form.
+    let clear = format!("http://{url}");
+    get(&bench, &["--http3", &clear]).said(2, &["HTTP/3 needs https://"]);
+    bench.run(&[&load[..], &[&clear]].concat()).said(2, &["HTTP/3 needs https://"]);
+    end(server);
+}
+
+#[test]
 fn nginx_asks_for_a_retry_and_sends_whole_files_over_http3() {
     let Some(nginx) = current("nginx") else { return };
     let bench = Bench::new();

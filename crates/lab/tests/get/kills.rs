@@ -11,13 +11,17 @@ const LENGTH: usize = 24 << 20;
 
 /// Sends some of what is asked for, then waits until the test lets it go on.
 fn slow_server(body: Vec<u8>) -> (Server, Arc<AtomicBool>) {
+    slow_server_with("\"a\"", body)
+}
+
+fn slow_server_with(tag: &'static str, body: Vec<u8>) -> (Server, Arc<AtomicBool>) {
     let free = Arc::new(AtomicBool::new(false));
     let is_free = free.clone();
     let server = Server::new(move |request, stream| {
         if is_free.load(Ordering::SeqCst) {
-            return answer(request, stream, ("\"a\"", &body, usize::MAX));
+            return answer(request, stream, (tag, &body, usize::MAX));
         }
-        answer(request, stream, ("\"a\"", &body, 5 << 20));
+        answer(request, stream, (tag, &body, 5 << 20));
         let _ = stream.flush();
         while !is_free.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(5));
@@ -63,6 +67,24 @@ fn a_killed_download_is_gone_on_from_and_its_checksum_is_right() {
         let resumed = server.seen().iter().any(|request| request.from.is_some_and(|from| from > 0));
         assert!(resumed, "{flags:?}: {:?}", server.seen());
     }
+}
+
+/// What an end in good order says, a kill leaves the next run to say.
+#[test]
+fn after_a_kill_it_is_told_why_it_begins_anew() {
+    let bench = Bench::new();
+    let body = content(LENGTH);
+    let (server, free) = slow_server_with("W/\"a\"", body.clone());
+    let url = server.url("/file");
+    let running = bench.start(bench.wirelap(&["get", &url]));
+    await_note(&bench);
+    running.signal("KILL");
+    assert_eq!(running.end().code, 128 + 9);
+    assert!(bench.path(".file.wirelap-part").exists());
+    free.store(true, Ordering::SeqCst);
+    get(&bench, &[&url]).said(0, &["file: the server's ETag is weak", "beginning anew"]);
+    is_whole(&bench, "file", &body);
+    assert_eq!(server.seen().last().unwrap().from, None);
 }
 
 #[test]

@@ -14,6 +14,8 @@ struct Manners {
     ranges: bool,
 }
 
+/// When the file was modified last.
+const MODIFIED: &str = "Sun, 06 Nov 1994 08:49:37 GMT";
 /// Weak tag, no date.
 const WEAK: Manners = Manners { fields: "ETag: W/\"a\"\r\n", ranges: true };
 /// Tomcat's, Jetty's and Express's.
@@ -86,12 +88,105 @@ fn nobody_is_told_to_go_on_from_bytes_of_a_server_without_ranges() {
 
 #[test]
 fn a_weak_tag_beside_an_old_date_is_gone_on_from() {
-    for manners in [WEAK_AND_DATED, UNDATED] {
+    for (manners, has_tag) in [(WEAK_AND_DATED, true), (UNDATED, false)] {
         let bench = Bench::new();
         let server = breaking(manners, content(LENGTH));
         get(&bench, &[&server.url("/file")]).said(0, &[]);
         is_whole(&bench, "file", &content(LENGTH));
         assert_eq!(starts(&server), [None, Some(CUT), Some(2 * CUT)]);
+        for request in &server.seen()[1..] {
+            let conditions = (&request.if_range, &request.if_unmodified_since);
+            let date = Some(MODIFIED.to_owned());
+            // If-Range takes no date where there is a tag (RFC 9110 §13.1.5).
+            let expected = if has_tag { (&None, &date) } else { (&date, &None) };
+            assert_eq!(conditions, expected, "{request:?}");
+        }
+    }
+}
+
+/// What a server says of a second version.
+const NEXT: &str = "ETag: W/\"b\"\r\nLast-Modified: Mon, 07 Nov 1994 08:49:37 GMT\r\n\
+                    Date: Tue, 08 Nov 1994 08:49:37 GMT\r\n";
+
+/// Breaks off the first answer, of a dated version with a weak tag. From then on it has another version, and `changed`
+/// answers requests with a condition; those without get the whole of it, or the range.
+fn changing(
+    changed: impl Fn(&Request, &mut TcpStream, &[u8]) -> bool + Send + Sync + 'static,
+) -> (Server, Vec<u8>) {
+    let (old, new) = (content(LENGTH), content(LENGTH).into_iter().rev().collect::<Vec<u8>>());
+    let sent = new.clone();
+    let server = Server::new(move |request, stream| {
+        let next = Manners { fields: NEXT, ranges: true };
+        match (request.number, &request.if_unmodified_since) {
+            (0, _) => send(WEAK_AND_DATED, request, stream, &old),
+            (_, Some(_)) => changed(request, stream, &sent),
+            (_, None) if request.from.is_some() => send(next, request, stream, &sent),
+            _ => {
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {LENGTH}\r\n{NEXT}\r\n");
+                put(stream, head) && put(stream, &sent)
+            }
+        }
+    });
+    (server, new)
+}
+
+#[test]
+fn a_412_and_then_another_version_begins_anew() {
+    let bench = Bench::new();
+    let (server, new) = changing(|_, stream, _| {
+        put(stream, "HTTP/1.1 412 Precondition Failed\r\nContent-Length: 0\r\n\r\n")
+    });
+    let ran = get(&bench, &[&server.url("/file")]);
+    ran.said(0, &["it answered 412 to If-Unmodified-Since", "it has changed on the server"]);
+    is_whole(&bench, "file", &new);
+    assert_eq!(starts(&server), [None, Some(CUT), Some(CUT), None]);
+    let dates: Vec<_> =
+        server.seen().into_iter().map(|request| request.if_unmodified_since).collect();
+    assert_eq!(dates, [None, Some(MODIFIED.to_owned()), None, None]);
+}
+
+#[test]
+fn a_part_without_the_date_or_with_another_one_is_not_added() {
+    let of_length = |length: usize| format!("bytes {CUT}-{}/{length}", LENGTH - 1);
+    let changed = "it has changed on the server";
+    for (range, fields, why) in [
+        // The same tag, weak: it does not name single bytes.
+        (of_length(LENGTH), "ETag: W/\"a\"\r\n", "names no version by which its parts"),
+        (of_length(LENGTH), "", "names no version by which its parts"),
+        (of_length(LENGTH), NEXT, changed),
+        (of_length(LENGTH), "Last-Modified: Mon, 07 Nov 1994 08:49:37 GMT\r\n", changed),
+        (of_length(LENGTH + 1), WEAK_AND_DATED.fields, changed),
+    ] {
+        let bench = Bench::new();
+        let (server, new) = changing(move |request, stream, body| {
+            let length = LENGTH - CUT;
+            let head = format!(
+                "HTTP/1.1 206 Partial Content\r\nContent-Range: {range}\r\nContent-Length: {length}\r\n{fields}\r\n"
+            );
+            assert_eq!(request.if_unmodified_since.as_deref(), Some(MODIFIED));
+            put(stream, head) && put(stream, &body[CUT..])
+        });
+        get(&bench, &[&server.url("/file")]).said(0, &[why, "beginning anew"]);
+        is_whole(&bench, "file", &new);
+        assert_eq!(starts(&server), [None, Some(CUT), None]);
+    }
+}
+
+#[test]
+fn a_part_that_was_not_asked_for_is_not_added_whatever_its_date() {
+    for (from, to) in [(CUT + 1, LENGTH - 1), (CUT - 1, LENGTH - 1), (0, LENGTH - 1)] {
+        let bench = Bench::new();
+        let (server, _new) = changing(move |_, stream, body| {
+            let head = format!(
+                "HTTP/1.1 206 Partial Content\r\nContent-Range: bytes {from}-{to}/{LENGTH}\r\nContent-Length: {}\r\n{}\r\n",
+                to + 1 - from,
+                WEAK_AND_DATED.fields
+            );
+            put(stream, head) && put(stream, &body[from..=to])
+        });
+        let asked = format!("it was asked for the bytes from {CUT} on and answered with");
+        get(&bench, &[&server.url("/file"), "--retry", "1"]).said(1, &[&asked]);
+        assert!(!bench.path("file").exists());
     }
 }
 
@@ -153,7 +248,7 @@ fn a_server_that_answers_if_range_with_all_of_the_same_is_asked_without() {
 }
 
 #[test]
-fn after_a_kill_it_is_told_why_it_begins_anew() {
+fn the_next_run_says_why_it_begins_anew() {
     let bench = Bench::new();
     let server = breaking(WEAK, content(LENGTH));
     let url = server.url("/file");

@@ -3,6 +3,7 @@
 use super::discovery::Request;
 use crate::resource::Resource;
 use crate::table::Answer;
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The paths given out: one for each answer of a URL.
@@ -44,14 +45,20 @@ impl Paths {
 pub(super) fn shared_hosts(requests: &[Request]) -> BTreeMap<String, String> {
     let mut first: BTreeMap<&str, String> = BTreeMap::new();
     let mut shared: BTreeMap<String, String> = BTreeMap::new();
+    // The values of `shared`. A connection may have had thousands of hosts, and each would be compared with all of them.
+    let mut owners: HashSet<String> = HashSet::new();
     for request in requests {
         let Some(connection) = &request.entry.shared_connection else { continue };
         let host = &request.url.host;
         let host = name_for_literal(host).unwrap_or_else(|| host.clone());
         let own = shared.get(&host).cloned().unwrap_or_else(|| host.clone());
         let whose = first.entry(connection).or_insert(own);
-        if *whose != host && !shared.values().any(|known| *known == host) {
-            shared.entry(host).or_insert_with(|| whose.clone());
+        if *whose != host
+            && !owners.contains(&host)
+            && let Entry::Vacant(vacant) = shared.entry(host)
+        {
+            owners.insert(whose.clone());
+            vacant.insert(whose.clone());
         }
     }
     shared

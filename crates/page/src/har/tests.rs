@@ -283,33 +283,41 @@ fn one_is_one_and_two_are_several() {
 #[allow(clippy::disallowed_methods, reason = "how long the machine takes is what is asked")]
 fn the_time_to_read_a_recording_grows_with_its_length_alone() {
     // Of each shape that was once compared with everything before it.
-    let entries = |count: u64| -> Vec<String> {
-        let one = |n: u64| match n % 4 {
-            0 => get(&format!("http://a/{n}.js"), n),
-            1 => asked("POST", "http://a/poll", n, &format!(r#""status":200,"bodySize":{n}"#)),
-            2 => get(&format!("http://a/{n}.json"), n),
-            _ => asked(
-                "GET",
-                &format!("http://a/{n}"),
-                n,
-                &format!(r#""status":302,"redirectURL":"/{}""#, n + 4),
-            ),
-        };
-        (0..count).map(one).collect()
+    let mixed = |n: u64| match n % 4 {
+        0 => get(&format!("http://a/{n}.js"), n),
+        1 => asked("POST", "http://a/poll", n, &format!(r#""status":200,"bodySize":{n}"#)),
+        2 => get(&format!("http://a/{n}.json"), n),
+        _ => asked(
+            "GET",
+            &format!("http://a/{n}"),
+            n,
+            &format!(r#""status":302,"redirectURL":"/{}""#, n + 4),
+        ),
     };
+    let own_host = |n: u64| get(&format!("http://h{n}/"), n);
+    let one_connection = |n: u64| {
+        let answer = r#""status":200,"bodySize":9,"httpVersion":"h2""#;
+        let entry = asked("GET", &format!("http://h{n}/"), n, answer);
+        format!(r#"{entry},"connection":"7""#)
+    };
+    let shapes: [&dyn Fn(u64) -> String; 3] = [&mixed, &own_host, &one_connection];
     let page = LOADED.replace("1400", "3000000");
-    let time = |count: u64| {
-        let file = file_of(&page, &entries(count));
-        let begun = std::time::Instant::now();
-        let recording = read(&file);
-        assert_eq!(u64::from(recording.assumptions.replayed), count);
-        recording.page.least_time();
-        begun.elapsed()
-    };
-    let best = |count| (0..3).map(|_| time(count)).min().unwrap();
-    let (short, long) = (best(1_000), best(16_000));
-    // 16 times the entries; a quadratic reader would take 256 times as long.
-    assert!(long < short * 80, "{short:?}, then {long:?}");
+    for (number, shape) in shapes.iter().enumerate() {
+        let time = |count: u64| {
+            let entries: Vec<String> = (0..count).map(shape).collect();
+            let file = file_of(&page, &entries);
+            let begun = std::time::Instant::now();
+            let recording = read(&file);
+            assert_eq!(u64::from(recording.assumptions.replayed), count);
+            recording.page.least_time();
+            recording.page.shared_hosts();
+            begun.elapsed()
+        };
+        let best = |count| (0..3).map(|_| time(count)).min().unwrap();
+        let (short, long) = (best(1_000), best(16_000));
+        // 16 times the entries; a quadratic reader would take 256 times as long.
+        assert!(long < short * 80, "shape {number}: {short:?}, then {long:?}");
+    }
 }
 
 #[test]

@@ -98,10 +98,13 @@ fn har_entries_have_what_the_format_requires_and_their_timings_sum_up() {
     let mut other = row.clone();
     other.metrics.insert("dom_content_loaded_ms".to_owned(), 12.5);
     other.fetches[0].method = "POST".to_owned();
+    other.fetches[2].method = "POST".to_owned();
+    other.fetches[2].request_body_bytes = Some(300);
     let document: Value = serde_json::from_str(&report::har(&other, "0.1.0")).unwrap();
     assert_eq!(document["log"]["pages"][0]["pageTimings"]["onContentLoad"], 12.5);
     assert_eq!(document["log"]["entries"][0]["request"]["bodySize"], -1, "it is not known");
     assert_eq!(document["log"]["entries"][1]["request"]["bodySize"], 0);
+    assert_eq!(document["log"]["entries"][2]["request"]["bodySize"], 300);
     let entries = log["entries"].as_array().unwrap();
     assert_eq!(entries.len(), 51);
     let mut connects = 0;

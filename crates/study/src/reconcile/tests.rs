@@ -23,6 +23,7 @@ fn fetch(id: u32, connection: u32, times: [f64; 4]) -> FetchRecord {
         status: Some(200),
         pushed: false,
         hinted: false,
+        request_body_bytes: None,
         redirects: 0,
         body_bytes: 5000,
         phases: Phases {

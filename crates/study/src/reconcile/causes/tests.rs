@@ -132,6 +132,7 @@ impl Log {
             status: Some(200),
             pushed: false,
             hinted: false,
+            request_body_bytes: None,
             redirects: 0,
             body_bytes: 0,
             phases: Phases {

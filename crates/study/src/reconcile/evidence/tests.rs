@@ -71,6 +71,7 @@ impl World {
             status: Some(200),
             pushed: false,
             hinted: false,
+            request_body_bytes: None,
             redirects: 0,
             body_bytes: 5000,
             phases,

@@ -34,7 +34,9 @@ use arbitrary::{Arbitrary, Unstructured};
 /// The end points under test, for the exchanges that seeds are made of.
 pub mod end_points {
     pub use crate::download::{Written, download};
-    pub use crate::http_client::{config, engine, page, three_calls, three_echoes};
+    pub use crate::http_client::{
+        config, engine, page, routes, synthetic_page, three_calls, three_echoes,
+    };
     pub use crate::server::origin;
     pub use crate::tls::origin as origin_over_tls;
     pub use crate::web_socket::echoes;

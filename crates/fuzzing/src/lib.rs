@@ -23,6 +23,7 @@ mod heap;
 mod held;
 mod http_client;
 pub mod quic;
+pub mod reached;
 pub mod script;
 mod server;
 mod tls;

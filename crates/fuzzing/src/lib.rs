@@ -64,6 +64,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("h2_client", codecs::h2_client::run),
     ("h2_frames", codecs::h2_frames::run),
     ("h2_server", codecs::h2_server::run),
+    ("h3_client", codecs::h3_client::run),
     ("h3_frames", codecs::h3_frames::run),
     ("h3_server", codecs::h3_server::run),
     ("har", codecs::har::run),

@@ -126,7 +126,7 @@ struct Route {
 
 /// Bytes are as measured and a tenth more. HTTP/2: of nginx 1.30 and H2O 2.2 such a connection makes the better process grow by 155 kB
 /// unread and by 515 kB without credit (docs/security.md).
-const ROUTES: [Route; 4] = [
+const ROUTES: [Route; 5] = [
     Route {
         path: "/large.bin",
         unread_h2: 104_000,
@@ -162,6 +162,15 @@ const ROUTES: [Route; 4] = [
         pipelined: 50_000,
         unread_tls: 24_500,
         unread_tls_h2: 149_000,
+    },
+    Route {
+        path: "/poll?count=1000&bytes=65536&every_ms=0&after=0&since=0",
+        unread_h2: 123_000,
+        window_zero: 113_000,
+        unread: 3_300,
+        pipelined: 54_000,
+        unread_tls: 24_600,
+        unread_tls_h2: 159_000,
     },
 ];
 
@@ -242,6 +251,7 @@ fn requests_that_are_reset_at_once_make_little_work() {
         ("/page?images=100000&bytes=5000&seed=SEED", 1_790_000),
         ("/image/1?bytes=1073741824&v=1", 345_000),
         ("/stream?count=10000&bytes=65536&every_ms=1", 18_600_000),
+        ("/poll?count=1000&bytes=65536&every_ms=0&after=0&since=0", 1_650_000),
     ] {
         table.note(path, most, made_for_resets(USUAL, path, 1_000));
     }

@@ -231,6 +231,14 @@ fn attacks_hold_little_memory() {
         streams(4).for_each(|id| frames.get(id, path, &[]));
         bench.connect(&frames.bytes);
     });
+    weigh("400 polls for all tokens at once without credit", 8_000_000, |bench| {
+        for _ in 0..4 {
+            let mut frames = Frames::with_window(0);
+            let path = "/poll?count=1000&bytes=65536&every_ms=0&after=0&since=0";
+            streams(100).for_each(|id| frames.get(id, path, &[]));
+            bench.connect(&frames.bytes);
+        }
+    });
     weigh("a million bytes of echo in frames of one", 16_000_000, |bench| {
         let mut frames = Frames::with_window(0);
         let head =
@@ -286,6 +294,30 @@ fn window_update(stream: u32, increment: u32) -> Vec<u8> {
     let mut bytes = Vec::new();
     Frame::WindowUpdate { stream, increment }.encode(&mut bytes);
     bytes
+}
+
+#[test]
+fn a_poll_made_as_it_is_sent_has_each_token_whole_and_no_more_than_it_may() {
+    let _alone = alone();
+    for (query, lines) in [
+        ("count=1000&bytes=65536&every_ms=0&after=0&since=0", 4),
+        ("count=1000&bytes=100&every_ms=0&after=9&since=0", 990),
+        ("count=3&bytes=70&every_ms=0", 3),
+    ] {
+        let mut bench = Bench::new(Limits::default());
+        let socket =
+            bench.connect(format!("GET /poll?{query} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
+        let heard = String::from_utf8(bench.hear(socket)).unwrap();
+        let (head, body) = heard.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(&format!("content-length: {}", body.len())), "{head}");
+        let stream: page::SyntheticStream = query.parse().unwrap();
+        let tokens: Vec<_> =
+            body.lines().map(|line| (line, page::Token::parse(line).unwrap())).collect();
+        assert_eq!(tokens.len(), lines, "{query}");
+        for ((line, token), number) in tokens.iter().zip(tokens[0].1.number..) {
+            assert_eq!((token.number, *line), (number, token.text(stream.bytes).as_str()));
+        }
+    }
 }
 
 #[test]

@@ -126,10 +126,15 @@ impl WebSocket {
         self.connection.limit_memory(bytes);
     }
 
-    /// Whether the peer has credit for more than what waits on the stream. Returns whether tokens wait for that.
-    pub(crate) fn set_credit(&mut self, has_credit: bool) -> bool {
+    /// Whether it has tokens left to send, which wait for credit.
+    #[inline]
+    pub(crate) fn has_tokens(&self) -> bool {
+        !self.streams.is_empty()
+    }
+
+    /// Whether the peer has credit for more than what waits on the stream.
+    pub(crate) fn set_credit(&mut self, has_credit: bool) {
         self.has_credit = has_credit;
-        !has_credit && !self.streams.is_empty()
     }
 
     /// How many bytes may be queued on the stream before the next piece waits.

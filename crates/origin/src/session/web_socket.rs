@@ -164,8 +164,12 @@ const SMALL_MESSAGE: usize = 1024 * 1024;
 /// Tells a WebSocket whether its peer has credit. Where tokens wait for it, the connection asks once there is some, or once some of what
 /// waits has gone.
 fn look_for_credit(context: &mut Context<'_>, stream: StreamId, web_socket: &mut WebSocket) {
+    if !web_socket.has_tokens() {
+        return;
+    }
     let has_credit = context.machine.send_credit(stream).stream > 0;
-    if web_socket.set_credit(has_credit) && context.machine.unsent(stream) > 0 {
+    web_socket.set_credit(has_credit);
+    if !has_credit && context.machine.unsent(stream) > 0 {
         // No bytes, but the wish to be asked again. Where that fails the exchange is about to end.
         let _asks = context.machine.send(stream, Bytes::new(), Fin::More);
     }

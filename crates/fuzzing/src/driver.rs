@@ -8,9 +8,9 @@
 //! - Time-outs advance: [`SPIN`] of them at one instant are a loop that never ends on a real machine.
 //! - After two `handle_stop` it has finished, and what it held is freed.
 
-use crate::heap;
 use crate::script::{READ, Step, steps};
 use crate::tls_peer::{TlsClients, TlsPeer};
+use crate::{heap, reached};
 use endpoint::{Accepted, Action, Checked, EndPoint, SendBuf, SocketError, SocketId};
 use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
@@ -298,6 +298,7 @@ impl<E: EndPoint> Driver<E> {
         peer.wants_transmit = !out.is_empty() && self.end_point.wants_transmit(socket);
         peer.hear(&out);
         let sent = out.len();
+        reached::note_sent(sent);
         self.settle();
         sent
     }

@@ -14,6 +14,7 @@ thread_local! {
     // Without a destructor and without lazy initialisation, so that they can be used within an allocation.
     static HELD: Cell<isize> = const { Cell::new(0) };
     static PEAK: Cell<isize> = const { Cell::new(0) };
+    static ALLOCATED: Cell<usize> = const { Cell::new(0) };
 }
 
 /// Bytes that this thread allocated and has not freed. What another thread freed counts as held.
@@ -26,6 +27,12 @@ pub(crate) fn peak() -> isize {
     PEAK.get()
 }
 
+/// Bytes that this thread ever allocated, freed or not: a measure of work that does not depend on the machine.
+#[cfg(test)]
+pub(crate) fn allocated() -> usize {
+    ALLOCATED.get()
+}
+
 /// Begins a new maximum.
 pub(crate) fn reset_peak() {
     PEAK.set(HELD.get());
@@ -35,6 +42,7 @@ fn note(change: isize) {
     let held = HELD.get() + change;
     HELD.set(held);
     PEAK.set(PEAK.get().max(held));
+    ALLOCATED.set(ALLOCATED.get().wrapping_add_signed(change.max(0)));
 }
 
 fn signed(bytes: usize) -> isize {
@@ -75,11 +83,12 @@ mod tests {
     #[test]
     fn what_is_held_and_its_peak_are_counted() {
         reset_peak();
-        let before = held();
+        let (before, allocated_before) = (held(), allocated());
         let some = vec![1_u8; 100_000];
         assert_eq!(held() - before, 100_000);
         drop(some);
         assert_eq!(held(), before);
         assert_eq!(peak() - before, 100_000);
+        assert_eq!(allocated() - allocated_before, 100_000);
     }
 }

@@ -49,6 +49,27 @@ pub fn page(config: ClientConfig) -> Client<PageLoad> {
     Client::new(config, load)
 }
 
+/// A client that loads a page which the origin makes to measure, with its images.
+pub fn synthetic_page(config: ClientConfig) -> Client<PageLoad> {
+    let url = url("http://a.test/page?images=5&bytes=3000");
+    let load = PageLoad::new(|now| page::Load::browse(url, Browser::Chrome156, now));
+    Client::new(config, load)
+}
+
+/// A client that asks for each of the origin's own routes that answers a GET.
+pub fn routes(config: ClientConfig) -> Client<Calls> {
+    let paths = [
+        "/page?images=999",
+        "/stream?count=99",
+        "/poll?count=9&after=3&since=0",
+        "/double?number=2",
+        "/api?bytes=99999",
+        "/image/1?bytes=9999",
+    ];
+    let specs = paths.map(|path| FetchSpec::get(url(&format!("http://a.test{path}"))));
+    Client::new(config, Calls::new(specs, Pattern::Parallel))
+}
+
 /// A client that makes three calls.
 pub fn three_calls(config: ClientConfig) -> Client<Calls> {
     let pattern = match config.surplus {

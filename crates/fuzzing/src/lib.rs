@@ -23,6 +23,7 @@ mod heap;
 mod held;
 mod http_client;
 pub mod quic;
+pub mod reached;
 pub mod script;
 mod server;
 mod tls;
@@ -34,7 +35,9 @@ use arbitrary::{Arbitrary, Unstructured};
 /// The end points under test, for the exchanges that seeds are made of.
 pub mod end_points {
     pub use crate::download::{Written, download};
-    pub use crate::http_client::{config, engine, page, three_calls, three_echoes};
+    pub use crate::http_client::{
+        config, engine, page, routes, synthetic_page, three_calls, three_echoes,
+    };
     pub use crate::server::origin;
     pub use crate::tls::origin as origin_over_tls;
     pub use crate::web_socket::echoes;
@@ -61,6 +64,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("h2_client", codecs::h2_client::run),
     ("h2_frames", codecs::h2_frames::run),
     ("h2_server", codecs::h2_server::run),
+    ("h3_client", codecs::h3_client::run),
     ("h3_frames", codecs::h3_frames::run),
     ("h3_server", codecs::h3_server::run),
     ("har", codecs::har::run),

@@ -14,8 +14,12 @@ pub(crate) fn run(input: &[u8]) {
 
 /// An origin with these settings, with one listener that has TLS.
 pub fn origin(settings: u8) -> Origin {
-    let tls = SERVERS.with(|servers| servers[usize::from(settings >> 5 & 1)].clone());
-    server::origin_on(ListenerKind::Tls(tls), settings)
+    server::origin_on(listener(settings), settings)
+}
+
+/// A listener with TLS.
+pub(crate) fn listener(settings: u8) -> ListenerKind {
+    ListenerKind::Tls(SERVERS.with(|servers| servers[usize::from(settings >> 5 & 1)].clone()))
 }
 
 /// What is held is what the origin may hold without TLS, and for each connection the TLS of both ends: a handshake message

@@ -3,22 +3,57 @@
 
 mod exchanges;
 
+use fuzzing::reached::{self, Reached};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 #[test]
 fn every_seed_runs_through_its_target() {
+    let mut wrong = Vec::new();
     for (name, run) in fuzzing::TARGETS {
         let seeds = seeds(name);
         assert!(!seeds.is_empty(), "{name} has no seeds");
         for (path, seed) in seeds {
             // Where a target panics, the last line names the seed.
             eprintln!("{}", path.display());
+            reached::take();
             run(&seed);
+            let Reached { values, sent } = reached::take();
+            let reaches = if END_POINTS.contains(name) { sent } else { values };
+            let own = format!("{name}/{}", file_name(&path));
+            let reason = NOTHING.iter().find(|(seed, _)| *seed == own);
+            if (reaches == 0) != reason.is_some() {
+                wrong.push(format!("{own} reaches {reaches} ({reason:?})"));
+            }
         }
     }
+    assert!(wrong.is_empty(), "{wrong:#?}");
 }
+
+/// Targets over whole end points: a seed has to make the end point under test send something. One of another target has to be read,
+/// or to make its machine give an event.
+const END_POINTS: &[&str] = &[
+    "client_calls",
+    "client_download",
+    "client_echoes",
+    "client_load",
+    "client_page",
+    "client_web_socket",
+    "origin",
+    "origin_quic",
+    "origin_tls",
+    "quic_pair",
+];
+
+/// Seeds that rightly reach nothing, and why.
+const NOTHING: &[(&str, &str)] = &[
+    ("quic_pair/lost_all", "no datagram arrives, so the server has nobody to answer"),
+    (
+        "spdy_server/settings_ping",
+        "SETTINGS, PING and a late reset are no news for the application",
+    ),
+];
 
 #[test]
 fn every_target_has_its_folder_and_its_program() {
@@ -71,6 +106,10 @@ fn seeds(target: &str) -> BTreeMap<PathBuf, Vec<u8>> {
 fn entries(folder: &Path) -> impl Iterator<Item = PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten();
     entries.map(|entry| entry.expect("an entry").path())
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
 }
 
 fn root() -> PathBuf {

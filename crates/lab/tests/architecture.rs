@@ -4,6 +4,7 @@
 //!   one that Cargo.toml lacks or that no source file uses.
 //! - Within a crate, no circle of imports goes through a folder beside lib.rs: its folders can be read one after another.
 //! - Every page of `docs/` is in the book's contents, and links between pages lead to one.
+//! - Commands `cargo test` in documents name tests that are there.
 //! - `unsafe` code is in `os` alone, but for the allocator of `fuzzing`, which counts.
 
 #![allow(clippy::unwrap_used)]
@@ -12,6 +13,8 @@
 mod book;
 #[path = "architecture/imports.rs"]
 mod imports;
+#[path = "architecture/test_commands.rs"]
+mod test_commands;
 
 use imports::Modules;
 use serde_json::Value;

@@ -1,6 +1,7 @@
 //! Bodies, sent in pieces as the connection takes them. No body is held in memory as a whole.
 
 use crate::files::File;
+use crate::token_stream::PolledLines;
 use bytes::Bytes;
 use endpoint::FilePart;
 use page::{Padding, PartPiece, Pixels, SyntheticHtml, SyntheticImage};
@@ -22,6 +23,8 @@ pub(crate) enum Body {
     Padding { padding: Padding, left: Range<u64> },
     /// A synthetic page, made as it is sent.
     Page(Box<SyntheticHtml>),
+    /// The tokens of a poll's answer, made as they are sent.
+    Polled(Box<PolledLines>),
     /// A piece of a file.
     File { file: Rc<dyn File>, left: Range<u64> },
     /// One after another.
@@ -40,7 +43,7 @@ const UNSEEN_FROM: usize = 32 * 1024;
 /// More bytes than an image has of its own.
 const MOST_OWN: u64 = 100;
 
-/// Bytes of a synthetic page that are made at a time: a peer that asks and leaves has cost no more.
+/// Bytes of a synthetic page, or of tokens, that are made at a time: a peer that asks and leaves has cost no more.
 const PAGE_PIECE: usize = 16 * 1024;
 
 impl Body {
@@ -73,6 +76,7 @@ impl Body {
             | Self::Padding { left, .. }
             | Self::File { left, .. } => left.end - left.start,
             Self::Page(html) => html.left(),
+            Self::Polled(lines) => lines.left(),
             Self::Sequence(bodies) => left_of(bodies),
         }
     }
@@ -83,7 +87,7 @@ impl Body {
         match self {
             Self::Bytes(bytes) => bytes.len() > PAGE_PIECE,
             Self::Noise { .. } | Self::Image { .. } | Self::Padding { .. } => false,
-            Self::Page(_) => true,
+            Self::Page(_) | Self::Polled(_) => true,
             Self::File { file, .. } => !file.is_held(),
             Self::Sequence(bodies) => bodies.iter().any(Self::is_made),
         }
@@ -105,8 +109,10 @@ impl Body {
             Self::Bytes(bytes) => bytes.slice(..bytes.len().min(most)),
             Self::Page(html) => html.as_ref().clone().next(most).into(),
             Self::File { file, left } => file.read(left.start, of_range(left)).unwrap_or_default(),
-            // Nothing of them is text.
-            Self::Noise { .. } | Self::Image { .. } | Self::Padding { .. } => Bytes::new(),
+            // Nothing of them is a document.
+            Self::Noise { .. } | Self::Image { .. } | Self::Padding { .. } | Self::Polled(_) => {
+                Bytes::new()
+            }
             Self::Sequence(bodies) => {
                 bodies.front().map_or_else(Bytes::new, |body| body.first(most))
             }
@@ -146,6 +152,7 @@ impl Body {
                 Ok(Bytes::from_static(piece))
             }
             Self::Page(html) => Ok(html.next(limit.min(PAGE_PIECE)).into()),
+            Self::Polled(lines) => Ok(lines.next(limit.min(PAGE_PIECE))),
             Self::File { file, left } => {
                 // A file in memory is sent in one call with its head: nothing is copied for it.
                 let limit = if file.is_held() { usize::MAX } else { limit };

@@ -2,6 +2,7 @@
 //! this origin itself says is learned. A `Referer` is anybody's word, and one client's would decide what another is pushed.
 
 use crate::answer::Plan;
+use crate::body::Body;
 use crate::delivery::blocks_rendering;
 use crate::media_type::essence;
 use crate::policy::{Assets, Blocks, Link};
@@ -11,6 +12,8 @@ use proto::{RequestHead, Status};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
+use std::time::Duration;
+use unit::Instant;
 
 /// What the documents of an origin load.
 #[derive(Debug, Default)]
@@ -24,6 +27,8 @@ pub(crate) struct PageAssets {
     plain: HashSet<u64>,
     /// The scripts that they have elements for, by URL.
     scripts: HashMap<Box<str>, Uses>,
+    /// When what was read so far is paid for, at [`PER_SECOND`].
+    paid: Option<Instant>,
 }
 
 /// What of a document is remembered.
@@ -103,8 +108,11 @@ impl PageAssets {
     }
 
     /// What the document of this request loads, in its order; nothing where the response is no HTML.
+    /// Documents that are new faster than [`AT_ONCE`] and [`PER_SECOND`] allow are not read: a peer that asks for another one
+    /// each time and resets the request would have a server do nothing else.
     pub(crate) fn of(
         &mut self,
+        now: Instant,
         request: &RequestHead,
         plan: &Plan,
         table: Option<&Table>,
@@ -131,8 +139,17 @@ impl PageAssets {
             return Rc::default();
         }
         let recorded = table.map(|table| recorded(request, table)).filter(|all| !all.is_empty());
-        let assets: Rc<[Asset]> =
-            recorded.unwrap_or_else(|| scanned(request, plan, self.keeps)).into();
+        let assets: Rc<[Asset]> = match recorded {
+            Some(recorded) => recorded.into(),
+            None => {
+                let bytes = of_body(plan, Body::left).unwrap_or_default().min(MOST_HTML as u64);
+                if !self.may_read(now, bytes) {
+                    return Rc::default();
+                }
+                let html = of_body(plan, |body| body.first(MOST_HTML)).unwrap_or_default();
+                scanned(request, &html, self.keeps).into()
+            }
+        };
         if let Some(plain) = plain.filter(|_| assets.is_empty()) {
             if self.plain.len() >= MOST_PAGES {
                 self.plain.clear();
@@ -145,13 +162,24 @@ impl PageAssets {
         assets
     }
 
+    /// Whether so many bytes may be read now. The generic cell rate algorithm (ITU-T I.371).
+    fn may_read(&mut self, now: Instant, bytes: u64) -> bool {
+        let cost = Duration::from_secs(bytes) / PER_SECOND;
+        let paid = self.paid.map_or(now, |paid| paid.max(now)) + cost;
+        let may_read = paid.since(now) <= Duration::from_secs(1) * (AT_ONCE / PER_SECOND);
+        if may_read {
+            self.paid = Some(paid);
+        }
+        may_read
+    }
+
     fn keep(&mut self, name: String, known: Known) {
         if name.len() > LONGEST || known.etag.len() > LONGEST {
             return;
         }
         // A full list is emptied: what is asked for often comes back with its next request.
         if self.pages.len() >= MOST_PAGES || self.kept + known.assets.len() > MOST_KEPT {
-            *self = Self::new(self.keeps);
+            *self = Self { paid: self.paid, ..Self::new(self.keeps) };
         }
         self.forget(&name);
         self.kept += known.assets.len();
@@ -216,16 +244,20 @@ fn name(request: &RequestHead) -> String {
     format!("{}{}", request.authority, request.path)
 }
 
+/// What `look` finds in the body of a response.
+fn of_body<T>(plan: &Plan, look: impl FnOnce(&Body) -> T) -> Option<T> {
+    match plan {
+        Plan::Answer(answer) => Some(look(&answer.body)),
+        Plan::Cached(cached) => Some(look(&cached.body())),
+        _ => None,
+    }
+}
+
 /// What the HTML names.
-fn scanned(request: &RequestHead, plan: &Plan, keeps: Keeps) -> Vec<Asset> {
-    let body = match plan {
-        Plan::Answer(answer) => answer.body.first(MOST_HTML),
-        Plan::Cached(cached) => cached.body().first(MOST_HTML),
-        _ => return Vec::new(),
-    };
+fn scanned(request: &RequestHead, html: &[u8], keeps: Keeps) -> Vec<Asset> {
     let Some(document) = url_of(request) else { return Vec::new() };
     let mut scanner = Scanner::new();
-    let found = scanner.feed(&body);
+    let found = scanner.feed(html);
     let base = scanner.base().and_then(|base| document.join(base).ok());
     let base = base.as_ref().unwrap_or(&document);
     let asset = |found: &Found| {
@@ -292,6 +324,10 @@ const MOST_KEPT: usize = 4_096;
 /// Bytes of a document that are read.
 const MOST_HTML: usize = 128 * 1024;
 
+/// Bytes of new documents that are read at once, and in a second after that: 64 documents and 32, some 50 ms and 25.
+const AT_ONCE: u32 = 8 * 1024 * 1024;
+const PER_SECOND: u32 = 4 * 1024 * 1024;
+
 /// Bytes of the longest host and path, validator or URL that is remembered.
 const LONGEST: usize = 1024;
 
@@ -299,7 +335,6 @@ const LONGEST: usize = 1024;
 mod tests {
     use super::*;
     use crate::answer::Answer;
-    use crate::body::Body;
     use proto::{Fields, Scheme};
 
     #[test]
@@ -311,7 +346,7 @@ mod tests {
             let mut is_free = |etag: &str, html: &'static str| {
                 let fields = Fields::new().with("content-type", "text/html").with("etag", etag);
                 let answer = Answer::new(Status::OK, fields, Body::Bytes(html.into()));
-                pages.of(&document, &Plan::Answer(answer), None);
+                pages.of(Instant::ZERO, &document, &Plan::Answer(answer), None);
                 pages.is_free(&script)
             };
             let waits = "<script src=/a.js></script><img src=/a.png>";
@@ -331,5 +366,27 @@ mod tests {
             assert!(is_free("6", "<script async fetchpriority=high src=/a.js></script>"));
             assert!(!is_free("5", "<p>plain</p>"), "as it was");
         }
+    }
+
+    #[test]
+    fn documents_that_are_new_all_the_time_are_read_as_fast_as_is_allowed() {
+        let mut pages = PageAssets::new(Keeps::All);
+        let html = format!("<img src=a.png>{}", " ".repeat(2 * MOST_HTML));
+        let mut number = 0;
+        let mut read = |now: Instant| {
+            let known = (0..200).filter(|_| {
+                number += 1;
+                let document = RequestHead::get(Scheme::Https, "a.test", format!("/?{number}"));
+                let fields = Fields::new().with("content-type", "text/html");
+                let body = Body::Bytes(html.clone().into());
+                let plan = Plan::Answer(Answer::new(Status::OK, fields, body));
+                !pages.of(now, &document, &plan, None).is_empty()
+            });
+            known.count()
+        };
+        let start = Instant::from_nanos(1_000_000_000);
+        assert_eq!((read(start), read(start)), (64, 0));
+        assert_eq!(read(start + Duration::from_secs(1)), 32);
+        assert_eq!(read(start + Duration::from_secs(60)), 64);
     }
 }

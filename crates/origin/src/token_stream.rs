@@ -13,7 +13,7 @@ use unit::Instant;
 const ALLOW: &str = "GET, OPTIONS";
 
 /// Bytes of a poll's answer, and the rest of a line. The client asks for what is missing with its next poll.
-const LARGEST_POLL: usize = 256 * 1024;
+const LARGEST_POLL: u64 = 256 * 1024;
 
 /// The longest that a poll may have to wait.
 const LONGEST_WAIT: Duration = Duration::from_secs(1_200);
@@ -142,30 +142,68 @@ pub(crate) fn polled(now: Instant, request: &RequestHead, target: &Target<'_>) -
     if since.since(now) > LONGEST_WAIT {
         return bad("since: the time at which the first token was due is expected");
     }
-    let mut body = String::new();
-    let mut wait = Duration::ZERO;
-    let left = (0..).zip(stream.dues(since)).skip(first as usize);
-    for (number, due) in left.take_while(|(_, due)| *due <= now) {
-        body.push_str(&line(stream, number, due));
-        if body.len() >= LARGEST_POLL {
+    let mut dues = (0..).zip(stream.dues(since)).skip(first as usize);
+    let Some((number, due)) = dues.next() else { return over() };
+    let mut lines = PolledLines::of(stream, number, due);
+    for (number, due) in dues.take_while(|(_, due)| *due <= now) {
+        if lines.left >= LARGEST_POLL {
             break;
         }
-    }
-    if body.is_empty() {
-        let next = (0..).zip(stream.dues(since)).nth(first as usize);
-        let Some((number, due)) = next else { return over() };
-        wait = due.since(now);
-        body = line(stream, number, due);
+        lines.extend(number, due);
     }
     let mut answer = Answer::text(Status::OK, "").with("cache-control", "no-store");
-    answer.body = Body::Bytes(Bytes::from(body));
-    answer.delay = wait;
+    answer.body = Body::Polled(Box::new(lines));
+    answer.delay = due.since(now);
     answer
 }
 
-fn line(stream: SyntheticStream, number: u32, due: Instant) -> String {
-    let token = Token { stream: stream.name, number, due };
-    format!("{}\n", token.text(stream.bytes))
+/// The tokens of a poll's answer, a line each, made as they are sent.
+#[derive(Debug)]
+pub(crate) struct PolledLines {
+    /// Its count ends with the last token of the answer.
+    tokens: TokenStream,
+    /// Bytes that [`next`](Self::next) has not given yet.
+    left: u64,
+}
+
+impl PolledLines {
+    /// The line of one token.
+    fn of(stream: SyntheticStream, number: u32, due: Instant) -> Self {
+        let stream = SyntheticStream { count: number + 1, ..stream };
+        let tokens = TokenStream { stream, format: Format::Lines, number, due, sent: 0 };
+        let mut lines = Self { tokens, left: 0 };
+        lines.left = lines.length(number, due);
+        lines
+    }
+
+    /// Adds the line of the token that comes after the last one.
+    fn extend(&mut self, number: u32, due: Instant) {
+        self.tokens.stream.count = number + 1;
+        self.left += self.length(number, due);
+    }
+
+    fn length(&self, number: u32, due: Instant) -> u64 {
+        let SyntheticStream { name: stream, bytes, .. } = self.tokens.stream;
+        // The text without its filling, and the end of the line.
+        Token { stream, number, due }.text_part(bytes, 0, 0).1 as u64 + 1
+    }
+
+    /// Bytes that were not given yet.
+    pub(crate) fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// The next piece, of `limit` bytes at most. Empty at the end.
+    pub(crate) fn next(&mut self, limit: usize) -> Bytes {
+        let mut piece = String::with_capacity(limit.min(self.left as usize));
+        while piece.len() < limit
+            && let Some(next) = self.tokens.next(self.tokens.due, limit - piece.len())
+        {
+            piece.push_str(&next);
+        }
+        self.left -= piece.len() as u64;
+        piece.into()
+    }
 }
 
 fn parse(request: &RequestHead, target: &Target<'_>) -> Result<SyntheticStream, Answer> {

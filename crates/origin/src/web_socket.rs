@@ -67,6 +67,8 @@ pub(crate) struct WebSocket {
     held: Vec<u8>,
     /// Bytes taken that the stream got no credit for.
     uncredited: usize,
+    /// Whether the peer has credit for more than what waits. Without it no tokens are made: they would only be held.
+    has_credit: bool,
 }
 
 /// What a WebSocket of this origin is opened with.
@@ -113,6 +115,7 @@ impl WebSocket {
             out,
             held: Vec::new(),
             uncredited: 0,
+            has_credit: true,
         };
         Ok((head, web_socket))
     }
@@ -121,6 +124,17 @@ impl WebSocket {
     #[inline]
     pub(crate) fn limit_memory(&mut self, bytes: usize) {
         self.connection.limit_memory(bytes);
+    }
+
+    /// Whether it has tokens left to send, which wait for credit.
+    #[inline]
+    pub(crate) fn has_tokens(&self) -> bool {
+        !self.streams.is_empty()
+    }
+
+    /// Whether the peer has credit for more than what waits on the stream.
+    pub(crate) fn set_credit(&mut self, has_credit: bool) {
+        self.has_credit = has_credit;
     }
 
     /// How many bytes may be queued on the stream before the next piece waits.
@@ -183,7 +197,8 @@ impl WebSocket {
 
     pub(crate) fn poll_timeout(&self) -> Option<Instant> {
         let has_capacity = self.connection.unsent() < HIGH_WATER;
-        let due = self.streams.iter().filter_map(TokenStream::due).min().filter(|_| has_capacity);
+        let makes_tokens = has_capacity && self.has_credit;
+        let due = self.streams.iter().filter_map(TokenStream::due).min().filter(|_| makes_tokens);
         let recorded = self.script.due().filter(|_| has_capacity);
         [self.connection.poll_timeout(), due, recorded].into_iter().flatten().min()
     }
@@ -203,7 +218,7 @@ impl WebSocket {
 
     /// Sends the tokens that are due, the earliest first, until too many bytes wait.
     fn send_tokens(&mut self, now: Instant) {
-        while self.connection.unsent() < HIGH_WATER {
+        while self.has_credit && self.connection.unsent() < HIGH_WATER {
             let earliest = self.streams.iter_mut().min_by_key(|stream| stream.due());
             let Some(token) = earliest.and_then(|stream| stream.next(now, usize::MAX)) else {
                 return;

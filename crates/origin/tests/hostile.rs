@@ -124,19 +124,28 @@ impl Frames {
     }
 
     fn web_socket(&mut self, stream: u32) {
-        self.head(
-            stream,
-            false,
-            &[
-                (":method", "CONNECT"),
-                (":protocol", "websocket"),
-                (":scheme", "http"),
-                (":path", "/ws/echo"),
-                (":authority", "a"),
-                ("sec-websocket-version", "13"),
-                ("sec-websocket-extensions", "permessage-deflate"),
-            ],
-        );
+        let deflate = ("sec-websocket-extensions", "permessage-deflate");
+        self.web_socket_at(stream, "/ws/echo", &[deflate]);
+    }
+
+    /// A WebSocket that asks for tokens by its first message, masked with zeros.
+    fn token_socket(&mut self, stream: u32, query: &str) {
+        self.web_socket_at(stream, "/ws/stream", &[]);
+        let mut message = vec![0x81, 0x80 | query.len() as u8, 0, 0, 0, 0];
+        message.extend_from_slice(query.as_bytes());
+        self.data(stream, &message);
+    }
+
+    fn web_socket_at(&mut self, stream: u32, path: &str, more: &[(&str, &str)]) {
+        let head = [
+            (":method", "CONNECT"),
+            (":protocol", "websocket"),
+            (":scheme", "http"),
+            (":path", path),
+            (":authority", "a"),
+            ("sec-websocket-version", "13"),
+        ];
+        self.head(stream, false, &[&head, more].concat());
     }
 }
 
@@ -231,6 +240,23 @@ fn attacks_hold_little_memory() {
         streams(4).for_each(|id| frames.get(id, path, &[]));
         bench.connect(&frames.bytes);
     });
+    weigh("400 polls for all tokens at once without credit", 8_000_000, |bench| {
+        for _ in 0..4 {
+            let mut frames = Frames::with_window(0);
+            let path = "/poll?count=1000&bytes=65536&every_ms=0&after=0&since=0";
+            streams(100).for_each(|id| frames.get(id, path, &[]));
+            bench.connect(&frames.bytes);
+        }
+    });
+    weigh("400 WebSockets with tokens without credit", 8_000_000, |bench| {
+        for _ in 0..4 {
+            let mut frames = Frames::with_window(0);
+            streams(100)
+                .for_each(|id| frames.token_socket(id, "count=10000&bytes=65536&every_ms=1"));
+            bench.connect(&frames.bytes);
+        }
+        bench.wait(Duration::from_secs(1));
+    });
     weigh("a million bytes of echo in frames of one", 16_000_000, |bench| {
         let mut frames = Frames::with_window(0);
         let head =
@@ -289,6 +315,30 @@ fn window_update(stream: u32, increment: u32) -> Vec<u8> {
 }
 
 #[test]
+fn a_poll_made_as_it_is_sent_has_each_token_whole_and_no_more_than_it_may() {
+    let _alone = alone();
+    for (query, lines) in [
+        ("count=1000&bytes=65536&every_ms=0&after=0&since=0", 4),
+        ("count=1000&bytes=100&every_ms=0&after=9&since=0", 990),
+        ("count=3&bytes=70&every_ms=0", 3),
+    ] {
+        let mut bench = Bench::new(Limits::default());
+        let socket =
+            bench.connect(format!("GET /poll?{query} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
+        let heard = String::from_utf8(bench.hear(socket)).unwrap();
+        let (head, body) = heard.split_once("\r\n\r\n").unwrap();
+        assert!(head.contains(&format!("content-length: {}", body.len())), "{head}");
+        let stream: page::SyntheticStream = query.parse().unwrap();
+        let tokens: Vec<_> =
+            body.lines().map(|line| (line, page::Token::parse(line).unwrap())).collect();
+        assert_eq!(tokens.len(), lines, "{query}");
+        for ((line, token), number) in tokens.iter().zip(tokens[0].1.number..) {
+            assert_eq!((token.number, *line), (number, token.text(stream.bytes).as_str()));
+        }
+    }
+}
+
+#[test]
 fn what_waited_for_credit_comes_whole_once_there_is_some() {
     let _alone = alone();
     let target = "/page?images=3000&seed=4";
@@ -314,6 +364,45 @@ fn what_waited_for_credit_comes_whole_once_there_is_some() {
     assert!(carried(&heard, 3).len() > 5 * 60_000);
     let echoed: Vec<u8> = (0..10_000_u32).map(|index| index as u8).collect();
     assert_eq!(carried(&heard, 5), echoed);
+}
+
+#[test]
+fn tokens_of_a_web_socket_come_whole_however_credit_comes() {
+    let _alone = alone();
+    // In pieces, by one byte first, before the tokens are due and after, and by SETTINGS.
+    for increments in [&[1_u32, 400_000][..], &[700, 1, 1, 5_000, 100_000, 300_000], &[0, 500_000]]
+    {
+        let mut frames = Frames::with_window(0);
+        frames.token_socket(1, "count=100&bytes=3000&every_ms=2");
+        let mut bench = Bench::new(Limits::default());
+        let socket = bench.connect(&frames.bytes);
+        bench.say(socket, &window_update(0, 1_000_000));
+        let mut heard = bench.hear(socket);
+        for &increment in increments {
+            bench.wait(Duration::from_millis(3));
+            match increment {
+                0 => {
+                    let mut bytes = Vec::new();
+                    let (id, value) = (SettingId::INITIAL_WINDOW_SIZE, 5);
+                    Setting::encode_all(&[Setting { id, value }], &mut bytes);
+                    bench.say(socket, &bytes);
+                }
+                _ => bench.say(socket, &window_update(1, increment)),
+            }
+            heard.extend(bench.hear(socket));
+        }
+        bench.wait(Duration::from_secs(1));
+        heard.extend(bench.hear(socket));
+        let body = carried(&heard, 1);
+        // RFC 6455 §5.2: a text, and two bytes for its length.
+        let frames: Vec<_> = body.chunks(4 + 3_000).collect();
+        assert_eq!((body.len(), frames.len()), (100 * 3_004, 100), "{increments:?}");
+        for (number, frame) in frames.into_iter().enumerate() {
+            assert!(frame.starts_with(b"\x81\x7e\x0b\xb8"));
+            let token = page::Token::parse(std::str::from_utf8(&frame[4..]).unwrap()).unwrap();
+            assert_eq!(token.number as usize, number);
+        }
+    }
 }
 
 /// Memory for one message of 16 MB.

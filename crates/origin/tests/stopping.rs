@@ -207,3 +207,80 @@ fn a_visit_closes_its_connection_where_it_asks_for_that_and_there_is_none_elsewh
     assert!(answered(&bench.heard(socket), b"404"));
     assert_eq!(bench.connections(), 1, "it is a path as any other");
 }
+
+/// What a peer that always asks again says next, by its number.
+fn asked_again(version: u8, number: u32, path: &str) -> Vec<u8> {
+    if version == 1 {
+        return format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").into_bytes();
+    }
+    let mut block = b"\x82\x86\x04".to_vec();
+    block.push(path.len() as u8);
+    block.extend_from_slice(path.as_bytes());
+    block.extend_from_slice(b"\x01\x01a");
+    let (stream, end_stream, end_headers) = (2 * number + 1, true, true);
+    let (block, dependency, padding) = (&block[..], None, None);
+    let mut bytes = Vec::new();
+    Frame::Headers { stream, block, end_stream, end_headers, dependency, padding }
+        .encode(&mut bytes);
+    bytes
+}
+
+#[test]
+fn a_peer_that_always_asks_again_is_not_waited_for_longer_than_its_first_requests_take() {
+    let limits = Limits::default();
+    for version in [1, 2] {
+        for (path, delay) in [("/image/1?bytes=0", 0), ("/image/1?bytes=0&delay_ms=700", 700)] {
+            let mut bench = Bench::new();
+            let socket = bench.connect(if version == 1 { b"" } else { HTTP2 });
+            let mut number = 0;
+            let mut ask = |bench: &mut Bench| {
+                bench.say(socket, &asked_again(version, number, path));
+                number += 1;
+            };
+            for _ in 0..5 {
+                ask(&mut bench);
+                bench.wait(100);
+            }
+            bench.stop();
+            let mut waited = 0;
+            while !bench.has_finished() {
+                ask(&mut bench);
+                bench.wait(100);
+                waited += 100;
+                assert!(waited <= millis(limits.drain), "HTTP/{version} {path}");
+            }
+            // Requests that came before the second GOAWAY count as under way.
+            let answers = delay + millis(limits.drain_stall) / 2;
+            assert!(waited <= answers + 100, "HTTP/{version} {path}: {waited} ms");
+            let heard = bench.heard(socket);
+            let answered = match version {
+                1 => heard.starts_with(b"HTTP/1.1 200 OK\r\n"),
+                _ => goaways(&heard) == 2,
+            };
+            assert!(answered, "HTTP/{version} {path}");
+        }
+    }
+}
+
+#[test]
+fn a_peer_that_asks_again_for_what_never_ends_has_the_time_for_requests_and_no_more() {
+    for version in [1, 2] {
+        let mut bench = Bench::new();
+        let socket = bench.connect(if version == 1 { b"" } else { HTTP2 });
+        // The server itself delays it, so that nobody is stalled.
+        let path = "/image/1?bytes=3&delay_ms=60000";
+        bench.say(socket, &asked_again(version, 0, path));
+        bench.stop();
+        let mut waited = 0;
+        while !bench.has_finished() {
+            bench.say(socket, &asked_again(version, 1 + waited, path));
+            bench.wait(100);
+            waited += 1;
+            assert!(waited <= 200, "HTTP/{version}");
+        }
+        assert_eq!(u64::from(waited) * 100, millis(Limits::default().drain), "HTTP/{version}");
+    }
+}
+
+/// A client's first bytes.
+const HTTP2: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00";

@@ -1,6 +1,6 @@
 //! A chunked body is the same however it is cut.
 
-use crate::decode;
+use crate::{decode, reached};
 use wire::Fields;
 use wire::h1::{ChunkPart, ChunkedDecoder, Error, Limits};
 
@@ -9,6 +9,7 @@ fn read<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Result<(Vec<u8>, Option<F
     let (mut body, mut trailers) = (Vec::new(), None);
     for mut piece in pieces {
         while let Some(part) = decoder.decode(&mut piece)? {
+            reached::note_value();
             match part {
                 ChunkPart::Data(data) => body.extend_from_slice(data),
                 ChunkPart::End(fields) => trailers = Some(fields),

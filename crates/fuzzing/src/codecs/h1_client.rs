@@ -1,6 +1,6 @@
 //! A client under arbitrary bytes: after the end of input it is closed.
 
-use crate::decode;
+use crate::{decode, reached};
 use endpoint::SendBuf;
 use proto::h1::{Client, ClientSettings};
 use proto::{
@@ -21,7 +21,9 @@ pub(crate) fn run(input: &[u8]) {
             client.request(now, &head, Fin::Last).expect("a stream is free");
             client.poll_transmit(now, &mut out, 1000);
         }
-        while client.handle_bytes(now, &mut piece).is_some() {}
+        while let Some(event) = client.handle_bytes(now, &mut piece) {
+            reached::note_event(&event);
+        }
         assert!(piece.is_empty());
     }
     client.handle_eof(now);

@@ -1,6 +1,6 @@
 //! A request head is found at the same place however it is cut, and what is read is written and read again.
 
-use crate::decode;
+use crate::{decode, reached};
 use wire::h1::{self, FramingFields, HeadScanner, Limits};
 
 pub(crate) fn run(input: &[u8]) {
@@ -19,6 +19,7 @@ pub(crate) fn run(input: &[u8]) {
     let Ok(Some(end)) = whole else { return };
     let mut scratch = h1::field_scratch();
     let Ok(parts) = h1::parse_request(&bytes[..end], &mut scratch) else { return };
+    reached::note_value();
     let mut framing = FramingFields::new();
     let mut again = Vec::new();
     h1::put_request_line(&mut again, parts.method, parts.target);

@@ -1,6 +1,6 @@
 //! A server under arbitrary bytes in arbitrary pieces: it takes all of them, and what it says is responses.
 
-use crate::decode;
+use crate::{decode, reached};
 use endpoint::SendBuf;
 use proto::h1::{Server, ServerSettings};
 use proto::{ByteStreamConnection, Connection, Event, Fin, ResponseHead, ServerConnection, Status};
@@ -15,6 +15,7 @@ pub(crate) fn run(input: &[u8]) {
     let mut out = SendBuf::new();
     let mut hear = |server: &mut Server, mut piece: &[u8]| {
         while let Some(event) = server.handle_bytes(Instant::ZERO, &mut piece) {
+            reached::note_event(&event);
             match event {
                 Event::Request { stream, .. } => {
                     let _ = server.respond(stream, &ResponseHead::new(Status::OK), Fin::Last);

@@ -1,7 +1,7 @@
 //! A client that has asked and sends a body, under arbitrary bytes in arbitrary pieces: it takes all of
 //! them and gives no stream more than one end.
 
-use crate::decode;
+use crate::{decode, reached};
 use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::h2::{Client, Settings};
@@ -30,6 +30,7 @@ pub(crate) fn run(input: &[u8]) {
     let mut ended = Vec::new();
     let mut hear = |client: &mut Client, mut piece: &[u8]| {
         while let Some(event) = client.handle_bytes(Instant::ZERO, &mut piece) {
+            reached::note_event(&event);
             match event {
                 Event::Data { stream, data, fin } => {
                     client.consume(stream, data.len());

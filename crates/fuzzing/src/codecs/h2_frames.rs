@@ -1,5 +1,6 @@
 //! Arbitrary bytes as frames: what can be read is written alike.
 
+use crate::reached;
 use wire::h2::{Frame, FrameHeader, HEADER_LENGTH};
 
 fn cut(bytes: &[u8]) -> Option<(FrameHeader, &[u8], &[u8])> {
@@ -14,6 +15,7 @@ pub(crate) fn run(bytes: &[u8]) {
     while let Some((header, payload, tail)) = cut(rest) {
         rest = tail;
         let Ok(frame) = Frame::parse(header, payload) else { continue };
+        reached::note_value();
         let mut written = Vec::new();
         frame.encode(&mut written);
         let (header, payload, end) = cut(&written).expect("a whole frame");

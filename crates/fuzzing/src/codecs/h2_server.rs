@@ -1,7 +1,7 @@
 //! A server after the preface under arbitrary bytes in arbitrary pieces: it takes all of them, what it
 //! says is whole frames, and what it keeps is bounded.
 
-use crate::decode;
+use crate::{decode, reached};
 use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::h2::{Server, Settings};
@@ -23,6 +23,7 @@ pub(crate) fn run(input: &[u8]) {
     let mut out = SendBuf::new();
     let mut hear = |server: &mut Server, mut piece: &[u8]| {
         while let Some(event) = server.handle_bytes(Instant::ZERO, &mut piece) {
+            reached::note_event(&event);
             match event {
                 Event::Request { stream, .. } if answers => {
                     let _ = server.respond(stream, &ResponseHead::new(Status::OK), Fin::More);

@@ -1,7 +1,7 @@
 //! Frames out of arbitrary bytes in arbitrary pieces: a header is the same however it is cut, an error stands within
 //! its frame, and what is read can be written and read again.
 
-use crate::decode;
+use crate::{decode, reached};
 use wire::h3::{Frame, FrameReader, Read};
 
 pub(crate) fn run(input: &[u8]) {
@@ -23,6 +23,7 @@ pub(crate) fn run(input: &[u8]) {
     let Read::Header(header) = read else { return };
     match Frame::parse(header.kind, whole) {
         Ok(frame) => {
+            reached::note_value();
             let mut coded = Vec::new();
             frame.encode(&mut coded);
             let mut rest = &coded[..];

@@ -1,7 +1,7 @@
 //! A server under arbitrary bytes on arbitrary streams: it takes all of them, never sends on a stream that has ended,
 //! and goes quiet once it is closed.
 
-use crate::decode;
+use crate::{decode, reached};
 use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::h3::{Server, Settings};
@@ -18,6 +18,7 @@ const NOW: Instant = Instant::ZERO;
 
 fn hear(server: &mut Server, stream: StreamId, mut piece: &[u8], fin: Fin) {
     while let Some(event) = server.handle_stream(NOW, stream, &mut piece, fin) {
+        reached::note_event(&event);
         match event {
             Event::Request { stream, .. } => {
                 let _ = server.respond(stream, &ResponseHead::new(Status::OK), Fin::More);

@@ -1,5 +1,6 @@
 //! Any file gives a page or an error, with and without dependencies; a page can be served and loaded.
 
+use crate::reached;
 use page::har::{self, Dependencies, HarOptions};
 
 pub(crate) fn run(file: &[u8]) {
@@ -11,6 +12,7 @@ pub(crate) fn run(file: &[u8]) {
                 assert!(table.answer(&resource.url.host, &resource.url.path).is_some());
             }
             assert!(!recording.assumptions.sentences().is_empty());
+            reached::note_value();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A decoder under arbitrary blocks: it never gives more than the limit, and what it gives can be coded
 //! and read again.
 
-use crate::decode;
+use crate::{decode, reached};
 use wire::Fields;
 use wire::hpack::{Decoder, Encoder};
 
@@ -16,6 +16,7 @@ pub(crate) fn run(input: &[u8]) {
         if decoder.decode(block, LIMIT, |field| fields.push_field(field)).is_err() {
             return;
         }
+        reached::note_value();
         assert!(fields.list_size() <= LIMIT);
         let mut coded = Vec::new();
         encoder.begin(&mut coded);

@@ -1,7 +1,7 @@
 //! Splitting any packet gives packets that parse, none larger than asked for, with all the payload of a
 //! TCP one in order.
 
-use crate::decode;
+use crate::{decode, reached};
 use wire::ip::{Packet, Segments};
 
 pub(crate) fn run(input: &[u8]) {
@@ -10,6 +10,7 @@ pub(crate) fn run(input: &[u8]) {
     let Ok(packet) = Packet::parse(bytes) else { return };
     let (_, mark) = (packet.flow(), packet.tcp_mark());
     let Ok(mut segments) = Segments::of(bytes, usize::from(size)) else { return };
+    reached::note_value();
     let (mut out, mut payload) = (Vec::new(), 0_u64);
     loop {
         out.clear();

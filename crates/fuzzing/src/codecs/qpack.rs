@@ -1,7 +1,7 @@
 //! A decoder and an encoder under arbitrary sections and instructions: a decoder never gives more than the limit, what
 //! it gives can be coded and read again, and an encoder that believes a lying decoder stays whole.
 
-use crate::decode;
+use crate::{decode, reached};
 use wire::Fields;
 use wire::qpack::{Decoded, Decoder, DecoderLimits, Encoder, EncoderLimits};
 
@@ -35,6 +35,7 @@ pub(crate) fn run(input: &[u8]) {
                 return;
             }
         }
+        reached::note_value();
         assert!(fields.list_size() <= LIMIT);
         for encoder in [&mut encoder, &mut lied_to] {
             encoder.begin(stream);

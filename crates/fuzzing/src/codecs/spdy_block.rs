@@ -1,6 +1,6 @@
 //! SPDY header blocks: any bytes give fields within the limit or an error, and what is written is read.
 
-use crate::decode;
+use crate::{decode, reached};
 use wire::spdy::{BlockError, Decoder, Effort, Encoder};
 
 pub(crate) fn run(input: &[u8]) {
@@ -11,6 +11,9 @@ pub(crate) fn run(input: &[u8]) {
         let mut size = 0;
         let outcome = decoder.decode(block, 4096, |field| size += field.value.len());
         assert!(size <= 4096);
+        if outcome.is_ok() {
+            reached::note_value();
+        }
         if matches!(outcome, Err(BlockError::Compression(_))) {
             break;
         }
@@ -30,6 +33,7 @@ fn round(lists: &[Vec<(String, String)>], effort: Effort) {
             encoder.field(name.as_bytes(), value.as_bytes());
         }
         encoder.finish(&mut block);
+        reached::note_value();
         decoder.decode(&block, 1 << 20, |_| {}).expect("our own block");
     }
 }

@@ -1,7 +1,7 @@
 //! A SPDY client with a request under way, that takes pushes, under arbitrary bytes: after the end of
 //! input it is closed.
 
-use crate::decode;
+use crate::{decode, reached};
 use endpoint::SendBuf;
 use proto::schedule::RoundRobin;
 use proto::spdy::{Client, Settings, Version};
@@ -23,6 +23,7 @@ pub(crate) fn run(input: &[u8]) {
     let mut out = SendBuf::new();
     let mut hear = |client: &mut Client, mut piece: &[u8]| {
         while let Some(event) = client.handle_bytes(now, &mut piece) {
+            reached::note_event(&event);
             if let Event::Data { stream, data, .. } = event {
                 client.consume(stream, data.len());
             }

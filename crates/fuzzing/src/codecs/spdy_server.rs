@@ -1,7 +1,7 @@
 //! A SPDY server under arbitrary bytes in arbitrary pieces: it takes all of them, and what it says is
 //! whole frames.
 
-use crate::decode;
+use crate::{decode, reached};
 use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::schedule::RoundRobin;
@@ -24,6 +24,7 @@ pub(crate) fn run(input: &[u8]) {
     let mut out = SendBuf::new();
     let mut hear = |server: &mut Server, mut piece: &[u8]| {
         while let Some(event) = server.handle_bytes(Instant::ZERO, &mut piece) {
+            reached::note_event(&event);
             match event {
                 Event::Request { stream, head, .. } if answers => {
                     let _ = server.promise(stream, &head);

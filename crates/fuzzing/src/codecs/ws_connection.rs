@@ -1,7 +1,7 @@
 //! Either end of a WebSocket under arbitrary bytes in arbitrary pieces: it takes all of them, tells the
 //! same however they are cut, holds no more than its limit, and comes to its end.
 
-use crate::decode;
+use crate::{decode, reached};
 use endpoint::SendBuf;
 use proto::ws::{Agreed, Connection, DeflateParameters, Event, Role, Settings};
 use trace::Tracer;
@@ -19,6 +19,9 @@ fn events_of<'a>(
     let mut events = Vec::new();
     let mut hear = |connection: &mut Connection, mut piece: &[u8]| {
         while let Some(event) = connection.handle_bytes(NOW, &mut piece) {
+            if !matches!(event, Event::Closed { .. }) {
+                reached::note_value();
+            }
             if let Event::Message { data, .. } = &event {
                 assert!(data.len() <= 100_000);
             }

@@ -1,6 +1,6 @@
 //! What the codec of WebSocket reads is what it writes, and the other readers take anything.
 
-use crate::decode;
+use crate::{decode, reached};
 use wire::ws::{
     CloseFrame, DeflateOffer, FrameHeader, Inflater, Utf8, WindowBits, parse_extensions,
 };
@@ -13,6 +13,7 @@ pub(crate) fn run(input: &[u8]) {
     if let Ok(Some((header, length))) = FrameHeader::parse(bytes) {
         let mut out = Vec::new();
         header.put(&mut out);
+        reached::note_value();
         assert_eq!(out, bytes[..length]);
     }
     if let Ok(Some(close)) = CloseFrame::parse(bytes) {
@@ -20,6 +21,7 @@ pub(crate) fn run(input: &[u8]) {
     }
     for extension in parse_extensions(bytes).unwrap_or_default() {
         if let Some(offer) = DeflateOffer::of(&extension) {
+            reached::note_value();
             let again = parse_extensions(offer.to_field().as_bytes()).expect("our own field");
             assert_eq!(DeflateOffer::of(&again[0]), Some(offer));
         }

@@ -1,6 +1,6 @@
 //! Two end points and the datagrams between them, in virtual time. The input decides what becomes of each datagram.
 
-use crate::heap;
+use crate::{heap, reached};
 use endpoint::{Action, Bound, Checked, DatagramTransmit, EndPoint, ReceivedDatagrams, SocketId};
 use std::collections::{BTreeSet, VecDeque};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -142,6 +142,7 @@ impl<N: EndPoint, F: EndPoint> Wire<N, F> {
             let sent = self.far.transmit(self.now);
             moved |= !sent.is_empty();
             for (_, to, datagram) in sent {
+                reached::note_sent(datagram.len());
                 let socket = SocketId(usize::from(to.port()).saturating_sub(FIRST_PORT));
                 if self.near.sockets.contains(&socket) {
                     deliver(&mut self.fates, (FAR, socket, datagram), &mut self.near);

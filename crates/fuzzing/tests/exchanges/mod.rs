@@ -32,6 +32,13 @@ pub(crate) fn all() -> BTreeMap<&'static str, BTreeMap<String, Vec<u8>>> {
         let access = config();
         let engine = ends::engine(access.transport, access.tls);
         add("client_load", &[], exchange(engine, version));
+        let synthetic = exchange(ends::synthetic_page(config()), version);
+        let routes = exchange(ends::routes(config()), version);
+        let seeds = all.entry("origin").or_default();
+        for (name, scripts) in [("synthetic_page", synthetic), ("routes", routes)] {
+            let seed = [vec![version], scripts.to_server].concat();
+            seeds.insert(format!("{protocol}_{name}"), seed);
+        }
     }
     for settings in 0..4_u8 {
         let name =

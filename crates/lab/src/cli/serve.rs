@@ -231,4 +231,18 @@ mod tests {
         let line = Line::try_parse_from(["serve"]).unwrap();
         assert_eq!(line.patience.limits(2), Limits::default());
     }
+
+    #[test]
+    fn threads_share_max_memory_and_an_address_and_a_connection_have_their_parts_of_a_share() {
+        const MIB: usize = 1024 * 1024;
+        let line = Line::try_parse_from(["serve", "--max-memory", "64MiB"]).unwrap();
+        let limits = line.patience.limits(4);
+        assert_eq!(limits.held, 16 * MIB);
+        assert_eq!(limits.held_by_peer, 12 * MIB);
+        assert_eq!(limits.held_by_connection, 6 * MIB);
+        let usual = Limits { held: 0, held_by_peer: 0, held_by_connection: 0, ..limits };
+        let defaults = Limits::default();
+        let defaults = Limits { held: 0, held_by_peer: 0, held_by_connection: 0, ..defaults };
+        assert_eq!(usual, defaults, "it changes nothing else");
+    }
 }

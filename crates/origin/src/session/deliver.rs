@@ -403,7 +403,7 @@ fn assets_of(
     if policy.learned == LearnedSettings::default() && !orders {
         return Rc::default();
     }
-    delivery.pages.of(request, plan, config.table.as_deref())
+    delivery.pages.of(context.now, request, plan, config.table.as_deref())
 }
 
 /// The links of a response that ask for pushes.

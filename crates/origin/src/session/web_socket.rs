@@ -5,6 +5,7 @@ use crate::access::ExchangeEnd;
 use crate::answer::{self, Answer};
 use crate::exchange::State;
 use crate::web_socket::{Service, Setup, WebSocket};
+use bytes::Bytes;
 use proto::{Fin, StreamId};
 use transport::Protocol;
 
@@ -102,6 +103,7 @@ impl Session {
         web_socket.limit_memory(memory);
         let queue = web_socket.queue();
         loop {
+            look_for_credit(context, stream, web_socket);
             let Some((piece, fin)) = web_socket.next(context.now) else {
                 if web_socket.resume(context.now) {
                     continue;
@@ -130,13 +132,15 @@ impl Session {
     /// Handles the time-outs of WebSockets.
     pub(super) fn time_web_sockets(&mut self, context: &mut Context<'_>) {
         for index in (0..self.exchanges.len()).rev() {
-            if let State::WebSocket(web_socket) = &mut self.exchanges[index].state
+            let exchange = &mut self.exchanges[index];
+            if let State::WebSocket(web_socket) = &mut exchange.state
                 && web_socket.poll_timeout().is_some_and(|at| at <= context.now)
             {
+                look_for_credit(context, exchange.stream, web_socket);
                 web_socket.handle_timeout(context.now);
                 // Where enough is queued, the connection asks for more.
                 let queue = web_socket.queue();
-                if context.machine.unsent(self.exchanges[index].stream) < queue {
+                if context.machine.unsent(exchange.stream) < queue {
                     self.pump_web_socket(context, index);
                 }
             }
@@ -156,6 +160,20 @@ impl Session {
 
 /// Bytes of a message that is inflated however little is left of the budgets.
 const SMALL_MESSAGE: usize = 1024 * 1024;
+
+/// Tells a WebSocket whether its peer has credit. Where tokens wait for it, the connection asks once there is some, or once some of what
+/// waits has gone.
+fn look_for_credit(context: &mut Context<'_>, stream: StreamId, web_socket: &mut WebSocket) {
+    if !web_socket.has_tokens() {
+        return;
+    }
+    let has_credit = context.machine.send_credit(stream).stream > 0;
+    web_socket.set_credit(has_credit);
+    if !has_credit && context.machine.unsent(stream) > 0 {
+        // No bytes, but the wish to be asked again. Where that fails the exchange is about to end.
+        let _asks = context.machine.send(stream, Bytes::new(), Fin::More);
+    }
+}
 
 fn consume(context: &mut Context<'_>, stream: StreamId, bytes: usize) {
     if bytes > 0 {

@@ -5,6 +5,7 @@ use endpoint::EndPoint;
 use fuzzing::quic::SharedPlan;
 use fuzzing::quic::{Ended, Peer};
 use link::{LinkSpec, no_traces};
+use origin::Limits;
 use quinn_proto::Dir;
 use sim::Path;
 use std::time::Duration;
@@ -219,4 +220,63 @@ fn streams_that_are_reset_at_once_end_the_connection() {
     // H3_EXCESSIVE_LOAD.
     assert_eq!(bench.peer().ended, Some(Ended::Application(0x107)), "{opened}");
     an_honest_client_is_answered(&trusted, &mut bench);
+}
+
+/// A request for `/image/1?bytes=90000000`.
+const LARGE: &[u8] = b"\x01\x25\x00\x00\xd1\xd7\x50\x06a.test\x51\x17/image/1?bytes=90000000";
+
+/// Stops the server; gives the time after which it has finished, to 100 ms. Meanwhile the peer does something.
+fn stop(bench: &mut Bench, mut meanwhile: impl FnMut(&mut Peer)) -> Duration {
+    bench.world.stop(bench.origin);
+    let begun = bench.world.now();
+    while !bench.world.is_finished(bench.origin) {
+        bench.act(&mut meanwhile);
+        bench.run(100);
+        let waited = bench.world.now().since(begun);
+        assert!(waited <= Limits::default().drain, "a stop that does not end");
+    }
+    bench.world.now().since(begun)
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_stream_that_its_peer_leaves_unread() {
+    let (_, mut bench) = attacked();
+    bench.connected();
+    bench.act(|peer| {
+        // Not among its streams, so that it is never read.
+        let stream = peer.connection.streams().open(Dir::Bi).unwrap();
+        peer.connection.send_stream(stream).write(LARGE).unwrap();
+        peer.connection.send_stream(stream).finish().unwrap();
+        peer.open(Dir::Uni, b"\x00\x04\x00");
+    });
+    bench.run(5_000);
+    let received = bench.peer().received;
+    assert!(received > 1_000_000, "as much as flow control allows: {received}");
+    let waited = stop(&mut bench, |_| {});
+    // Its acknowledgement of the second GOAWAY, which goes after half of that time, is the last that is heard of it.
+    let patience = Limits::default().drain_stall;
+    let most = patience / 2 + patience + Duration::from_millis(200);
+    assert!(waited <= most, "{waited:?}");
+    assert!(bench.peer().received < received + 20_000);
+}
+
+#[test]
+fn a_stop_does_not_wait_for_a_client_that_always_asks_again() {
+    let (_, mut bench) = attacked();
+    bench.connected();
+    let ask = |peer: &mut Peer| {
+        if let Some(stream) = peer.try_open(Dir::Bi, REQUEST) {
+            peer.finish(stream);
+        }
+    };
+    bench.act(|peer| peer.open(Dir::Uni, b"\x00\x04\x00"));
+    for _ in 0..5 {
+        bench.act(ask);
+        bench.run(100);
+    }
+    let waited = stop(&mut bench, ask);
+    let most = Limits::default().drain_stall + Duration::from_millis(200);
+    assert!(waited <= most, "{waited:?}");
+    let is_answered = |seen: &&fuzzing::quic::Seen| seen.is_finished && seen.bytes.len() > 5_000;
+    assert!(bench.peer().streams.values().filter(is_answered).count() >= 5);
 }

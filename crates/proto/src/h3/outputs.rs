@@ -82,6 +82,12 @@ impl Outputs {
         None
     }
 
+    /// Drops what waits: the connection is closed at once.
+    pub(super) fn clear(&mut self) {
+        self.streams.iter_mut().for_each(|output| output.bytes.clear());
+        self.waiting = 0;
+    }
+
     /// The transport takes no more of a stream, or does again. False where it is none of these.
     pub(super) fn set_stuck(&mut self, id: u64, is_stuck: bool) -> bool {
         let output = self.streams.iter_mut().find(|output| output.id == id);

@@ -361,7 +361,7 @@ impl Session {
         }
     }
 
-    /// The connection is over.
+    /// The connection is over. After an error nothing is sent any more; an orderly end waits for the bytes of GOAWAY.
     pub(super) fn end(&mut self, error: Option<Error>) {
         if self.state == ConnectionState::Closed {
             return;
@@ -377,6 +377,9 @@ impl Session {
         self.ready = 0;
         self.backlog.clear();
         self.actions.clear();
+        if error.is_some() {
+            self.outputs.clear();
+        }
         self.events.push_back(Event::Closed { error });
     }
 
@@ -415,6 +418,7 @@ impl Session {
     pub(super) fn handle_transport_closed(&mut self, now: Instant, error: Option<Error>) {
         self.now = now;
         self.end(error);
+        self.outputs.clear();
         self.closing = None;
     }
 }

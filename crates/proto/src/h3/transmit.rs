@@ -2,7 +2,7 @@
 
 use super::session::Session;
 use super::stream::{Stream, WINDOW};
-use crate::connection::{Event, Fin};
+use crate::connection::{ConnectionState, Event, Fin};
 use crate::multiplex::outgoing::Ending;
 use crate::multiplexed_connection::{StreamAction, StreamTransmit};
 use crate::stream_id::StreamId;
@@ -112,7 +112,8 @@ impl Session {
     }
 
     pub(super) fn set_stuck(&mut self, stream: StreamId, is_stuck: bool) {
-        if self.outputs.set_stuck(stream.0, is_stuck) {
+        // Nobody waits for the streams of a connection that is over.
+        if self.outputs.set_stuck(stream.0, is_stuck) || self.state == ConnectionState::Closed {
             return;
         }
         if let Some(entry) = self.streams.get_mut(stream.0) {

@@ -42,6 +42,29 @@ fn resets_that_the_peer_makes_us_send_end_the_connection() {
 }
 
 #[test]
+fn resets_of_responses_that_were_made_cost_more() {
+    // By the peer, and by us for the peer's fault (MadeYouReset).
+    for by_peer in [true, false] {
+        let mut hand = ByHand::greeted(Settings::server());
+        let mut resets = 0;
+        until_closed(&mut hand, 3_000, |hand, turn| {
+            let stream = turn * 2 + 1;
+            hand.request(stream, true, &[]);
+            let id = StreamId(u64::from(stream));
+            hand.server.respond(id, &ResponseHead::new(Status::OK), Fin::More).unwrap();
+            hand.server.send(id, vec![0; 65_536].into(), Fin::Last).unwrap();
+            hand.frame(match by_peer {
+                true => Frame::ResetStream { stream, code: ErrorCode::CANCEL },
+                false => Frame::WindowUpdate { stream, increment: 0x7fff_ffff },
+            });
+            resets = turn;
+        });
+        assert_eq!(resets, 200, "1,000 of 5 each");
+        assert_eq!(hand.goaway(), CALM);
+    }
+}
+
+#[test]
 fn a_cancelled_page_now_and_then_is_no_attack() {
     let mut hand = ByHand::greeted(Settings::server());
     for turn in 0..5_000 {

@@ -443,3 +443,29 @@ fn settings_may_take_nothing_back_that_early_data_relied_on() {
         assert_eq!(client.state() == ConnectionState::Open, fits, "{list:?}");
     }
 }
+
+#[test]
+fn a_connection_that_was_closed_for_a_fault_sends_nothing_and_waits_for_nothing() {
+    // A control stream without SETTINGS, before and after our own first bytes are out.
+    for is_greeted in [false, true] {
+        let mut client = client(Settings::client());
+        let stream = client.request(NOW, &get("/"), Fin::Last).unwrap();
+        let mut out = SendBuf::new();
+        while is_greeted && client.poll_stream_transmit(NOW, &mut out, 1 << 16).is_some() {}
+        give(&mut client, 3, &[0, 7, 1, 0], Fin::More);
+        let close = client.poll_stream_action();
+        assert!(matches!(close, Some(StreamAction::Close { .. })), "{close:?}");
+        // The transport tells what it knew before it heard of that.
+        client.handle_stream_blocked(stream);
+        assert_eq!(client.poll_stream_transmit(NOW, &mut out, 1 << 16), None);
+        assert_eq!((client.wants_transmit(), client.poll_timeout()), (false, None));
+    }
+}
+
+#[test]
+fn a_connection_whose_transport_is_over_sends_nothing() {
+    let mut client = client(Settings::client());
+    client.handle_transport_closed(NOW, None);
+    assert_eq!(client.poll_stream_transmit(NOW, &mut SendBuf::new(), 1 << 16), None);
+    assert!(!client.wants_transmit());
+}

@@ -37,6 +37,27 @@ fn resets_that_the_peer_makes_us_send_end_the_session() {
 }
 
 #[test]
+fn resets_of_responses_that_were_made_cost_more() {
+    // By the peer, and by us for the peer's fault.
+    for by_peer in [true, false] {
+        let mut resets = 0;
+        until_closed(|hand, turn| {
+            let stream = turn * 2 + 1;
+            hand.request(stream, true, &[]);
+            let id = StreamId(u64::from(stream));
+            hand.subject.respond(id, &ResponseHead::new(Status::OK), Fin::More).unwrap();
+            hand.subject.send(id, Bytes::from(vec![0; 65_536]), Fin::Last).unwrap();
+            hand.frame(match by_peer {
+                true => Frame::ResetStream { stream, code: ResetCode::CANCEL },
+                false => Frame::WindowUpdate { stream, increment: 0x7fff_ffff },
+            });
+            resets = turn;
+        });
+        assert_eq!(resets, 200, "1,000 of 5 each");
+    }
+}
+
+#[test]
 fn requests_that_are_refused_without_end_end_the_session() {
     until_closed(|hand, turn| {
         hand.syn(turn * 2 + 1, true, &REQUEST[1..]);

@@ -86,7 +86,7 @@ pub(crate) fn ended(browser: &mut dyn Browser) -> Timed {
 }
 
 /// Looks at the page until it is in `state`.
-fn until(browser: &mut dyn Browser, wanted: &str) {
+pub(crate) fn until(browser: &mut dyn Browser, wanted: &str) {
     for _ in 0..MOST_LOOKS {
         if state(browser) == wanted {
             return;

@@ -1,7 +1,7 @@
 //! What the timer refuses, and what it says then.
 
 use crate::bench::Bench;
-use crate::browser::{Browser, ended, start, start_timing, time};
+use crate::browser::{Browser, ended, start, start_timing, time, until};
 use crate::chromium::Chromium;
 use crate::site::Site;
 use std::time::{Duration, SystemTime};
@@ -105,7 +105,7 @@ fn a_blocked_pop_up_is_said() {
     let Some(mut browser) = Chromium::start(&bench, &[]) else { return };
     let site = Site::start(&bench, &PAGES);
     browser.open(&format!("{}#a=/p.html&b=/p.html", site.timer()));
-    std::thread::sleep(Duration::from_millis(500));
+    until(&mut browser, "ready");
     // Without a user's click.
     browser.evaluate("document.querySelector('#form').requestSubmit()");
     let timed = ended(&mut browser);

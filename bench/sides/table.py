@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import re
 
 from . import place, rows
 
@@ -62,7 +63,8 @@ def goals(row):
 
 def document(every, results, idle, versions, took, commit):
     """The whole of it as one table for a document: a line for each row, its demands one after another."""
-    said = ", ".join(version for name, version in versions.items() if version and name not in ("node", "kernel"))
+    numbers = {name: re.search(r"\d+(\.\d+)+", version or "") for name, version in versions.items()}
+    said = ", ".join(f"{name} {found[0]}" for name, found in numbers.items() if found and name != "wirelap")
     lines = [f"Made by `bench/run --write` on {datetime.date.today()} of commit {commit}: {took['rounds']} rounds of {took['seconds']} s, "
              f"{took['minutes']:.0f} minutes. {said}.", "",
              "| row | work | goal | measured | met | ours of each other's |", "|---|---|---|---|---|---|"]

@@ -3,7 +3,7 @@
 //! A stream that is late ends alone: unlike in HTTP/2, a slow head holds up no other stream.
 
 use super::session::Session;
-use super::stream::{Message, Stream};
+use super::stream::Stream;
 use crate::connection::{ConnectionState, Event};
 use crate::error::Error;
 use crate::multiplex::status::Role;
@@ -107,9 +107,9 @@ impl Session {
     /// Ends a stream that the peer kept waiting.
     fn time_out(&mut self, id: u64, code: ErrorCode, waiting_for: &'static str) {
         let Some(stream) = self.streams.get(id) else { return };
-        let was_told = self.role == Role::Client || stream.message != Message::Head;
+        let is_told = self.is_told_of_reset(stream);
         let unsent = self.abandon(id, code);
-        if was_told {
+        if is_told {
             let (stream, error) = (StreamId(id), Error::TimedOut { waiting_for });
             self.events.push_back(Event::Reset { stream, error });
         }

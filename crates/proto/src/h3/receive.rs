@@ -303,7 +303,7 @@ impl Session {
             return self.lose_unidirectional(stream.0);
         }
         let Some(entry) = self.streams.get(stream.0) else { return self.give_up_unseen(stream) };
-        let was_told = self.role == Role::Client || entry.message != Message::Head;
+        let is_told = self.is_told_of_reset(entry);
         if entry.message == Message::Over {
             return;
         }
@@ -314,7 +314,7 @@ impl Session {
         }
         self.forget(stream.0);
         self.tracer.emit(now, || trace::Event::StreamReset { stream: stream.0, code: code.0 });
-        if was_told {
+        if is_told {
             let rejected = self.role == Role::Client && code == ErrorCode::REQUEST_REJECTED;
             let error = match rejected {
                 true => Error::Unprocessed,
@@ -352,9 +352,12 @@ impl Session {
         if self.role == Role::Client && ErrorCode(code) == ErrorCode::NO_ERROR {
             return self.forget_if_over(stream.0);
         }
+        let is_told = self.streams.get(stream.0).is_some_and(|entry| self.is_told_of_reset(entry));
         let unsent = self.abandon(stream.0, ErrorCode::REQUEST_CANCELLED);
-        let error = Error::PeerReset { code, name: ErrorCode(code).name() };
-        self.events.push_back(Event::Reset { stream, error });
+        if is_told {
+            let error = Error::PeerReset { code, name: ErrorCode(code).name() };
+            self.events.push_back(Event::Reset { stream, error });
+        }
         self.count_reset(unsent);
         self.close_if_drained();
     }

@@ -8,7 +8,7 @@ use super::buffers::Buffers;
 use super::message::ReceivedHead;
 use super::outputs::{CONTROL, DECODER, ENCODER, GREASE, Outputs};
 use super::settings::{PeerSettings, Settings};
-use super::stream::Message;
+use super::stream::{Message, Stream};
 use super::streams::Streams;
 use super::traced::with_control_frame;
 use crate::connection::{ConnectionState, Event};
@@ -267,9 +267,9 @@ impl Session {
     /// Ends a stream for the peer's fault. The application hears of it where it knew the stream.
     fn fail_stream(&mut self, id: u64, code: ErrorCode, rule: &'static str) {
         let Some(stream) = self.streams.get(id) else { return };
-        let was_told = self.role == Role::Client || stream.message != Message::Head;
+        let is_told = self.is_told_of_reset(stream);
         let unsent = self.abandon(id, code);
-        if was_told {
+        if is_told {
             let stream = StreamId(id);
             let error = Error::PeerViolation { scope: Scope::Stream(stream), code: code.0, rule };
             self.events.push_back(Event::Reset { stream, error });
@@ -291,6 +291,15 @@ impl Session {
         let text = "RFC 9114 §10.5: too many frames without effect";
         let counted = self.guard.chatter(self.now);
         counted.map_err(|TooMuch(_)| connection(ErrorCode::EXCESSIVE_LOAD, text))
+    }
+
+    /// Whether the application hears that a stream is reset: a server's once it knows the request, a client's until it has all of
+    /// the response. Trailers tell the end of it before the stream's FIN comes.
+    pub(super) fn is_told_of_reset(&self, stream: &Stream) -> bool {
+        match self.role {
+            Role::Server => stream.message != Message::Head,
+            Role::Client => !matches!(stream.message, Message::Trailers | Message::Over),
+        }
     }
 
     /// Resets both sides of a stream, as far as they are open, and forgets it. Gives the bytes of its body that waited to

@@ -469,3 +469,35 @@ fn a_connection_whose_transport_is_over_sends_nothing() {
     assert_eq!(client.poll_stream_transmit(NOW, &mut SendBuf::new(), 1 << 16), None);
     assert!(!client.wants_transmit());
 }
+
+/// Trailers say that the message is whole, and its FIN is still to come. A client that has all of a response hears of no end more.
+#[test]
+fn a_client_that_has_a_whole_response_hears_of_no_reset() {
+    let ends: [fn(&mut Client, StreamId) -> Vec<Owned>; 3] = [
+        |client, stream| {
+            client.handle_stream_reset(NOW, stream, 9);
+            Vec::new()
+        },
+        |client, stream| {
+            client.handle_stop_sending(NOW, stream, 9);
+            Vec::new()
+        },
+        |client, _| give(client, 3, &coded(&[Frame::GoAway { id: 0 }]), Fin::More),
+    ];
+    for (number, end) in ends.iter().enumerate() {
+        for fin in [Fin::More, Fin::Last] {
+            let mut client = client(Settings::client());
+            give(&mut client, 3, &[&[0][..], &coded(&[SETTINGS])].concat(), Fin::More);
+            // Its own side is still open.
+            let stream = client.request(NOW, &get("/"), Fin::More).unwrap();
+            let (head, trailers) = (section(&[(":status", "200")]), section(&[("x", "y")]));
+            let frames = [Frame::Headers(&head), Frame::Headers(&trailers)];
+            let told = give(&mut client, stream.0, &coded(&frames), fin);
+            assert!(matches!(told[..], [Owned::Response(..), Owned::Trailers(..)]), "{told:?}");
+            let mut events = end(&mut client, stream);
+            events.extend(std::iter::from_fn(|| client.poll_event(NOW).map(owned)));
+            let is_reset = events.iter().any(|event| matches!(event, Owned::Reset(..)));
+            assert!(!is_reset, "{number}, {fin:?}: {events:?}");
+        }
+    }
+}

@@ -266,13 +266,7 @@ impl Session {
                 self.streams.iter().map(|(own, _)| own).filter(|&own| own >= id).collect();
             void.sort_unstable();
             for id in void {
-                let is_told =
-                    self.streams.get(id).is_some_and(|entry| self.is_told_of_reset(entry));
-                self.abandon(id, ErrorCode::REQUEST_CANCELLED);
-                if is_told {
-                    let (stream, error) = (StreamId(id), Error::Unprocessed);
-                    self.events.push_back(Event::Reset { stream, error });
-                }
+                self.abandon_for(id, ErrorCode::REQUEST_CANCELLED, Error::Unprocessed);
             }
         }
         self.close_if_drained();

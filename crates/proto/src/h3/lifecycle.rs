@@ -4,7 +4,7 @@
 
 use super::session::Session;
 use super::stream::Stream;
-use crate::connection::{ConnectionState, Event};
+use crate::connection::ConnectionState;
 use crate::error::Error;
 use crate::multiplex::status::Role;
 use crate::multiplex::timers::Timer;
@@ -106,13 +106,10 @@ impl Session {
 
     /// Ends a stream that the peer kept waiting.
     fn time_out(&mut self, id: u64, code: ErrorCode, waiting_for: &'static str) {
-        let Some(stream) = self.streams.get(id) else { return };
-        let is_told = self.is_told_of_reset(stream);
-        let unsent = self.abandon(id, code);
-        if is_told {
-            let (stream, error) = (StreamId(id), Error::TimedOut { waiting_for });
-            self.events.push_back(Event::Reset { stream, error });
+        if !self.streams.contains(id) {
+            return;
         }
+        let unsent = self.abandon_for(id, code, Error::TimedOut { waiting_for });
         self.count_reset(unsent);
         self.close_if_drained();
     }

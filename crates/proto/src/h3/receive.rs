@@ -352,12 +352,8 @@ impl Session {
         if self.role == Role::Client && ErrorCode(code) == ErrorCode::NO_ERROR {
             return self.forget_if_over(stream.0);
         }
-        let is_told = self.streams.get(stream.0).is_some_and(|entry| self.is_told_of_reset(entry));
-        let unsent = self.abandon(stream.0, ErrorCode::REQUEST_CANCELLED);
-        if is_told {
-            let error = Error::PeerReset { code, name: ErrorCode(code).name() };
-            self.events.push_back(Event::Reset { stream, error });
-        }
+        let error = Error::PeerReset { code, name: ErrorCode(code).name() };
+        let unsent = self.abandon_for(stream.0, ErrorCode::REQUEST_CANCELLED, error);
         self.count_reset(unsent);
         self.close_if_drained();
     }

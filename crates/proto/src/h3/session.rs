@@ -266,14 +266,11 @@ impl Session {
 
     /// Ends a stream for the peer's fault. The application hears of it where it knew the stream.
     fn fail_stream(&mut self, id: u64, code: ErrorCode, rule: &'static str) {
-        let Some(stream) = self.streams.get(id) else { return };
-        let is_told = self.is_told_of_reset(stream);
-        let unsent = self.abandon(id, code);
-        if is_told {
-            let stream = StreamId(id);
-            let error = Error::PeerViolation { scope: Scope::Stream(stream), code: code.0, rule };
-            self.events.push_back(Event::Reset { stream, error });
+        if !self.streams.contains(id) {
+            return;
         }
+        let scope = Scope::Stream(StreamId(id));
+        let unsent = self.abandon_for(id, code, Error::PeerViolation { scope, code: code.0, rule });
         self.count_reset(unsent);
         self.close_if_drained();
     }
@@ -300,6 +297,16 @@ impl Session {
             Role::Server => stream.message != Message::Head,
             Role::Client => !matches!(stream.message, Message::Trailers | Message::Over),
         }
+    }
+
+    /// Abandons a stream, and tells the application why where it hears of resets.
+    pub(super) fn abandon_for(&mut self, id: u64, code: ErrorCode, error: Error) -> usize {
+        let is_told = self.streams.get(id).is_some_and(|stream| self.is_told_of_reset(stream));
+        let unsent = self.abandon(id, code);
+        if is_told {
+            self.events.push_back(Event::Reset { stream: StreamId(id), error });
+        }
+        unsent
     }
 
     /// Resets both sides of a stream, as far as they are open, and forgets it. Gives the bytes of its body that waited to

@@ -1,7 +1,9 @@
 //! What becomes of runs whose parts go away under them, and of folders of which a part is gone: the damage is named,
 //! and the rest is kept and given.
 
-use crate::bench::{Bench, Ran, SLOW, all_outcomes, experiment, outcomes, signal, trials_run_here};
+use crate::bench::{
+    Bench, Ran, Running, SLOW, all_outcomes, experiment, outcomes, signal, trials_run_here,
+};
 use crate::faults::can;
 use std::collections::BTreeSet;
 use std::fs;
@@ -29,16 +31,21 @@ fn ran_again(bench: &Bench, folder: &str, trials: usize) -> String {
     rows.iter().find(is_spoilt).unwrap().2.clone().unwrap()
 }
 
+/// A race whose first trial runs.
+fn in_a_trial(bench: &Bench, out: &str) -> Running {
+    bench.write("slow.toml", experiment(SLOW, 2));
+    let mut running = bench.start(bench.wirelap(&["race", "slow.toml", "--serial", "--out", out]));
+    running.await_role("near");
+    running
+}
+
 #[test]
 fn a_killed_or_stopped_link_is_charged_to_no_contender_and_the_block_runs_again() {
     if !trials_run_here() {
         return;
     }
     let bench = Bench::new();
-    bench.write("slow.toml", experiment(SLOW, 2));
-    let mut running =
-        bench.start(bench.wirelap(&["race", "slow.toml", "--serial", "--out", "killed"]));
-    running.await_role("near");
+    let mut running = in_a_trial(&bench, "killed");
     signal(running.await_role("trial"), "KILL");
     running.end().raced();
     let why = ran_again(&bench, "killed", 4);
@@ -101,10 +108,7 @@ fn a_killed_namespace_is_charged_to_no_contender_and_the_block_runs_again() {
         return;
     }
     let bench = Bench::new();
-    bench.write("slow.toml", experiment(SLOW, 2));
-    let mut running =
-        bench.start(bench.wirelap(&["race", "slow.toml", "--serial", "--out", "run"]));
-    running.await_role("near");
+    let mut running = in_a_trial(&bench, "run");
     // The first process of the trial's PID namespace: the kernel ends all others there with it.
     let name = |pid: u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     let first = bench.alive().into_iter().find(|(pid, _)| name(*pid).trim() == "wirelap-init");
@@ -149,10 +153,7 @@ fn a_runner_that_is_suspended_goes_on_and_no_contender_is_charged() {
         return;
     }
     let bench = Bench::new();
-    bench.write("slow.toml", experiment(SLOW, 2));
-    let mut running =
-        bench.start(bench.wirelap(&["race", "slow.toml", "--serial", "--out", "run"]));
-    running.await_role("near");
+    let mut running = in_a_trial(&bench, "run");
     running.signal("STOP");
     std::thread::sleep(std::time::Duration::from_millis(1500));
     running.signal("CONT");

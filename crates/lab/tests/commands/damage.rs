@@ -108,7 +108,7 @@ fn a_killed_namespace_is_charged_to_no_contender_and_the_block_runs_again() {
         return;
     }
     let bench = Bench::new();
-    let mut running = in_a_trial(&bench, "run");
+    let running = in_a_trial(&bench, "run");
     // The first process of the trial's PID namespace: the kernel ends all others there with it.
     let name = |pid: u32| fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
     let first = bench.alive().into_iter().find(|(pid, _)| name(*pid).trim() == "wirelap-init");
@@ -153,7 +153,7 @@ fn a_runner_that_is_suspended_goes_on_and_no_contender_is_charged() {
         return;
     }
     let bench = Bench::new();
-    let mut running = in_a_trial(&bench, "run");
+    let running = in_a_trial(&bench, "run");
     running.signal("STOP");
     std::thread::sleep(std::time::Duration::from_millis(1500));
     running.signal("CONT");

@@ -8,15 +8,14 @@ use crate::media_type::essence;
 use crate::policy::{Assets, Blocks, Link};
 use crate::site::host_of;
 use page::{Found, Hint, Kind, Scanner, Table, Url};
-use proto::{RequestHead, Status};
+use proto::{Allowance, Meter, RequestHead, Status};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
-use std::time::Duration;
 use unit::Instant;
 
 /// What the documents of an origin load.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct PageAssets {
     keeps: Keeps,
     /// By host and path.
@@ -27,8 +26,8 @@ pub(crate) struct PageAssets {
     plain: HashSet<u64>,
     /// The scripts that they have elements for, by URL.
     scripts: HashMap<Box<str>, Uses>,
-    /// When what was read so far is paid for, at [`PER_SECOND`].
-    paid: Option<Instant>,
+    /// Bytes of new documents that may be read.
+    reading: Meter,
 }
 
 /// What of a document is remembered.
@@ -104,11 +103,18 @@ impl Asset {
 
 impl PageAssets {
     pub(crate) fn new(keeps: Keeps) -> Self {
-        Self { keeps, ..Self::default() }
+        Self {
+            keeps,
+            pages: HashMap::new(),
+            kept: 0,
+            plain: HashSet::new(),
+            scripts: HashMap::new(),
+            reading: Meter::new(READING),
+        }
     }
 
     /// What the document of this request loads, in its order; nothing where the response is no HTML.
-    /// Documents that are new faster than [`AT_ONCE`] and [`PER_SECOND`] allow are not read: a peer that asks for another one
+    /// Documents that are new faster than [`READING`] allows are not read: a peer that asks for another one
     /// each time and resets the request would have a server do nothing else.
     pub(crate) fn of(
         &mut self,
@@ -143,7 +149,7 @@ impl PageAssets {
             Some(recorded) => recorded.into(),
             None => {
                 let bytes = of_body(plan, Body::left).unwrap_or_default().min(MOST_HTML as u64);
-                if !self.may_read(now, bytes) {
+                if !self.reading.try_spend(now, bytes as u32) {
                     return Rc::default();
                 }
                 let html = of_body(plan, |body| body.first(MOST_HTML)).unwrap_or_default();
@@ -162,24 +168,14 @@ impl PageAssets {
         assets
     }
 
-    /// Whether so many bytes may be read now. The generic cell rate algorithm (ITU-T I.371).
-    fn may_read(&mut self, now: Instant, bytes: u64) -> bool {
-        let cost = Duration::from_secs(bytes) / PER_SECOND;
-        let paid = self.paid.map_or(now, |paid| paid.max(now)) + cost;
-        let may_read = paid.since(now) <= Duration::from_secs(1) * (AT_ONCE / PER_SECOND);
-        if may_read {
-            self.paid = Some(paid);
-        }
-        may_read
-    }
-
     fn keep(&mut self, name: String, known: Known) {
         if name.len() > LONGEST || known.etag.len() > LONGEST {
             return;
         }
         // A full list is emptied: what is asked for often comes back with its next request.
         if self.pages.len() >= MOST_PAGES || self.kept + known.assets.len() > MOST_KEPT {
-            *self = Self { paid: self.paid, ..Self::new(self.keeps) };
+            let reading = std::mem::replace(&mut self.reading, Meter::new(READING));
+            *self = Self { reading, ..Self::new(self.keeps) };
         }
         self.forget(&name);
         self.kept += known.assets.len();
@@ -325,8 +321,7 @@ const MOST_KEPT: usize = 4_096;
 const MOST_HTML: usize = 128 * 1024;
 
 /// Bytes of new documents that are read at once, and in a second after that: 64 documents and 32, some 50 ms and 25.
-const AT_ONCE: u32 = 8 * 1024 * 1024;
-const PER_SECOND: u32 = 4 * 1024 * 1024;
+const READING: Allowance = Allowance { burst: 8 * 1024 * 1024, per_second: 4 * 1024 * 1024 };
 
 /// Bytes of the longest host and path, validator or URL that is remembered.
 const LONGEST: usize = 1024;
@@ -336,6 +331,7 @@ mod tests {
     use super::*;
     use crate::answer::Answer;
     use proto::{Fields, Scheme};
+    use std::time::Duration;
 
     #[test]
     fn of_a_document_that_changed_the_latest_says_which_scripts_it_waits_for() {

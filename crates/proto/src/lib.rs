@@ -29,6 +29,7 @@ pub mod h2;
 pub mod h3;
 mod id_map;
 mod message;
+mod meter;
 mod multiplex;
 mod multiplexed_connection;
 mod recent_blocks;
@@ -44,6 +45,7 @@ pub use connection::{
 pub use error::{Error, Misuse, Refused, Scope};
 pub use id_map::{IdHasher, IdMap};
 pub use message::{Method, RequestHead, ResponseHead, Scheme, Status};
+pub use meter::{Allowance, Meter};
 pub use multiplexed_connection::{
     Backlog, EarlyData, MultiplexedConnection, StreamAction, StreamKind, StreamTransmit,
     TransportFacts,

@@ -4,17 +4,9 @@
 //! Against: rapid reset (CVE-2023-44487), MadeYouReset (CVE-2025-8671), PING, SETTINGS, PRIORITY,
 //! empty-frame and WINDOW_UPDATE floods (CVE-2019-9511 to 9518), CONTINUATION floods (VU#421644).
 
-use std::time::Duration;
+pub use crate::meter::Allowance;
+use crate::meter::Meter;
 use unit::Instant;
-
-/// So many acts at once, and so many a second after that.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Allowance {
-    /// At once.
-    pub burst: u32,
-    /// Refilled in a second.
-    pub per_second: u32,
-}
 
 /// What a peer may do for nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,15 +60,15 @@ impl Guard {
     /// A stream is reset, with bytes of it that wait to be sent: the work of making them was for nothing.
     pub(crate) fn reset(&mut self, now: Instant, unsent: usize) -> Result<(), TooMuch> {
         let cost = reset_cost(unsent);
-        self.resets.spend_many(now, cost, "RFC 9113 §10.5: too many streams reset")
+        spend(&mut self.resets, now, cost, "RFC 9113 §10.5: too many streams reset")
     }
 
     pub(crate) fn reply(&mut self, now: Instant) -> Result<(), TooMuch> {
-        self.replies.spend(now, "RFC 9113 §10.5: too many SETTINGS and PING frames")
+        spend(&mut self.replies, now, 1, "RFC 9113 §10.5: too many SETTINGS and PING frames")
     }
 
     pub(crate) fn chatter(&mut self, now: Instant) -> Result<(), TooMuch> {
-        self.chatter.spend(now, "RFC 9113 §10.5: too many frames without effect")
+        spend(&mut self.chatter, now, 1, "RFC 9113 §10.5: too many frames without effect")
     }
 
     /// A request came or a DATA frame went: the frames that come with it (two WINDOW_UPDATEs, a
@@ -86,59 +78,19 @@ impl Guard {
     }
 }
 
+fn spend(meter: &mut Meter, now: Instant, acts: u32, what: &'static str) -> Result<(), TooMuch> {
+    if meter.spend(now, acts) { Ok(()) } else { Err(TooMuch(what)) }
+}
+
 /// What the reset of a stream counts for: 1, and 1 more for each 16 KiB that had been made for it, 5 at most. A browser
 /// that leaves a page may reset a hundred downloads.
 fn reset_cost(unsent: usize) -> u32 {
     1 + (unsent / (16 * 1024)).min(4) as u32
 }
 
-/// The generic cell rate algorithm (ITU-T I.371): `due` runs ahead of the clock by one interval an
-/// act, and may be ahead by a burst at most.
-#[derive(Debug)]
-struct Meter {
-    interval: Duration,
-    ahead: Duration,
-    due: Instant,
-}
-
-impl Meter {
-    fn new(allowance: Allowance) -> Self {
-        let interval = Duration::from_secs(1) / allowance.per_second.max(1);
-        Self { interval, ahead: interval.saturating_mul(allowance.burst), due: Instant::ZERO }
-    }
-
-    fn spend(&mut self, now: Instant, what: &'static str) -> Result<(), TooMuch> {
-        self.spend_many(now, 1, what)
-    }
-
-    fn spend_many(&mut self, now: Instant, acts: u32, what: &'static str) -> Result<(), TooMuch> {
-        self.due = self.due.max(now) + self.interval * acts;
-        if self.due.since(now) > self.ahead { Err(TooMuch(what)) } else { Ok(()) }
-    }
-
-    fn earn(&mut self, acts: u32) {
-        self.due = self.due - self.interval * acts;
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_burst_is_allowed_and_time_refills_it() {
-        let mut meter = Meter::new(Allowance { burst: 10, per_second: 5 });
-        let start = Instant::from_nanos(7_000_000_000);
-        for _ in 0..10 {
-            assert_eq!(meter.spend(start, "x"), Ok(()));
-        }
-        assert_eq!(meter.spend(start, "x"), Err(TooMuch("x")));
-        let later = start + Duration::from_secs(1);
-        for _ in 0..4 {
-            assert_eq!(meter.spend(later, "x"), Ok(()));
-        }
-        assert_eq!(meter.spend(later, "x"), Err(TooMuch("x")));
-    }
 
     #[test]
     fn a_reset_that_throws_bytes_away_counts_for_more() {

@@ -36,6 +36,6 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub use crate::multiplex::{Allowance, KeepAlive, Limits};
+pub use crate::multiplex::{KeepAlive, Limits};
 pub use role::{Client, Server};
 pub use settings::{Group, PrioritySignal, Settings};

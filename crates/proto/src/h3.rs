@@ -40,7 +40,7 @@ mod tests;
 mod traced;
 mod transmit;
 
-pub use crate::multiplex::guard::{Allowance, Limits};
+pub use crate::multiplex::guard::Limits;
 pub use buffers::BufferPool;
 pub use role::{Client, Server};
 pub use settings::{PeerSettings, Settings};

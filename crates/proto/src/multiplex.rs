@@ -31,7 +31,7 @@ pub(crate) use framing::{
     Announcement, Answered, Framing, Misplaced, Next, OutgoingFrame, PeerLimits, Prioritised,
     Promise, Rule, Rules, Timed, rule,
 };
-pub use guard::{Allowance, Limits};
+pub use guard::Limits;
 pub(crate) use guard::{Guard, TooMuch};
 pub(crate) use log::Log;
 pub(crate) use outbox::{FrameWriter, Outbox};

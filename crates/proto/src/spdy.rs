@@ -35,7 +35,7 @@ mod settings;
 #[cfg(test)]
 mod tests;
 
-pub use crate::multiplex::{Allowance, KeepAlive, Limits};
+pub use crate::multiplex::{KeepAlive, Limits};
 pub use role::{Client, Server};
 pub use settings::{Settings, Version};
 pub use wire::spdy::{Effort, Persistence, Setting, SettingId};

@@ -18,7 +18,7 @@ use study::record::{HostFacts, RunHeader};
 /// Gates that are asked for go before the earlier run's, and so does a number of trials.
 pub(crate) fn select(dir: &Path, gates: Gates, trials: Option<u32>) -> Result<Selected, CliError> {
     let folder = RunFolder::open(dir);
-    folder.check_links()?;
+    folder.check_contents()?;
     let header = Store::open(&folder.rows())?.header()?;
     for difference in differences(&header, &machine::facts()) {
         console::note(&difference);

@@ -85,7 +85,7 @@ impl ReadShards {
 impl ShardFolder {
     fn read(path: &Path) -> Result<Self, CliError> {
         let folder = RunFolder::open(path);
-        folder.check_links()?;
+        folder.check_contents()?;
         let store = Store::open(&folder.rows())?;
         let lock = folder.lock()?;
         let (header, rows) = (store.header()?, store.records()?);

@@ -125,7 +125,7 @@ impl RunFolder {
 
     /// Refuses folders in which trials would read or write outside of it, through a symbolic link that somebody else left, or
     /// would wait for a FIFO. Only the trials' own folders are not looked through: they are taken away before trials run.
-    pub(crate) fn check_links(&self) -> Result<(), CliError> {
+    pub(crate) fn check_contents(&self) -> Result<(), CliError> {
         if self.scratch().is_symlink() {
             return Err(refused(&self.scratch()));
         }

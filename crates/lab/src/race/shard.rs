@@ -136,7 +136,7 @@ pub(crate) fn begun(
     if !folder.path().exists() {
         return Ok(None);
     }
-    folder.check_links()?;
+    folder.check_contents()?;
     let header = Store::open_whole(&folder.rows())?.header()?;
     let version = env!("CARGO_PKG_VERSION");
     let differs = match header.shard {

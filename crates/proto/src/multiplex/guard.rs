@@ -4,8 +4,7 @@
 //! Against: rapid reset (CVE-2023-44487), MadeYouReset (CVE-2025-8671), PING, SETTINGS, PRIORITY,
 //! empty-frame and WINDOW_UPDATE floods (CVE-2019-9511 to 9518), CONTINUATION floods (VU#421644).
 
-pub use crate::meter::Allowance;
-use crate::meter::Meter;
+use crate::meter::{Allowance, Meter};
 use unit::Instant;
 
 /// What a peer may do for nothing.

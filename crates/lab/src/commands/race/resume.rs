@@ -13,7 +13,7 @@ use study::record::RunHeader;
 /// Goes on with the run in `dir`, or adds trials to it.
 pub(super) fn run(args: &RaceArgs, dir: &Path) -> Result<ExitCode, CliError> {
     let folder = RunFolder::open(dir);
-    folder.check_links()?;
+    folder.check_contents()?;
     let store = Store::open_whole(&folder.rows())?;
     let lock = folder.lock()?;
     let mut header = store.header()?;

@@ -94,7 +94,7 @@ fn floods_of_pings_settings_and_empty_frames_end_the_session() {
 #[test]
 fn a_peer_that_does_not_read_its_pongs_is_bounded() {
     let limits = crate::spdy::Limits {
-        replies: crate::spdy::Allowance { burst: u32::MAX, per_second: 1000 },
+        replies: crate::Allowance { burst: u32::MAX, per_second: 1000 },
         queued_bytes: 10_000,
         ..Default::default()
     };

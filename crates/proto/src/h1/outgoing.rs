@@ -86,6 +86,11 @@ impl Outgoing {
         matches!(self.stage, Stage::Whole | Stage::Dropped) && self.bytes.is_empty()
     }
 
+    /// Whether it takes more than one turn to move on: its body is not all given, or much of it is queued.
+    pub(super) fn is_long(&self) -> bool {
+        matches!(self.stage, Stage::Body(_)) || self.bytes.len() > LOW_WATER
+    }
+
     /// Whether `transmit` would move something, or the application is to be asked for more.
     pub(super) fn is_ready(&self) -> bool {
         let moves = match self.hold {

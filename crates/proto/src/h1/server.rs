@@ -94,7 +94,7 @@ impl Server {
     /// Whether more bytes are welcome: while not, the end point leaves them in its socket. Ask after
     /// each batch of calls.
     pub fn wants_read(&self) -> bool {
-        !self.is_blocked() && self.backlog.is_empty() && self.has_credit()
+        !self.is_full() && self.backlog.is_empty() && self.has_credit()
     }
 
     /// Bytes that arrived while no further request could be taken. Where there are some, hand them to
@@ -157,9 +157,17 @@ impl Server {
             .ok_or(Misuse::UnknownStream)
     }
 
-    /// Whether the next request waits for an earlier one: there are too many, or the newest may change
-    /// the protocol.
+    /// Whether the next request waits for an earlier one: [`Server::is_full`], or the oldest answer is long. A
+    /// request that is read behind a long answer only waits in a larger form.
     fn is_blocked(&self) -> bool {
+        let is_long = |oldest: &Exchange| oldest.out.is_long();
+        self.is_full()
+            || matches!(self.receiving, Receiving::Head)
+                && self.exchanges.front().is_some_and(is_long)
+    }
+
+    /// Whether there are too many requests for another one, or the newest may change the protocol.
+    fn is_full(&self) -> bool {
         matches!(self.receiving, Receiving::Head)
             && (self.exchanges.len() >= self.settings.max_pipelined
                 || self.exchanges.back().is_some_and(Exchange::may_switch))

@@ -36,9 +36,10 @@ pub struct ServerSettings {
     pub limits: Limits,
     /// Default: automatic.
     pub expect: Expect,
-    /// Requests taken whose answers are not all sent. Default: 32.
+    /// Requests taken whose answers are not all sent. Behind an answer that takes more than one turn to send no further
+    /// request is taken. Default: 32.
     pub max_pipelined: usize,
-    /// Bytes held while `max_pipelined` is reached; a peer that makes the end point hold more is cut
+    /// Bytes held while no further request is taken; a peer that makes the end point hold more is cut
     /// off. The end point pauses its socket, so one read's worth is enough. Default: 1 MiB.
     pub max_backlog: usize,
     /// Body bytes that may be given out and not consumed before reading pauses. Default: 256 KiB.

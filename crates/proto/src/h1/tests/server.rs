@@ -68,6 +68,35 @@ fn reading_ahead_is_bounded_and_goes_on_from_the_backlog() {
 }
 
 #[test]
+fn requests_behind_a_long_answer_wait_unread() {
+    let long = ResponseHead { fields: Fields::new().with("content-length", "50000"), ..ok() };
+    for (given, fin) in [(0, Fin::More), (10, Fin::More), (50_000, Fin::Last)] {
+        let mut server = default();
+        assert_eq!(hear(&mut server, &[GET]).len(), 1);
+        server.respond(StreamId(0), &long, Fin::More).unwrap();
+        server.send(StreamId(0), vec![b'x'; given].into(), fin).unwrap();
+        assert!(server.wants_read(), "nothing waits yet");
+        assert_eq!(hear(&mut server, &[&GET.repeat(3)]), []);
+        assert!(!server.wants_read() && server.take_backlog().is_empty(), "{given} bytes");
+        if fin == Fin::More {
+            server.send(StreamId(0), vec![b'x'; 50_000 - given].into(), Fin::Last).unwrap();
+        }
+        say(&mut server);
+        let backlog = server.take_backlog();
+        assert_eq!(hear(&mut server, &[&backlog]).len(), 3, "{given} bytes");
+        assert!(server.wants_read());
+    }
+}
+
+#[test]
+fn requests_behind_short_answers_are_read_ahead() {
+    let mut server = default();
+    assert_eq!(hear(&mut server, &[GET]).len(), 1);
+    server.respond(StreamId(0), &ok(), Fin::Last).unwrap();
+    assert_eq!(hear(&mut server, &[&GET.repeat(3)]).len(), 3);
+}
+
+#[test]
 fn a_backlog_beyond_its_bound_ends_the_connection() {
     let settings = ServerSettings { max_pipelined: 1, max_backlog: 100, ..Default::default() };
     let mut server = server(settings);

@@ -1,6 +1,7 @@
 //! QUIC (RFC 9000) by quinn-proto, for either role. A [`QuicSocket`] is what one UDP socket carries; each of its
 //! connections is a [`Link`] below a protocol's machine.
 
+mod ack_only;
 mod clock;
 mod congestion;
 mod connection;

@@ -1,4 +1,5 @@
 //! What an idle connection over QUIC makes a server hold on the heap, to the byte: our origin, and quinn-proto with rustls alone.
+//! And what one holds whose client has only pinged for long.
 //! `bench/run --only idle-h3` measures a whole process.
 
 mod bare;
@@ -37,14 +38,18 @@ impl Settings {
         Self { client, server: server.expect("the default settings") }
     }
 
-    /// Bytes that a server holds for each of [`MEASURED`] connections more, three seconds after each has asked once.
-    fn held_by<F: EndPoint>(&self, server: impl Fn() -> F) -> usize {
+    /// Bytes that a server holds for each of [`MEASURED`] connections more, three seconds after each has asked once and has sent
+    /// so many packets with a PING.
+    fn held_by<F: EndPoint>(&self, pings: usize, server: impl Fn() -> F) -> usize {
         let held = |connections: usize| {
             let before = heap::held();
             let clients = Clients::new(connections, &self.client);
             let mut wire = Wire::new(clients, server(), Fates::read(&mut &[][..]), MOST, before);
             wire.sleep(Duration::from_secs(1));
             (0..connections).for_each(|number| wire.act(|clients| clients.ask(number)));
+            for _ in 0..pings {
+                (0..connections).for_each(|number| wire.act(|clients| clients.ping(number)));
+            }
             wire.sleep(Duration::from_secs(3));
             wire.act(Clients::check);
             let server = wire.into_far();
@@ -65,15 +70,24 @@ const MEASURED: usize = 16;
 const IDLE: usize = 29_800;
 const OURS: usize = 6_900;
 
+/// Packets that a client sends, and what its connection may hold more for them. quinn-proto remembers 1,000 packets that only
+/// acknowledge, 191,000 bytes in all, as long as the other side acknowledges none of them.
+const PINGS: usize = 3_000;
+const PINGED: usize = 1_000;
+
 #[test]
 fn an_idle_connection_holds_little_beyond_what_quinn_proto_and_rustls_do() {
     let settings = Settings::new();
     let quic = QuicSettings { seed: Some(Seed(1)), ..QuicSettings::default() };
-    let own = settings.held_by(|| {
+    let origin = || {
         let listener = ListenerKind::Quic(settings.server.clone(), quic.clone());
         server::origin_within(|limits| limits, listener, 0)
-    });
-    let bare = settings.held_by(|| BareServer::new(&settings.server));
+    };
+    let own = settings.held_by(0, origin);
+    let bare = settings.held_by(0, || BareServer::new(&settings.server));
     println!("{own} bytes; quinn-proto and rustls alone {bare}");
     assert!(own <= IDLE && own - bare <= OURS, "{own} bytes; quinn-proto and rustls alone {bare}");
+    let pinged = settings.held_by(PINGS, origin);
+    println!("{pinged} bytes after {PINGS} pings");
+    assert!(pinged <= own + PINGED, "{pinged} bytes after {PINGS} pings, {own} without");
 }

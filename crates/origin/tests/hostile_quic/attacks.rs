@@ -188,6 +188,27 @@ fn floods_of_pings_and_acknowledgements_are_answered_with_less_than_they_are() {
     }
 }
 
+/// Acknowledgements are not in flight (RFC 9002 §2): a server that has sent many of them, of which the client has acknowledged
+/// none, answers at once all the same.
+#[test]
+fn a_client_that_has_sent_many_pings_is_answered() {
+    let (_, mut bench) = attacked();
+    bench.connected();
+    for _ in 0..2_000 {
+        bench.act(|peer| peer.send_frames(&[1; 20]));
+        bench.run(1);
+    }
+    bench.run(100);
+    let before = bench.peer().received;
+    // STREAM frames with a length and a FIN (RFC 9000 §19.8), without an acknowledgement: a control stream and a request.
+    let request = [&[0x0b, 0, REQUEST.len() as u8], REQUEST].concat();
+    bench.act(|peer| peer.send_frames(&[b"\x0a\x02\x03\x00\x04\x00", &request[..]].concat()));
+    bench.run(25);
+    let answered = bench.peer().received - before;
+    // With the first datagrams of an answer that its library knows nothing of, the client ends.
+    assert!(answered > 1_000, "{answered} bytes");
+}
+
 #[test]
 fn a_server_that_stood_still_for_minutes_wakes_up_with_closed_connections() {
     let (_, mut bench) = attacked();

@@ -6,11 +6,13 @@
 mod bbr;
 mod cubic;
 mod hystart;
+mod in_flight;
 mod new_reno;
 
 use bbr::RateBased;
 use cubic::Cubic;
 use hystart::HyStart;
+use in_flight::InFlight;
 use new_reno::NewReno;
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Controller, ControllerFactory, ControllerMetrics};
@@ -62,18 +64,31 @@ pub(super) struct ControllerState {
     pub(super) in_flight: u64,
 }
 
+/// What this module's controllers have beyond the trait's.
+trait Own {
+    fn state(&self) -> ControllerState;
+
+    fn in_flight(&self) -> &InFlight;
+}
+
+/// Asks a controller that [`Factory`] has made.
+fn ask<T>(controller: &dyn Controller, question: impl FnOnce(&dyn Own) -> T) -> Option<T> {
+    // quinn-proto shows a controller's own type of a copy alone.
+    let copy = controller.clone_box().into_any();
+    let own = copy.downcast_ref::<LossBased<Cubic>>().map(|own| own as &dyn Own);
+    let own = own.or_else(|| copy.downcast_ref::<LossBased<NewReno>>().map(|own| own as _));
+    own.or_else(|| copy.downcast_ref::<RateBased>().map(|own| own as _)).map(question)
+}
+
+/// Tells a controller that so many of the bytes sent were in packets that elicit no acknowledgement.
+pub(super) fn take_out_of_flight(controller: &dyn Controller, bytes: u64) {
+    let _foreign = ask(controller, |own| own.in_flight().take_out(bytes));
+}
+
 impl ControllerState {
     /// Of a controller that [`Factory`] has made.
     pub(super) fn of(controller: &dyn Controller) -> Option<Self> {
-        // quinn-proto shows a controller's own type of a copy alone.
-        let copy = controller.clone_box().into_any();
-        if let Some(own) = copy.downcast_ref::<LossBased<Cubic>>() {
-            return Some(own.state());
-        }
-        if let Some(own) = copy.downcast_ref::<LossBased<NewReno>>() {
-            return Some(own.state());
-        }
-        copy.downcast_ref::<RateBased>().map(RateBased::state)
+        ask(controller, |own| own.state())
     }
 
     /// The bytes that may be sent now, but for the pacer.
@@ -109,14 +124,14 @@ struct Acked {
 }
 
 /// A controller that takes loss (and ECN's marks) for congestion.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct LossBased<G> {
     initial_packets: u64,
     mtu: u64,
     /// In bytes. Not whole, because CUBIC grows by fractions.
     window: f64,
     threshold: f64,
-    in_flight: u64,
+    in_flight: InFlight,
     usage: Usage,
     /// The last congestion event: what was sent before it causes no further one.
     recovery_start: Option<Instant>,
@@ -157,18 +172,13 @@ impl<G: Growth> LossBased<G> {
             mtu,
             window: (initial_packets * mtu) as f64,
             threshold: f64::INFINITY,
-            in_flight: 0,
+            in_flight: InFlight::default(),
             usage: Usage { peak: 0, last_peak: 0, round_start: now },
             recovery_start: None,
             paused: None,
             hystart: HyStart::new(now),
             growth,
         }
-    }
-
-    fn state(&self) -> ControllerState {
-        let (name, window) = (self.growth.name(), self.window as u64);
-        ControllerState { name, window, in_flight: self.in_flight }
     }
 
     /// RFC 9002 §7.2: two datagrams.
@@ -201,11 +211,22 @@ impl<G: Growth> LossBased<G> {
     }
 }
 
+impl<G: Growth> Own for LossBased<G> {
+    fn state(&self) -> ControllerState {
+        let (name, window) = (self.growth.name(), self.window as u64);
+        ControllerState { name, window, in_flight: self.in_flight.bytes() }
+    }
+
+    fn in_flight(&self) -> &InFlight {
+        &self.in_flight
+    }
+}
+
 impl<G: Growth> Controller for LossBased<G> {
     fn on_sent(&mut self, _now: Instant, bytes: u64, _last: u64) {
         // The next acknowledgement tells it exactly.
-        self.in_flight += bytes;
-        self.usage.peak = self.usage.peak.max(self.in_flight);
+        self.in_flight.add(bytes);
+        self.usage.peak = self.usage.peak.max(self.in_flight.bytes());
     }
 
     fn on_ack(
@@ -219,7 +240,7 @@ impl<G: Growth> Controller for LossBased<G> {
         if self.window < self.threshold {
             self.hystart.handle_ack(now, sent);
         }
-        self.usage.handle_ack(now, sent, self.in_flight);
+        self.usage.handle_ack(now, sent, self.in_flight.bytes());
         if !self.is_used() {
             self.paused.get_or_insert(now);
             return;
@@ -245,7 +266,7 @@ impl<G: Growth> Controller for LossBased<G> {
         _limited: bool,
         _largest: Option<u64>,
     ) {
-        self.in_flight = in_flight;
+        self.in_flight.set(in_flight);
     }
 
     fn on_congestion_event(
@@ -255,7 +276,7 @@ impl<G: Growth> Controller for LossBased<G> {
         is_persistent: bool,
         lost_bytes: u64,
     ) {
-        self.in_flight = self.in_flight.saturating_sub(lost_bytes);
+        self.in_flight.lose(lost_bytes);
         let is_new =
             self.threshold.is_infinite() || self.recovery_start.is_none_or(|start| sent > start);
         if is_new {
@@ -296,7 +317,7 @@ impl<G: Growth> Controller for LossBased<G> {
     }
 
     fn clone_box(&self) -> Box<dyn Controller> {
-        Box::new(*self)
+        Box::new(self.clone())
     }
 
     fn initial_window(&self) -> u64 {

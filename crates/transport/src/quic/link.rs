@@ -1,6 +1,7 @@
 //! One QUIC connection: its packets, its timers, and the way to what its machine needs of its streams. The one rule:
 //! nothing here knows what the streams' bytes mean.
 
+use super::ack_only::AckOnly;
 use super::clock::{from_std, to_std};
 use super::congestion::ControllerState;
 use super::memory::ServerMemory;
@@ -39,6 +40,7 @@ pub struct Link {
     waiting: u64,
     /// When the pacer lets out a batch again. None where it does not keep anything back.
     resume_at: Option<Instant>,
+    ack_only: AckOnly,
     /// Where the connection is traced.
     observer: Option<Box<Observer>>,
 }
@@ -104,6 +106,7 @@ impl Link {
             counts_as_unproven: false,
             waiting: 0,
             resume_at: None,
+            ack_only: AckOnly::default(),
             observer: None,
         }
     }
@@ -234,6 +237,9 @@ impl Link {
         let transmit = self.quic.poll_transmit(to_std(now), max, out);
         self.observe(now);
         let sent = transmit.as_ref().map_or(0, |transmit| transmit.size);
+        if sent > 0 {
+            self.ack_only.handle_sent(sent, &mut self.quic);
+        }
         out.truncate(sent);
         self.waiting = self.waiting.saturating_sub(sent as u64);
         let latest = now + LONGEST_GATHERING;

@@ -30,6 +30,11 @@ impl Clients {
         peer.finish(request);
     }
 
+    /// One sends a packet with nothing but a PING.
+    pub(super) fn ping(&mut self, number: usize) {
+        self.0[number].send_frames(&[1; 20]);
+    }
+
     /// Each has its answer, and its connection stands.
     pub(super) fn check(&mut self) {
         for peer in &self.0 {

@@ -5,7 +5,8 @@
 //! Two things differ from Linux's: quinn-proto does not pace by BBR's rate but by its window, and where the first cycle of
 //! probing begins is drawn from the system's randomness, so that two runs of one seed are not the same packet for packet.
 
-use super::{CONTROL_BYTES, ControllerState, Usage};
+use super::in_flight::InFlight;
+use super::{CONTROL_BYTES, ControllerState, Own, Usage};
 use quinn_proto::RttEstimator;
 use quinn_proto::congestion::{Bbr, BbrConfig, Controller, ControllerMetrics};
 use std::any::Any;
@@ -16,7 +17,7 @@ use std::time::Instant;
 #[derive(Clone)]
 pub(super) struct RateBased {
     bbr: Bbr,
-    in_flight: u64,
+    in_flight: InFlight,
     usage: Usage,
 }
 
@@ -26,11 +27,7 @@ impl RateBased {
         let mut config = BbrConfig::default();
         config.initial_window(initial_packets * u64::from(mtu));
         let usage = Usage { peak: 0, last_peak: 0, round_start: now };
-        Self { bbr: Bbr::new(Arc::new(config), mtu), in_flight: 0, usage }
-    }
-
-    pub(super) fn state(&self) -> ControllerState {
-        ControllerState { name: "bbr", window: self.bbr.window(), in_flight: self.in_flight }
+        Self { bbr: Bbr::new(Arc::new(config), mtu), in_flight: InFlight::default(), usage }
     }
 
     /// Whether the application has too little to send for a rate to be measured. Of its window, two estimates of what the path
@@ -40,10 +37,21 @@ impl RateBased {
     }
 }
 
+impl Own for RateBased {
+    fn state(&self) -> ControllerState {
+        let (window, in_flight) = (self.bbr.window(), self.in_flight.bytes());
+        ControllerState { name: "bbr", window, in_flight }
+    }
+
+    fn in_flight(&self) -> &InFlight {
+        &self.in_flight
+    }
+}
+
 impl Controller for RateBased {
     fn on_sent(&mut self, now: Instant, bytes: u64, last: u64) {
-        self.in_flight += bytes;
-        self.usage.peak = self.usage.peak.max(self.in_flight);
+        self.in_flight.add(bytes);
+        self.usage.peak = self.usage.peak.max(self.in_flight.bytes());
         self.bbr.on_sent(now, bytes, last);
     }
 
@@ -55,7 +63,7 @@ impl Controller for RateBased {
         _app_limited: bool,
         rtt: &RttEstimator,
     ) {
-        self.usage.handle_ack(now, sent, self.in_flight);
+        self.usage.handle_ack(now, sent, self.in_flight.bytes());
         self.bbr.on_ack(now, sent, bytes, self.is_limited(), rtt);
     }
 
@@ -66,7 +74,7 @@ impl Controller for RateBased {
         _app_limited: bool,
         largest: Option<u64>,
     ) {
-        self.in_flight = in_flight;
+        self.in_flight.set(in_flight);
         self.bbr.on_end_acks(now, in_flight, self.is_limited(), largest);
     }
 
@@ -77,7 +85,7 @@ impl Controller for RateBased {
         is_persistent: bool,
         lost_bytes: u64,
     ) {
-        self.in_flight = self.in_flight.saturating_sub(lost_bytes);
+        self.in_flight.lose(lost_bytes);
         self.bbr.on_congestion_event(now, sent, is_persistent, lost_bytes);
     }
 

@@ -242,11 +242,13 @@ def nginx_with(spot, core, ports, of_quic):
     # An HTTP/1.1 request on a clear port that takes HTTP/2 is served too since 1.25.1; before, it has its own port.
     ports["h2c"] = ports["http"] if sid_root() else place.free_port()
     more = "" if sid_root() else f"listen 127.0.0.1:{ports['h2c']} http2;"
+    # Heads of requests may be as large as with the others: it would refuse what they answer, and hold nothing for it.
+    large = "large_client_header_buffers 8 64k;"
     spot.write("nginx.conf", (
         f"daemon off; master_process off; {user} pid {see}/nginx.pid; error_log /dev/null;\n"
         "worker_rlimit_nofile 65536; events { worker_connections 16384; multi_accept on; }\n"
         "http { access_log off; sendfile on; tcp_nopush on; tcp_nodelay on; keepalive_requests 1000000000;\n"
-        f"keepalive_timeout 600; open_file_cache max=1000; http2_max_concurrent_streams 256; {temporary}\n"
+        f"keepalive_timeout 600; {large} open_file_cache max=1000; http2_max_concurrent_streams 256; {temporary}\n"
         f"types {{ }} default_type text/plain;\n"
         f"server {{ listen 127.0.0.1:{ports['http']} backlog=4096; {more}\n"
         f"listen 127.0.0.1:{ports['https']} ssl{word}; {line} {of_quic}\n"

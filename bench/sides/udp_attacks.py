@@ -93,6 +93,15 @@ def headers(section):
     return b"\x01" + struct.pack(">H", 0x4000 | len(section)) + section
 
 
+def ask_and_close(ports):
+    """What an ordinary client does."""
+    [peer] = connected(ports["quic"])
+    peer.open(request(b"/13B"), end=True)
+    peer.turn(0.01)
+    peer.quic.close()
+    peer.turn(0.01)
+
+
 def integer(value):
     """Seven bits and more (RFC 7541 §5.1)."""
     return bytes([value]) if value < 127 else bytes([127, value - 127])

@@ -272,7 +272,8 @@ impl<W: Work> Client<W> {
             return;
         };
         let (connection, number) = (exchanges.connection, exchanges.record.id);
-        fetch.sent(now, Assignment { connection, number, stream, protocol, opening });
+        let allowed = exchanges.stream_limit.allowed_since(fetch.queued());
+        fetch.sent(now, Assignment { connection, number, stream, protocol, opening, allowed });
         let has_update = self.config.priorities == Priorities::Browser
             && self.config.browser.updates_each_request()
             && protocol == Protocol::Http3;
@@ -448,7 +449,7 @@ impl<W: Work> Client<W> {
         }
         let PooledConnection { transport, exchanges, socket, port } = &mut connection;
         if let Some(machine) = transport.machine() {
-            self.tell_pool(exchanges, machine);
+            self.tell_pool(now, exchanges, machine);
         }
         if let Some(due) = transport.poll_timeout() {
             self.wake.by(due);

@@ -60,6 +60,31 @@ pub(crate) struct Exchanges {
     pub(crate) early_sockets: Vec<FetchId>,
     /// Whether there was a WebSocket here.
     pub(crate) has_talked: bool,
+    pub(crate) stream_limit: StreamLimit,
+}
+
+/// The peer's limit of streams.
+#[derive(Debug, Default)]
+pub(crate) struct StreamLimit {
+    is_reached: bool,
+    /// When the peer last allowed another stream, after it had allowed no more.
+    allowed: Option<Instant>,
+}
+
+impl StreamLimit {
+    /// So many streams are open, and so many more are allowed. Before the first one there may be none allowed because the
+    /// peer has not told its limit.
+    fn handle_streams(&mut self, now: Instant, open: usize, available: usize) {
+        if available > 0 && std::mem::take(&mut self.is_reached) {
+            self.allowed = Some(now);
+        }
+        self.is_reached |= available == 0 && open > 0;
+    }
+
+    /// When a request could go that was queued at this time, where the limit kept it.
+    pub(crate) fn allowed_since(&self, queued: Instant) -> Option<Instant> {
+        self.allowed.filter(|at| queued < *at)
+    }
 }
 
 /// A request and its response.
@@ -191,7 +216,18 @@ impl Exchanges {
             awaiting: None,
             early_sockets: Vec::new(),
             has_talked: false,
+            stream_limit: StreamLimit::default(),
         }
+    }
+
+    /// How many requests the connection takes, as the peer's limit has it.
+    pub(crate) fn available_streams(&mut self, now: Instant, machine: &mut ClientMachine) -> usize {
+        let available = machine.available_streams();
+        // HTTP/1.1 has one request at a time, and no limit.
+        if self.protocol != Some(Protocol::Http1) {
+            self.stream_limit.handle_streams(now, self.streams.len(), available);
+        }
+        available
     }
 
     /// A request went out on `stream`.

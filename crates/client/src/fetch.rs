@@ -159,6 +159,8 @@ pub(crate) struct Assignment {
     pub(crate) protocol: Protocol,
     /// How the connection was opened, where that was for this fetch.
     pub(crate) opening: Option<Timings>,
+    /// When the peer allowed its stream, where it had to wait for that.
+    pub(crate) allowed: Option<Instant>,
 }
 
 impl Fetch {
@@ -187,7 +189,7 @@ impl Fetch {
 
     /// Records that the request was sent.
     pub(crate) fn sent(&mut self, now: Instant, assigned: Assignment) {
-        let Assignment { connection, number, stream, protocol, opening } = assigned;
+        let Assignment { connection, number, stream, protocol, opening, allowed } = assigned;
         self.state = State::Active { connection, stream };
         self.progress = now;
         self.record.connection = Some(number);
@@ -199,6 +201,7 @@ impl Fetch {
             self.record.phases.connected = connected;
             self.record.phases.secured = secured;
         }
+        self.record.phases.allowed = allowed;
         self.record.phases.sent = Some(now);
     }
 

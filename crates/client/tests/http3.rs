@@ -53,6 +53,20 @@ fn fetched(link: &str, settings: QuicSettings, paths: &[String]) -> FetchList {
     world.take(near).into_work()
 }
 
+/// The same work over HTTP/2.
+fn over_h2(link: &str, list: FetchList) -> FetchList {
+    let trusted = Trusted::new(&["h2"]);
+    let wall_clock = WallClock { at: START, unix: Duration::from_secs(1_800_000_000) };
+    let kind = ListenerKind::Tls(trusted.server.clone());
+    let origin = Origin::new(OriginConfig::new(vec![kind], wall_clock), Parts::default());
+    let mut world = World::new(1);
+    let near = world.host("10.0.0.1", Client::new(trusted.config(Transport::H2), list));
+    let far = world.listen("10.0.0.2:443", origin);
+    world.connect(near, far, Path::link(LinkSpec::parse(link, no_traces).unwrap()));
+    assert_eq!(world.run_until_finished(near), Ended::Finished);
+    world.take(near).into_work()
+}
+
 fn first_byte(list: &FetchList) -> Duration {
     let fetch = &list.records.fetches[0];
     assert_eq!(fetch.outcome, FetchOutcome::Done, "{fetch:?}");
@@ -84,6 +98,34 @@ fn a_hundred_requests_at_once_and_a_large_body_arrive_whole_over_a_lossy_link() 
     }
     assert_eq!(list.answer(FetchId(100)).unwrap().body.len(), 2_000_000);
     assert_eq!(list.records.connections.len(), 1);
+}
+
+/// A server's MAX_STREAMS comes a round trip after the end of an answer at best.
+#[test]
+fn a_request_beyond_the_limit_of_streams_says_when_it_was_allowed() {
+    let paths: Vec<String> = (0..250).map(|n| format!("/image/{n}?bytes=1000")).collect();
+    let list = fetched("rtt=100ms", QuicSettings::default(), &paths);
+    let phases: Vec<_> = list.records.fetches.iter().map(|fetch| fetch.phases).collect();
+    let is_kept = |index: usize| phases[index].allowed.is_some();
+    let limit = (0..250).find(|index| is_kept(*index)).unwrap();
+    assert_eq!(limit, 100);
+    for index in limit..250 {
+        let (phases, before) = (&phases[index], &phases[index - limit]);
+        assert_eq!(phases.allowed, phases.sent, "{index}");
+        let waited = phases.allowed.unwrap().since(before.last_byte.unwrap());
+        assert!(waited >= Duration::from_millis(100), "{index}: {waited:?}");
+    }
+    // HTTP/2's client knows by itself when a stream has ended.
+    let requests = paths.iter().map(|path| format!("https://a.test{path}").parse().unwrap());
+    let list = FetchList::new(requests.map(FetchSpec::get), Bodies::Keep);
+    let phases = over_h2("rtt=100ms", list).records.fetches.into_iter().map(|fetch| fetch.phases);
+    let phases: Vec<_> = phases.collect();
+    let ended: Vec<_> = phases.iter().map(|phases| phases.last_byte).collect();
+    let limit = phases.iter().position(|phases| phases.allowed.is_some()).unwrap();
+    for phases in &phases[limit..] {
+        assert_eq!(phases.allowed, phases.sent);
+        assert!(ended.contains(&phases.allowed), "{phases:?}");
+    }
 }
 
 /// What a lost packet with entries of QPACK's table holds up goes on when they come, to its end, also where all else of the

@@ -127,6 +127,7 @@ mod tests {
                 connect_start,
                 connected,
                 secured,
+                allowed: None,
                 sent,
                 first_byte,
                 last_byte,

@@ -288,15 +288,7 @@ mod tests {
             request_body_bytes: None,
             redirects: 0,
             body_bytes: 0,
-            phases: Phases {
-                queued: at(0),
-                connect_start: None,
-                connected: None,
-                secured: None,
-                sent: None,
-                first_byte: None,
-                last_byte: Some(at(end)),
-            },
+            phases: Phases { last_byte: Some(at(end)), ..Phases::new(at(0)) },
             outcome: FetchOutcome::Done,
         }
     }

@@ -56,6 +56,9 @@ pub struct Phases {
     /// TLS done.
     #[serde(with = "crate::nanos::option", default)]
     pub secured: Option<Instant>,
+    /// The peer allowed a stream for it, after it had allowed no more (SETTINGS_MAX_CONCURRENT_STREAMS, MAX_STREAMS).
+    #[serde(with = "crate::nanos::option", default, skip_serializing_if = "Option::is_none")]
+    pub allowed: Option<Instant>,
     /// The request was handed to the connection.
     #[serde(with = "crate::nanos::option", default)]
     pub sent: Option<Instant>,
@@ -207,6 +210,7 @@ impl Phases {
             connect_start: None,
             connected: None,
             secured: None,
+            allowed: None,
             sent: None,
             first_byte: None,
             last_byte: None,

@@ -319,11 +319,16 @@ impl<W: Work> Client<W> {
     }
 
     /// Tells the pool how many requests a connection takes.
-    pub(super) fn tell_pool(&mut self, exchanges: &Exchanges, machine: &mut ClientMachine) {
+    pub(super) fn tell_pool(
+        &mut self,
+        now: Instant,
+        exchanges: &mut Exchanges,
+        machine: &mut ClientMachine,
+    ) {
         let state = match machine.state() {
             ConnectionState::Open => {
-                let available =
-                    if exchanges.awaits_drained() { 0 } else { machine.available_streams() };
+                let streams = exchanges.available_streams(now, machine);
+                let available = if exchanges.awaits_drained() { 0 } else { streams };
                 let load = if exchanges.streams.is_empty() { Load::Idle } else { Load::Busy };
                 MemberState::Open { available, load }
             }

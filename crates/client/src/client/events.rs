@@ -231,7 +231,7 @@ impl<W: Work> Client<W> {
             // The server has answered before it read the whole request body.
             on.machine.reset(on.now, stream);
         }
-        self.tell_pool(on.exchanges, on.machine);
+        self.tell_pool(on.now, on.exchanges, on.machine);
         if let Some(id) = exchange.fetch {
             self.end(on.now, id, Ok(()));
         }
@@ -242,7 +242,7 @@ impl<W: Work> Client<W> {
         let Some(exchange) = on.exchanges.streams.remove(&stream) else { return };
         let Some(id) = exchange.fetch else { return };
         let acted = if error.is_unprocessed() { Acted::No } else { Acted::Certainly };
-        self.tell_pool(on.exchanges, on.machine);
+        self.tell_pool(on.now, on.exchanges, on.machine);
         let destination = on.exchanges.destination.clone();
         self.let_down(on.now, id, acted, Failure::Protocol { destination, error });
     }
@@ -250,7 +250,7 @@ impl<W: Work> Client<W> {
     /// The connection has ended, and everything in flight on it.
     fn closed(&mut self, on: &mut Ready<'_>, error: Option<&Error>) {
         let unfinished = on.exchanges.take_unfinished();
-        self.tell_pool(on.exchanges, on.machine);
+        self.tell_pool(on.now, on.exchanges, on.machine);
         for exchange in unfinished.into_values() {
             let Some(id) = exchange.fetch else { continue };
             let acted = match error {

@@ -123,7 +123,10 @@ impl<W: Work> Client<W> {
         let Some(push) = on.exchanges.pushes.take(&fetch.spec.url.path) else { return };
         let HeldPush { stream, head, body, end, .. } = push;
         let (connection, number) = (on.exchanges.connection, on.exchanges.record.id);
-        fetch.take_push(on.now, Assignment { connection, number, stream, protocol, opening: None });
+        fetch.take_push(
+            on.now,
+            Assignment { connection, number, stream, protocol, opening: None, allowed: None },
+        );
         let (place, level) = (fetch.spec.place(), fetch.spec.level());
         // As Chromium: a push that is still under way gets the priority of what it is for.
         if end == Fin::More

@@ -143,7 +143,7 @@ impl<W: Work> Client<W> {
             None => drop(on.machine.send(stream, Bytes::new(), Fin::Last)),
             Some(_) => on.machine.reset(on.now, stream),
         }
-        self.tell_pool(on.exchanges, on.machine);
+        self.tell_pool(on.now, on.exchanges, on.machine);
         if let Some(id) = exchange.fetch {
             let destination = on.exchanges.destination.clone();
             let failure = failure.unwrap_or(Failure::Closed { destination });

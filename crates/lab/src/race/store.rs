@@ -303,6 +303,7 @@ CREATE VIEW fetches AS
     (f.value ->> '$.phases.connect_start' - zero) / 1e6 AS connect_start_ms,
     (f.value ->> '$.phases.connected' - zero) / 1e6 AS connected_ms,
     (f.value ->> '$.phases.secured' - zero) / 1e6 AS secured_ms,
+    (f.value ->> '$.phases.allowed' - zero) / 1e6 AS allowed_ms,
     (f.value ->> '$.phases.sent' - zero) / 1e6 AS sent_ms,
     (f.value ->> '$.phases.first_byte' - zero) / 1e6 AS first_byte_ms,
     (f.value ->> '$.phases.last_byte' - zero) / 1e6 AS last_byte_ms,

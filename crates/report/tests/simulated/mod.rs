@@ -340,6 +340,7 @@ impl Load<'_> {
                 connect_start: fresh.then(|| at(opened)),
                 connected: fresh.then(|| at(connected)),
                 secured: secured.filter(|_| fresh).map(at),
+                allowed: None,
                 sent: Some(at(sent)),
                 first_byte: Some(at(first_byte)),
                 last_byte: Some(at(last_byte)),

@@ -71,13 +71,10 @@ mod tests {
             redirects: 0,
             body_bytes: 1,
             phases: Phases {
-                queued: at(1_000),
-                connect_start: None,
-                connected: None,
-                secured: None,
                 sent: Some(at(1_000)),
                 first_byte: Some(at(1_000 + last_ms)),
                 last_byte: Some(at(1_000 + last_ms)),
+                ..Phases::new(at(1_000))
             },
             outcome,
         }

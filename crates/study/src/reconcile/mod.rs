@@ -17,6 +17,7 @@ mod rebinding;
 mod rounds;
 mod spoken;
 mod stream;
+mod streams;
 mod subject;
 #[cfg(test)]
 mod tests;
@@ -146,7 +147,9 @@ fn rounds(path: &[Stretch]) -> (u32, u32) {
         match stretch.kind {
             StretchKind::Wait { .. } => rounds += 1,
             StretchKind::Connect => others += 1,
-            StretchKind::Tls { round_trips } => others += round_trips,
+            StretchKind::Tls { round_trips } | StretchKind::StreamLimit { round_trips } => {
+                others += round_trips;
+            }
             StretchKind::Client | StretchKind::Receive => {}
         }
     }

@@ -6,6 +6,8 @@
 //! - A fetch that waited for a busy connection waited for the fetch before it there. One that waited for a new
 //!   connection waited for its connect and handshake. Otherwise it waited for the fetch whose bytes had arrived last
 //!   when it was queued: its initiator is not in the rows, and this gives the smallest gap.
+//! - One that waited for a stream waited for the end of another: of the first one that ended for the first one that
+//!   waited, and so on. Over QUIC the peer allows streams by MAX_STREAMS, one least round trip later at best.
 //! - From request to first byte: one least round trip, then the server time that the workload asked for, then
 //!   serialisation while the link was busy (with bytes of any connection). Within a body: serialisation alone.
 //! - In the rest of the time the link was idle. `causes.rs` looks at the packet that ended each idle interval on the
@@ -30,7 +32,7 @@ pub struct Parts {
     pub connect_ns: u64,
     /// Round trips of TLS handshakes, with both sides' computation.
     pub tls_ns: u64,
-    /// Round trips from request to first byte.
+    /// Round trips from request to first byte, and until a peer that allowed no more streams allowed one.
     pub request_ns: u64,
     /// Idle time until an acknowledgement or flow-control credit let the sender go on: its window grew.
     pub window_ns: u64,
@@ -121,6 +123,10 @@ pub(super) fn split(path: &[Stretch], logs: &TrialLogs<'_>) -> Parts {
                 let least = rtt * round_trips;
                 let split = Split::of(&mut parts, stretch).take(Part::Tls, least);
                 split.rest(&activity, |_| Part::Tls, Part::Tls);
+            }
+            StretchKind::StreamLimit { round_trips } => {
+                let split = Split::of(&mut parts, stretch).take(Part::Request, rtt * round_trips);
+                split.rest(&activity, part_of, Part::Request);
             }
             StretchKind::Wait { fetch } => {
                 let server = logs.server_time.get(&fetch).copied().unwrap_or_default();

@@ -1,6 +1,7 @@
 //! The critical path of a load: what waited for what, from its last byte back to when its first fetch was queued. The
 //! one rule: stretches are contiguous, whatever the rows say. A row that contradicts itself is clamped.
 
+use super::streams::Streams;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::time::Duration;
@@ -35,6 +36,11 @@ pub(super) enum StretchKind {
         /// Round trips that the handshake needs.
         round_trips: u32,
     },
+    /// The peer allowed no more streams, until it had heard that another had ended.
+    StreamLimit {
+        /// Round trips until it has: over QUIC one, with its MAX_STREAMS. Over HTTP/2 and SPDY both sides know.
+        round_trips: u32,
+    },
     /// The request was sent, and no byte had come back.
     Wait {
         /// The fetch's number.
@@ -57,7 +63,7 @@ pub(super) fn critical_path(
         start,
         cursor: finished(last),
         connection: None,
-        most_open: most_open(fetches),
+        streams: Streams::of_connections(fetches),
         stretches: Vec::new(),
     };
     let mut seen = BTreeSet::new();
@@ -96,8 +102,8 @@ struct Walk {
     cursor: Instant,
     /// The connection of the current fetch.
     connection: Option<u32>,
-    /// The most requests that each connection had open at once.
-    most_open: BTreeMap<u32, usize>,
+    /// The requests of each connection.
+    streams: BTreeMap<u32, Streams>,
     stretches: Vec<Stretch>,
 }
 
@@ -139,6 +145,10 @@ impl Walk {
             .max_by_key(|other| finished(other));
         let connection = connections.iter().find(|connection| connection.id == number)?;
         let ready = ready(connection);
+        let allowed = fetch.phases.allowed.filter(|at| multiplexed(connection) && *at > ready);
+        if let Some(allowed) = allowed {
+            return self.before_allowing(fetch, connection, allowed, &others);
+        }
         // On a multiplexed connection others finish while this fetch waits for nobody, unless the peer allows no more
         // streams. Only a fetch that had not been sent when the other ended was held up by it.
         let takes_one = |other: &&&FetchRecord| {
@@ -173,6 +183,23 @@ impl Walk {
         None
     }
 
+    /// From sending back to when the stream ended that made room for this one; returns its fetch.
+    fn before_allowing<'f>(
+        &mut self,
+        fetch: &FetchRecord,
+        connection: &ConnectionRecord,
+        allowed: Instant,
+        others: &[&'f FetchRecord],
+    ) -> Option<&'f FetchRecord> {
+        self.to(allowed, StretchKind::Client);
+        let ended = self.streams.get(&connection.id).and_then(|all| all.ended_for(fetch, allowed));
+        let cause = others.iter().copied().find(|other| Some(other.id) == ended);
+        let is_told = connection.protocol.known() == Some(Protocol::Http3);
+        let limit = StretchKind::StreamLimit { round_trips: u32::from(is_told) };
+        self.to(cause.map_or(fetch.phases.queued, finished), limit);
+        cause
+    }
+
     /// Whether the current fetch's connection had as many requests open as it ever had at both ends of `span`, which is from
     /// when the fetch could have been sent until another ended: the peer's limit of streams kept it waiting.
     fn was_full(&self, others: &[&FetchRecord], span: Range<Instant>) -> bool {
@@ -183,7 +210,7 @@ impl Walk {
                 .filter(|(sent, end)| is_open(*sent, *end))
                 .count()
         };
-        let most = self.most_open.get(&number).copied().unwrap_or_default();
+        let most = self.streams.get(&number).map_or(0, Streams::most_open);
         let at_first = open(&|sent, end| sent <= span.start && span.start < end);
         let at_last = open(&|sent, end| sent < span.end && span.end <= end);
         at_first.min(at_last) >= most
@@ -211,24 +238,6 @@ impl Walk {
         self.to(finished(cause).min(queued), StretchKind::Client);
         Some(cause)
     }
-}
-
-/// The most requests that each connection had open at once. One that is sent when another ends takes its place.
-fn most_open(fetches: &[FetchRecord]) -> BTreeMap<u32, usize> {
-    let mut changes: BTreeMap<u32, Vec<(Instant, bool)>> = BTreeMap::new();
-    for fetch in fetches.iter().filter(|fetch| !fetch.pushed) {
-        let (Some(number), Some(sent)) = (fetch.connection, fetch.phases.sent) else { continue };
-        changes.entry(number).or_default().extend([(sent, true), (finished(fetch), false)]);
-    }
-    let most = |mut changes: Vec<(Instant, bool)>| {
-        changes.sort_unstable();
-        let mut open = 0_usize;
-        changes.into_iter().fold(0, |most, (_, begins)| {
-            open = if begins { open + 1 } else { open.saturating_sub(1) };
-            most.max(open)
-        })
-    };
-    changes.into_iter().map(|(number, changes)| (number, most(changes))).collect()
 }
 
 /// Those of `others` that ended after `from` and no later than `to`.

@@ -27,13 +27,10 @@ fn fetch(id: u32, connection: u32, times: [f64; 4]) -> FetchRecord {
         redirects: 0,
         body_bytes: 5000,
         phases: Phases {
-            queued: at(times[0]),
-            connect_start: None,
-            connected: None,
-            secured: None,
             sent: Some(at(times[1])),
             first_byte: Some(at(times[2])),
             last_byte: Some(at(times[3])),
+            ..Phases::new(at(times[0]))
         },
         outcome: FetchOutcome::Done,
     }
@@ -185,6 +182,28 @@ fn a_request_that_waits_for_a_stream_waits_for_the_one_before() {
         assert_eq!(finding.metrics["round_trips"], 3.0 + waves, "{streams} streams at a time");
         let parts = finding.parts.unwrap();
         assert_eq!(parts.request_ns, 100_000_000 * (1 + waves as u64), "{streams} streams");
+    }
+}
+
+/// Over QUIC a server tells of each stream that it allows, and not before it has heard that the answer came.
+#[test]
+fn a_request_that_waits_for_max_streams_waits_a_round_trip_longer_than_for_the_one_before() {
+    for (streams, waves) in [(1, 6), (2, 3), (3, 2), (6, 1)] {
+        let mut case = images_over_h2(streams);
+        case.connections[0].protocol = Protocol::Http3.into();
+        for (nth, image) in (0..).zip(&mut case.fetches[1..]) {
+            let sent = 311.0 + 210.0 * f64::from(nth / streams);
+            *image = fetch(nth + 1, 0, [311.0, sent, sent + 100.0, sent + 110.0]);
+            image.stream = 4 * u64::from(nth + 1);
+            image.phases.allowed = (nth >= streams).then_some(at(sent));
+        }
+        let finding = case.finding();
+        assert_eq!(finding.metrics["rounds"], 1.0 + f64::from(waves), "{streams} streams");
+        let round_trips = 2 + 1 + waves + (waves - 1);
+        assert_eq!(finding.metrics["round_trips"], f64::from(round_trips), "{streams} streams");
+        let parts = finding.parts.unwrap();
+        assert_eq!(parts.request_ns, 100_000_000 * (2 * waves as u64), "{streams} streams");
+        assert_eq!(parts.client_ns, 1_000_000, "{streams} streams");
     }
 }
 
@@ -362,16 +381,20 @@ fn a_port_used_again_is_another_connection_and_a_syn_sent_again_is_not() {
 }
 
 fn any_fetch() -> impl Strategy<Value = FetchRecord> {
-    (0..3_u32, prop::array::uniform4(0.0..1000.0_f64), prop::array::uniform4(any::<bool>()))
-        .prop_map(|(connection, times, present)| {
+    let allowed = prop::option::of(0.0..1000.0_f64);
+    let present = prop::array::uniform4(any::<bool>());
+    (0..3_u32, prop::array::uniform4(0.0..1000.0_f64), allowed, present).prop_map(
+        |(connection, times, allowed, present)| {
             let mut fetch = fetch(0, connection, times);
             let phases = &mut fetch.phases;
+            phases.allowed = allowed.map(at);
             phases.sent = phases.sent.filter(|_| present[0]);
             phases.first_byte = phases.first_byte.filter(|_| present[1]);
             phases.last_byte = phases.last_byte.filter(|_| present[2]);
             fetch.connection = fetch.connection.filter(|_| present[3]);
             fetch
-        })
+        },
+    )
 }
 
 proptest! {

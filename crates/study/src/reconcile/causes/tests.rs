@@ -136,13 +136,10 @@ impl Log {
             redirects: 0,
             body_bytes: 0,
             phases: Phases {
-                queued: at(0.0),
-                connect_start: None,
-                connected: None,
-                secured: None,
                 sent: Some(at(100.0)),
                 first_byte: Some(at(first)),
                 last_byte: Some(at(last)),
+                ..Phases::new(at(0.0))
             },
             outcome: FetchOutcome::Done,
         };

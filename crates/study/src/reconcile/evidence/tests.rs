@@ -52,15 +52,7 @@ fn packet(
 
 impl World {
     fn new() -> Self {
-        let phases = Phases {
-            queued: at(0),
-            connect_start: None,
-            connected: None,
-            secured: None,
-            sent: None,
-            first_byte: None,
-            last_byte: Some(at(100)),
-        };
+        let phases = Phases { last_byte: Some(at(100)), ..Phases::new(at(0)) };
         let fetch = FetchRecord {
             id: 0,
             url: "https://origin.test/files/5kB".to_owned(),

@@ -118,7 +118,7 @@ impl Settings {
             max_header_list_size: 65_536,
             stream_window: 1_048_576,
             connection_window: 4_194_304,
-            max_concurrent_streams: 128,
+            max_concurrent_streams: 100,
             enable_connect_protocol: false,
             ..Self::client()
         }

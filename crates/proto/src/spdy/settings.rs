@@ -98,7 +98,7 @@ impl Settings {
             max_control_frame: 65_536,
             stream_window: 1_048_576,
             session_window: 4_194_304,
-            max_concurrent_streams: 128,
+            max_concurrent_streams: 100,
             ..Self::client(version)
         }
     }

@@ -15,7 +15,7 @@ use sim::{Host, Path, World};
 use std::sync::Arc;
 use std::time::Duration;
 use transport::QuicSettings;
-use unit::Instant;
+use unit::{Instant, Seed};
 
 const START: Instant = Instant::from_nanos(1_000_000_000);
 
@@ -64,7 +64,10 @@ struct Bench {
 
 impl Bench {
     fn new(trusted: &Trusted, plan: SharedPlan) -> Self {
-        Self::with(trusted, Peer::new(trusted.tls("h3"), plan), QuicSettings::default())
+        // quinn-proto leaves out a packet number now and then, and a peer that acknowledges it breaks the protocol: the same
+        // ones each time.
+        let settings = QuicSettings { seed: Some(Seed(1)), ..QuicSettings::default() };
+        Self::with(trusted, Peer::new(trusted.tls("h3"), plan), settings)
     }
 
     fn with(trusted: &Trusted, peer: Peer, settings: QuicSettings) -> Self {

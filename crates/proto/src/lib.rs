@@ -52,3 +52,7 @@ pub use multiplexed_connection::{
 };
 pub use stream_id::StreamId;
 pub use wire::{Field, Fields};
+
+/// Requests that a server allows a client to have open at a time, where nobody sets another number. It is one for HTTP/2, HTTP/3 and
+/// SPDY, so that they are compared on equal terms. RFC 9113 §6.5.2 and RFC 9114 §6.1 ask for 100 at least.
+pub const SERVER_STREAMS: u32 = 100;

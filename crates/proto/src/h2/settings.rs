@@ -2,9 +2,9 @@
 
 use super::framing::protocol;
 use super::priority::to_dependency;
-use crate::StreamId;
 use crate::multiplex::{KeepAlive, Limits, Role, Rule, rule};
 use crate::schedule::Exclusive;
+use crate::{SERVER_STREAMS, StreamId};
 use std::time::Duration;
 use wire::h2::{Dependency, ErrorCode, LARGEST_WINDOW, Setting, SettingId, SettingsList};
 
@@ -118,7 +118,7 @@ impl Settings {
             max_header_list_size: 65_536,
             stream_window: 1_048_576,
             connection_window: 4_194_304,
-            max_concurrent_streams: 100,
+            max_concurrent_streams: SERVER_STREAMS,
             enable_connect_protocol: false,
             ..Self::client()
         }

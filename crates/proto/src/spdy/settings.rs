@@ -1,5 +1,6 @@
 //! What a session is set to, and what the peer said that it takes.
 
+use crate::SERVER_STREAMS;
 use crate::multiplex::{KeepAlive, Limits, Role};
 use std::time::Duration;
 use wire::spdy::{Effort, LARGEST_WINDOW, Persistence, Setting, SettingId, SettingsList};
@@ -98,7 +99,7 @@ impl Settings {
             max_control_frame: 65_536,
             stream_window: 1_048_576,
             session_window: 4_194_304,
-            max_concurrent_streams: 100,
+            max_concurrent_streams: SERVER_STREAMS,
             ..Self::client(version)
         }
     }

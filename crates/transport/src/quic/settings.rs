@@ -85,7 +85,7 @@ impl Default for QuicSettings {
             ack_threshold: None,
             stream_window: 6 * 1024 * 1024,
             connection_window: 15 * 1024 * 1024,
-            max_streams: 100,
+            max_streams: proto::SERVER_STREAMS,
             idle_timeout: Duration::from_secs(75),
             address_validation: AddressValidation::ByHandshake,
             memory: ServerMemory::default(),

@@ -464,26 +464,44 @@ fn sockets_that_share_an_address_share_the_peers(backend: Backend) {
 
 /// Loopback takes all that it is given at once, so that nothing ever waits: here it has a rate.
 fn a_full_send_buffer_loses_nothing(backend: Backend) {
-    let outcome = thread::spawn(move || {
-        datagram_script::slow_loopback();
-        send_more_than_the_buffer_holds(backend);
-    });
-    outcome.join().unwrap();
+    const TRIES: usize = 5;
+    for _ in 0..TRIES {
+        let dropped_before = datagram_script::dropped_in_backlogs();
+        let sending = thread::spawn(move || {
+            datagram_script::slow_loopback();
+            send_more_than_the_buffer_holds(backend)
+        });
+        let received = sending.join().unwrap();
+        // Floods of other programs fill the processors' backlogs. The kernel then drops packets of all sockets.
+        if received.len() == SENT as usize
+            || datagram_script::dropped_in_backlogs() == dropped_before
+        {
+            assert_eq!(received, (0..SENT).collect::<Vec<_>>());
+            return;
+        }
+    }
+    panic!("the kernel's backlogs were full each time");
 }
 
-fn send_more_than_the_buffer_holds(backend: Backend) {
-    const SENT: u32 = 2_000;
+/// Datagrams that are sent through a full send buffer.
+const SENT: u32 = 2_000;
+
+/// The numbers of the datagrams that arrived.
+fn send_more_than_the_buffer_holds(backend: Backend) -> Vec<u32> {
     let plain = UdpSocket::bind("127.0.0.1:0").unwrap();
     plain.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     // What arrives while its thread waits for a processor must not be lost.
     datagram_script::widen_receive_buffer(&plain);
     let remote = plain.local_addr().unwrap();
     let receiving = thread::spawn(move || {
+        let mut numbers = Vec::new();
         let mut buffer = [0; 2_000];
-        for number in 0..SENT {
-            assert_eq!(receive(&plain, &mut buffer).0, SIZE);
-            assert_eq!(buffer[..4], number.to_be_bytes());
+        while numbers.last() != Some(&(SENT - 1)) {
+            let Ok(length) = plain.recv(&mut buffer) else { break };
+            assert_eq!(length, SIZE);
+            numbers.push(u32::from_be_bytes(buffer[..4].try_into().unwrap()));
         }
+        numbers
     });
     let settings = DatagramSettings { send_buffer: 100_000, ..DatagramSettings::default() };
     let local = "127.0.0.1:0".parse().unwrap();
@@ -498,8 +516,8 @@ fn send_more_than_the_buffer_holds(backend: Backend) {
         }
     });
     let reactor = run(backend, &mut end_point);
-    receiving.join().unwrap();
     assert_eq!(reactor.datagram_counters().sent, u64::from(SENT));
     let asked = end_point.inner().desk.asked_while_waiting;
     assert!(asked > 2, "the send buffer was never full: {asked}");
+    receiving.join().unwrap()
 }

@@ -4,7 +4,7 @@ use super::Reactor;
 use super::progress::Progress;
 use super::socket::{Input, Output, Phase, Socket};
 use super::table::Token;
-use crate::clock;
+use crate::{clock, tcp};
 use endpoint::{Accepted, EndPoint};
 use std::cmp::Reverse;
 use std::io;
@@ -26,6 +26,8 @@ impl Reactor {
                 return;
             }
             if let Some(listener) = self.listeners[number].take() {
+                // Closing alone may not end it: a child process has a copy from fork(2) until it executes its program.
+                tcp::end(listener.as_fd());
                 self.poller.close_listener(listener);
             }
         }

@@ -165,7 +165,7 @@ pub(crate) fn send_fin(fd: BorrowedFd<'_>) {
     unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_WR) };
 }
 
-/// Ends both directions. Polls that wait for either complete.
+/// Ends both directions, or a listener, also for those that hold copies of the descriptor. Polls of it complete.
 pub(crate) fn end(fd: BorrowedFd<'_>) {
     // SAFETY: a plain call. It fails only where the connection is gone already.
     unsafe { libc::shutdown(fd.as_raw_fd(), libc::SHUT_RDWR) };

@@ -179,6 +179,17 @@ pub(crate) fn slow_loopback() {
     }
 }
 
+/// Packets that the kernel dropped because a processor's backlog of received packets was full (proc_net(5),
+/// `softnet_stat`: the second column), those of all programs.
+pub(crate) fn dropped_in_backlogs() -> u64 {
+    let lines = std::fs::read_to_string("/proc/net/softnet_stat").unwrap();
+    let dropped = |line: &str| {
+        let column = line.split_whitespace().nth(1).unwrap();
+        u64::from_str_radix(column, 16).unwrap()
+    };
+    lines.lines().map(dropped).sum()
+}
+
 /// Gives a socket a receive buffer of 16 MB, beyond what the system allows without privilege.
 pub(crate) fn widen_receive_buffer(socket: &UdpSocket) {
     let bytes: libc::c_int = 16_000_000;

@@ -7,11 +7,13 @@ use os::reactor::{Backend, Stop};
 use os::tcp::{Listener, Sharing};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::fd::AsFd;
 use std::thread;
 
 with_each_backend! {
     connections_spread_over_listeners_that_share_an_address
     a_listener_from_outside_is_taken_over
+    a_stop_ends_a_listener_of_which_there_is_a_copy
 }
 
 #[test]
@@ -90,4 +92,28 @@ fn a_listener_from_outside_is_taken_over(backend: Backend) {
     });
     reactor.run(&mut end_point).unwrap();
     assert_eq!(peer.join().unwrap(), "hello");
+}
+
+/// As a child process has one, between fork(2) and the start of its program.
+fn a_stop_ends_a_listener_of_which_there_is_a_copy(backend: Backend) {
+    let listener =
+        Listener::bind("127.0.0.1:0".parse().unwrap(), Sharing::Found, &SocketSettings::default());
+    let listener = listener.unwrap();
+    let address = listener.local();
+    let copy = listener.as_fd().try_clone_to_owned().unwrap();
+    let stop = Stop::new().unwrap();
+    let mut reactor = reactor(backend, stop.clone()).unwrap();
+    reactor.listen(listener).unwrap();
+    let mut refused = None;
+    let mut end_point = scripted(|desk, seen| {
+        if seen == Seen::Stop {
+            refused = TcpStream::connect(address).err();
+            desk.act(Action::Finish);
+        }
+    });
+    // A reactor that starts later sees it.
+    stop.stop();
+    reactor.run(&mut end_point).unwrap();
+    assert_eq!(refused.unwrap().kind(), ErrorKind::ConnectionRefused);
+    drop(copy);
 }

@@ -2,6 +2,7 @@
 //! connections is a [`Link`] below a protocol's machine.
 
 mod ack_only;
+mod answered;
 mod clock;
 mod congestion;
 mod connection;

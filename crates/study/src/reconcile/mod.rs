@@ -121,7 +121,7 @@ fn metrics(
     set(metric::CONNECTIONS, logs.connections.len() as f64);
     spoken::put(logs.connections, &mut metrics);
     let mut set = |name: &str, value: f64| metrics.insert(name.to_owned(), value);
-    let (rounds, round_trips) = rounds(path);
+    let (rounds, round_trips) = rounds(path, logs.link.rtt);
     set(metric::ROUNDS, f64::from(rounds));
     set(metric::ROUND_TRIPS, f64::from(round_trips));
     let Some(start) = fetches.iter().map(|fetch| fetch.phases.queued).min() else {
@@ -141,19 +141,10 @@ fn metrics(
 }
 
 /// Request round trips on the critical path, and all round trips on it.
-fn rounds(path: &[Stretch]) -> (u32, u32) {
-    let (mut rounds, mut others) = (0, 0);
-    for stretch in path {
-        match stretch.kind {
-            StretchKind::Wait { .. } => rounds += 1,
-            StretchKind::Connect => others += 1,
-            StretchKind::Tls { round_trips } | StretchKind::StreamLimit { round_trips } => {
-                others += round_trips;
-            }
-            StretchKind::Client | StretchKind::Receive => {}
-        }
-    }
-    (rounds, rounds + others)
+fn rounds(path: &[Stretch], rtt: Duration) -> (u32, u32) {
+    let requests = path.iter().filter(|stretch| matches!(stretch.kind, StretchKind::Wait { .. }));
+    let all = path.iter().map(|stretch| stretch.round_trips(rtt)).sum();
+    (requests.count() as u32, all)
 }
 
 fn failure(fetches: &[FetchRecord]) -> Option<Outcome> {

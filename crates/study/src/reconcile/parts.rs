@@ -7,7 +7,7 @@
 //!   connection waited for its connect and handshake. Otherwise it waited for the fetch whose bytes had arrived last
 //!   when it was queued: its initiator is not in the rows, and this gives the smallest gap.
 //! - One that waited for a stream waited for the end of another: of the first one that ended for the first one that
-//!   waited, and so on. Over QUIC the peer allows streams by MAX_STREAMS, one least round trip later at best.
+//!   waited, and so on. Over QUIC the peer has to say so (MAX_STREAMS): with the answer, or a round trip later.
 //! - From request to first byte: one least round trip, then the server time that the workload asked for, then
 //!   serialisation while the link was busy (with bytes of any connection). Within a body: serialisation alone.
 //! - In the rest of the time the link was idle. `causes.rs` looks at the packet that ended each idle interval on the
@@ -119,13 +119,14 @@ pub(super) fn split(path: &[Stretch], logs: &TrialLogs<'_>) -> Parts {
                     Part::Connect,
                 );
             }
-            StretchKind::Tls { round_trips } => {
-                let least = rtt * round_trips;
+            StretchKind::Tls { .. } => {
+                let least = rtt * stretch.round_trips(rtt);
                 let split = Split::of(&mut parts, stretch).take(Part::Tls, least);
                 split.rest(&activity, |_| Part::Tls, Part::Tls);
             }
-            StretchKind::StreamLimit { round_trips } => {
-                let split = Split::of(&mut parts, stretch).take(Part::Request, rtt * round_trips);
+            StretchKind::StreamLimit => {
+                let least = rtt * stretch.round_trips(rtt);
+                let split = Split::of(&mut parts, stretch).take(Part::Request, least);
                 split.rest(&activity, part_of, Part::Request);
             }
             StretchKind::Wait { fetch } => {

@@ -22,6 +22,18 @@ impl Stretch {
     pub(super) fn span(&self) -> Duration {
         self.to.since(self.from)
     }
+
+    /// Round trips that the stretch needs on a link with this least one, beside what it waits for otherwise.
+    pub(super) fn round_trips(&self, rtt: Duration) -> u32 {
+        match self.kind {
+            StretchKind::Connect | StretchKind::Wait { .. } => 1,
+            StretchKind::Tls { round_trips } => round_trips,
+            // A peer that allows a stream as soon as it has answered says so with the answer. Others wait until that is
+            // acknowledged.
+            StretchKind::StreamLimit => u32::from(self.span() >= rtt),
+            StretchKind::Client | StretchKind::Receive => 0,
+        }
+    }
 }
 
 /// What happened in a stretch.
@@ -36,11 +48,9 @@ pub(super) enum StretchKind {
         /// Round trips that the handshake needs.
         round_trips: u32,
     },
-    /// The peer allowed no more streams, until it had heard that another had ended.
-    StreamLimit {
-        /// Round trips until it has: over QUIC one, with its MAX_STREAMS. Over HTTP/2 and SPDY both sides know.
-        round_trips: u32,
-    },
+    /// The peer allowed no more streams. Over HTTP/2 and SPDY that is over with the end of another; over QUIC the peer
+    /// has to say so (MAX_STREAMS).
+    StreamLimit,
     /// The request was sent, and no byte had come back.
     Wait {
         /// The fetch's number.
@@ -147,7 +157,7 @@ impl Walk {
         let ready = ready(connection);
         let allowed = fetch.phases.allowed.filter(|at| multiplexed(connection) && *at > ready);
         if let Some(allowed) = allowed {
-            return self.before_allowing(fetch, connection, allowed, &others);
+            return self.before_allowing(fetch, allowed, &others);
         }
         // On a multiplexed connection others finish while this fetch waits for nobody, unless the peer allows no more
         // streams. Only a fetch that had not been sent when the other ended was held up by it.
@@ -187,16 +197,14 @@ impl Walk {
     fn before_allowing<'f>(
         &mut self,
         fetch: &FetchRecord,
-        connection: &ConnectionRecord,
         allowed: Instant,
         others: &[&'f FetchRecord],
     ) -> Option<&'f FetchRecord> {
         self.to(allowed, StretchKind::Client);
-        let ended = self.streams.get(&connection.id).and_then(|all| all.ended_for(fetch, allowed));
+        let streams = fetch.connection.and_then(|number| self.streams.get(&number));
+        let ended = streams.and_then(|streams| streams.ended_for(fetch, allowed));
         let cause = others.iter().copied().find(|other| Some(other.id) == ended);
-        let is_told = connection.protocol.known() == Some(Protocol::Http3);
-        let limit = StretchKind::StreamLimit { round_trips: u32::from(is_told) };
-        self.to(cause.map_or(fetch.phases.queued, finished), limit);
+        self.to(cause.map_or(fetch.phases.queued, finished), StretchKind::StreamLimit);
         cause
     }
 

@@ -2,7 +2,7 @@
 //! rule: the first that ends makes room for the first that waits, and so on.
 
 use super::path::finished;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use trace::FetchRecord;
 use unit::Instant;
 
@@ -15,11 +15,15 @@ pub(super) struct Streams {
     ended: Vec<(Instant, u32)>,
     /// The most that were open at once.
     most_open: usize,
+    /// How many were open when one had to wait for the first time.
+    limit: Option<usize>,
 }
 
 impl Streams {
     pub(super) fn of_connections(fetches: &[FetchRecord]) -> BTreeMap<u32, Self> {
         let mut all: BTreeMap<u32, Self> = BTreeMap::new();
+        let waited = fetches.iter().filter(|fetch| fetch.phases.allowed.is_some());
+        let waited: BTreeSet<u32> = waited.map(|fetch| fetch.id).collect();
         for fetch in fetches.iter().filter(|fetch| !fetch.pushed) {
             let (Some(number), Some(sent)) = (fetch.connection, fetch.phases.sent) else {
                 continue;
@@ -32,6 +36,7 @@ impl Streams {
             streams.sent.sort_unstable();
             streams.ended.sort_unstable();
             streams.most_open = most_open(&streams.sent, &streams.ended);
+            streams.limit = limit(&streams.sent, &streams.ended, &waited);
         }
         all
     }
@@ -45,13 +50,29 @@ impl Streams {
     pub(super) fn ended_for(&self, fetch: &FetchRecord, allowed: Instant) -> Option<u32> {
         let place = self.sent.iter().position(|(.., id)| *id == fetch.id)?;
         let in_time = self.ended.partition_point(|(end, _)| *end <= allowed).checked_sub(1)?;
-        let (_, id) = self.ended[place.checked_sub(self.most_open)?.min(in_time)];
+        let (_, id) = self.ended[place.checked_sub(self.limit?)?.min(in_time)];
         (id != fetch.id).then_some(id)
     }
 }
 
 /// Both in the order of time.
 fn most_open(sent: &[(Instant, u64, u32)], ended: &[(Instant, u32)]) -> usize {
-    let ended_by = |at: Instant| ended.partition_point(|(end, _)| *end <= at);
-    (1..).zip(sent).map(|(count, (at, ..))| count - ended_by(*at).min(count)).max().unwrap_or(0)
+    let open = (1..).zip(sent).map(|(count, (at, ..))| open_at(*at, count, ended));
+    open.max().unwrap_or(0)
+}
+
+/// How many were open when the last request before the first of `waited` was sent.
+fn limit(
+    sent: &[(Instant, u64, u32)],
+    ended: &[(Instant, u32)],
+    waited: &BTreeSet<u32>,
+) -> Option<usize> {
+    let count = sent.iter().position(|(.., id)| waited.contains(id))?;
+    let (at, ..) = sent[count.checked_sub(1)?];
+    Some(open_at(at, count, ended))
+}
+
+/// Of `count` requests that were sent by `at`, those that had not ended.
+fn open_at(at: Instant, count: usize, ended: &[(Instant, u32)]) -> usize {
+    count - ended.partition_point(|(end, _)| *end <= at).min(count)
 }

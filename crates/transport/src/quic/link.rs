@@ -2,6 +2,7 @@
 //! nothing here knows what the streams' bytes mean.
 
 use super::ack_only::AckOnly;
+use super::answered::Answered;
 use super::clock::{from_std, to_std};
 use super::congestion::ControllerState;
 use super::memory::ServerMemory;
@@ -41,6 +42,8 @@ pub struct Link {
     /// When the pacer lets out a batch again. None where it does not keep anything back.
     resume_at: Option<Instant>,
     ack_only: AckOnly,
+    /// None for a client.
+    answered: Option<Answered>,
     /// Where the connection is traced.
     observer: Option<Box<Observer>>,
 }
@@ -96,6 +99,7 @@ pub(super) enum Taken {
 
 impl Link {
     pub(super) fn new(handle: ConnectionHandle, quic: Connection) -> Self {
+        let answered = Answered::new(&quic);
         Self {
             handle,
             quic,
@@ -107,6 +111,7 @@ impl Link {
             waiting: 0,
             resume_at: None,
             ack_only: AckOnly::default(),
+            answered,
             observer: None,
         }
     }
@@ -169,6 +174,9 @@ impl Link {
     pub(super) fn handle_input(&mut self, now: Instant, input: QuicInput) {
         let QuicInput { event, length, elsewhere } = input;
         let frames = (elsewhere != self.moved_to).then(|| self.frames_received());
+        if let Some(answered) = &mut self.answered {
+            answered.handle_input(&mut self.quic);
+        }
         self.quic.handle_event(*event);
         self.observe(now);
         if frames.is_some_and(|frames| frames < self.frames_received()) {
@@ -234,6 +242,9 @@ impl Link {
             // Whether it is allowed shows once it is made.
             Some(_) => 1,
         };
+        if let Some(answered) = &mut self.answered {
+            answered.handle_transmit(&mut self.quic);
+        }
         let transmit = self.quic.poll_transmit(to_std(now), max, out);
         self.observe(now);
         let sent = transmit.as_ref().map_or(0, |transmit| transmit.size);
@@ -361,7 +372,10 @@ impl Link {
 
     /// Ends the sending side of a stream. It may be gone already: then the peer has been told by other means.
     pub(super) fn finish(&mut self, stream: u64) {
-        let _gone = self.quic.send_stream(id(stream)).finish();
+        let finished = self.quic.send_stream(id(stream)).finish();
+        if let (Ok(()), Some(answered)) = (finished, &mut self.answered) {
+            answered.handle_sent(stream);
+        }
         // The end may need a datagram of its own.
         self.waiting += 1;
     }
@@ -369,7 +383,15 @@ impl Link {
     /// Abandons the sending side.
     pub(super) fn reset(&mut self, stream: u64, code: u64) {
         let _gone = self.quic.send_stream(id(stream)).reset(error_code(code));
+        self.handle_gone(stream);
         self.forget_waiting();
+    }
+
+    /// The sending side of a stream is over: the peer has acknowledged all of it, or it was abandoned.
+    pub(super) fn handle_gone(&mut self, stream: u64) {
+        if let Some(answered) = &mut self.answered {
+            answered.handle_gone(stream);
+        }
     }
 
     /// Asks the peer to send no more of the stream.

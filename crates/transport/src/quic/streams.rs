@@ -94,6 +94,7 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
                 self.link.forget_waiting();
                 self.machine.handle_stop_sending(self.now, StreamId(stream), error_code.into());
             }
+            QuicEvent::Stream(StreamEvent::Finished { id }) => self.link.handle_gone(id.into()),
             QuicEvent::Stream(StreamEvent::Available { dir }) => self.open_ahead(dir),
             // No datagrams are offered, and the rest is not a stream's.
             _ => {}

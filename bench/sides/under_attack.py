@@ -1,0 +1,86 @@
+"""A server under one attack of bench/hostile: who attacks it, and who asks it for something meanwhile."""
+
+import multiprocessing
+import os
+import socket
+import threading
+import time
+
+from . import attacks, hostile, servers, udp_attacks
+
+CLIENT_CORE = 1
+# Requests before anything is measured, and over UDP connections. io_uring has 128 buffers, of which each thing that arrives
+# takes the next.
+WARM_UP, WARM_UP_OVER_UDP = 300, 100
+
+
+class Honest:
+    """A client that asks at a steady pace, and takes the time from when each request was due."""
+
+    EVERY_S = 0.01
+
+    def __init__(self, port):
+        self.port, self.took, self.failed = port, [], 0
+        self.end = threading.Event()
+        self.thread = threading.Thread(target=self.run)
+
+    def run(self):
+        one, due = None, time.monotonic()
+        while not self.end.is_set():
+            time.sleep(max(0.0, due - time.monotonic()))
+            try:
+                if one is None:
+                    one = socket.create_connection(("127.0.0.1", self.port), timeout=20)
+                one.sendall(hostile.get(b"/13B"))
+                answer = b""
+                while not answer.endswith(b"\r\n\r\n" + answer[-13:]) or len(answer) < 30:
+                    piece = one.recv(4096)
+                    if not piece:
+                        raise OSError("ended early")
+                    answer += piece
+            except OSError:
+                self.failed += 1
+                one = None
+            self.took.append(time.monotonic() - due)
+            due = max(due + self.EVERY_S, time.monotonic() - 1)
+
+    def p99(self):
+        return sorted(self.took)[int(len(self.took) * 0.99)] if self.took else float("inf")
+
+
+def attacked_ports(ports):
+    """A server's ports, by the names that attacks know."""
+    return {"h2c": ports["http"], "quic": ports["https"]} | ports
+
+
+def attacker(server, row, name="wirelap"):
+    """A process that attacks this server, and has to be started."""
+    def attack():
+        os.sched_setaffinity(0, {CLIENT_CORE})
+        os.nice(5)
+        attacks.run(row.attack, attacked_ports(server.ports), row.path_at(name))
+
+    return multiprocessing.Process(target=attack, daemon=True)
+
+
+def warm_up(row, ports):
+    """What a server reserves at its first requests is no attack's, and no buffers that all connections share."""
+    for each in (*WARM_UP * [hostile.get(b"/13B")], attacks.ALL_CREDIT):
+        hostile.connect(ports["http"], each).close()
+    for _ in range(WARM_UP_OVER_UDP if row.is_over_udp else 0):
+        udp_attacks.ask_and_close(attacked_ports(ports))
+
+
+def attack_once(server, row, seconds):
+    """One row against a server that goes on; gives its memory at the highest, and once the attacker has gone."""
+    pid, most = server.process.pid, 0
+    process = attacker(server, row)
+    process.start()
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        most = max(most, servers.anonymous(pid))
+        time.sleep(0.005)
+    process.terminate()
+    process.join()
+    time.sleep(0.3)
+    return most, servers.anonymous(pid)

@@ -8,6 +8,7 @@ use client::{
     Bodies, Client, EchoSocket, FetchId, FetchList, FetchSpec, Message, PageLoad, Pattern,
     Protocol, Transport, WebSocketClient, WebSocketConfig, Work,
 };
+use endpoint::{Action, EndPoint, SocketError};
 use link::{LinkSpec, no_traces};
 use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
 use page::{Browser, Load, Synthetic};
@@ -171,16 +172,8 @@ fn a_page_arrives_whole() {
     assert_eq!(world.end_point(far).connections(), 0);
 }
 
-/// An echo of three messages, one after the other, over a WebSocket at 100 ms.
-fn echoed(transport: Transport, takes_web_sockets: bool) -> EchoSocket {
-    let trusted = Trusted::new(&["h2"]);
-    let wall_clock = WallClock { at: START, unix: Duration::from_secs(1_800_000_000) };
-    let quic = ListenerKind::Quic(trusted.server.clone(), QuicSettings::default());
-    let mut config = OriginConfig::new(vec![quic], wall_clock);
-    if transport == Transport::H2 {
-        config = OriginConfig::new(vec![ListenerKind::Tls(trusted.server.clone())], wall_clock);
-    }
-    config.web_socket_over_h2 = takes_web_sockets;
+/// The client of three messages, one after another.
+fn three_messages(trusted: &Trusted, transport: Transport) -> WebSocketClient<EchoSocket> {
     let text = |n: u32| bytes::Bytes::from(format!("message {n}"));
     let messages: Vec<_> = (0..3).map(|n| Message { text: text(n), answer: text(n) }).collect();
     let own = WebSocketConfig {
@@ -191,7 +184,20 @@ fn echoed(transport: Transport, takes_web_sockets: bool) -> EchoSocket {
         seed: unit::Seed(4),
     };
     let echo = EchoSocket::new(messages, Pattern::Serial);
-    let client = WebSocketClient::new(trusted.config(transport), own, echo);
+    WebSocketClient::new(trusted.config(transport), own, echo)
+}
+
+/// An echo of three messages, one after the other, over a WebSocket at 100 ms.
+fn echoed(transport: Transport, takes_web_sockets: bool) -> EchoSocket {
+    let trusted = Trusted::new(&["h2"]);
+    let wall_clock = WallClock { at: START, unix: Duration::from_secs(1_800_000_000) };
+    let quic = ListenerKind::Quic(trusted.server.clone(), QuicSettings::default());
+    let mut config = OriginConfig::new(vec![quic], wall_clock);
+    if transport == Transport::H2 {
+        config = OriginConfig::new(vec![ListenerKind::Tls(trusted.server.clone())], wall_clock);
+    }
+    config.web_socket_over_h2 = takes_web_sockets;
+    let client = three_messages(&trusted, transport);
     let mut world = World::new(1);
     let near = world.host("10.0.0.1", client);
     let origin = Origin::new(config, Parts::default());
@@ -235,5 +241,17 @@ fn a_server_that_does_not_offer_websockets_over_http2_or_http3_is_not_asked() {
             let FetchOutcome::Failed(reason) = &fetch.outcome else { panic!("{fetch:?}") };
             assert!(reason.contains("SETTINGS_ENABLE_CONNECT_PROTOCOL"), "{reason}");
         }
+    }
+}
+
+#[test]
+fn a_websocket_to_a_udp_port_where_nothing_listens_says_so() {
+    let mut client = three_messages(&Trusted::new(&["h2"]), Transport::H3);
+    client.handle_start(START);
+    let Some(Action::Bind { socket, .. }) = client.poll_action() else { panic!("no socket") };
+    client.handle_error(START, socket, SocketError::Refused);
+    for fetch in &client.into_conversation().records.fetches {
+        let FetchOutcome::Failed(reason) = &fetch.outcome else { panic!("{fetch:?}") };
+        assert!(reason.contains("nothing listens on its UDP port"), "{reason}");
     }
 }

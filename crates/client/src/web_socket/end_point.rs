@@ -75,7 +75,11 @@ impl<C: Conversation> EndPoint for WebSocketClient<C> {
         }
         let Phase::Running(running) = &self.phase else { return };
         let phase = running.transport.phase();
-        let failure = Failure::of_socket(&running.destination, error, phase, &self.settings);
+        let destination = &running.destination;
+        let failure = match &running.quic {
+            Some(_) => Failure::of_datagrams(destination, error, phase),
+            None => Failure::of_socket(destination, error, phase, &self.settings),
+        };
         self.end(now, Some(&failure), None);
     }
 

@@ -33,6 +33,7 @@ mod settings;
 mod socket;
 mod stop;
 mod table;
+mod turn;
 mod uring;
 
 pub use adaptive_send_buffer::AdaptiveSendBuffer;
@@ -93,6 +94,8 @@ pub struct Reactor {
     table: Table,
     /// Sockets that go on without a new event, because they used up their turn.
     again: Vec<Token>,
+    /// Counts the turns.
+    turn: u64,
     alarms: BinaryHeap<Reverse<(Instant, Token)>>,
     send_buffers: BufferPool<SendBuf>,
     datagram_buffers: BufferPool<Vec<u8>>,
@@ -119,6 +122,7 @@ impl Reactor {
             unbound: Vec::new(),
             table: Table::default(),
             again: Vec::new(),
+            turn: 0,
             alarms: BinaryHeap::new(),
             send_buffers: BufferPool::new(SPARE_BUFFERS),
             datagram_buffers: BufferPool::new(SPARE_BUFFERS),
@@ -277,6 +281,7 @@ impl Reactor {
 
     /// Sockets that used up their turn get another.
     fn go_on<E: EndPoint + ?Sized>(&mut self, end_point: &mut E) {
+        self.turn += 1;
         for token in std::mem::take(&mut self.again) {
             let Some(socket) = self.table.find(token) else {
                 self.go_on_datagrams(end_point, token);

@@ -79,13 +79,15 @@ impl Poller for Epoll {
         _token: Token,
         socket: &mut Socket,
         buffer: Option<&mut [u8]>,
+        most: usize,
     ) -> io::Result<Received<'a>> {
         let filled = buffer.is_some();
         let buffer: &mut [u8] = match buffer {
             Some(buffer) => buffer,
             None => &mut self.input,
         };
-        let length = buffer.len();
+        let length = buffer.len().min(most);
+        let buffer = &mut buffer[..length];
         let count =
             unless_blocked(&mut socket.input.ready, || tcp::receive(socket.fd.as_fd(), buffer))?;
         // A short read has emptied the queue, and later bytes make a new edge. But a FIN that was already reported
@@ -96,6 +98,11 @@ impl Poller for Epoll {
             _ if filled => Received::Filled(count),
             _ => Received::Bytes(&self.input[..count]),
         })
+    }
+
+    /// The kernel keeps them.
+    fn defer(&mut self, _token: Token, _socket: &mut Socket) -> io::Result<()> {
+        Ok(())
     }
 
     /// `WouldBlock` came from the kernel itself.

@@ -1,4 +1,4 @@
-//! The reading side: a socket is read until nothing is left or its turn is used up.
+//! The reading side: a socket is read until nothing is left or its [turn](super::turn) is used up.
 
 use super::poller::Received;
 use super::socket::Phase;
@@ -9,23 +9,31 @@ use endpoint::{Acks, EndPoint};
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
 
-/// Reads of one socket before others have their turn.
-const READS_A_TURN: usize = 4;
+/// Reads of a socket whose bytes are discarded before others have their turn.
+const DISCARDS_A_TURN: usize = 4;
 
 impl Reactor {
     /// Reads what has arrived and hands it to the end point.
     pub(super) fn read<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
-        for _ in 0..READS_A_TURN {
+        let mut handled = None;
+        loop {
             let Some(socket) = self.table.find(token) else { return };
+            if let Some((bytes, began)) = handled.take() {
+                socket.input.turn.handle(bytes, || clock::now().since(began));
+            }
             if !socket.phase.is_attached() {
                 return self.read_away(token);
             }
             if !socket.input.ready || socket.input.paused || socket.input.ended {
                 return;
             }
+            let most = socket.input.turn.left(self.turn);
+            if most == 0 {
+                return self.defer(end_point, token);
+            }
             let id = socket.id;
             let buffer = end_point.poll_receive_buffer(id).filter(|buffer| !buffer.is_empty());
-            let received = self.poller.receive(token, socket, buffer);
+            let received = self.poller.receive(token, socket, buffer, most);
             let came = matches!(received, Ok(Received::Bytes(_) | Received::Filled(_)));
             if came && socket.input.acks == Acks::Quick {
                 tcp::acknowledge_quickly(socket.fd.as_fd());
@@ -36,8 +44,16 @@ impl Reactor {
                     end_point.handle_eof(clock::now(), id);
                     return self.act(end_point);
                 }
-                Ok(Received::Bytes(bytes)) => end_point.handle_bytes(clock::now(), id, bytes),
-                Ok(Received::Filled(count)) => end_point.handle_received(clock::now(), id, count),
+                Ok(Received::Bytes(bytes)) => {
+                    let now = clock::now();
+                    handled = Some((bytes.len(), now));
+                    end_point.handle_bytes(now, id, bytes);
+                }
+                Ok(Received::Filled(count)) => {
+                    let now = clock::now();
+                    handled = Some((count, now));
+                    end_point.handle_received(now, id, count);
+                }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     if socket.input.awaits_drained {
                         self.tell_drained(end_point, token);
@@ -49,12 +65,20 @@ impl Reactor {
             }
             self.act(end_point);
         }
-        self.queue(token);
+    }
+
+    /// A socket has used up its turn.
+    fn defer<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
+        let Some(socket) = self.table.find(token) else { return };
+        match self.poller.defer(token, socket) {
+            Ok(()) => self.queue(token),
+            Err(error) => self.fail(end_point, token, socket_error(&error)),
+        }
     }
 
     /// Discards what arrives for a socket that the end point has released.
     pub(super) fn read_away(&mut self, token: Token) {
-        for _ in 0..READS_A_TURN {
+        for _ in 0..DISCARDS_A_TURN {
             let Some(socket) = self.table.find(token) else { return };
             if !socket.input.ready || socket.input.ended {
                 break;

@@ -44,14 +44,18 @@ pub(super) trait Poller {
     /// reactor.
     fn event(&mut self, index: usize, table: &mut Table) -> Option<Readiness>;
 
-    /// Receives into `buffer` if there is one, otherwise into the poller's own. Sets whether more may be there.
-    /// `WouldBlock` where there is nothing.
+    /// Receives about `most` bytes at most, into `buffer` if there is one, otherwise into the poller's own. Sets whether more may be
+    /// there. `WouldBlock` where there is nothing.
     fn receive<'a>(
         &'a mut self,
         token: Token,
         socket: &mut Socket,
         buffer: Option<&mut [u8]>,
+        most: usize,
     ) -> io::Result<Received<'a>>;
+
+    /// A socket from which bytes could be received has used up its turn: they wait for the next one.
+    fn defer(&mut self, token: Token, socket: &mut Socket) -> io::Result<()>;
 
     /// After `receive` returned `WouldBlock`: whether all that had arrived was received.
     fn is_drained(&mut self, socket: &Socket) -> bool;

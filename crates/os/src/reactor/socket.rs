@@ -1,5 +1,6 @@
 //! One stream socket of a reactor: its state, and the bytes to be sent.
 
+use super::turn::Turn;
 use endpoint::{Acks, SendBuf, SocketId};
 use std::os::fd::OwnedFd;
 use unit::Instant;
@@ -64,6 +65,8 @@ pub(super) struct Input {
     pub(super) ended: bool,
     /// The end point waits for `handle_drained`.
     pub(super) awaits_drained: bool,
+    /// How much is handled before others have their turn.
+    pub(super) turn: Turn,
     /// When what is read is acknowledged.
     pub(super) acks: Acks,
     /// Whether io_uring has a receive operation for it.

@@ -76,6 +76,15 @@ impl Uring {
         Ok(())
     }
 
+    /// Cancels the receive operation, if there is one. Bytes received before that may still come.
+    fn stop_receiving(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
+        if socket.input.receiving == Receiving::Armed {
+            self.ring.cancel(Operation::Receive(token))?;
+            socket.input.receiving = Receiving::Cancelling;
+        }
+        Ok(())
+    }
+
     /// Polls for errors of a socket from which nothing is received.
     fn watch_errors(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
         if !std::mem::replace(&mut socket.input.watches_errors, true) {
@@ -242,6 +251,7 @@ impl Poller for Uring {
         token: Token,
         socket: &mut Socket,
         buffer: Option<&mut [u8]>,
+        most: usize,
     ) -> io::Result<Received<'a>> {
         let fresh = self.fresh.take_if(|(whose, _filled)| *whose == token);
         let input = &mut socket.input;
@@ -255,12 +265,15 @@ impl Poller for Uring {
             return Ok(Received::Filled(count));
         }
         if !input.undelivered.is_empty() {
-            self.undelivered = std::mem::take(&mut input.undelivered);
-            let Some(buffer) = buffer else { return Ok(Received::Bytes(&self.undelivered)) };
-            let count = fill(buffer, &self.undelivered);
-            input.undelivered.extend_from_slice(&self.undelivered[count..]);
+            let count = match &buffer {
+                Some(buffer) => buffer.len().min(most),
+                None => most,
+            };
+            let rest = input.undelivered.split_off(count.min(input.undelivered.len()));
+            self.undelivered = std::mem::replace(&mut input.undelivered, rest);
             input.ready |= !input.undelivered.is_empty();
-            return Ok(Received::Filled(count));
+            let Some(buffer) = buffer else { return Ok(Received::Bytes(&self.undelivered)) };
+            return Ok(Received::Filled(fill(buffer, &self.undelivered)));
         }
         match input.receiving {
             Receiving::Ended => return Ok(Received::End),
@@ -271,13 +284,22 @@ impl Poller for Uring {
         Err(ErrorKind::WouldBlock.into())
     }
 
+    /// What has come is copied, for its buffer is the kernel's again at the next event. No more is received until it is delivered.
+    fn defer(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
+        if let Some((_token, filled)) = self.fresh.take_if(|(whose, _filled)| *whose == token) {
+            socket.input.undelivered.extend_from_slice(self.ring.bytes(&filled));
+            self.lent = Some(filled);
+        }
+        self.stop_receiving(token, socket)
+    }
+
     /// Bytes may wait in completions that were not looked at yet, or still in the kernel's queue.
     fn is_drained(&mut self, socket: &Socket) -> bool {
         !self.ring.has_completions() && tcp::is_queue_empty(socket.fd.as_fd())
     }
 
     fn discard(&mut self, token: Token, socket: &mut Socket) -> io::Result<usize> {
-        self.receive(token, socket, None).map(|received| match received {
+        self.receive(token, socket, None, usize::MAX).map(|received| match received {
             Received::End => 0,
             Received::Filled(count) => count,
             Received::Bytes(bytes) => bytes.len(),
@@ -318,10 +340,7 @@ impl Poller for Uring {
         if socket.phase == Phase::Connecting {
             return Ok(());
         }
-        if socket.input.receiving == Receiving::Armed {
-            self.ring.cancel(Operation::Receive(token))?;
-            socket.input.receiving = Receiving::Cancelling;
-        }
+        self.stop_receiving(token, socket)?;
         self.watch_errors(token, socket)
     }
 

@@ -16,6 +16,7 @@ with_each_backend! {
     a_paused_socket_is_not_read_until_it_is_resumed
     a_paused_peer_is_held_back_and_loses_nothing
     a_reset_is_told_of_a_paused_socket
+    bytes_that_take_long_leave_others_their_turn
 }
 
 fn an_end_point_that_has_said_all_is_not_asked_again(backend: Backend) {
@@ -195,4 +196,38 @@ fn a_reset_is_told_of_a_paused_socket(backend: Backend) {
     });
     reactor.run(&mut end_point).unwrap();
     assert_eq!(last, Some(Seen::Failed(SOCKET, SocketError::Reset)));
+}
+
+/// Each 4 KiB of one peer take longer than a turn, as frames of one byte may. Another peer's byte is handled before many more of them.
+fn bytes_that_take_long_leave_others_their_turn(backend: Backend) {
+    const ALL: usize = 1_000_000;
+    let (mut reactor, address, stop) = listening(backend).unwrap();
+    let mut busy = TcpStream::connect(address).unwrap();
+    let mut other = TcpStream::connect(address).unwrap();
+    let peer = thread::spawn(move || {
+        busy.write_all(&vec![0; ALL]).unwrap();
+        busy
+    });
+    let (mut handled, mut said_at, mut heard_at) = (0, None, None);
+    let mut end_point = scripted(|desk, seen| match seen {
+        Seen::Bytes(SOCKET, bytes) => {
+            if said_at.is_none() {
+                other.write_all(b"?").unwrap();
+            }
+            thread::sleep(Duration::from_millis(1 + bytes.len() as u64 / 4096));
+            handled += bytes.len();
+            said_at.get_or_insert(handled);
+            if handled == ALL {
+                stop.stop();
+            }
+        }
+        Seen::Bytes(..) => heard_at = Some(handled),
+        Seen::Stop => desk.act(Action::Finish),
+        _ => {}
+    });
+    reactor.run(&mut end_point).unwrap();
+    drop(peer.join().unwrap());
+    assert_eq!(handled, ALL, "nothing is lost");
+    let waited = heard_at.unwrap() - said_at.unwrap();
+    assert!(waited <= 32 * 1024, "{waited} bytes were handled before the other's byte");
 }

@@ -1,95 +1,21 @@
 //! The origin without sockets, in virtual time.
 #![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
 
+mod bench;
+
+use bench::{ADDRESS, Bench, START, config};
 use endpoint::{Action, SocketId, SocketSettings};
-use origin::{
-    AccessLog, AccessRecord, ExchangeEnd, Limits, ListenerKind, Origin, OriginConfig, Parts,
-    WallClock,
-};
+use origin::{AccessLog, AccessRecord, ExchangeEnd, Limits, Origin, OriginConfig, Parts};
 use proto::h2::Settings;
 use proto::schedule::RoundRobin;
 use proto::{
     ByteStreamConnection as _, ClientConnection as _, Connection as _, Event, Fin, RequestHead,
     Scheme,
 };
-use sim::{Connections, Host, Path, Script, Scripted, Transcript, World};
+use sim::{Connections, Path, Script, Scripted};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
-use unit::Instant;
-
-const ADDRESS: &str = "10.0.0.2:80";
-
-/// The time when a world begins.
-const START: Instant = Instant::from_nanos(1_000_000_000);
-
-/// An origin and a peer, no time apart. The numbers of the peer's sockets are those of the origin's as long as none of
-/// them is used again.
-struct Bench {
-    world: World,
-    origin: Host<Origin>,
-    peer: Host<Scripted<Transcript>>,
-}
-
-impl Bench {
-    fn new(limits: Limits, parts: Parts) -> Self {
-        let config = OriginConfig { limits, ..config() };
-        Self::of(Origin::new(config, parts))
-    }
-
-    fn of(origin: Origin) -> Self {
-        let mut world = World::new(1);
-        let origin = world.listen(ADDRESS, origin);
-        let peer = world.host("10.0.0.1", Scripted::new(Transcript::default()));
-        world.connect(peer, origin, Path::delay(Duration::ZERO));
-        world.record_actions(origin);
-        Self { world, origin, peer }
-    }
-
-    fn accept(&mut self) -> SocketId {
-        let socket = self.world.with(self.peer, |peer| peer.connect(ADDRESS));
-        self.act();
-        socket
-    }
-
-    fn say(&mut self, socket: SocketId, text: &str) {
-        self.world.with(self.peer, |peer| peer.send(socket, text.as_bytes()));
-        self.act();
-    }
-
-    /// All that the origin has sent since.
-    fn hear(&mut self, socket: SocketId) -> String {
-        let heard = self.world.with(self.peer, |peer| peer.script_mut().take_received(socket));
-        String::from_utf8_lossy(&heard).into_owned()
-    }
-
-    fn wait(&mut self, span: Duration) {
-        self.world.run_for(span);
-    }
-
-    /// Does what is due now.
-    fn act(&mut self) {
-        self.wait(Duration::ZERO);
-    }
-
-    fn stop(&mut self) {
-        self.world.stop(self.origin);
-        self.act();
-    }
-
-    fn connections(&self) -> usize {
-        self.world.end_point(self.origin).connections()
-    }
-
-    fn take_actions(&mut self) -> Vec<Action> {
-        self.world.take_actions(self.origin)
-    }
-}
-
-fn config() -> OriginConfig {
-    let wall_clock = WallClock { at: START, unix: Duration::from_secs(784_111_777) };
-    OriginConfig::new(vec![ListenerKind::Clear], wall_clock)
-}
 
 fn get(path: &str) -> String {
     format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n")
@@ -110,27 +36,27 @@ impl AccessLog for Ends {
 fn an_answer_waits_for_its_server_time_and_for_nothing_else() {
     let log = Rc::new(Ends::default());
     let mut bench =
-        Bench::new(Limits::default(), Parts { log: Some(log.clone()), ..Parts::default() });
+        Bench::of(Origin::new(config(), Parts { log: Some(log.clone()), ..Parts::default() }));
     let socket = bench.accept();
     let path = "/image/1?bytes=3&delay_ms=250";
-    bench.say(socket, &get(path));
+    bench.say(socket, get(path));
     assert_eq!(bench.take_actions(), []);
     bench.wait(Duration::from_micros(249_999));
-    assert_eq!(bench.hear(socket), "");
+    assert_eq!(bench.hear_text(socket), "");
     bench.wait(Duration::from_micros(1));
     assert_eq!(bench.take_actions(), [Action::Transmit(socket)]);
-    assert!(bench.hear(socket).starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(bench.hear_text(socket).starts_with("HTTP/1.1 200 OK\r\n"));
     let delay = Duration::from_millis(250);
     assert_eq!(*log.0.borrow(), [(path.to_owned(), ExchangeEnd::Done, delay, delay)]);
 }
 
 #[test]
 fn an_api_answer_is_of_the_size_asked_for_and_the_same_each_time() {
-    let mut bench = Bench::new(Limits::default(), Parts::default());
+    let mut bench = Bench::new();
     let socket = bench.accept();
     let mut ask = |path: &str| {
-        bench.say(socket, &get(path));
-        let answer = bench.hear(socket);
+        bench.say(socket, get(path));
+        let answer = bench.hear_text(socket);
         let (head, body) = answer.split_once("\r\n\r\n").unwrap();
         (
             head.lines().next().unwrap().to_owned(),
@@ -148,19 +74,19 @@ fn an_api_answer_is_of_the_size_asked_for_and_the_same_each_time() {
 
 #[test]
 fn a_long_thought_is_no_silence_that_ends_a_connection() {
-    let mut bench = Bench::new(Limits::default(), Parts::default());
+    let mut bench = Bench::new();
     let socket = bench.accept();
-    bench.say(socket, &get("/image/1?bytes=3&delay_ms=600000"));
+    bench.say(socket, get("/image/1?bytes=3&delay_ms=600000"));
     bench.wait(Duration::from_secs(599));
     assert_eq!(bench.take_actions(), []);
     bench.wait(Duration::from_secs(1));
-    assert!(bench.hear(socket).starts_with("HTTP/1.1 200 OK\r\n"));
+    assert!(bench.hear_text(socket).starts_with("HTTP/1.1 200 OK\r\n"));
 }
 
 #[test]
 fn silence_ends_a_connection_at_its_limit() {
     let limits = Limits::default();
-    let mut bench = Bench::new(limits, Parts::default());
+    let mut bench = Bench::limited(limits);
     let socket = bench.accept();
     bench.wait(limits.idle - Duration::from_nanos(1));
     assert_eq!(bench.take_actions(), []);
@@ -173,10 +99,12 @@ fn silence_ends_a_connection_at_its_limit() {
 fn a_peer_that_takes_nothing_is_reset_and_its_exchange_logged_as_cut_off() {
     let limits = Limits::default();
     let log = Rc::new(Ends::default());
-    let mut bench = Bench::new(limits, Parts { log: Some(log.clone()), ..Parts::default() });
+    let config = OriginConfig { limits, ..config() };
+    let parts = Parts { log: Some(log.clone()), ..Parts::default() };
+    let mut bench = Bench::of(Origin::new(config, parts));
     let socket = bench.accept();
     bench.world.with(bench.peer, |peer| peer.pause(socket));
-    bench.say(socket, &get("/image/1?bytes=10000000"));
+    bench.say(socket, get("/image/1?bytes=10000000"));
     bench.take_actions();
     bench.wait(limits.stall);
     assert_eq!(bench.take_actions().last(), Some(&Action::Abort(socket)));
@@ -186,7 +114,7 @@ fn a_peer_that_takes_nothing_is_reset_and_its_exchange_logged_as_cut_off() {
 #[test]
 fn connections_beyond_the_limit_are_refused_until_one_is_gone() {
     let limits = Limits { connections: 2, ..Limits::default() };
-    let mut bench = Bench::new(limits, Parts::default());
+    let mut bench = Bench::limited(limits);
     let (first, _) = (bench.accept(), bench.accept());
     assert_eq!(bench.connections(), 2);
     let ended = |bench: &Bench, socket| bench.world.end_point(bench.peer).script().ended(socket);
@@ -198,31 +126,31 @@ fn connections_beyond_the_limit_are_refused_until_one_is_gone() {
     let last = bench.accept();
     assert_eq!((bench.connections(), ended(&bench, last)), (2, None));
     bench.take_actions();
-    bench.say(last, &get("/nothing"));
+    bench.say(last, get("/nothing"));
     assert_eq!(bench.take_actions(), [Action::Transmit(first)], "numbers are used again");
 }
 
 #[test]
 fn a_stop_closes_idle_connections_and_waits_for_the_others() {
-    let mut bench = Bench::new(Limits::default(), Parts::default());
+    let mut bench = Bench::new();
     let (silent, idle, busy) = (bench.accept(), bench.accept(), bench.accept());
-    bench.say(idle, &get("/image/1?bytes=3"));
+    bench.say(idle, get("/image/1?bytes=3"));
     bench.hear(idle);
-    bench.say(busy, &get("/image/1?bytes=3&delay_ms=1000"));
+    bench.say(busy, get("/image/1?bytes=3&delay_ms=1000"));
     bench.take_actions();
     bench.stop();
     assert_eq!(bench.take_actions(), [Action::Close(silent), Action::Close(idle)]);
     bench.wait(Duration::from_secs(1));
-    assert!(bench.hear(busy).contains("\r\nconnection: close\r\n"));
+    assert!(bench.hear_text(busy).contains("\r\nconnection: close\r\n"));
     let last = bench.take_actions();
     assert_eq!(last[last.len() - 2..], [Action::Close(busy), Action::Finish]);
 }
 
 #[test]
 fn a_second_stop_is_a_stop_at_once() {
-    let mut bench = Bench::new(Limits::default(), Parts::default());
+    let mut bench = Bench::new();
     let socket = bench.accept();
-    bench.say(socket, &get("/image/1?bytes=3&delay_ms=1000"));
+    bench.say(socket, get("/image/1?bytes=3&delay_ms=1000"));
     bench.take_actions();
     bench.stop();
     assert_eq!(bench.take_actions(), []);
@@ -234,18 +162,18 @@ fn a_second_stop_is_a_stop_at_once() {
 fn bytes_cut_anywhere_are_answered_alike() {
     let request = get("/image/1?bytes=3") + &get("/nothing");
     let whole = {
-        let mut bench = Bench::new(Limits::default(), Parts::default());
+        let mut bench = Bench::new();
         let socket = bench.accept();
         bench.say(socket, &request);
-        bench.hear(socket)
+        bench.hear_text(socket)
     };
     assert!(whole.contains("200 OK") && whole.contains("404 Not Found"));
     for cut in 0..request.len() {
-        let mut bench = Bench::new(Limits::default(), Parts::default());
+        let mut bench = Bench::new();
         let socket = bench.accept();
         bench.say(socket, &request[..cut]);
         bench.say(socket, &request[cut..]);
-        assert_eq!(bench.hear(socket), whole, "cut at {cut}");
+        assert_eq!(bench.hear_text(socket), whole, "cut at {cut}");
     }
 }
 
@@ -258,12 +186,12 @@ fn a_recorded_page_is_answered_by_host_path_and_server_time() {
     let socket = bench.accept();
     bench.say(socket, "GET /x?y=1 HTTP/1.1\r\nHost: CDN.test:8443\r\n\r\n");
     bench.wait(Duration::from_nanos(19_999_999));
-    assert_eq!(bench.hear(socket), "");
+    assert_eq!(bench.hear_text(socket), "");
     bench.wait(Duration::from_nanos(1));
-    let answer = bench.hear(socket);
+    let answer = bench.hear_text(socket);
     assert!(answer.contains("content-type: font/woff2") && answer.contains("content-length: 5"));
     bench.say(socket, "GET /x?y=1 HTTP/1.1\r\nHost: other.test\r\n\r\n");
-    assert!(bench.hear(socket).starts_with("HTTP/1.1 404 "));
+    assert!(bench.hear_text(socket).starts_with("HTTP/1.1 404 "));
 }
 
 /// Less than a frame: the origin is asked at every point of a body.
@@ -313,7 +241,7 @@ fn many_bodies_at_once_come_whole_through_small_limits() {
         let path = format!("/image/{index}?bytes=300000");
         client.request(START, &RequestHead::get(Scheme::Http, "a", path), Fin::Last).unwrap();
     }
-    let mut bench = Bench::new(Limits::default(), Parts::default());
+    let mut bench = Bench::new();
     bench.world.listen_with(bench.origin, ADDRESS, small_limit());
     let bodies = Scripted::new(Bodies { client, bytes: 0, whole: 0 });
     let reader = bench.world.host("10.0.0.3", bodies);
@@ -326,10 +254,10 @@ fn many_bodies_at_once_come_whole_through_small_limits() {
 
 #[test]
 fn pipelined_bodies_come_whole_through_small_limits() {
-    let mut bench = Bench::new(Limits::default(), Parts::default());
+    let mut bench = Bench::new();
     bench.world.listen_with(bench.origin, ADDRESS, small_limit());
     let socket = bench.accept();
-    bench.say(socket, &get("/image/1?bytes=300000").repeat(10));
+    bench.say(socket, get("/image/1?bytes=300000").repeat(10));
     let heard = bench.world.end_point(bench.peer).script().received(socket);
     let bytes = heard.len();
     assert!((3_000_000..3_010_000).contains(&bytes), "{bytes} bytes");

@@ -1,6 +1,6 @@
 //! What the peers say: frames written by hand, and a bomb.
 
-use super::START;
+use crate::bench::START;
 use endpoint::SendBuf;
 use proto::ws::{Agreed, Connection, DeflateParameters, MessageKind, Role};
 use trace::Tracer;

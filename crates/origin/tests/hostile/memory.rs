@@ -1,7 +1,8 @@
 //! What attacks may hold, by the weight of the process.
 
+use super::alone;
 use super::frames::{Frames, bomb, carried, streams};
-use super::{Bench, alone};
+use crate::bench::Bench;
 use origin::Limits;
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ fn resident() -> usize {
 
 /// Checks that an attack makes the process grow by no more than `most` bytes.
 fn weigh(name: &str, most: usize, attack: impl FnOnce(&mut Bench)) {
-    let mut bench = Bench::new(Limits::default());
+    let mut bench = Bench::new();
     let before = resident();
     attack(&mut bench);
     let grown = resident().saturating_sub(before);
@@ -25,7 +26,7 @@ fn weigh(name: &str, most: usize, attack: impl FnOnce(&mut Bench)) {
 #[test]
 fn memory_that_is_scarce_is_not_spent_on_compression() {
     let _alone = alone();
-    let mut bench = Bench::new(Limits { held: 20_000_000, ..Limits::default() });
+    let mut bench = Bench::limited(Limits { held: 20_000_000, ..Limits::default() });
     let mut frames = Frames::with_window(65_535);
     frames.web_socket(1);
     let asked = frames.bytes.len();
@@ -96,7 +97,7 @@ fn attacks_hold_little_memory() {
         let head =
             [(":method", "POST"), (":scheme", "http"), (":path", "/echo"), (":authority", "a")];
         streams(10).for_each(|id| frames.head(id, false, &head));
-        let socket = bench.connect(&std::mem::take(&mut frames.bytes));
+        let socket = bench.connect(std::mem::take(&mut frames.bytes));
         for _ in 0..100 {
             streams(10).for_each(|id| frames.data(id, b"x"));
         }
@@ -131,7 +132,7 @@ fn whoever_holds_most_is_ended_first() {
     message.extend_from_slice(&16_000_000_u64.to_be_bytes());
     message.resize(message.len() + 4 + 16_000_000, 0);
     for limits in scarce() {
-        let mut bench = Bench::new(limits);
+        let mut bench = Bench::limited(limits);
         let modest = bench.connect(b"GET /image/1?bytes=3 HTTP/1.1\r\nHost: a\r\n\r\n");
         let greedy: Vec<_> = (0..3).map(|_| bench.connect(upgrade)).collect();
         for socket in greedy {
@@ -149,7 +150,7 @@ fn a_message_that_inflates_to_more_than_is_left_is_refused_before_it_does() {
     let _alone = alone();
     let bomb = bomb();
     for limits in scarce() {
-        let mut bench = Bench::new(limits);
+        let mut bench = Bench::limited(limits);
         let before = resident();
         // Those opened later would get no compression.
         let sockets: Vec<_> = (0..10)

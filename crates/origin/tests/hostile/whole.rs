@@ -1,8 +1,8 @@
 //! What is sent piece by piece comes whole, whatever the credit.
 
+use super::alone;
 use super::frames::{Frames, carried, streams, window_update};
-use super::{Bench, alone};
-use origin::Limits;
+use crate::bench::Bench;
 use page::Synthetic;
 use std::time::Duration;
 use wire::h2::{Setting, SettingId};
@@ -12,7 +12,7 @@ fn a_page_made_as_it_is_sent_is_the_page() {
     let _alone = alone();
     let target = "/page?images=20000&bytes=7&seed=9&image_delay_ms=3";
     let html = target.parse::<Synthetic>().unwrap().html();
-    let mut bench = Bench::new(Limits::default());
+    let mut bench = Bench::new();
     let socket = bench.connect(format!("GET {target} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
     let heard = bench.hear(socket);
     let heard = String::from_utf8(heard).unwrap();
@@ -28,7 +28,7 @@ fn a_poll_made_as_it_is_sent_has_each_token_whole_and_no_more_than_it_may() {
         ("count=1000&bytes=100&every_ms=0&after=9&since=0", 990),
         ("count=3&bytes=70&every_ms=0", 3),
     ] {
-        let mut bench = Bench::new(Limits::default());
+        let mut bench = Bench::new();
         let socket =
             bench.connect(format!("GET /poll?{query} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes());
         let heard = String::from_utf8(bench.hear(socket)).unwrap();
@@ -55,14 +55,14 @@ fn what_waited_for_credit_comes_whole_once_there_is_some() {
     let head = [(":method", "POST"), (":scheme", "http"), (":path", "/echo"), (":authority", "a")];
     frames.head(5, false, &head);
     (0..10_000_u32).for_each(|index| frames.data(5, &[index as u8]));
-    let mut bench = Bench::new(Limits::default());
+    let mut bench = Bench::new();
     let socket = bench.connect(&frames.bytes);
     assert_eq!(carried(&bench.hear(socket), 1), b"");
-    bench.say(socket, &window_update(0, 1_000_000));
+    bench.say(socket, window_update(0, 1_000_000));
     let mut heard = Vec::new();
     for increment in [1, 1, 100, 5_000, 400_000] {
         for stream in [1, 3, 5] {
-            bench.say(socket, &window_update(stream, increment));
+            bench.say(socket, window_update(stream, increment));
         }
         heard.extend(bench.hear(socket));
     }
@@ -80,9 +80,9 @@ fn tokens_of_a_web_socket_come_whole_however_credit_comes() {
     {
         let mut frames = Frames::with_window(0);
         frames.token_socket(1, "count=100&bytes=3000&every_ms=2");
-        let mut bench = Bench::new(Limits::default());
+        let mut bench = Bench::new();
         let socket = bench.connect(&frames.bytes);
-        bench.say(socket, &window_update(0, 1_000_000));
+        bench.say(socket, window_update(0, 1_000_000));
         let mut heard = bench.hear(socket);
         for &increment in increments {
             bench.wait(Duration::from_millis(3));
@@ -93,7 +93,7 @@ fn tokens_of_a_web_socket_come_whole_however_credit_comes() {
                     Setting::encode_all(&[Setting { id, value }], &mut bytes);
                     bench.say(socket, &bytes);
                 }
-                _ => bench.say(socket, &window_update(1, increment)),
+                _ => bench.say(socket, window_update(1, increment)),
             }
             heard.extend(bench.hear(socket));
         }
@@ -114,10 +114,10 @@ fn tokens_of_a_web_socket_come_whole_however_credit_comes() {
 #[test]
 fn a_target_longer_than_8_kib_is_refused() {
     let _alone = alone();
-    let mut bench = Bench::new(Limits::default());
+    let mut bench = Bench::new();
     let path = "x".repeat(7_900);
     let said = |path: &str| format!("GET /{path} HTTP/1.1\r\nHost: a\r\n\r\n").into_bytes();
-    let socket = bench.connect(&said(&path));
+    let socket = bench.connect(said(&path));
     assert!(bench.hear(socket).starts_with(b"HTTP/1.1 404 "));
     let mut frames = Frames::with_window(65_535);
     frames.get(1, &format!("/{}", "x".repeat(8_200)), &[]);
@@ -129,7 +129,7 @@ fn a_target_longer_than_8_kib_is_refused() {
 #[test]
 fn pipelined_streams_are_sent_whole_each_in_its_turn() {
     let _alone = alone();
-    let mut bench = Bench::new(Limits::default());
+    let mut bench = Bench::new();
     let stream = "/stream?count=20&bytes=60000&every_ms=0&format=text";
     let said: String =
         (0..30).map(|_| format!("GET {stream} HTTP/1.1\r\nHost: a\r\n\r\n")).collect();
@@ -161,7 +161,7 @@ fn many_bodies_of_one_connection_come_whole_where_the_peer_reads() {
         let stream = "/stream?count=20&bytes=60000&every_ms=0&format=text";
         frames.get(id, if id % 4 == 1 { page } else { stream }, &[]);
     }
-    let mut bench = Bench::new(Limits::default());
+    let mut bench = Bench::new();
     let socket = bench.connect(&frames.bytes);
     let heard = bench.hear(socket);
     for id in streams(30) {

@@ -51,6 +51,14 @@ pub(crate) fn counted_without_times(group: &Group<'_>, cell: &CellResult) -> Opt
     })
 }
 
+/// How long the view after the judged one took, where there was one: that is when HTTP/3 is used that Alt-Svc offered.
+pub(crate) fn next_view(cell: &CellResult) -> Option<String> {
+    let load = cell.metrics.get(metric::NEXT_LOAD_MS)?;
+    let first_byte = cell.metrics.get(metric::NEXT_FIRST_BYTE_MS)?;
+    let [load, first_byte] = [load, first_byte].map(number::summary);
+    Some(format!("the next view: {load}, first byte after {first_byte}"))
+}
+
 /// `3 round trips against 9 (fewer)`.
 fn count(one: &MetricComparison) -> String {
     let what = match (one.metric.as_str(), one.own.median == 1.0) {

@@ -173,3 +173,21 @@ fn what_the_reader_must_know_first_stands_first_and_counts_stand_where_times_can
     assert!(told.contains(later), "{told}");
     assert!(told.contains("counted, against h1-tls: 4 round trips against 11 (fewer)"), "{told}");
 }
+
+#[test]
+fn how_long_the_view_after_the_judged_one_took_is_told_of_those_that_have_one() {
+    let mut run = Run::of(quick(), |_| None);
+    for row in &mut run.rows {
+        if row.plan.cell.contender.name == "h2" {
+            row.metrics.insert("next_load_ms".to_owned(), 620.0);
+            row.metrics.insert("next_first_byte_ms".to_owned(), 120.0);
+        }
+    }
+    run.result = study::analyse(&crate::simulated::header(quick()), &run.rows);
+    let words = "the next view: 620 ms [620, 620], first byte after 120 ms [120, 120]";
+    let links = quick().links.len();
+    let told = terminal(&run.report(), Style { colour: Colour::Off, width: 400 });
+    assert_eq!(told.matches(words).count(), links, "{told}");
+    let page = report::html(&run.report()).replace('\u{a0}', " ");
+    assert_eq!(page.matches(words).count(), links);
+}

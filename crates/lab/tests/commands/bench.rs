@@ -8,7 +8,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 use tempfile::TempDir;
 
@@ -368,11 +368,17 @@ pub(crate) fn is_root() -> bool {
 
 /// Whether trials can run here. Where they cannot, the test is skipped.
 pub(crate) fn trials_run_here() -> bool {
-    let doctor = Command::new(wirelap()).arg("doctor").output().unwrap();
-    if !doctor.status.success() {
-        testing::skip(format!("trials: {}", String::from_utf8_lossy(&doctor.stdout)));
+    /// What the doctor said, once for all tests, where it found something missing.
+    static AILMENT: OnceLock<Option<String>> = OnceLock::new();
+    let ailment = AILMENT.get_or_init(|| {
+        let doctor = Command::new(wirelap()).arg("doctor").output().unwrap();
+        let said = || String::from_utf8_lossy(&doctor.stdout).into_owned();
+        (!doctor.status.success()).then(said)
+    });
+    if let Some(ailment) = ailment {
+        testing::skip(format!("trials: {ailment}"));
     }
-    doctor.status.success()
+    ailment.is_none()
 }
 
 /// Waits until others leave a part of the machine, for two minutes at most: what they take all of spoils every trial.

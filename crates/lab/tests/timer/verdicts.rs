@@ -16,7 +16,7 @@ fn timed(name: &str, more: u32) -> Option<(Bench, Timed)> {
     let site = Site::start(&bench, &[]);
     let page = |ms: u32| format!("/page?images=4&bytes=2000&css=1&delay_ms={ms}");
     let (a, b) = (page(SERVER_MS), page(SERVER_MS + more));
-    let settings = [("a", &*a), ("b", &b), ("runs", BLOCKS), ("settle", "300")];
+    let settings = [("a", &*a), ("b", &b), ("runs", BLOCKS), ("settle", "100")];
     let timed = time(browser.as_mut(), &site.timer(), &settings);
     drop(browser);
     assert_eq!(timed.state, "done", "{timed:?}");

@@ -281,7 +281,7 @@ fn what_a_browser_cannot_do_is_unsupported_and_says_why() {
             "over TLS alone",
         ),
     ] {
-        let bench = Bench::alone();
+        let bench = Bench::new();
         let text = format!(
             "{HEAD}[[workloads]]\n{workload}\n{}",
             self::contender("first", &format!("{contender}\nclient = \"chromium\""))
@@ -305,7 +305,7 @@ fn a_browser_that_is_not_here_is_unsupported_with_its_remedy() {
     if !trials_run_here() {
         return;
     }
-    let bench = Bench::alone();
+    let bench = Bench::new();
     let subject = "name = \"nobody\"\nrole = \"client\"\ncommand = [\"{wirelap}\", \"subject\", \"chromium\", \"no-such-browser\"]\n\
         transports = [\"h2\"]\nworkloads = [\"page\"]\nmilestones = [\"lcp_ms\"]\nneeds = [\"no-such-browser\"]\n\
         remedy = \"sudo apt-get install no-such-browser\"\n";
@@ -353,7 +353,7 @@ fn a_recording_is_not_for_browsers() {
         .unwrap()
         .map(|one| one.unwrap().path())
         .find(|path| path.extension().is_some_and(|extension| extension == "har"));
-    let bench = Bench::alone();
+    let bench = Bench::new();
     fs::copy(file.unwrap(), bench.path("page.har")).unwrap();
     let text = HEAD.to_owned()
         + "[[workloads]]\nkind = \"har\"\nfile = \"page.har\"\n"

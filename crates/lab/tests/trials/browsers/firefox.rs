@@ -118,7 +118,7 @@ fn what_firefox_cannot_tell_or_do_is_unsupported_and_says_why() {
         (page.to_owned(), "transport = \"spdy/3.1\"", "not declared to speak spdy/3.1"),
         (page.to_owned(), "transport = \"h2\"\ntls = \"none\"", "over TLS alone"),
     ] {
-        let bench = Bench::alone();
+        let bench = Bench::new();
         let asked = contender("first", &format!("{transport}\nclient = \"firefox\""));
         bench.write("browsers.toml", format!("{HEAD}[[workloads]]\n{workload}\n{asked}"));
         assert_unsupported(&bench, reason);
@@ -142,7 +142,7 @@ fn a_firefox_that_is_not_here_is_unsupported_with_its_remedy() {
     if !trials_run_here() {
         return;
     }
-    let bench = Bench::alone();
+    let bench = Bench::new();
     let remedy = "sudo apt-get install no-such-firefox";
     declare(
         &bench,

@@ -144,7 +144,7 @@ fn a_client_that_is_no_browser_makes_no_visit_and_says_so() {
         return;
     }
     for settings in ["temperature = \"open\"", "next_view = {}"] {
-        let bench = Bench::alone();
+        let bench = Bench::new();
         let rest = format!("transport = \"h2\"\nclient = \"curl\"\nsettings = {{ {settings} }}");
         let page = "[[workloads]]\nkind = \"page\"\nimages = 1\nbytes = 300\n";
         bench.write("browsers.toml", format!("{HEAD}{page}{}", contender("first", &rest)));
@@ -160,7 +160,7 @@ fn firefox_sends_no_early_data_and_keeps_no_cache_over_http3() {
     for (settings, reason) in
         [("temperature = \"early\"", "full handshake"), ("next_view = {}", "a cached file")]
     {
-        let bench = Bench::alone();
+        let bench = Bench::new();
         let rest = format!("transport = \"h3\"\nclient = \"firefox\"\nsettings = {{ {settings} }}");
         let page = "[[workloads]]\nkind = \"page\"\nimages = 1\nbytes = 300\n";
         bench.write("browsers.toml", format!("{HEAD}{page}{}", contender("first", &rest)));

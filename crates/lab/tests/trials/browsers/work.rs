@@ -130,7 +130,7 @@ fn a_page_makes_no_calls_at_fixed_times_and_no_requests_of_ones_own() {
         ),
         (format!("pattern = \"serial\"\ncount = 1\nbytes = 10\n{own}"), "makes plain GETs"),
     ] {
-        let bench = Bench::alone();
+        let bench = Bench::new();
         let rest = "transport = \"h2\"\nclient = \"chromium\"";
         let text = format!(
             "{HEAD}[[workloads]]\nkind = \"calls\"\n{workload}\n{}",
@@ -146,7 +146,7 @@ fn a_browsers_own_side_cannot_be_set() {
     if !has("chromium-headless-shell") {
         return;
     }
-    let bench = Bench::alone();
+    let bench = Bench::new();
     let rest = "transport = \"ws\"\nclient = \"chromium\"\nsettings = { client_writes = 2 }";
     let echo = "[[workloads]]\nkind = \"echo\"\npattern = \"serial\"\ncount = 1\n";
     bench.write("browsers.toml", format!("{HEAD}{echo}{}", contender("first", rest)));

@@ -65,7 +65,7 @@ def document(every, results, idle, versions, took, commit):
     """The whole of it as one table for a document: a line for each row, its demands one after another."""
     numbers = {name: re.search(r"\d+(\.\d+)+", version or "") for name, version in versions.items()}
     said = ", ".join(f"{name} {found[0]}" for name, found in numbers.items() if found and name != "wirelap")
-    lines = [f"Made by `bench/run --write` on {datetime.date.today()} of commit {commit}: {took['rounds']} rounds of {took['seconds']} s, "
+    lines = [f"Made by `bench/run --write --rounds {took['rounds']} --seconds {took['seconds']}` on {datetime.date.today()} of commit {commit}, "
              f"{took['minutes']:.0f} minutes. {said}.", "",
              "| row | work | goal | measured | met | ours of each other's |", "|---|---|---|---|---|---|"]
     found = {row.name: row for row in every}

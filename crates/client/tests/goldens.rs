@@ -239,6 +239,60 @@ fn chromium_156_lets_one_async_script_go_beside_one_that_stops_the_parser() {
     assert_eq!(over_tls(Browser::Chrome156, target), golden);
 }
 
+/// What is asked for, when, and as what; without the frames that raise images: which are raised, and how often, differs from load to load.
+fn requests(lines: &[String]) -> Vec<String> {
+    let is_kept = |part: &&str| !part.starts_with("PRIORITY");
+    lines
+        .iter()
+        .map(|line| line.split("; ").filter(is_kept).collect::<Vec<_>>().join("; "))
+        .collect()
+}
+
+#[test]
+fn chromium_asks_for_modules_with_the_scripts_that_stop_the_parser() {
+    let target =
+        "/page?images=0&bytes=60000&seed=1&css=1&scripts=1&script_bytes=60000&defer=1&modules=2";
+    let golden = recorded(include_str!("goldens/chrome-156-modules.txt"));
+    assert_eq!(golden.len(), 6);
+    assert_eq!(over_tls(Browser::Chrome156, target), golden);
+    let golden = recorded(include_str!("goldens/chrome-92-modules.txt"));
+    assert_eq!(golden.len(), 6);
+    assert_eq!(over_tls(Browser::Chrome92, target), golden);
+}
+
+/// A script in the head stops the parser until the style sheet before it is there with its imports, and images are held back as long. The
+/// font is asked for once the page is laid out: in the browser after the images that go then, in the model in the same moment.
+#[test]
+fn chromium_holds_images_back_for_imports_and_asks_for_a_font_when_it_is_laid_out() {
+    let target =
+        "/page?images=4&bytes=60000&seed=1&css=1&imports=2&css_bytes=12000&scripts=1&fonts=1";
+    let golden = requests(&recorded(include_str!("goldens/chrome-156-imports.txt")));
+    let model = requests(&over_tls(Browser::Chrome156, target));
+    assert_eq!(golden.len(), 10);
+    assert_eq!(but_fonts(&model), but_fonts(&golden));
+    assert_eq!(model.iter().filter(is_font).count(), 1);
+    // What a stream of Chromium 92 depends on is left out: it depends on which others are over.
+    let paths = |lines: &[String]| {
+        lines.iter().map(|line| line.split("; ").next().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let golden = paths(&recorded(include_str!("goldens/chrome-92-imports.txt")));
+    let older = paths(&over_tls(Browser::Chrome92, target));
+    assert_eq!(golden.len(), 10);
+    assert_eq!(but_fonts(&older), but_fonts(&golden));
+    for lines in [model, older] {
+        let place = |start: &str| lines.iter().position(|line| line.starts_with(start)).unwrap();
+        assert!(place("/font/0.woff2") > place("/style/101.css"), "{lines:#?}");
+    }
+}
+
+fn is_font(line: &&String) -> bool {
+    line.starts_with("/font/")
+}
+
+fn but_fonts(lines: &[String]) -> Vec<String> {
+    lines.iter().filter(|line| !is_font(line)).cloned().collect()
+}
+
 #[test]
 fn chromium_156_over_http3_updates_each_request_and_raises_none() {
     let golden = recorded(include_str!("goldens/chrome-156-late-hero-h3.txt"));

@@ -49,8 +49,10 @@ pub enum Class {
     AwaitedScript,
     /// A script with `async`.
     AsyncScript,
-    /// A script with `defer`, or a module.
+    /// A script with `defer`.
     DeferredScript,
+    /// A module script without `async`.
+    ModuleScript,
     /// A font that the document preloads.
     PreloadedFont,
     /// A font that a style sheet names.
@@ -71,7 +73,7 @@ pub enum Class {
 
 impl Class {
     /// Every class.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Document,
         Self::Stylesheet,
         Self::HeadScript,
@@ -79,6 +81,7 @@ impl Class {
         Self::AwaitedScript,
         Self::AsyncScript,
         Self::DeferredScript,
+        Self::ModuleScript,
         Self::PreloadedFont,
         Self::Font,
         Self::FirstImage,
@@ -256,13 +259,13 @@ fn row(urgency: u8, incremental: bool) -> Row {
     Row { urgency, incremental, level: urgency }
 }
 
-/// Chromium 156, recorded. `Font`, `SeenImage` and `Other` are not in the recordings: they follow `TypeToPriority` in
+/// Chromium 156, recorded. `SeenImage` and `Other` are not in the recordings: they follow `TypeToPriority` in
 /// third_party/blink/renderer/platform/loader/fetch/resource_fetcher.cc.
 fn chrome_156(class: Class) -> Row {
     match class {
         Class::Document => row(0, true),
         Class::Stylesheet | Class::Font => row(0, false),
-        Class::HeadScript | Class::PreloadedFont => row(1, false),
+        Class::HeadScript | Class::ModuleScript | Class::PreloadedFont => row(1, false),
         Class::LateScript => row(2, false),
         Class::AwaitedScript => Row { level: 1, ..row(2, false) },
         Class::AsyncScript | Class::DeferredScript => row(3, false),
@@ -293,7 +296,8 @@ fn chrome_46(class: Class) -> Row {
         | Class::Font
         | Class::PreloadedFont => row(2, false),
         Class::Xhr => row(1, true),
-        Class::AsyncScript | Class::DeferredScript => row(3, false),
+        // There were no modules in 2015.
+        Class::AsyncScript | Class::DeferredScript | Class::ModuleScript => row(3, false),
         Class::FirstImage | Class::Image | Class::Other => row(3, true),
         Class::SeenImage => row(1, true),
         Class::Prefetch => row(4, true),
@@ -330,9 +334,11 @@ fn firefox_38(class: Class) -> Signals {
     let (group, weight, urgency) = match class {
         Class::Document => (FOLLOWERS, 32, 0),
         Class::Stylesheet | Class::HeadScript => (LEADERS, 2, 2),
-        Class::LateScript | Class::AwaitedScript | Class::AsyncScript | Class::DeferredScript => {
-            (UNBLOCKED, 2, 3)
-        }
+        Class::LateScript
+        | Class::AwaitedScript
+        | Class::AsyncScript
+        | Class::DeferredScript
+        | Class::ModuleScript => (UNBLOCKED, 2, 3),
         Class::Xhr => (UNBLOCKED, 22, 4),
         Class::PreloadedFont | Class::Font | Class::Other => (FOLLOWERS, 22, 3),
         Class::FirstImage | Class::Image | Class::SeenImage => (FOLLOWERS, 12, 5),
@@ -352,6 +358,7 @@ fn firefox_153(class: Class) -> Signals {
         | Class::AwaitedScript
         | Class::AsyncScript
         | Class::DeferredScript
+        | Class::ModuleScript
         | Class::Other => (22, 3, false),
         Class::Xhr => (22, 4, false),
         Class::FirstImage | Class::Image | Class::SeenImage => (12, 5, true),

@@ -2,11 +2,13 @@
 //!
 //! The load is done when every resource is Done. If one of them ended otherwise it never is. The
 //! one rule: a load speaks of fetches only. `release` holds the states of a resource, `track` one resource, `progress`
-//! what a load has come to, `paint` when the page could be parsed and painted, `raise` what is raised when it is, `tight`
+//! what a load has come to, `paint` when the page could be parsed and painted, `raise` what is raised when it is, `fonts` what is
+//! asked for only then, `tight`
 //! what each fetch ranks as and what is held back while scripts in the head stop the parser.
 //!
 //! An event for a fetch that is not in flight is ignored: it may arrive after the client gave up on its fetch.
 
+mod fonts;
 mod paint;
 mod progress;
 mod raise;
@@ -51,6 +53,8 @@ pub struct Load {
     /// Whether something arrived since the last look that can change what is laid out.
     layout_changed: bool,
     head: tight::Head,
+    /// Fonts that wait for a layout.
+    fonts: fonts::Fonts,
     /// Whether the browser holds back what is less urgent while scripts in the head stop the parser.
     has_tight_mode: bool,
     /// The URLs that a page read from the wire has requested already. A browser requests each once.
@@ -165,6 +169,7 @@ impl Load {
             body_reached: None,
             layout_changed: false,
             head: tight::Head::default(),
+            fonts: fonts::Fonts::default(),
             has_tight_mode: browser.has_tight_mode(),
             browsed: None,
         }
@@ -173,7 +178,11 @@ impl Load {
     /// The next fetch to start, the most urgent first. None when there is nothing to start now.
     pub fn poll_fetch(&mut self, now: Instant) -> Option<FetchStart> {
         self.handle_timeout(now);
-        let id = self.next_ready()?;
+        // The parser goes on before the page is laid out: what it releases comes first.
+        let id = self.next_ready().or_else(|| {
+            self.ask_for_fonts();
+            self.next_ready()
+        })?;
         let Signals { priority, place } = self.signals(id);
         let track = &mut self.resources[id.index()];
         track.state = State::InFlight;
@@ -251,6 +260,7 @@ impl Load {
             return;
         }
         self.end(id, State::Failed(reason.to_owned()), now);
+        self.note_arrival(id);
         self.abandon_children(id, now);
         self.settle(now);
     }

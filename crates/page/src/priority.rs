@@ -2,7 +2,7 @@
 //!
 //! Chromium's ranking, in three steps that its sources show; the tables by class are in `browser`:
 //! 1. A resource's type gives one of five load priorities (`TypeToPriority` in
-//!    third_party/blink/renderer/platform/loader/fetch/resource_fetcher.cc); async and deferred scripts
+//!    third_party/blink/renderer/platform/loader/fetch/resource_fetcher.cc); async and deferred scripts, but not modules,
 //!    fall to Low, `fetchpriority` raises to High or lowers to Low.
 //! 2. The load priority becomes a network priority, and that an urgency: VeryHigh 0, High 1, Medium 2,
 //!    Low 3, VeryLow 4 (net/quic/quic_http_utils.cc).
@@ -72,8 +72,10 @@ pub enum Hint {
     Raised,
     /// `fetchpriority=low`, `async`.
     Lowered,
-    /// `defer`, a module.
+    /// `defer`.
     Deferred,
+    /// A module script without `async`.
+    Module,
     /// `rel=preload`.
     Preloaded,
     /// `rel=prefetch`.
@@ -89,6 +91,7 @@ pub(crate) fn class_of(kind: Kind, hint: Hint) -> Class {
         (Kind::Document, _) => Class::Document,
         (Kind::Stylesheet, _) => Class::Stylesheet,
         (Kind::Script, Hint::Deferred) => Class::DeferredScript,
+        (Kind::Script, Hint::Module) => Class::ModuleScript,
         (Kind::Script, Hint::Lowered) => Class::AsyncScript,
         (Kind::Script, _) => Class::HeadScript,
         (Kind::Font, Hint::Preloaded) => Class::PreloadedFont,
@@ -112,7 +115,9 @@ impl Browser {
             Hint::Recorded(rank) => chromium_urgency(rank),
             Hint::Raised => level.min(1),
             Hint::Lowered => level.max(3),
-            Hint::None | Hint::Preloaded | Hint::Deferred | Hint::Prefetch => return signals,
+            Hint::None | Hint::Preloaded | Hint::Deferred | Hint::Module | Hint::Prefetch => {
+                return signals;
+            }
         };
         let place = match signals.place {
             Place::Chain { .. } => Place::Chain { level: urgency },

@@ -112,7 +112,7 @@ impl Load {
     }
 
     /// When a style sheet is there with all that it imports.
-    fn loaded(&self, sheet: ResourceId) -> Option<Instant> {
+    pub(super) fn loaded(&self, sheet: ResourceId) -> Option<Instant> {
         let mut loaded = self.resources[sheet.index()].history.ended;
         // Imports come after what imports them: one pass finds all.
         let mut chain = vec![sheet];

@@ -39,6 +39,8 @@ impl Load {
     /// Whether the arrival of this resource can change what is laid out.
     pub(super) fn note_arrival(&mut self, id: ResourceId) {
         let track = &self.resources[id.index()];
-        self.layout_changed |= id == self.document || track.blocks != Blocks::Nothing;
+        let changes = id == self.document || track.blocks != Blocks::Nothing;
+        self.layout_changed |= changes;
+        self.fonts.may_be_due |= changes;
     }
 }

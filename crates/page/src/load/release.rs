@@ -22,6 +22,14 @@ impl Load {
     }
 
     pub(super) fn make_ready(&mut self, id: ResourceId) {
+        if self.awaits_layout(id) {
+            return self.fonts.wait(id);
+        }
+        self.rank(id);
+    }
+
+    /// It takes its place among those that are ready.
+    pub(super) fn rank(&mut self, id: ResourceId) {
         self.resources[id.index()].state = State::Ready;
         self.classify(id);
         self.ready.insert((self.signals(id).priority.urgency, self.released, id));

@@ -4,8 +4,8 @@
 //! In this mode Chromium has two fetches of medium urgency in flight at most. One of low urgency goes only where there is no other
 //! one, and beside one more urgent fetch at most: so it was recorded from Chromium 92 and 156 (crates/client/tests/goldens).
 //!
-//! The mode ends when the parser comes to `<body>`: every classic script in the head is there, and every style sheet before it. A
-//! page without such a script has no tight mode.
+//! The mode ends when the parser comes to `<body>`: every classic script in the head is there, and every style sheet before it with
+//! all that it imports. A page without such a script has no tight mode.
 
 use super::Load;
 use super::track::State;
@@ -110,9 +110,8 @@ impl Load {
     fn is_tight(&self) -> bool {
         let is_open = |id: &ResourceId| self.resources[id.index()].history.ended.is_none();
         self.head.scripts.iter().any(|(offset, script)| {
-            let before = |(place, _): &&(u64, ResourceId)| place < offset;
-            is_open(script)
-                || self.head.sheets.iter().filter(before).any(|(_, sheet)| is_open(sheet))
+            let mut before = self.head.sheets.iter().filter(|(place, _)| place < offset);
+            is_open(script) || before.any(|(_, sheet)| self.loaded(*sheet).is_none())
         })
     }
 }

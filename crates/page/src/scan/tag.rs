@@ -113,6 +113,7 @@ impl Tag {
             () if self.says("fetchpriority", "high") => Hint::Raised,
             () if self.says("fetchpriority", "low") => Hint::Lowered,
             () if is_script && self.has("async") => Hint::Lowered,
+            () if is_script && self.says("type", "module") => Hint::Module,
             () if is_script && self.is_deferred() => Hint::Deferred,
             () if self.name == "link" && self.has_rel("preload") => Hint::Preloaded,
             () => Hint::None,

@@ -238,3 +238,45 @@ fn images_that_can_be_seen_are_raised_once_the_page_is_laid_out_and_the_parser_h
     assert_eq!(load.poll_priority(), Some((ResourceId(5), raised)));
     assert_eq!(load.poll_priority(), None, "each once, and what is below the fold never");
 }
+
+/// A page with a style sheet (1), a script of its head (2) and a font that the style sheet names (3); the style sheet is there.
+fn with_font() -> Load {
+    let font = Resource {
+        release: Release::Completed { by: ResourceId(1) },
+        ..named("font", Kind::Font, 0, Blocks::Nothing)
+    };
+    let rest = [sheet(100), script("script", 200, Blocks::Parsing), font];
+    let resources = std::iter::once(document()).chain(rest).collect();
+    let page = Page::new(ResourceId(0), resources).unwrap().with_body_at(ByteSize(500));
+    let mut load = Load::replay(&page, Browser::Chrome156, ms(0));
+    load.poll_fetch(ms(0));
+    load.handle_head(ResourceId(0), ms(10));
+    load.handle_body(ResourceId(0), &[0; 300], ms(20));
+    let asked = std::iter::from_fn(|| load.poll_fetch(ms(20))).map(|fetch| fetch.id.0);
+    assert_eq!(asked.collect::<Vec<_>>(), [1, 2]);
+    load.handle_done(ResourceId(1), ms(30));
+    assert_eq!(load.poll_fetch(ms(30)), None, "nothing is laid out");
+    load
+}
+
+#[test]
+fn a_font_of_a_style_sheet_is_asked_for_once_the_page_is_laid_out() {
+    let mut load = with_font();
+    load.handle_body(ResourceId(0), &[0; 700], ms(40));
+    load.handle_done(ResourceId(0), ms(40));
+    assert_eq!(load.poll_fetch(ms(40)), None, "the parser stands at the script");
+    load.handle_done(ResourceId(2), ms(50));
+    assert_eq!(load.poll_fetch(ms(50)).map(|fetch| fetch.id), Some(ResourceId(3)));
+    load.handle_done(ResourceId(3), ms(60));
+    assert!(load.is_finished());
+}
+
+#[test]
+fn a_font_does_not_wait_for_a_document_that_failed() {
+    let mut load = with_font();
+    load.handle_failed(ResourceId(0), "reset", ms(40));
+    assert_eq!(load.poll_fetch(ms(40)).map(|fetch| fetch.id), Some(ResourceId(3)));
+    load.handle_done(ResourceId(2), ms(50));
+    load.handle_done(ResourceId(3), ms(60));
+    assert!(load.is_finished());
+}

@@ -271,12 +271,9 @@ fn chromium_holds_images_back_for_imports_and_asks_for_a_font_when_it_is_laid_ou
     assert_eq!(golden.len(), 10);
     assert_eq!(but_fonts(&model), but_fonts(&golden));
     assert_eq!(model.iter().filter(is_font).count(), 1);
-    // What a stream of Chromium 92 depends on is left out: it depends on which others are over.
-    let paths = |lines: &[String]| {
-        lines.iter().map(|line| line.split("; ").next().unwrap().to_owned()).collect::<Vec<_>>()
-    };
-    let golden = paths(&recorded(include_str!("goldens/chrome-92-imports.txt")));
-    let older = paths(&over_tls(Browser::Chrome92, target));
+    let golden =
+        without_parents(requests(&recorded(include_str!("goldens/chrome-92-imports.txt"))));
+    let older = without_parents(requests(&over_tls(Browser::Chrome92, target)));
     assert_eq!(golden.len(), 10);
     assert_eq!(but_fonts(&older), but_fonts(&golden));
     for lines in [model, older] {

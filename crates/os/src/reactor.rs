@@ -30,10 +30,10 @@ mod output;
 mod poller;
 mod progress;
 mod settings;
+mod share;
 mod socket;
 mod stop;
 mod table;
-mod turn;
 mod uring;
 
 pub use adaptive_send_buffer::AdaptiveSendBuffer;

@@ -259,7 +259,7 @@ fn row(urgency: u8, incremental: bool) -> Row {
     Row { urgency, incremental, level: urgency }
 }
 
-/// Chromium 156, recorded. `SeenImage` and `Other` are not in the recordings: they follow `TypeToPriority` in
+/// Chromium 156, recorded, of `ModuleScript` those in the head. `SeenImage` and `Other` are not in the recordings: they follow `TypeToPriority` in
 /// third_party/blink/renderer/platform/loader/fetch/resource_fetcher.cc.
 fn chrome_156(class: Class) -> Row {
     match class {
@@ -327,7 +327,7 @@ const FOLLOWERS: u32 = 11;
 /// Firefox 38. Published are the groups (Http2Session.cpp; P. McManus, "HTTP/2 Dependency Priorities in Firefox 37", 2015),
 /// what is in which (Http2Stream.cpp), the document's weight (summerwind, "HTTP/2 Prioritization", speakerdeck.com, 2015, of
 /// Firefox 38.0.5), and those of style sheets, scripts and images (nghttp's manual, after Firefox of April 2015). Derived
-/// are `AsyncScript` and `DeferredScript` (as scripts of the body), `Xhr`, fonts and `Other` (the weight of normal priority is
+/// are `AsyncScript` and `DeferredScript` (as scripts of the body; so is `ModuleScript`, which it did not know), `Xhr`, fonts and `Other` (the weight of normal priority is
 /// 22; what has no class is a follower) and `Prefetch`. It had no `priority` field: urgencies are the order in the client's
 /// own queue alone.
 fn firefox_38(class: Class) -> Signals {
@@ -348,7 +348,7 @@ fn firefox_38(class: Class) -> Signals {
     Signals { priority, place: Place::Group { group, weight } }
 }
 
-/// Firefox 153, recorded. `Font` and `Other` are not in the recordings and have what is nearest.
+/// Firefox 153, recorded. `Font`, `ModuleScript` and `Other` are not in the recordings and have what is nearest.
 fn firefox_153(class: Class) -> Signals {
     let (weight, urgency, incremental) = match class {
         Class::Document => (42, 0, true),

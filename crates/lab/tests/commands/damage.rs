@@ -285,10 +285,17 @@ pub(crate) fn finished() -> Option<Bench> {
 
 /// The folder that `finished` copies, below the folder of builds.
 fn make_finished() -> PathBuf {
-    let made = Path::new(env!("CARGO_TARGET_TMPDIR")).join("finished-run");
-    if made.exists() {
-        fs::remove_dir_all(&made).unwrap();
+    const MADE: &str = "finished-run-";
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    for old in fs::read_dir(folder).unwrap().flatten() {
+        let file_name = old.file_name().into_string().unwrap_or_default();
+        let pid = file_name.strip_prefix(MADE).unwrap_or_default();
+        if !pid.is_empty() && !Path::new("/proc").join(pid).exists() {
+            // Another user's stays.
+            let _removed = fs::remove_dir_all(old.path());
+        }
     }
+    let made = folder.join(format!("{MADE}{}", std::process::id()));
     let bench = Bench::new();
     bench.write("tiny.toml", experiment("lan", 8));
     bench.run(&["race", "tiny.toml", "--out", "run"]).raced();

@@ -1,4 +1,4 @@
-//! The reading side: a socket is read until nothing is left or its [turn](super::turn) is used up.
+//! The reading side: a socket is read until nothing is left or its [share](super::share) of the turn is used up.
 
 use super::poller::Received;
 use super::socket::Phase;
@@ -19,7 +19,7 @@ impl Reactor {
         loop {
             let Some(socket) = self.table.find(token) else { return };
             if let Some((bytes, began)) = handled.take() {
-                socket.input.turn.handle(bytes, || clock::now().since(began));
+                socket.input.share.handle(bytes, || clock::now().since(began));
             }
             if !socket.phase.is_attached() {
                 return self.read_away(token);
@@ -27,7 +27,7 @@ impl Reactor {
             if !socket.input.ready || socket.input.paused || socket.input.ended {
                 return;
             }
-            let most = socket.input.turn.left(self.turn);
+            let most = socket.input.share.left(self.turn);
             if most == 0 {
                 return self.defer(end_point, token);
             }
@@ -67,7 +67,7 @@ impl Reactor {
         }
     }
 
-    /// A socket has used up its turn.
+    /// A socket has used up its share of the turn.
     fn defer<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         let Some(socket) = self.table.find(token) else { return };
         match self.poller.defer(token, socket) {

@@ -44,8 +44,8 @@ pub(super) trait Poller {
     /// reactor.
     fn event(&mut self, index: usize, table: &mut Table) -> Option<Readiness>;
 
-    /// Receives about `most` bytes at most, into `buffer` if there is one, otherwise into the poller's own. Sets whether more may be
-    /// there. `WouldBlock` where there is nothing.
+    /// Receives `most` bytes at most, or one buffer of the kernel's, into `buffer` if there is one, otherwise into the poller's own. Sets
+    /// whether more may be there. `WouldBlock` where there is nothing.
     fn receive<'a>(
         &'a mut self,
         token: Token,
@@ -54,7 +54,7 @@ pub(super) trait Poller {
         most: usize,
     ) -> io::Result<Received<'a>>;
 
-    /// A socket from which bytes could be received has used up its turn: they wait for the next one.
+    /// A socket from which bytes could be received has used up its share: they wait for the next turn.
     fn defer(&mut self, token: Token, socket: &mut Socket) -> io::Result<()>;
 
     /// After `receive` returned `WouldBlock`: whether all that had arrived was received.

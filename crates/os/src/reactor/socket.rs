@@ -1,6 +1,7 @@
 //! One stream socket of a reactor: its state, and the bytes to be sent.
 
-use super::turn::Turn;
+use super::share::Share;
+use bytes::BytesMut;
 use endpoint::{Acks, SendBuf, SocketId};
 use std::os::fd::OwnedFd;
 use unit::Instant;
@@ -66,13 +67,13 @@ pub(super) struct Input {
     /// The end point waits for `handle_drained`.
     pub(super) awaits_drained: bool,
     /// How much is handled before others have their turn.
-    pub(super) turn: Turn,
+    pub(super) share: Share,
     /// When what is read is acknowledged.
     pub(super) acks: Acks,
     /// Whether io_uring has a receive operation for it.
     pub(super) receiving: Receiving,
     /// What io_uring received and the end point has not taken yet.
-    pub(super) undelivered: Vec<u8>,
+    pub(super) undelivered: BytesMut,
     /// io_uring polls for its errors, because nothing is received.
     pub(super) watches_errors: bool,
 }
@@ -89,6 +90,8 @@ pub(super) enum Receiving {
     Cancelling,
     /// The peer has ended.
     Ended,
+    /// It failed with this errno, which is told behind what is undelivered.
+    Failed(i32),
 }
 
 /// The writing side.

@@ -18,6 +18,7 @@ use super::table::{Table, Token};
 use crate::error::Os;
 use crate::tcp::{self, Calls, Listener};
 use buffers::Filled;
+use bytes::BytesMut;
 use operation::Operation;
 use ring::{Completion, Ring, Sending};
 use std::io::{self, ErrorKind};
@@ -31,6 +32,9 @@ const REMEDY: &str = "take the other reactor (`--reactor epoll`); io_uring needs
 /// little beside them, and the kernel says at once how many it takes.
 const LARGE: usize = 32 * 1024;
 
+/// The most of what was undelivered that is handled at once: how long it takes is not known before.
+const PIECE: usize = 16 * 1024;
+
 /// A poller by io_uring.
 pub(super) struct Uring {
     ring: Ring,
@@ -40,7 +44,7 @@ pub(super) struct Uring {
     /// The buffer that the reactor received last. It returns to the kernel before the next event.
     lent: Option<Filled>,
     /// Bytes that a socket had not delivered, while the reactor handles them.
-    undelivered: Vec<u8>,
+    undelivered: BytesMut,
 }
 
 impl Uring {
@@ -53,7 +57,7 @@ impl Uring {
             let error = Os::new("set up io_uring", source);
             if lacks { error.with_remedy(REMEDY) } else { error }
         })?;
-        Ok(Self { ring, stop: None, fresh: None, lent: None, undelivered: Vec::new() })
+        Ok(Self { ring, stop: None, fresh: None, lent: None, undelivered: BytesMut::new() })
     }
 
     /// Receives from now on, unless the socket is paused. The socket becomes blocking: on a non-blocking one the ring
@@ -97,6 +101,7 @@ impl Uring {
     /// Returns buffers whose bytes were handled to the kernel.
     fn give_back(&mut self) {
         debug_assert!(self.fresh.is_none(), "what came was received");
+        self.undelivered = BytesMut::new();
         let fresh = self.fresh.take().map(|(_token, filled)| filled);
         for filled in fresh.into_iter().chain(self.lent.take()) {
             self.ring.recycle(filled);
@@ -127,7 +132,12 @@ impl Uring {
             (Ok(_), Some(filled)) => {
                 self.fresh = Some((token, filled));
             }
-            (Err(error), _) if !goes_on(error) => return Some(Readiness::failure(token, error)),
+            (Err(error), _) if !goes_on(error) => {
+                if input.paused || input.undelivered.is_empty() {
+                    return Some(Readiness::failure(token, error));
+                }
+                input.receiving = Receiving::Failed(error);
+            }
             // No buffer was left, or the multishot operation ended. The next `receive` begins another.
             (Ok(_) | Err(_), _) => {}
         }
@@ -265,18 +275,20 @@ impl Poller for Uring {
             return Ok(Received::Filled(count));
         }
         if !input.undelivered.is_empty() {
-            let count = match &buffer {
-                Some(buffer) => buffer.len().min(most),
-                None => most,
-            };
-            let rest = input.undelivered.split_off(count.min(input.undelivered.len()));
-            self.undelivered = std::mem::replace(&mut input.undelivered, rest);
-            input.ready |= !input.undelivered.is_empty();
+            let room = buffer.as_ref().map_or(PIECE, |buffer| buffer.len());
+            let count = room.min(most).min(input.undelivered.len());
+            self.undelivered = input.undelivered.split_to(count);
+            match input.undelivered.is_empty() {
+                // Gives the memory back.
+                true => input.undelivered = BytesMut::new(),
+                false => input.ready = true,
+            }
             let Some(buffer) = buffer else { return Ok(Received::Bytes(&self.undelivered)) };
             return Ok(Received::Filled(fill(buffer, &self.undelivered)));
         }
         match input.receiving {
             Receiving::Ended => return Ok(Received::End),
+            Receiving::Failed(errno) => return Err(io::Error::from_raw_os_error(errno)),
             Receiving::Idle => self.arm(token, socket)?,
             Receiving::Armed | Receiving::Cancelling => {}
         }
@@ -397,8 +409,8 @@ fn fill(buffer: &mut [u8], bytes: &[u8]) -> usize {
     count
 }
 
-/// Whether an operation that ended with this errno is begun again: it was cancelled (by a pause that is over), found no
-/// buffer, or was interrupted.
+/// Whether an operation that ended with this errno is begun again: it was cancelled (by a pause that is over, or when the socket's share
+/// was used up), found no buffer, or was interrupted.
 fn goes_on(error: i32) -> bool {
     matches!(error, libc::ECANCELED | libc::ENOBUFS | libc::EINTR | libc::EAGAIN)
 }

@@ -6,6 +6,7 @@ use endpoint::{Action, SocketError, SocketSettings};
 use os::reactor::Backend;
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::os::fd::AsRawFd;
 use std::thread;
 use std::time::Duration;
 
@@ -17,6 +18,8 @@ with_each_backend! {
     a_paused_peer_is_held_back_and_loses_nothing
     a_reset_is_told_of_a_paused_socket
     bytes_that_take_long_leave_others_their_turn
+    bytes_that_take_long_come_before_the_reset_behind_them
+    bytes_that_take_long_come_before_the_end_behind_them
 }
 
 fn an_end_point_that_has_said_all_is_not_asked_again(backend: Backend) {
@@ -169,7 +172,6 @@ fn a_paused_peer_is_held_back_and_loses_nothing(backend: Backend) {
 }
 
 fn a_reset_is_told_of_a_paused_socket(backend: Backend) {
-    use std::os::fd::AsRawFd;
     let (mut reactor, address, _stop) = listening(backend).unwrap();
     let mut stream = Some(TcpStream::connect(address).unwrap());
     let mut last = None;
@@ -179,15 +181,7 @@ fn a_reset_is_told_of_a_paused_socket(backend: Backend) {
             desk.timeout = Some(os::clock::now() + Duration::from_millis(20));
         }
         Seen::Timeout => {
-            let stream = stream.take().unwrap();
-            let linger = libc::linger { l_onoff: 1, l_linger: 0 };
-            let size = size_of_val(&linger) as libc::socklen_t;
-            // SAFETY: a live value and its own size.
-            let set = unsafe {
-                let value = (&raw const linger).cast();
-                libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, value, size)
-            };
-            assert_eq!(set, 0);
+            reset(stream.take().unwrap());
         }
         seen => {
             last = Some(seen);
@@ -205,7 +199,7 @@ fn bytes_that_take_long_leave_others_their_turn(backend: Backend) {
     let mut busy = TcpStream::connect(address).unwrap();
     let mut other = TcpStream::connect(address).unwrap();
     let peer = thread::spawn(move || {
-        busy.write_all(&vec![0; ALL]).unwrap();
+        busy.write_all(&counted(ALL)).unwrap();
         busy
     });
     let (mut handled, mut said_at, mut heard_at) = (0, None, None);
@@ -214,7 +208,7 @@ fn bytes_that_take_long_leave_others_their_turn(backend: Backend) {
             if said_at.is_none() {
                 other.write_all(b"?").unwrap();
             }
-            thread::sleep(Duration::from_millis(1 + bytes.len() as u64 / 4096));
+            handle_slowly(&bytes, handled);
             handled += bytes.len();
             said_at.get_or_insert(handled);
             if handled == ALL {
@@ -230,4 +224,62 @@ fn bytes_that_take_long_leave_others_their_turn(backend: Backend) {
     assert_eq!(handled, ALL, "nothing is lost");
     let waited = heard_at.unwrap() - said_at.unwrap();
     assert!(waited <= 32 * 1024, "{waited} bytes were handled before the other's byte");
+}
+
+fn bytes_that_take_long_come_before_the_reset_behind_them(backend: Backend) {
+    assert_eq!(behind_slow_bytes(backend, reset), Seen::Failed(SOCKET, SocketError::Reset));
+}
+
+fn bytes_that_take_long_come_before_the_end_behind_them(backend: Backend) {
+    assert_eq!(behind_slow_bytes(backend, drop), Seen::Eof(SOCKET));
+}
+
+/// What is told behind bytes that take long to handle. They are few enough for the socket's buffer.
+fn behind_slow_bytes(backend: Backend, ends: fn(TcpStream)) -> Seen {
+    const ALL: usize = 40_000;
+    let (mut reactor, address, stop) = listening(backend).unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(&counted(ALL)).unwrap();
+    let (mut handled, mut behind, mut stream) = (0, None, Some(stream));
+    let mut end_point = scripted(|desk, seen| match seen {
+        // Before anything is read: all of it is there at once.
+        Seen::Accepted(_) => ends(stream.take().unwrap()),
+        Seen::Bytes(_, bytes) => {
+            handle_slowly(&bytes, handled);
+            handled += bytes.len();
+        }
+        end @ (Seen::Eof(_) | Seen::Failed(..)) => {
+            behind = Some(end);
+            stop.stop();
+        }
+        Seen::Stop => desk.act(Action::Finish),
+        _ => {}
+    });
+    reactor.run(&mut end_point).unwrap();
+    assert_eq!(handled, ALL, "nothing is lost");
+    behind.unwrap()
+}
+
+/// So many bytes, each of which tells its place.
+fn counted(count: usize) -> Vec<u8> {
+    (0..count).map(|place| (place % 251) as u8).collect()
+}
+
+/// Takes longer than a turn for each 4 KiB. The bytes are those from this place on.
+fn handle_slowly(bytes: &[u8], place: usize) {
+    thread::sleep(Duration::from_millis(1 + bytes.len() as u64 / 4096));
+    let in_order = bytes.iter().zip(place..).all(|(byte, place)| *byte == (place % 251) as u8);
+    assert!(in_order, "the bytes from {place} on");
+}
+
+/// Closes it with an RST.
+fn reset(stream: TcpStream) {
+    let linger = libc::linger { l_onoff: 1, l_linger: 0 };
+    let size = size_of_val(&linger) as libc::socklen_t;
+    // SAFETY: a live value and its own size.
+    let set = unsafe {
+        let value = (&raw const linger).cast();
+        libc::setsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_LINGER, value, size)
+    };
+    assert_eq!(set, 0);
 }

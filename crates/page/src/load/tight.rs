@@ -16,9 +16,9 @@ use crate::resource::{Blocks, Kind, ResourceId};
 /// What a load has found so far that decides about others.
 #[derive(Debug, Default)]
 pub(super) struct Head {
-    /// Scripts in the head that stop the parser, with the places where they stand.
+    /// Scripts in the head that stop the parser, with the places where they stand, and those of style sheets; without those that are
+    /// known to be there.
     scripts: Vec<(u64, ResourceId)>,
-    /// Style sheets in the head.
     sheets: Vec<(u64, ResourceId)>,
     /// Images that are not small.
     large_images: u32,
@@ -106,13 +106,17 @@ impl Load {
         }
     }
 
-    /// Whether a script in the head stops the parser.
-    fn is_tight(&self) -> bool {
+    /// Whether a script in the head stops the parser. What is there stays there, and is not looked at again.
+    fn is_tight(&mut self) -> bool {
+        let mut sheets = std::mem::take(&mut self.head.sheets);
+        sheets.retain(|(_, sheet)| self.loaded(*sheet).is_none());
         let is_open = |id: &ResourceId| self.resources[id.index()].history.ended.is_none();
-        self.head.scripts.iter().any(|(offset, script)| {
-            let mut before = self.head.sheets.iter().filter(|(place, _)| place < offset);
-            is_open(script) || before.any(|(_, sheet)| self.loaded(*sheet).is_none())
-        })
+        let mut scripts = std::mem::take(&mut self.head.scripts);
+        scripts.retain(|(offset, script)| {
+            is_open(script) || sheets.iter().any(|(place, _)| place < offset)
+        });
+        (self.head.sheets, self.head.scripts) = (sheets, scripts);
+        !self.head.scripts.is_empty()
     }
 }
 

@@ -1,0 +1,91 @@
+//! A socket's share of a turn: as many bytes as take half a millisecond, judged by the last that were handled. Frames of one byte take a
+//! hundred times as long as the same bytes of a file.
+
+use std::time::Duration;
+
+/// What a share may take.
+const SPAN: Duration = Duration::from_micros(500);
+
+/// Bytes of the smallest share. Fewer are not timed.
+const LEAST: usize = 4 * 1024;
+
+/// Bytes of the largest share.
+const MOST: usize = 512 * 1024;
+
+/// Bytes of a socket's share before any were timed.
+const FIRST: usize = 16 * 1024;
+
+/// One socket's share.
+#[derive(Debug)]
+pub(super) struct Share {
+    /// The reactor's turn in which bytes were last handled.
+    number: u64,
+    /// Bytes that were handled in it.
+    handled: usize,
+    /// Bytes that take [`SPAN`].
+    bytes: usize,
+}
+
+impl Default for Share {
+    fn default() -> Self {
+        Self { number: 0, handled: 0, bytes: FIRST }
+    }
+}
+
+impl Share {
+    /// Bytes that may be handled before the reactor's turn `number` is over.
+    pub(super) fn left(&mut self, number: u64) -> usize {
+        if self.number != number {
+            (self.number, self.handled) = (number, 0);
+        }
+        self.bytes.saturating_sub(self.handled)
+    }
+
+    /// Bytes were handled, in the time that `took` tells.
+    pub(super) fn handle(&mut self, bytes: usize, took: impl FnOnce() -> Duration) {
+        self.handled += bytes;
+        if bytes >= LEAST {
+            let took = took().as_nanos().max(1);
+            let at_this_pace = bytes as u128 * SPAN.as_nanos() / took;
+            self.bytes = usize::try_from(at_this_pace).unwrap_or(MOST).clamp(LEAST, MOST);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn micros(count: u64) -> impl FnOnce() -> Duration {
+        move || Duration::from_micros(count)
+    }
+
+    #[test]
+    fn a_share_is_the_bytes_that_take_half_a_millisecond() {
+        let mut share = Share::default();
+        assert_eq!(share.left(1), FIRST);
+        share.handle(10_000, micros(5));
+        assert_eq!(share.left(1), MOST - 10_000, "quick bytes");
+        share.handle(20_000, micros(1_000));
+        assert_eq!(share.left(1), 0, "10,000 bytes at this pace, and more were handled");
+        assert_eq!(share.left(2), 10_000);
+        share.handle(6_000, micros(300));
+        assert_eq!(share.left(2), 4_000);
+    }
+
+    #[test]
+    fn a_share_has_some_bytes_however_long_they_take() {
+        let mut share = Share::default();
+        share.handle(LEAST, || Duration::from_secs(60));
+        assert_eq!(share.left(1), LEAST);
+        share.handle(LEAST, || Duration::ZERO);
+        assert_eq!(share.left(2), MOST);
+    }
+
+    #[test]
+    fn few_bytes_are_not_timed() {
+        let mut share = Share::default();
+        share.handle(LEAST - 1, || unreachable!("few bytes tell nothing"));
+        assert_eq!(share.left(0), FIRST - LEAST + 1);
+    }
+}

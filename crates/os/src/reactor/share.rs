@@ -12,24 +12,21 @@ const LEAST: usize = 4 * 1024;
 /// Bytes of the largest share.
 const MOST: usize = 512 * 1024;
 
+/// A smaller share is of bytes that take long.
+const QUICK: usize = 128 * 1024;
+
 /// Bytes of a socket's share before any were timed.
 const FIRST: usize = 16 * 1024;
 
 /// One socket's share.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Share {
     /// The reactor's turn in which bytes were last handled.
     number: u64,
     /// Bytes that were handled in it.
     handled: usize,
-    /// Bytes that take [`SPAN`].
-    bytes: usize,
-}
-
-impl Default for Share {
-    fn default() -> Self {
-        Self { number: 0, handled: 0, bytes: FIRST }
-    }
+    /// Bytes that take [`SPAN`]. None before any were timed.
+    bytes: Option<usize>,
 }
 
 impl Share {
@@ -38,7 +35,12 @@ impl Share {
         if self.number != number {
             (self.number, self.handled) = (number, 0);
         }
-        self.bytes.saturating_sub(self.handled)
+        self.bytes.unwrap_or(FIRST).saturating_sub(self.handled)
+    }
+
+    /// Whether the last bytes that were timed took long: less than 0.3 GB are handled in a second.
+    pub(super) fn is_slow(&self) -> bool {
+        self.bytes.is_some_and(|bytes| bytes < QUICK)
     }
 
     /// Bytes were handled, in the time that `took` tells.
@@ -47,7 +49,7 @@ impl Share {
         if bytes >= LEAST {
             let took = took().as_nanos().max(1);
             let at_this_pace = bytes as u128 * SPAN.as_nanos() / took;
-            self.bytes = usize::try_from(at_this_pace).unwrap_or(MOST).clamp(LEAST, MOST);
+            self.bytes = Some(usize::try_from(at_this_pace).unwrap_or(MOST).clamp(LEAST, MOST));
         }
     }
 }
@@ -64,11 +66,14 @@ mod tests {
     fn a_share_is_the_bytes_that_take_half_a_millisecond() {
         let mut share = Share::default();
         assert_eq!(share.left(1), FIRST);
+        assert!(!share.is_slow(), "nothing was timed");
         share.handle(10_000, micros(5));
         assert_eq!(share.left(1), MOST - 10_000, "quick bytes");
+        assert!(!share.is_slow());
         share.handle(20_000, micros(1_000));
         assert_eq!(share.left(1), 0, "10,000 bytes at this pace, and more were handled");
         assert_eq!(share.left(2), 10_000);
+        assert!(share.is_slow());
         share.handle(6_000, micros(300));
         assert_eq!(share.left(2), 4_000);
     }

@@ -1,4 +1,5 @@
-//! The poller by io_uring. Each stream socket has a receive operation that stays in the kernel (multishot). All sends
+//! The poller by io_uring. Each stream socket has a receive operation that stays in the kernel (multishot). One whose bytes
+//! take long to handle receives a buffer at a time: what has not its turn yet stays in the kernel. All sends
 //! of a turn are submitted by the call that waits for the next events. The one rule: the reactor gets received bytes
 //! through `receive` only. A socket is paused by not calling `receive`.
 //!
@@ -20,7 +21,7 @@ use crate::tcp::{self, Calls, Listener};
 use buffers::Filled;
 use bytes::BytesMut;
 use operation::Operation;
-use ring::{Completion, Ring, Sending};
+use ring::{Completion, Receive, Ring, Sending};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
@@ -72,7 +73,8 @@ impl Uring {
     }
 
     fn arm(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
-        self.ring.receive(socket.fd.as_fd(), token)?;
+        let how = if socket.input.share.is_slow() { Receive::Once } else { Receive::Always };
+        self.ring.receive(socket.fd.as_fd(), token, how)?;
         socket.input.receiving = Receiving::Armed;
         if std::mem::take(&mut socket.input.watches_errors) {
             self.ring.cancel(Operation::Errors(token))?;
@@ -413,4 +415,44 @@ fn fill(buffer: &mut [u8], bytes: &[u8]) -> usize {
 /// was used up), found no buffer, or was interrupted.
 fn goes_on(error: i32) -> bool {
     matches!(error, libc::ECANCELED | libc::ENOBUFS | libc::EINTR | libc::EAGAIN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::share::Share;
+    use super::super::socket::{Input, Output};
+    use super::*;
+    use endpoint::{Acks, SocketId};
+    use std::io::Write;
+    use std::os::unix::net::UnixStream;
+
+    #[test]
+    fn of_bytes_that_take_long_one_buffer_is_received_and_the_rest_stays_in_the_kernel() {
+        assert_eq!(received_at_once(|_untimed| {}), ALL);
+        assert_eq!(received_at_once(|share| share.handle(ALL, || Duration::ZERO)), ALL);
+        let one = received_at_once(|share| share.handle(ALL, || Duration::from_secs(1)));
+        assert!(0 < one && one < 10_000, "{one} bytes");
+    }
+
+    /// Bytes that are there.
+    const ALL: usize = 100_000;
+
+    /// How many of them come of one wait, after what was handled before.
+    fn received_at_once(handled: impl FnOnce(&mut Share)) -> usize {
+        let (mut peer, ours) = UnixStream::pair().unwrap();
+        peer.write_all(&[0; ALL]).unwrap();
+        let (mut uring, mut table) = (Uring::new().unwrap(), Table::default());
+        let (input, output) = (Input::new(Acks::Delayed), Output::new(0));
+        let socket = Socket::new(ours.into(), SocketId(0), Phase::Open, input, output);
+        let token = table.insert(socket);
+        handled(&mut table.find(token).unwrap().input.share);
+        uring.add(token, table.find(token).unwrap()).unwrap();
+        let mut bytes = 0;
+        for index in 0..uring.wait(None).unwrap() {
+            assert!(uring.event(index, &mut table).is_some());
+            bytes += uring.discard(token, table.find(token).unwrap()).unwrap();
+        }
+        uring.remove(table.remove(token).unwrap());
+        bytes
+    }
 }

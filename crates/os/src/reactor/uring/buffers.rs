@@ -18,7 +18,7 @@ const COUNT: u16 = 128;
 
 /// Bytes in each buffer: an odd number of cache lines. Buffers a power of two apart would all begin in the same few
 /// sets of the cache.
-const LENGTH: usize = 131 * 64;
+pub(super) const LENGTH: usize = 131 * 64;
 
 /// What io_uring_register(2) asks of the ring's address.
 const PAGE: usize = 4096;

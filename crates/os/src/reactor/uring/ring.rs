@@ -40,6 +40,15 @@ pub(super) struct Completion {
     pub(super) more: bool,
 }
 
+/// How often an operation receives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Receive {
+    /// Again and again (multishot): as many buffers as bytes are there.
+    Always,
+    /// One buffer. Further bytes stay in the kernel.
+    Once,
+}
+
 /// Bytes in the kernel's hands.
 pub(super) struct Sending {
     pub(super) token: Token,
@@ -84,9 +93,21 @@ impl Ring {
         Ok(Self { ring, buffers, sends, receives: 0, closing, completions, seen: 0 })
     }
 
-    /// Receives from a socket, again and again, until it ends, fails or is cancelled.
-    pub(super) fn receive(&mut self, fd: BorrowedFd<'_>, token: Token) -> io::Result<()> {
-        let entry = opcode::RecvMulti::new(Fd(fd.as_raw_fd()), buffers::GROUP).build();
+    /// Receives from a socket, until it ends, fails or is cancelled.
+    pub(super) fn receive(
+        &mut self,
+        fd: BorrowedFd<'_>,
+        token: Token,
+        how: Receive,
+    ) -> io::Result<()> {
+        let fd = Fd(fd.as_raw_fd());
+        let entry = match how {
+            Receive::Always => opcode::RecvMulti::new(fd, buffers::GROUP).build(),
+            Receive::Once => opcode::Recv::new(fd, std::ptr::null_mut(), buffers::LENGTH as u32)
+                .buf_group(buffers::GROUP)
+                .build()
+                .flags(squeue::Flags::BUFFER_SELECT),
+        };
         self.push(entry, Operation::Receive(token))?;
         self.receives += 1;
         Ok(())

@@ -23,7 +23,7 @@ use crate::pool::{Origin, OriginId, Pool, Step};
 use crate::profile;
 use crate::timers::Wake;
 use crate::transport_choice::connection_settings;
-use crate::{ClientConfig, Cookies, FetchId, KeepAlive, Priorities, Work};
+use crate::{ClientConfig, Cookies, FetchId, KeepAlive, Priorities, Profile, Work};
 use endpoint::{Action, ConnectionId, SocketId};
 use page::{Place, Url};
 use proto::{Fin, Refused, RequestHead, StreamId};
@@ -473,6 +473,11 @@ impl<W: Work> Client<W> {
             && connection.exchanges.record.requests > 0
             && connection.is_idle()
             && connection.exchanges.protocol != Some(Protocol::Http1)
+    }
+
+    /// Whether it writes frames as a browser that writes each by itself.
+    fn writes_each_frame(&self) -> bool {
+        self.config.profile != Profile::Bare && self.config.browser.writes_each_frame()
     }
 
     fn is_ending(&self) -> bool {

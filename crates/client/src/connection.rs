@@ -142,6 +142,11 @@ impl PooledConnection {
         }
     }
 
+    /// Bytes of the first frame that waits to be sent, bodies excepted.
+    pub(crate) fn next_frame(&self) -> Option<usize> {
+        self.transport.ready_machine()?.next_frame()
+    }
+
     /// Whether nothing is in flight, so that nothing is lost if the connection ends.
     pub(crate) fn is_idle(&self) -> bool {
         self.is_ready() && self.exchanges.streams.is_empty()

@@ -4,10 +4,12 @@
 
 mod before_exec;
 mod cpus;
+mod descriptors;
 mod init;
 mod usage;
 
 pub use cpus::{Cpu, CpuSet};
+pub use descriptors::{make_room_for_descriptors, raise_descriptors};
 pub(crate) use init::Init;
 pub use usage::{Counter, Usage, children_usage, own_usage, thread_waited};
 
@@ -350,15 +352,4 @@ pub fn reap_orphans(limit: Duration) -> bool {
             _ => return io::Error::last_os_error().raw_os_error() == Some(libc::ECHILD),
         }
     }
-}
-
-/// Raises this process's limit of descriptors as far as it may (RLIMIT_NOFILE). Returns the limit.
-pub fn raise_descriptors() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: a valid structure to write to; the call cannot fail with these arguments.
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    let raised = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
-    // SAFETY: a valid structure to read. A refusal leaves the limit as it was.
-    let refused = unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &raw const raised) } != 0;
-    if refused { limit.rlim_cur } else { raised.rlim_cur }
 }

@@ -178,11 +178,10 @@ impl Load {
     /// The next fetch to start, the most urgent first. None when there is nothing to start now.
     pub fn poll_fetch(&mut self, now: Instant) -> Option<FetchStart> {
         self.handle_timeout(now);
-        // The parser goes on before the page is laid out: what it releases comes first.
-        let id = self.next_ready().or_else(|| {
-            self.ask_for_fonts();
-            self.next_ready()
-        })?;
+        let Some(id) = self.next_ready() else {
+            self.plan_layout(now);
+            return None;
+        };
         let Signals { priority, place } = self.signals(id);
         let track = &mut self.resources[id.index()];
         track.state = State::InFlight;
@@ -202,18 +201,23 @@ impl Load {
         })
     }
 
-    /// When `handle_timeout` is due: the end of the next think gap.
+    /// When `handle_timeout` is due: the end of the next think gap, or a layout.
     pub fn poll_timeout(&self) -> Option<Instant> {
+        [self.think_gap_end(), self.fonts.due].into_iter().flatten().min()
+    }
+
+    fn think_gap_end(&self) -> Option<Instant> {
         self.thinking.peek().map(|Reverse((due, _))| *due)
     }
 
-    /// Ends the think gaps that are over at `now`.
+    /// Ends the think gaps that are over at `now`, and asks for what a layout needs.
     pub fn handle_timeout(&mut self, now: Instant) {
-        while self.poll_timeout().is_some_and(|due| due <= now) {
+        while self.think_gap_end().is_some_and(|due| due <= now) {
             if let Some(Reverse((_, id))) = self.thinking.pop() {
                 self.make_ready(id);
             }
         }
+        self.ask_for_fonts(now);
     }
 
     /// The head of a final response arrived.
@@ -246,6 +250,10 @@ impl Load {
         let Some(track) = self.in_flight(id) else { return };
         track.history.first_byte.get_or_insert(now);
         let children = track.take_children();
+        if id == self.document {
+            // A document that says nothing of its body has one all the same (HTML §13.2.6.4.6, "after head").
+            self.body_reached.get_or_insert(now);
+        }
         self.end(id, State::Done, now);
         self.note_arrival(id);
         for child in children {

@@ -245,6 +245,12 @@ pub trait ClientConnection: Connection {
     /// concurrent streams leaves for the multiplexed protocols, 0 once draining.
     fn available_streams(&self) -> usize;
 
+    /// Bytes of the first frame that waits, DATA excepted: with this limit `poll_transmit` gives it alone. What a connection
+    /// begins with counts as one frame, the requests that wait for it among it. None where none waits, and for a protocol that does not frame.
+    fn next_frame(&self) -> Option<usize> {
+        None
+    }
+
     /// Gives back the head of an event: the next one reuses its buffers.
     fn recycle(&mut self, _head: ResponseHead) {}
 

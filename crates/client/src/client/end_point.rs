@@ -134,6 +134,10 @@ impl<W: Work> EndPoint for Client<W> {
 
     fn poll_transmit(&mut self, now: Instant, socket: SocketId, out: &mut SendBuf, limit: usize) {
         let Some(mut connection) = self.take(connection_of(socket)) else { return };
+        let limit = match self.writes_each_frame() {
+            true => connection.next_frame().map_or(limit, |frame| frame.min(limit)),
+            false => limit,
+        };
         connection.transport.poll_transmit(now, out, limit);
         match connection.transport.phase() {
             ConnectionPhase::Closed => self.release(connection),

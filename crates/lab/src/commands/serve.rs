@@ -47,6 +47,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
         return Err(CliError::misuse("there is no address to listen on")
             .remedy("add --listen 127.0.0.1:8080, or --listen-tls 127.0.0.1:8443 for TLS"));
     }
+    os::process::make_room_for_descriptors();
     // Opened here first, so that a wrong folder is reported before anything listens.
     Root::open(&args.dir, CacheSettings::default()).map_err(misuse)?;
     let backend = backend(args)?;

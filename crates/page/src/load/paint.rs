@@ -1,5 +1,5 @@
 //! When a page could be parsed and painted, from what arrived when. A model of a browser that takes no time itself: running
-//! scripts, layout, decoding and painting are nought, so every time here is the earliest that the arrivals allow.
+//! scripts, layout (but for fonts), decoding and painting are nought, so every time here is the earliest that the arrivals allow.
 //!
 //! | time | is | source |
 //! |---|---|---|
@@ -68,8 +68,10 @@ impl Load {
     /// Walks the parser through the document, from one thing that it names to the next.
     pub(super) fn parse(&self) -> Parse {
         let document = &self.resources[self.document.index()];
-        let mut parser =
-            Parser { at: document.history.first_body_byte, sheets: document.history.found };
+        let whole = document.history.ended.filter(|_| document.state == State::Done);
+        // An empty document is parsed when it is there.
+        let begun = document.history.first_body_byte.or(whole);
+        let mut parser = Parser { at: begun, sheets: document.history.found };
         let mut deferred = Vec::new();
         let mut painting_from = None;
         let mut inserted = vec![None; self.resources.len()];
@@ -94,7 +96,7 @@ impl Load {
         if in_head {
             painting_from = parser.at_body(self.body_reached);
         }
-        parser.reach(document.history.ended.filter(|_| document.state == State::Done));
+        parser.reach(whole);
         if !deferred.is_empty() {
             parser.reach(parser.sheets);
         }

@@ -41,6 +41,6 @@ impl Load {
         let track = &self.resources[id.index()];
         let changes = id == self.document || track.blocks != Blocks::Nothing;
         self.layout_changed |= changes;
-        self.fonts.may_be_due |= changes;
+        self.fonts.layout_changed |= changes;
     }
 }

@@ -156,11 +156,13 @@ fn a_browsed_page_is_found_in_its_own_bytes_and_each_url_is_asked_for_once() {
     assert_eq!(load.received(ResourceId(0)), ByteSize(html.len() as u64));
 }
 
-/// A random tree of resources: each but the first is found by an earlier one.
+/// A random tree of resources: each but the first is found by an earlier one. Some pages have a layout, which their fonts wait for.
 fn any_page() -> impl Strategy<Value = Page> {
     let one = (any::<u32>(), 0_u8..3, 0_u64..1500, 0_u64..40, 0_u8..4);
-    proptest::collection::vec(one, 0..40).prop_map(|specs| {
-        let mut resources = vec![resource("", Release::Navigation)];
+    let all = proptest::collection::vec(one, 0..40);
+    (all, any::<bool>()).prop_map(|(specs, has_layout)| {
+        let fold = if has_layout { Fold::Above } else { Fold::Unknown };
+        let mut resources = vec![Resource { fold, ..resource("", Release::Navigation) }];
         for (index, (pick, way, offset, think, kind)) in specs.into_iter().enumerate() {
             let by = ResourceId(pick % resources.len() as u32);
             let release = match way {
@@ -168,13 +170,20 @@ fn any_page() -> impl Strategy<Value = Page> {
                 1 => Release::Completed { by },
                 _ => Release::Navigation,
             };
+            let (kind, blocks) = [
+                (Kind::Image, Blocks::Nothing),
+                (Kind::Script, Blocks::Parsing),
+                (Kind::Stylesheet, Blocks::Painting),
+                (Kind::Font, Blocks::Nothing),
+            ][usize::from(kind)];
             resources.push(Resource {
                 think: Duration::from_millis(think),
-                kind: [Kind::Image, Kind::Script, Kind::Stylesheet, Kind::Font][usize::from(kind)],
+                kind,
+                blocks,
                 ..resource(&index.to_string(), release)
             });
         }
-        page(resources)
+        page(resources).with_body_at(ByteSize(500))
     })
 }
 

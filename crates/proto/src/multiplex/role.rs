@@ -45,6 +45,10 @@ macro_rules! impl_roles {
                     self.session.available_streams()
                 }
 
+                fn next_frame(&self) -> Option<usize> {
+                    self.session.next_frame()
+                }
+
                 fn recycle(&mut self, head: ResponseHead) {
                     self.session.framing.recycle_response(head);
                 }

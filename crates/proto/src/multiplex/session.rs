@@ -121,6 +121,7 @@ impl<F: Framing> Session<F> {
             settings,
         };
         F::greet(&mut session);
+        session.outbox.end_greeting();
         if let Some(keep_alive) = session.settings.keep_alive {
             session.timers.set(Timer::KeepAlive, now + keep_alive.interval);
         }

@@ -43,10 +43,10 @@ pub(super) struct Completion {
 /// How often an operation receives.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Receive {
-    /// Again and again (multishot): as many buffers as bytes are there.
-    Always,
-    /// One buffer. Further bytes stay in the kernel.
-    Once,
+    /// Again and again: as many buffers as bytes are there.
+    Multishot,
+    /// Once, one buffer. Further bytes stay in the kernel.
+    OneShot,
 }
 
 /// Bytes in the kernel's hands.
@@ -102,8 +102,8 @@ impl Ring {
     ) -> io::Result<()> {
         let fd = Fd(fd.as_raw_fd());
         let entry = match how {
-            Receive::Always => opcode::RecvMulti::new(fd, buffers::GROUP).build(),
-            Receive::Once => opcode::Recv::new(fd, std::ptr::null_mut(), buffers::LENGTH as u32)
+            Receive::Multishot => opcode::RecvMulti::new(fd, buffers::GROUP).build(),
+            Receive::OneShot => opcode::Recv::new(fd, std::ptr::null_mut(), buffers::LENGTH as u32)
                 .buf_group(buffers::GROUP)
                 .build()
                 .flags(squeue::Flags::BUFFER_SELECT),

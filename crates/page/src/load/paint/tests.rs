@@ -266,7 +266,11 @@ fn a_font_of_a_style_sheet_is_asked_for_once_the_page_is_laid_out() {
     load.handle_done(ResourceId(0), ms(40));
     assert_eq!(load.poll_fetch(ms(40)), None, "the parser stands at the script");
     load.handle_done(ResourceId(2), ms(50));
-    assert_eq!(load.poll_fetch(ms(50)).map(|fetch| fetch.id), Some(ResourceId(3)));
+    assert_eq!(load.poll_fetch(ms(50)), None, "what the parser finds goes first");
+    assert_eq!(load.poll_timeout(), Some(ms(51)));
+    load.handle_timeout(ms(51));
+    assert_eq!(load.poll_fetch(ms(51)).map(|fetch| fetch.id), Some(ResourceId(3)));
+    assert_eq!(load.poll_timeout(), None);
     load.handle_done(ResourceId(3), ms(60));
     assert!(load.is_finished());
 }
@@ -275,7 +279,8 @@ fn a_font_of_a_style_sheet_is_asked_for_once_the_page_is_laid_out() {
 fn a_font_does_not_wait_for_a_document_that_failed() {
     let mut load = with_font();
     load.handle_failed(ResourceId(0), "reset", ms(40));
-    assert_eq!(load.poll_fetch(ms(40)).map(|fetch| fetch.id), Some(ResourceId(3)));
+    assert_eq!(load.poll_fetch(ms(40)), None);
+    assert_eq!(load.poll_fetch(ms(41)).map(|fetch| fetch.id), Some(ResourceId(3)));
     load.handle_done(ResourceId(2), ms(50));
     load.handle_done(ResourceId(3), ms(60));
     assert!(load.is_finished());

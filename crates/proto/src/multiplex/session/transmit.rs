@@ -34,6 +34,11 @@ impl<F: Framing> Session<F> {
         self.can_send_data() || !self.outbox.is_empty() || self.framing.has_kept_frames()
     }
 
+    /// Bytes of the first frame that waits, DATA excepted.
+    pub(crate) fn next_frame(&self) -> Option<usize> {
+        self.outbox.first(F::frame_length)
+    }
+
     fn can_send_data(&self) -> bool {
         self.order.has_ready()
             && self.windows.available() > 0

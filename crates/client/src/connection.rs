@@ -142,7 +142,7 @@ impl PooledConnection {
         }
     }
 
-    /// Bytes of the first frame that waits to be sent, bodies excepted.
+    /// Bytes of the first frame that waits to be sent, DATA excepted.
     pub(crate) fn next_frame(&self) -> Option<usize> {
         self.transport.ready_machine()?.next_frame()
     }

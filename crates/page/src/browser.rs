@@ -219,8 +219,7 @@ impl Browser {
     }
 
     /// Whether it writes each frame of HTTP/2 and SPDY by itself (`SpdySession::DoWrite` in net/spdy/spdy_session.cc): requests are packets of
-    /// their own, as long as the path takes them.
-    /// Of Firefox it is not known here.
+    /// their own, as long as the path takes them. Of Firefox it is not known here.
     pub fn writes_each_frame(self) -> bool {
         matches!(self, Self::Chrome46 | Self::Chrome92 | Self::Chrome156)
     }

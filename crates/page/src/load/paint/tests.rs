@@ -239,8 +239,8 @@ fn images_that_can_be_seen_are_raised_once_the_page_is_laid_out_and_the_parser_h
     assert_eq!(load.poll_priority(), None, "each once, and what is below the fold never");
 }
 
-/// A page with a style sheet (1), a script of its head (2) and a font that the style sheet names (3); the style sheet is there.
-fn with_font() -> Load {
+/// A page with a style sheet (1), a script of its head (2) and a font that the style sheet names (3); its document is asked for.
+fn begun_with_font() -> Load {
     let font = Resource {
         release: Release::Completed { by: ResourceId(1) },
         ..named("font", Kind::Font, 0, Blocks::Nothing)
@@ -250,6 +250,12 @@ fn with_font() -> Load {
     let page = Page::new(ResourceId(0), resources).unwrap().with_body_at(ByteSize(500));
     let mut load = Load::replay(&page, Browser::Chrome156, ms(0));
     load.poll_fetch(ms(0));
+    load
+}
+
+/// The same; the style sheet is there.
+fn with_font() -> Load {
+    let mut load = begun_with_font();
     load.handle_head(ResourceId(0), ms(10));
     load.handle_body(ResourceId(0), &[0; 300], ms(20));
     let asked = std::iter::from_fn(|| load.poll_fetch(ms(20))).map(|fetch| fetch.id.0);
@@ -283,5 +289,18 @@ fn a_font_does_not_wait_for_a_document_that_failed() {
     assert_eq!(load.poll_fetch(ms(41)).map(|fetch| fetch.id), Some(ResourceId(3)));
     load.handle_done(ResourceId(2), ms(50));
     load.handle_done(ResourceId(3), ms(60));
+    assert!(load.is_finished());
+}
+
+#[test]
+fn a_font_does_not_wait_for_the_body_of_an_empty_document() {
+    let mut load = begun_with_font();
+    load.handle_done(ResourceId(0), ms(10));
+    assert_eq!(std::iter::from_fn(|| load.poll_fetch(ms(10))).count(), 2);
+    load.handle_done(ResourceId(1), ms(20));
+    load.handle_done(ResourceId(2), ms(30));
+    assert_eq!(load.poll_fetch(ms(30)), None);
+    assert_eq!(load.poll_fetch(ms(31)).map(|fetch| fetch.id), Some(ResourceId(3)));
+    load.handle_done(ResourceId(3), ms(40));
     assert!(load.is_finished());
 }

@@ -19,7 +19,7 @@ impl Reactor {
         loop {
             let Some(socket) = self.table.find(token) else { return };
             if let Some((bytes, began)) = handled.take() {
-                socket.input.share.handle(bytes, || clock::now().since(began));
+                socket.input.share.handle(bytes, clock::now().since(began));
             }
             if !socket.phase.is_attached() {
                 return self.read_away(token);

@@ -1,5 +1,5 @@
 //! The poller by io_uring. Each stream socket has a receive operation that stays in the kernel (multishot). One whose bytes
-//! take long to handle receives a buffer at a time: what has not its turn yet stays in the kernel. All sends
+//! take long to handle, or may, receives its share of a turn at a time: the rest stays in the kernel. All sends
 //! of a turn are submitted by the call that waits for the next events. The one rule: the reactor gets received bytes
 //! through `receive` only. A socket is paused by not calling `receive`.
 //!
@@ -73,7 +73,11 @@ impl Uring {
     }
 
     fn arm(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
-        let how = if socket.input.share.is_slow() { Receive::OneShot } else { Receive::Multishot };
+        let share = &socket.input.share;
+        let how = match share.may_be_slow() {
+            true => Receive::Once(share.bytes()),
+            false => Receive::Multishot,
+        };
         self.ring.receive(socket.fd.as_fd(), token, how)?;
         socket.input.receiving = Receiving::Armed;
         if std::mem::take(&mut socket.input.watches_errors) {
@@ -274,11 +278,12 @@ impl Poller for Uring {
         input.ready = !matches!(input.receiving, Receiving::Armed | Receiving::Cancelling);
         if let Some((_token, filled)) = fresh {
             let bytes = self.ring.bytes(self.lent.insert(filled));
+            let room = buffer.as_ref().map_or(most, |buffer| buffer.len().min(most));
+            let (bytes, later) = bytes.split_at(room.min(bytes.len()));
+            input.undelivered.extend_from_slice(later);
+            input.ready |= !later.is_empty();
             let Some(buffer) = buffer else { return Ok(Received::Bytes(bytes)) };
-            let count = fill(buffer, bytes);
-            input.undelivered.extend_from_slice(&bytes[count..]);
-            input.ready |= !input.undelivered.is_empty();
-            return Ok(Received::Filled(count));
+            return Ok(Received::Filled(fill(buffer, bytes)));
         }
         if !input.undelivered.is_empty() {
             let room = buffer.as_ref().map_or(PIECE, |buffer| buffer.len());
@@ -431,15 +436,49 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     #[test]
-    fn of_bytes_that_take_long_one_buffer_is_received_and_the_rest_stays_in_the_kernel() {
+    fn of_bytes_that_may_take_long_a_share_is_received_and_the_rest_stays_in_the_kernel() {
         if let Err(error) = Uring::new() {
             return testing::skip(format_args!("{error}"));
         }
-        assert_eq!(received_by_wait(|_untimed| {}), [ALL]);
-        assert_eq!(received_by_wait(|share| share.handle(ALL, || Duration::ZERO)), [ALL]);
-        let by_wait = received_by_wait(|share| share.handle(ALL, || Duration::from_secs(1)));
-        assert!(by_wait.iter().all(|bytes| *bytes < 10_000), "{by_wait:?}");
-        assert_eq!(by_wait.iter().sum::<usize>(), ALL);
+        assert_eq!(received_by_wait(trust), [ALL]);
+        assert_eq!(received_by_wait(|share| share.handle(ALL, Duration::ZERO)), [ALL]);
+        let unknown: fn(&mut Share) = |_new| {};
+        for handled in [unknown, |share| share.handle(ALL, Duration::from_secs(1))] {
+            let by_wait = received_by_wait(handled);
+            assert!(by_wait.iter().all(|bytes| *bytes <= 4096), "{by_wait:?}");
+            assert_eq!(by_wait.iter().sum::<usize>(), ALL);
+        }
+    }
+
+    #[test]
+    fn no_more_is_received_than_may_be_handled() {
+        if let Err(error) = Uring::new() {
+            return testing::skip(format_args!("{error}"));
+        }
+        let (mut peer, ours) = UnixStream::pair().unwrap();
+        let sent: Vec<u8> = (0..5_000_u32).map(|number| number as u8).collect();
+        peer.write_all(&sent).unwrap();
+        let (mut uring, mut table, token) = open(ours);
+        trust(&mut table.find(token).unwrap().input.share);
+        uring.add(token, table.find(token).unwrap()).unwrap();
+        let mut came = Vec::new();
+        while came.len() < sent.len() {
+            for index in 0..uring.wait(None).unwrap() {
+                assert!(uring.event(index, &mut table).is_some());
+                let socket = table.find(token).unwrap();
+                while let Ok(Received::Bytes(bytes)) = uring.receive(token, socket, None, 1_000) {
+                    assert!(bytes.len() <= 1_000, "{}", bytes.len());
+                    came.extend_from_slice(bytes);
+                }
+            }
+        }
+        assert_eq!(came, sent);
+        uring.remove(table.remove(token).unwrap());
+    }
+
+    /// Few bytes were quick, again and again.
+    fn trust(share: &mut Share) {
+        (0..100).for_each(|_| share.handle(1, Duration::ZERO));
     }
 
     /// Bytes that are there.
@@ -449,10 +488,7 @@ mod tests {
     fn received_by_wait(handled: impl FnOnce(&mut Share)) -> Vec<usize> {
         let (mut peer, ours) = UnixStream::pair().unwrap();
         peer.write_all(&[0; ALL]).unwrap();
-        let (mut uring, mut table) = (Uring::new().unwrap(), Table::default());
-        let (input, output) = (Input::new(Acks::Delayed), Output::new(0));
-        let socket = Socket::new(ours.into(), SocketId(0), Phase::Open, input, output);
-        let token = table.insert(socket);
+        let (mut uring, mut table, token) = open(ours);
         handled(&mut table.find(token).unwrap().input.share);
         uring.add(token, table.find(token).unwrap()).unwrap();
         let mut by_wait = Vec::new();
@@ -469,5 +505,14 @@ mod tests {
         }
         uring.remove(table.remove(token).unwrap());
         by_wait
+    }
+
+    /// A poller, and a table with this socket, which the poller does not watch yet.
+    fn open(ours: UnixStream) -> (Uring, Table, Token) {
+        let (uring, mut table) = (Uring::new().unwrap(), Table::default());
+        let (input, output) = (Input::new(Acks::Delayed), Output::new(0));
+        let socket = Socket::new(ours.into(), SocketId(0), Phase::Open, input, output);
+        let token = table.insert(socket);
+        (uring, table, token)
     }
 }

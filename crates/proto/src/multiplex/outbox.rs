@@ -4,7 +4,7 @@ use super::{Log, OutgoingFrame};
 use endpoint::SendBuf;
 
 /// Capacity that an empty queue keeps.
-const KEEP: usize = 64 * 1024;
+const KEEP: usize = 2 * 1024;
 
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {

@@ -260,3 +260,42 @@ fn requests_that_are_reset_at_once_make_little_work() {
     table.note("server-driven", 60_000_000, made_for_resets(SERVER_DRIVEN, path, 1_000));
     assert!(!table.is_exceeded, "\n{}", table.text);
 }
+
+/// A WebSocket (RFC 8441), and a message that asks for tokens of 64 KiB (RFC 6455 §5.2, masked by zeros).
+fn socket_for_tokens(stream: u32) -> Vec<u8> {
+    let literal = |name: &str, value: &str| {
+        let text = |text: &str| [&[text.len() as u8], text.as_bytes()].concat();
+        [b"\x00", &text(name)[..], &text(value)].concat()
+    };
+    let block = [
+        literal(":method", "CONNECT"),
+        literal(":protocol", "websocket"),
+        literal(":scheme", "http"),
+        literal(":path", "/ws/stream"),
+        literal(":authority", "a"),
+        literal("sec-websocket-version", "13"),
+    ];
+    let asked = b"count=10000&bytes=65536&every_ms=1";
+    let message = [&[0x81, 0x80 | asked.len() as u8, 0, 0, 0, 0], &asked[..]].concat();
+    [frame(1, 4, stream, &block.concat()), frame(0, 0, stream, &message)].concat()
+}
+
+/// Tokens are made when the driver asks for bytes.
+#[test]
+fn no_token_is_made_for_a_web_socket_that_was_reset_before() {
+    let made = |resets: bool| {
+        let mut driver = driver(ListenerKind::Clear, USUAL);
+        driver.step(Step::Open);
+        driver.step(Step::Send(&all_credit()));
+        let mut said = socket_for_tokens(1);
+        if resets {
+            said.extend(frame(3, 0, 1, &[0, 0, 0, 8]));
+        }
+        let before = heap::allocated();
+        driver.step(Step::Send(&said));
+        driver.step(Step::Transmit(10 * 1024));
+        heap::allocated() - before
+    };
+    let (kept, reset) = (made(false), made(true));
+    assert!(kept > 65_536 && reset < 16 * 1024, "{kept} bytes, {reset} where it is reset");
+}

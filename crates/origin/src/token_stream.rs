@@ -103,11 +103,13 @@ impl TokenStream {
         };
         // What waits to be sent is a piece, and not a token: of what is before, within and after the text, the part from
         // `sent` on.
-        let mut piece = before.get(self.sent..).unwrap_or_default().to_owned();
-        piece.truncate(limit);
+        let most = before.len() + self.stream.bytes as usize + after.len();
+        let mut piece = String::with_capacity(most.saturating_sub(self.sent).min(limit));
+        let of_before = before.get(self.sent..).unwrap_or_default();
+        piece.push_str(&of_before[..of_before.len().min(limit)]);
         let start = (self.sent + piece.len()).saturating_sub(before.len());
-        let (text, whole) = token.text_part(self.stream.bytes, start, limit - piece.len());
-        piece.push_str(&text);
+        let left = limit - piece.len();
+        let whole = token.push_part(self.stream.bytes, start, left, &mut piece);
         let start = (self.sent + piece.len()).saturating_sub(before.len() + whole);
         let rest = after.get(start..).unwrap_or_default();
         piece.push_str(&rest[..rest.len().min(limit - piece.len())]);
@@ -185,7 +187,7 @@ impl PolledLines {
     fn length(&self, number: u32, due: Instant) -> u64 {
         let SyntheticStream { name: stream, bytes, .. } = self.tokens.stream;
         // The text without its filling, and the end of the line.
-        Token { stream, number, due }.text_part(bytes, 0, 0).1 as u64 + 1
+        Token { stream, number, due }.push_part(bytes, 0, 0, &mut String::new()) as u64 + 1
     }
 
     /// Bytes that were not given yet.

@@ -127,26 +127,29 @@ pub struct Token {
 impl Token {
     /// Its text of `bytes` bytes, one line of ASCII.
     pub fn text(&self, bytes: u32) -> String {
-        self.text_part(bytes, 0, usize::MAX).0
+        let mut text = String::new();
+        self.push_part(bytes, 0, usize::MAX, &mut text);
+        text
     }
 
-    /// At most `limit` bytes of its text from `start`, and the length of the whole text.
-    pub fn text_part(&self, bytes: u32, start: usize, limit: usize) -> (String, usize) {
+    /// Appends at most `limit` bytes of its text from `start`; gives the length of the whole text.
+    pub fn push_part(&self, bytes: u32, start: usize, limit: usize, out: &mut String) -> usize {
         let head = format!("{} {} {} ", self.stream, self.number, self.due.nanos());
         let whole = (bytes as usize).max(head.len());
         let end = start.saturating_add(limit).min(whole);
-        let mut text = String::with_capacity(end.saturating_sub(start));
-        text.push_str(head.get(start..end.min(head.len())).unwrap_or_default());
+        out.reserve(end.saturating_sub(start));
+        let of_head = head.get(start..end.min(head.len())).unwrap_or_default();
+        out.push_str(of_head);
         // The filling begins behind the head, at another character for each token, and goes round.
-        let mut at = start + text.len();
+        let mut at = start + of_head.len();
         while at < end {
             let from = (self.number as usize % FILLING.len() + at - head.len()) % FILLING.len();
             let piece = &FILLING[from..];
             let piece = &piece[..piece.len().min(end - at)];
-            text.push_str(piece);
+            out.push_str(piece);
             at += piece.len();
         }
-        (text, whole)
+        whole
     }
 
     /// The token that `text` begins with. Whether the rest of `text` is right, a comparison with [`text`](Self::text)

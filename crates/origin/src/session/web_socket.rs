@@ -65,9 +65,14 @@ impl Session {
         if let State::WebSocket(web_socket) = &mut self.exchanges[index].state {
             web_socket.limit_memory(memory);
             web_socket.take(context.now, data, fin);
-            let queue = web_socket.queue();
+            let (queue, has_tokens) = (web_socket.queue(), web_socket.has_tokens());
             let stream = self.exchanges[index].stream;
-            if context.machine.unsent(stream) < queue {
+            if has_tokens {
+                // Made when the driver asks for bytes: the stream may have been reset by then.
+                if !self.asked.contains(&stream) {
+                    self.asked.push(stream);
+                }
+            } else if context.machine.unsent(stream) < queue {
                 self.pump_web_socket(context, index);
             }
             self.hold_web_socket(context, stream);

@@ -48,11 +48,14 @@ def literal(name, value):
 serial = itertools.count()
 
 
+def fresh(path):
+    """Where the path has a seed, each request has another one, so that no answer is kept for the next."""
+    return path.replace(b"SEED", b"%d" % next(serial))
+
+
 def head(method, path):
-    """The header block of a request: two static fields, the path, and the authority `a`. Where the path has a seed, each
-    request has another one, so that no answer is kept for the next."""
-    path = path.replace(b"SEED", b"%d" % next(serial))
-    return (b"\x82" if method == b"GET" else b"\x83") + b"\x86\x04" + text(path) + b"\x01\x01a"
+    """The header block of a request: two static fields, the path, and the authority `a`."""
+    return (b"\x82" if method == b"GET" else b"\x83") + b"\x86\x04" + text(fresh(path)) + b"\x01\x01a"
 
 
 def headers(stream, block, end=True):
@@ -70,7 +73,7 @@ def asked(path, count=100):
 
 def gets(path, count=1):
     """So many requests over HTTP/1.1."""
-    return b"".join(get(path.replace(b"SEED", b"%d" % next(serial))) for _ in range(count))
+    return b"".join(get(fresh(path)) for _ in range(count))
 
 
 class Peer:

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import select
 import socket
 import threading
 import time
@@ -9,9 +10,11 @@ import time
 from . import attacks, hostile, servers, udp_attacks
 
 CLIENT_CORE = 1
-# Requests before anything is measured, and over UDP connections. io_uring has 128 buffers, of which each thing that arrives
-# takes the next.
+# Requests before anything is measured, over TCP and over UDP connections. io_uring has 128 buffers, of which each thing that
+# arrives takes the next.
 WARM_UP, WARM_UP_OVER_UDP = 300, 100
+# Then so many honest clients at once, each with a page of so many files over HTTP/2.
+PAGES, FILES = 4, 100
 
 
 class Honest:
@@ -63,12 +66,31 @@ def attacker(server, row, name="wirelap"):
     return multiprocessing.Process(target=attack, daemon=True)
 
 
-def warm_up(row, ports):
-    """What a server reserves at its first requests is no attack's, and no buffers that all connections share."""
-    for each in (*WARM_UP * [hostile.get(b"/13B")], attacks.ALL_CREDIT):
-        hostile.connect(ports["http"], each).close()
+def warm_up(row, server, name="wirelap"):
+    """What a server reserves for honest clients is no attack's, and no buffers that all connections share: requests one after
+    another, then pages of many files and the row's route, four of each at once, read to their ends or 300 kB of them."""
+    ports = server.ports
+    for _ in range(WARM_UP):
+        hostile.connect(ports["http"], hostile.get(b"/13B")).close()
+    for page in range(2):
+        clients = []
+        for _ in range(PAGES):
+            asked = attacks.opened(1, row.path_at(name)) if page else attacks.asked(b"/13B", FILES)
+            clients.append(hostile.connect(ports["http"], attacks.ALL_CREDIT + attacks.MORE_FOR_ALL + asked))
+        read_some(clients)
     for _ in range(WARM_UP_OVER_UDP if row.is_over_udp else 0):
         udp_attacks.ask_and_close(attacked_ports(ports))
+
+
+def read_some(clients, most=300_000):
+    """Reads from each until it has had so many bytes, or none has sent any for a while. Closes them."""
+    left = dict.fromkeys(clients, most)
+    while ready := select.select([one for one, bytes_left in left.items() if bytes_left > 0], [], [], 0.1)[0]:
+        for one in ready:
+            came = len(one.recv(65536))
+            left[one] = left[one] - came if came else 0
+    for one in clients:
+        one.close()
 
 
 def attack_once(server, row, seconds):

@@ -12,14 +12,14 @@ const LEAST: usize = 2 * 1024;
 /// Bytes of the largest share.
 const MOST: usize = 512 * 1024;
 
-/// A smaller share is of bytes that take long.
-const QUICK: usize = 64 * 1024;
+/// A smaller share is of bytes that take long: less than 0.5 GB are handled in a second.
+const QUICK: usize = 128 * 1024;
 
 /// However few bytes take this long, they are slow.
 const LONG: Duration = Duration::from_micros(125);
 
-/// So many times in a row a few bytes were quick: so are those that come. A new socket has to show it, and one whose few bytes took long
-/// since something else had the core.
+/// So many reads in a row were of few bytes, and quick: so are those that come. A new socket has to show it, and so has one again
+/// whose bytes took long, be it that something else had the core.
 const TRUSTED: u8 = 16;
 
 /// One socket's share.
@@ -31,7 +31,7 @@ pub(super) struct Share {
     handled: usize,
     /// Bytes that take [`SPAN`].
     bytes: usize,
-    /// How often in a row few bytes were quick, [`TRUSTED`] at most.
+    /// How many reads in a row were of few bytes, and quick; [`TRUSTED`] at most.
     quick: u8,
 }
 
@@ -48,7 +48,8 @@ impl Share {
         if self.number != number {
             (self.number, self.handled) = (number, 0);
         }
-        match self.may_be_slow() && self.handled > 0 {
+        let may_be_slow = self.bytes < QUICK && !self.is_light();
+        match may_be_slow && self.handled > 0 {
             true => 0,
             false => self.bytes.saturating_sub(self.handled),
         }
@@ -59,20 +60,20 @@ impl Share {
         self.bytes
     }
 
-    /// Whether bytes may take so long that no more of them should be received than are handled in a turn: less than 0.3 GB a second.
-    pub(super) fn may_be_slow(&self) -> bool {
-        self.bytes < QUICK && self.quick < TRUSTED
+    /// Whether few bytes come at a time and are quick: so seldom is there more than a share that all may be received at once.
+    pub(super) fn is_light(&self) -> bool {
+        self.quick == TRUSTED
     }
 
-    /// Bytes were handled, in this time.
+    /// The bytes of one read were handled, in this time.
     pub(super) fn handle(&mut self, bytes: usize, took: Duration) {
         self.handled += bytes;
-        if bytes >= LEAST || took >= LONG {
+        if bytes < LEAST && took < LONG {
+            self.quick = TRUSTED.min(self.quick + 1);
+        } else {
             let at_this_pace = bytes as u128 * SPAN.as_nanos() / took.as_nanos().max(1);
             self.bytes = usize::try_from(at_this_pace).unwrap_or(MOST).clamp(LEAST, MOST);
             self.quick = 0;
-        } else if self.quick < TRUSTED {
-            self.quick += 1;
         }
     }
 }
@@ -88,15 +89,14 @@ mod tests {
     #[test]
     fn a_share_is_the_bytes_that_take_a_quarter_of_a_millisecond() {
         let mut share = Share::default();
-        assert_eq!(share.left(1), LEAST);
-        assert!(share.may_be_slow(), "nothing came yet");
+        assert_eq!(share.left(1), LEAST, "nothing came yet");
         share.handle(10_000, micros(2));
         assert_eq!(share.left(1), MOST - 10_000, "quick bytes");
-        assert!(!share.may_be_slow());
+        share.handle(20_000, micros(20));
+        assert_eq!(share.left(1), 250_000 - 30_000);
         share.handle(20_000, micros(500));
         assert_eq!(share.left(1), 0, "10,000 bytes at this pace, and more were handled");
         assert_eq!(share.left(2), 10_000);
-        assert!(share.may_be_slow());
         share.handle(6_000, micros(150));
         assert_eq!(share.left(2), 0, "slow bytes are read once a turn");
         assert_eq!(share.left(3), 10_000);
@@ -112,19 +112,18 @@ mod tests {
     }
 
     #[test]
-    fn few_bytes_that_are_quick_again_and_again_are_trusted_until_they_take_long() {
-        let mut share = Share::default();
-        share.handle(LEAST - 1, LONG - micros(1));
-        assert_eq!((share.left(0), share.left(1)), (0, LEAST), "one read a turn");
-        for _ in 1..TRUSTED {
-            assert!(share.may_be_slow());
-            share.handle(100, micros(1));
+    fn few_bytes_that_are_quick_again_and_again_are_light_until_many_come_or_they_take_long() {
+        for other in [(LEAST, micros(1)), (100, LONG)] {
+            let mut share = Share::default();
+            for _ in 0..TRUSTED {
+                assert!(!share.is_light());
+                assert_eq!(share.left(1), if share.quick == 0 { LEAST } else { 0 });
+                share.handle(100, micros(1));
+            }
+            assert!(share.is_light());
+            assert_eq!(share.left(1), LEAST - 1_600, "more than one read a turn");
+            share.handle(other.0, other.1);
+            assert!(!share.is_light());
         }
-        assert!(!share.may_be_slow());
-        assert_eq!(share.left(2), LEAST);
-        share.handle(100, micros(1));
-        assert_eq!(share.left(2), LEAST - 100, "more than one read a turn");
-        share.handle(100, LONG);
-        assert!(share.may_be_slow());
     }
 }

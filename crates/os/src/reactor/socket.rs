@@ -72,6 +72,8 @@ pub(super) struct Input {
     pub(super) acks: Acks,
     /// Whether io_uring has a receive operation for it.
     pub(super) receiving: Receiving,
+    /// How many bytes the last one was to receive at most.
+    pub(super) asked: usize,
     /// What io_uring received and the end point has not taken yet.
     pub(super) undelivered: BytesMut,
     /// io_uring polls for its errors, because nothing is received.
@@ -84,6 +86,8 @@ pub(super) enum Receiving {
     /// It has no receive operation.
     #[default]
     Idle,
+    /// It has none, and the last one received all that it was to: there may be more.
+    Full,
     /// It has one.
     Armed,
     /// Its operation was asked to stop. Bytes received before that may still come.

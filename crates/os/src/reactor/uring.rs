@@ -1,7 +1,7 @@
-//! The poller by io_uring. Each stream socket has a receive operation that stays in the kernel (multishot). One whose bytes
-//! take long to handle, or may, receives its share of a turn at a time: the rest stays in the kernel. All sends
-//! of a turn are submitted by the call that waits for the next events. The one rule: the reactor gets received bytes
-//! through `receive` only. A socket is paused by not calling `receive`.
+//! The poller by io_uring. A stream socket of which few bytes come at a time has a receive operation that stays in the kernel (multishot).
+//! Others, and new ones, receive no more than their share of a turn; while more may be there they are read by calls, into a larger
+//! buffer. What has not its turn yet stays in the kernel. All sends of a turn are submitted by the call that waits for the next
+//! events. The one rule: the reactor gets received bytes through `receive` only. A socket is paused by not calling `receive`.
 //!
 //! Accepting, connecting, datagrams, files and large sends use ordinary system calls, and the ring polls for readiness.
 //! A multishot accept gives no peer address, so it would need another call. A splice through the ring runs on a kernel
@@ -33,6 +33,9 @@ const REMEDY: &str = "take the other reactor (`--reactor epoll`); io_uring needs
 /// little beside them, and the kernel says at once how many it takes.
 const LARGE: usize = 32 * 1024;
 
+/// Bytes of the buffer for reads by calls.
+const INPUT: usize = 64 * 1024;
+
 /// The most of what was undelivered that is handled at once: how long it takes is not known before.
 const PIECE: usize = 16 * 1024;
 
@@ -46,6 +49,8 @@ pub(super) struct Uring {
     lent: Option<Filled>,
     /// Bytes that a socket had not delivered, while the reactor handles them.
     undelivered: BytesMut,
+    /// What a call has read. All sockets share it: what is read is handled before the next read.
+    input: Box<[u8]>,
 }
 
 impl Uring {
@@ -58,7 +63,8 @@ impl Uring {
             let error = Os::new("set up io_uring", source);
             if lacks { error.with_remedy(REMEDY) } else { error }
         })?;
-        Ok(Self { ring, stop: None, fresh: None, lent: None, undelivered: BytesMut::new() })
+        let (undelivered, input) = (BytesMut::new(), vec![0; INPUT].into_boxed_slice());
+        Ok(Self { ring, stop: None, fresh: None, lent: None, undelivered, input })
     }
 
     /// Receives from now on, unless the socket is paused. The socket becomes blocking: on a non-blocking one the ring
@@ -74,16 +80,51 @@ impl Uring {
 
     fn arm(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
         let share = &socket.input.share;
-        let how = match share.may_be_slow() {
-            true => Receive::Once(share.bytes()),
-            false => Receive::Multishot,
+        // What comes for a socket that the end point has released is discarded, which is quick.
+        let (how, most) = match share.is_light() || !socket.phase.is_attached() {
+            true => (Receive::Multishot, usize::MAX),
+            false => (Receive::Once(share.bytes()), share.bytes().min(buffers::LENGTH)),
         };
         self.ring.receive(socket.fd.as_fd(), token, how)?;
-        socket.input.receiving = Receiving::Armed;
+        (socket.input.receiving, socket.input.asked) = (Receiving::Armed, most);
         if std::mem::take(&mut socket.input.watches_errors) {
             self.ring.cancel(Operation::Errors(token))?;
         }
         Ok(())
+    }
+
+    /// Reads by a call from a socket that has no receive operation. It gets one where nothing is left.
+    fn receive_now<'a>(
+        &'a mut self,
+        token: Token,
+        socket: &mut Socket,
+        buffer: Option<&mut [u8]>,
+        most: usize,
+    ) -> io::Result<Received<'a>> {
+        let is_lent = buffer.is_some();
+        let buffer = buffer.unwrap_or(&mut self.input);
+        let length = buffer.len().min(most);
+        let received = tcp::receive(socket.fd.as_fd(), &mut buffer[..length]);
+        match received {
+            Ok(0) => {
+                socket.input.receiving = Receiving::Ended;
+                Ok(Received::End)
+            }
+            Ok(count) => {
+                if count < length {
+                    socket.input.receiving = Receiving::Idle;
+                }
+                let bytes = if is_lent { None } else { Some(&self.input[..count]) };
+                Ok(bytes.map_or(Received::Filled(count), Received::Bytes))
+            }
+            Err(error) => {
+                if error.kind() == ErrorKind::WouldBlock {
+                    self.arm(token, socket)?;
+                    socket.input.ready = false;
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Cancels the receive operation, if there is one. Bytes received before that may still come.
@@ -126,7 +167,8 @@ impl Uring {
         };
         let input = &mut socket.input;
         if !completion.more {
-            input.receiving = Receiving::Idle;
+            let is_full = completion.result.is_ok_and(|count| count as usize == input.asked);
+            input.receiving = if is_full { Receiving::Full } else { Receiving::Idle };
         }
         input.ready = true;
         match (completion.result, completion.filled) {
@@ -300,6 +342,7 @@ impl Poller for Uring {
         match input.receiving {
             Receiving::Ended => return Ok(Received::End),
             Receiving::Failed(errno) => return Err(io::Error::from_raw_os_error(errno)),
+            Receiving::Full => return self.receive_now(token, socket, buffer, most),
             Receiving::Idle => self.arm(token, socket)?,
             Receiving::Armed | Receiving::Cancelling => {}
         }
@@ -428,7 +471,6 @@ fn goes_on(error: i32) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::share::Share;
     use super::super::socket::{Input, Output};
     use super::*;
     use endpoint::{Acks, SocketId};
@@ -436,75 +478,87 @@ mod tests {
     use std::os::unix::net::UnixStream;
 
     #[test]
-    fn of_bytes_that_may_take_long_a_share_is_received_and_the_rest_stays_in_the_kernel() {
+    fn of_bytes_that_take_long_a_share_is_received_and_the_rest_stays_in_the_kernel() {
         if let Err(error) = Uring::new() {
             return testing::skip(format_args!("{error}"));
         }
-        assert_eq!(received_by_wait(trust), [ALL]);
-        assert_eq!(received_by_wait(|share| share.handle(ALL, Duration::ZERO)), [ALL]);
-        let unknown: fn(&mut Share) = |_new| {};
-        for handled in [unknown, |share| share.handle(ALL, Duration::from_secs(1))] {
-            let by_wait = received_by_wait(handled);
-            assert!(by_wait.iter().all(|bytes| *bytes <= 4096), "{by_wait:?}");
-            assert_eq!(by_wait.iter().sum::<usize>(), ALL);
-        }
-    }
-
-    #[test]
-    fn no_more_is_received_than_may_be_handled() {
-        if let Err(error) = Uring::new() {
-            return testing::skip(format_args!("{error}"));
-        }
-        let (mut peer, ours) = UnixStream::pair().unwrap();
-        let sent: Vec<u8> = (0..5_000_u32).map(|number| number as u8).collect();
-        peer.write_all(&sent).unwrap();
-        let (mut uring, mut table, token) = open(ours);
-        trust(&mut table.find(token).unwrap().input.share);
-        uring.add(token, table.find(token).unwrap()).unwrap();
-        let mut came = Vec::new();
-        while came.len() < sent.len() {
-            for index in 0..uring.wait(None).unwrap() {
-                assert!(uring.event(index, &mut table).is_some());
-                let socket = table.find(token).unwrap();
-                while let Ok(Received::Bytes(bytes)) = uring.receive(token, socket, None, 1_000) {
-                    assert!(bytes.len() <= 1_000, "{}", bytes.len());
-                    came.extend_from_slice(bytes);
-                }
-            }
-        }
-        assert_eq!(came, sent);
-        uring.remove(table.remove(token).unwrap());
-    }
-
-    /// Few bytes were quick, again and again.
-    fn trust(share: &mut Share) {
-        (0..100).for_each(|_| share.handle(1, Duration::ZERO));
+        assert_eq!(received_by_turn(Duration::ZERO), [ALL]);
+        let by_turn = received_by_turn(Duration::from_secs(1));
+        assert!(by_turn.iter().all(|bytes| *bytes <= 2048), "{by_turn:?}");
+        assert_eq!(by_turn.iter().sum::<usize>(), ALL);
     }
 
     /// Bytes that are there.
     const ALL: usize = 100_000;
 
-    /// How many of them come of each wait, after what was handled before.
-    fn received_by_wait(handled: impl FnOnce(&mut Share)) -> Vec<usize> {
+    /// How many of them come in each turn, where each read's take so long. They come in order.
+    fn received_by_turn(took: Duration) -> Vec<usize> {
+        let sent: Vec<u8> = (0..ALL).map(|at| at as u8).collect();
         let (mut peer, ours) = UnixStream::pair().unwrap();
-        peer.write_all(&[0; ALL]).unwrap();
+        peer.write_all(&sent).unwrap();
+        drop(peer);
         let (mut uring, mut table, token) = open(ours);
-        handled(&mut table.find(token).unwrap().input.share);
         uring.add(token, table.find(token).unwrap()).unwrap();
-        let mut by_wait = Vec::new();
-        while by_wait.iter().sum::<usize>() < ALL {
-            let mut bytes = 0;
-            for index in 0..uring.wait(None).unwrap() {
-                assert!(uring.event(index, &mut table).is_some());
-                let socket = table.find(token).unwrap();
-                bytes += uring.discard(token, socket).unwrap();
-                // Begins to receive again.
-                let _nothing_yet = uring.discard(token, socket).is_err();
+        let (mut came, mut by_turn, mut number) = (Vec::new(), Vec::new(), 0);
+        loop {
+            // As the reactor does: at each event, and for sockets that used up their share.
+            let (before, events) =
+                (came.len(), uring.wait(Some(Duration::from_millis(1))).unwrap());
+            for index in 0..events {
+                let _ready = uring.event(index, &mut table);
             }
-            by_wait.push(bytes);
+            number += 1;
+            let socket = table.find(token).unwrap();
+            let ended = loop {
+                let most = socket.input.share.left(number);
+                if !socket.input.ready || most == 0 {
+                    break false;
+                }
+                let count = match uring.receive(token, socket, None, most) {
+                    Ok(Received::Bytes(bytes)) => {
+                        came.extend_from_slice(bytes);
+                        bytes.len()
+                    }
+                    Ok(Received::Filled(_)) => unreachable!("no buffer was given"),
+                    Ok(Received::End) => break true,
+                    Err(_nothing_yet) => break false,
+                };
+                assert!(count <= most, "{count}");
+                socket.input.share.handle(count, took);
+            };
+            by_turn.extend((came.len() > before).then(|| came.len() - before));
+            if ended {
+                break;
+            }
         }
+        assert!(came == sent);
         uring.remove(table.remove(token).unwrap());
-        by_wait
+        by_turn
+    }
+
+    #[test]
+    fn of_few_bytes_that_are_quick_all_are_received_and_no_more_handed_over_than_may_be_handled() {
+        if let Err(error) = Uring::new() {
+            return testing::skip(format_args!("{error}"));
+        }
+        let (mut peer, ours) = UnixStream::pair().unwrap();
+        let sent: Vec<u8> = (0..ALL).map(|at| at as u8).collect();
+        peer.write_all(&sent).unwrap();
+        let (mut uring, mut table, token) = open(ours);
+        let share = &mut table.find(token).unwrap().input.share;
+        (0..100).for_each(|_| share.handle(1, Duration::ZERO));
+        uring.add(token, table.find(token).unwrap()).unwrap();
+        let mut came = Vec::new();
+        for index in 0..uring.wait(None).unwrap() {
+            assert!(uring.event(index, &mut table).is_some());
+            let socket = table.find(token).unwrap();
+            while let Ok(Received::Bytes(bytes)) = uring.receive(token, socket, None, 1_000) {
+                assert!(bytes.len() <= 1_000, "{}", bytes.len());
+                came.extend_from_slice(bytes);
+            }
+        }
+        assert!(came == sent, "{} bytes", came.len());
+        uring.remove(table.remove(token).unwrap());
     }
 
     /// A poller, and a table with this socket, which the poller does not watch yet.

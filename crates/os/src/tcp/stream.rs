@@ -84,10 +84,11 @@ pub(crate) fn take_error(fd: BorrowedFd<'_>) -> io::Result<SocketAddr> {
     }
 }
 
-/// Reads what is there.
+/// Reads what is there. It does not wait, on a blocking descriptor neither.
 pub(crate) fn receive(fd: BorrowedFd<'_>, buffer: &mut [u8]) -> io::Result<usize> {
+    let (bytes, length) = (buffer.as_mut_ptr().cast(), buffer.len());
     // SAFETY: the kernel writes at most the buffer's length into it.
-    let count = unsafe { libc::recv(fd.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len(), 0) };
+    let count = unsafe { libc::recv(fd.as_raw_fd(), bytes, length, libc::MSG_DONTWAIT) };
     counted(count)
 }
 

@@ -45,7 +45,7 @@ pub(super) struct Completion {
 pub(super) enum Receive {
     /// Again and again: as many buffers as bytes are there.
     Multishot,
-    /// Once, so many bytes at most, and one buffer. Further ones stay in the kernel.
+    /// Once, so many bytes at most, and no more than [`LENGTH`](buffers::LENGTH). Further ones stay in the kernel.
     Once(usize),
 }
 

@@ -23,7 +23,6 @@
 
 mod decoder;
 mod encoder;
-mod entry_index;
 mod integer;
 mod section;
 mod static_table;

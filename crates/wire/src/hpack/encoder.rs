@@ -1,21 +1,17 @@
-//! Fields to a header block. The one rule: a lookup is a hash and one comparison, never a search;
-//! where two fields share a bucket the older is coded again, which costs bytes and not time.
+//! Fields to a header block. The one rule: what may stand in a table is looked up by [`EntryIndex`], and never searched.
 
 use super::static_table::{self, Found};
 use super::{dynamic_table::DynamicTable, huffman, integer};
+use crate::entry_index::{EntryIndex, Hashes, hash};
 use crate::fields::Field;
 
 const STATIC: usize = static_table::ENTRIES.len();
-const BUCKETS: usize = 256;
 
 /// One direction's encoder.
 #[derive(Debug)]
 pub struct Encoder {
     table: DynamicTable,
-    /// Serial number of the newest entry with this hash of name and value; 0 for none.
-    whole: Box<[u64; BUCKETS]>,
-    /// The same for the name alone.
-    names: Box<[u64; BUCKETS]>,
+    index: EntryIndex,
     /// The smallest capacity since the last block, where it changed.
     announce: Option<usize>,
     /// Bytes of the block's fields.
@@ -28,8 +24,7 @@ impl Encoder {
     /// Begins with a table of `capacity` bytes, which both sides know (4096 in HTTP/2).
     pub fn new(capacity: usize) -> Self {
         let table = DynamicTable::new(capacity);
-        let (whole, names) = (Box::new([0; BUCKETS]), Box::new([0; BUCKETS]));
-        Self { table, whole, names, announce: None, plain: 0, resized: 0 }
+        Self { table, index: EntryIndex::default(), announce: None, plain: 0, resized: 0 }
     }
 
     /// Changes the table's capacity; the next block signals it to the decoder.
@@ -69,11 +64,12 @@ impl Encoder {
             integer::encode(index, 7, 0x80, out);
             return;
         }
-        let name_hash = hash(name, 0);
+        let (name_hash, inserted) = (hash(name, 0), self.table.inserted());
         let name_index = match found {
             Found::Whole(index) | Found::Name(index) => index,
             Found::Nothing => {
-                self.age(self.names[bucket(name_hash)], |(n, _)| n == name).unwrap_or(0)
+                let newest = self.index.name(name_hash, inserted);
+                self.index_of(newest, |(n, _)| n == name).unwrap_or(0)
             }
         };
         if sensitive {
@@ -84,16 +80,15 @@ impl Encoder {
             literal(name_index, Form::Without, name, value, out);
             return;
         }
-        let whole_hash = hash(value, name_hash);
-        let known = self.whole[bucket(whole_hash)];
-        if let Some(index) = self.age(known, |(n, v)| n == name && v == value) {
+        let hashes = Hashes { name: name_hash, whole: hash(value, name_hash) };
+        let newest = self.index.whole(hashes.whole, inserted);
+        if let Some(index) = self.index_of(newest, |(n, v)| n == name && v == value) {
             integer::encode(index, 7, 0x80, out);
             return;
         }
         literal(name_index, Form::Incremental, name, value, out);
         self.table.insert(name, value);
-        self.whole[bucket(whole_hash)] = self.table.inserted();
-        self.names[bucket(name_hash)] = self.table.inserted();
+        self.index.insert(hashes, self.table.inserted());
     }
 
     /// Bytes of the block so far, before compression: [`plain_size`] of its fields.
@@ -101,12 +96,12 @@ impl Encoder {
         self.plain
     }
 
-    /// The index of the entry with that serial number, where it is alive and `fits`.
-    fn age(&self, serial: u64, fits: impl Fn((&[u8], &[u8])) -> bool) -> Option<usize> {
-        if serial == 0 {
+    /// The index of the entry that was inserted as the `count`th, where it is alive and `fits`; 0 is none.
+    fn index_of(&self, count: u64, fits: impl Fn((&[u8], &[u8])) -> bool) -> Option<usize> {
+        if count == 0 {
             return None;
         }
-        let age = usize::try_from(self.table.inserted() - serial).ok()?;
+        let age = usize::try_from(self.table.inserted() - count).ok()?;
         self.table.entry(age).filter(|&entry| fits(entry)).map(|_| STATIC + 1 + age)
     }
 }
@@ -175,23 +170,4 @@ fn worth_indexing(name: &[u8], value: &[u8], capacity: usize) -> bool {
             | b"range"
             | b"set-cookie"
     )
-}
-
-fn bucket(hash: u64) -> usize {
-    (hash >> 56) as usize % BUCKETS
-}
-
-/// A multiply-rotate hash over eight bytes at a time (as in FxHash): the peer cannot gain by
-/// collisions, since a bucket has one place.
-fn hash(text: &[u8], start: u64) -> u64 {
-    const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
-    let mix = |hash: u64, word: u64| (hash.rotate_left(5) ^ word).wrapping_mul(FACTOR);
-    let mut hash = mix(start, text.len() as u64);
-    let mut chunks = text.chunks_exact(8);
-    for chunk in &mut chunks {
-        let mut word = [0; 8];
-        word.copy_from_slice(chunk);
-        hash = mix(hash, u64::from_le_bytes(word));
-    }
-    chunks.remainder().iter().fold(hash, |hash, &byte| mix(hash, u64::from(byte)))
 }

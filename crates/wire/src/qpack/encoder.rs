@@ -3,10 +3,10 @@
 //!
 //! A lookup is a hash and one comparison, as in [`crate::hpack`].
 
-use super::entry_index::{EntryIndex, Hashes, hash};
 use super::section::{OVERHEAD, Prefix};
 use super::static_table::{self, Found};
 use super::{Error, Fault, Partial, integer};
+use crate::entry_index::{EntryIndex, Hashes, hash};
 use crate::fields::Field;
 use crate::hpack::dynamic_table::DynamicTable;
 use crate::hpack::plain_size;

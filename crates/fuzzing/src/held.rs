@@ -5,7 +5,7 @@ use crate::driver::{Bound, Driver};
 use crate::script::Step;
 use crate::tls_peer::TlsClients;
 use crate::{heap, server, tls};
-use origin::{ListenerKind, Origin};
+use origin::{Limits, ListenerKind, Origin};
 use std::fmt::Write as _;
 use std::time::Duration;
 
@@ -298,4 +298,20 @@ fn no_token_is_made_for_a_web_socket_that_was_reset_before() {
     };
     let (kept, reset) = (made(false), made(true));
     assert!(kept > 65_536 && reset < 16 * 1024, "{kept} bytes, {reset} where it is reset");
+}
+
+/// Tokens that wait count for the budgets, whenever they were made.
+#[test]
+fn tokens_that_wait_are_within_the_connection_s_budget() {
+    const BUDGET: usize = 200_000;
+    let limits = |limits: Limits| Limits { held_by_connection: BUDGET, ..limits };
+    let origin = server::origin_within(limits, ListenerKind::Clear, USUAL);
+    let mut driver = Driver::new(origin, None, heap::held(), BOUND);
+    driver.step(Step::Open);
+    let sockets = (0..20).flat_map(|index| socket_for_tokens(2 * index + 1));
+    driver.step(Step::Send(&[all_credit(), sockets.collect()].concat()));
+    let before = heap::held();
+    driver.step(Step::Transmit(10 * 1024));
+    let held = usize::try_from(heap::held() - before).expect("tokens wait");
+    assert!(held < 2 * BUDGET, "{held} bytes");
 }

@@ -202,6 +202,7 @@ impl Session {
             }
         }
         self.asked = asked;
+        self.keep_within_limit(context);
     }
 
     /// Bytes that its exchanges hold.
@@ -353,13 +354,14 @@ impl Session {
         }
     }
 
-    /// Whether the next piece of a response takes memory, and can wait until the driver asks for bytes. QUIC's driver asks
-    /// until there are none, whoever would take them.
+    /// Whether the next piece of a response takes memory, and can wait until the driver asks for bytes: the stream may have been reset
+    /// by then. QUIC's driver asks until there are none, whoever would take them.
     #[inline]
     fn is_made_late(&self, index: usize) -> bool {
         let takes_memory = match &self.exchanges[index].state {
             State::Sending(body) => respond::counts(body),
             State::Streaming(_) => true,
+            State::WebSocket(web_socket) => web_socket.has_tokens(),
             _ => false,
         };
         takes_memory && self.protocol != Protocol::Http3

@@ -188,7 +188,11 @@ impl Session {
         match self.exchanges[index].state {
             State::Sending(_) => return self.send_body(context, index),
             State::Echoing(_) => self.credit_echo(context, index),
-            State::WebSocket(_) => self.pump_web_socket(context, index),
+            State::WebSocket(_) => {
+                let stream = self.exchanges[index].stream;
+                self.pump_web_socket(context, index);
+                self.hold_web_socket(context, stream);
+            }
             State::Streaming(_) => self.pump_stream(context, index),
             State::Thinking { .. }
             | State::Counting

@@ -65,15 +65,15 @@ impl Session {
         if let State::WebSocket(web_socket) = &mut self.exchanges[index].state {
             web_socket.limit_memory(memory);
             web_socket.take(context.now, data, fin);
-            let (queue, has_tokens) = (web_socket.queue(), web_socket.has_tokens());
+            let queue = web_socket.queue();
             let stream = self.exchanges[index].stream;
-            if has_tokens {
-                // Made when the driver asks for bytes: the stream may have been reset by then.
-                if !self.asked.contains(&stream) {
+            if context.machine.unsent(stream) < queue {
+                if !self.is_made_late(index) {
+                    self.pump_web_socket(context, index);
+                } else if !self.asked.contains(&stream) {
+                    // However many messages came with this one: each entry gets a piece.
                     self.asked.push(stream);
                 }
-            } else if context.machine.unsent(stream) < queue {
-                self.pump_web_socket(context, index);
             }
             self.hold_web_socket(context, stream);
         }
@@ -89,8 +89,8 @@ impl Session {
         left.saturating_add(self.exchanges[index].held).max(SMALL_MESSAGE)
     }
 
-    /// Books what a WebSocket holds: messages that arrive, answers that wait, and its coders.
-    fn hold_web_socket(&mut self, context: &mut Context<'_>, stream: StreamId) {
+    /// Books what a WebSocket holds: messages that arrive, answers and tokens that wait, and its coders.
+    pub(super) fn hold_web_socket(&mut self, context: &mut Context<'_>, stream: StreamId) {
         let Some(index) = self.find(stream) else { return };
         if let State::WebSocket(web_socket) = &self.exchanges[index].state {
             let bytes = web_socket.bytes_held() + context.machine.unsent(stream);
@@ -141,13 +141,15 @@ impl Session {
             if let State::WebSocket(web_socket) = &mut exchange.state
                 && web_socket.poll_timeout().is_some_and(|at| at <= context.now)
             {
-                look_for_credit(context, exchange.stream, web_socket);
+                let stream = exchange.stream;
+                look_for_credit(context, stream, web_socket);
                 web_socket.handle_timeout(context.now);
                 // Where enough is queued, the connection asks for more.
                 let queue = web_socket.queue();
-                if context.machine.unsent(exchange.stream) < queue {
+                if context.machine.unsent(stream) < queue {
                     self.pump_web_socket(context, index);
                 }
+                self.hold_web_socket(context, stream);
             }
         }
     }

@@ -68,18 +68,19 @@ def attacker(server, row, name="wirelap"):
 
 def warm_up(row, server, name="wirelap"):
     """What a server reserves for honest clients is no attack's, and no buffers that all connections share: requests one after
-    another, then pages of many files and the row's route, four of each at once, read to their ends or 300 kB of them."""
-    ports = server.ports
+    another over HTTP/1.1, then over clear HTTP/2 pages of many files and the row's route, four of each at once, read to their
+    ends or 300 kB of them; before attacks over UDP also requests over HTTP/3, one after another."""
+    ports = attacked_ports(server.ports)
     for _ in range(WARM_UP):
         hostile.connect(ports["http"], hostile.get(b"/13B")).close()
     for page in range(2):
         clients = []
         for _ in range(PAGES):
             asked = attacks.opened(1, row.path_at(name)) if page else attacks.asked(b"/13B", FILES)
-            clients.append(hostile.connect(ports["http"], attacks.ALL_CREDIT + attacks.MORE_FOR_ALL + asked))
+            clients.append(hostile.connect(ports["h2c"], attacks.ALL_CREDIT + attacks.MORE_FOR_ALL + asked))
         read_some(clients)
     for _ in range(WARM_UP_OVER_UDP if row.is_over_udp else 0):
-        udp_attacks.ask_and_close(attacked_ports(ports))
+        udp_attacks.ask_and_close(ports)
 
 
 def read_some(clients, most=300_000):
@@ -87,7 +88,10 @@ def read_some(clients, most=300_000):
     left = dict.fromkeys(clients, most)
     while ready := select.select([one for one, bytes_left in left.items() if bytes_left > 0], [], [], 0.1)[0]:
         for one in ready:
-            came = len(one.recv(65536))
+            try:
+                came = len(one.recv(65536))
+            except OSError:
+                came = 0
             left[one] = left[one] - came if came else 0
     for one in clients:
         one.close()

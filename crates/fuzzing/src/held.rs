@@ -262,7 +262,7 @@ fn requests_that_are_reset_at_once_make_little_work() {
 }
 
 /// A WebSocket (RFC 8441), and a message that asks for tokens of 64 KiB (RFC 6455 §5.2, masked by zeros).
-fn socket_for_tokens(stream: u32) -> Vec<u8> {
+fn socket_for_tokens(stream: u32, more: &str) -> Vec<u8> {
     let literal = |name: &str, value: &str| {
         let text = |text: &str| [&[text.len() as u8], text.as_bytes()].concat();
         [b"\x00", &text(name)[..], &text(value)].concat()
@@ -275,8 +275,8 @@ fn socket_for_tokens(stream: u32) -> Vec<u8> {
         literal(":authority", "a"),
         literal("sec-websocket-version", "13"),
     ];
-    let asked = b"count=10000&bytes=65536&every_ms=1";
-    let message = [&[0x81, 0x80 | asked.len() as u8, 0, 0, 0, 0], &asked[..]].concat();
+    let asked = format!("count=10000&bytes=65536&every_ms=1{more}");
+    let message = [&[0x81, 0x80 | asked.len() as u8, 0, 0, 0, 0], asked.as_bytes()].concat();
     [frame(1, 4, stream, &block.concat()), frame(0, 0, stream, &message)].concat()
 }
 
@@ -287,7 +287,7 @@ fn no_token_is_made_for_a_web_socket_that_was_reset_before() {
         let mut driver = driver(ListenerKind::Clear, USUAL);
         driver.step(Step::Open);
         driver.step(Step::Send(&all_credit()));
-        let mut said = socket_for_tokens(1);
+        let mut said = socket_for_tokens(1, "");
         if resets {
             said.extend(frame(3, 0, 1, &[0, 0, 0, 8]));
         }
@@ -300,18 +300,29 @@ fn no_token_is_made_for_a_web_socket_that_was_reset_before() {
     assert!(kept > 65_536 && reset < 16 * 1024, "{kept} bytes, {reset} where it is reset");
 }
 
-/// Tokens that wait count for the budgets, whenever they were made.
+/// Tokens that wait count for the budgets: those that are made when the driver asks, and those whose time has come.
 #[test]
-fn tokens_that_wait_are_within_the_connection_s_budget() {
+fn tokens_that_wait_are_within_the_budgets() {
     const BUDGET: usize = 200_000;
-    let limits = |limits: Limits| Limits { held_by_connection: BUDGET, ..limits };
-    let origin = server::origin_within(limits, ListenerKind::Clear, USUAL);
-    let mut driver = Driver::new(origin, None, heap::held(), BOUND);
-    driver.step(Step::Open);
-    let sockets = (0..20).flat_map(|index| socket_for_tokens(2 * index + 1));
-    driver.step(Step::Send(&[all_credit(), sockets.collect()].concat()));
-    let before = heap::held();
-    driver.step(Step::Transmit(10 * 1024));
-    let held = usize::try_from(heap::held() - before).expect("tokens wait");
-    assert!(held < 2 * BUDGET, "{held} bytes");
+    let of_connection = |limits: Limits| Limits { held_by_connection: BUDGET, ..limits };
+    let of_all = |limits: Limits| Limits { held: BUDGET, ..limits };
+    let all: [(fn(Limits) -> Limits, _, _, _); 3] = [
+        (of_connection, 1, 20, ""),
+        (of_connection, 1, 20, "&delay_ms=1000"),
+        (of_all, 20, 1, "&delay_ms=1000"),
+    ];
+    for (limits, connections, sockets, more) in all {
+        let origin = server::origin_within(limits, ListenerKind::Clear, USUAL);
+        let mut driver = Driver::new(origin, None, heap::held(), BOUND);
+        for _ in 0..connections {
+            driver.step(Step::Open);
+            let sockets = (0..sockets).flat_map(|index| socket_for_tokens(2 * index + 1, more));
+            driver.step(Step::Send(&[all_credit(), sockets.collect()].concat()));
+        }
+        let before = heap::held();
+        driver.step(Step::Sleep(Duration::from_millis(1_001)));
+        driver.step(Step::Transmit(10 * 1024));
+        let held = usize::try_from(heap::held() - before).unwrap_or(0);
+        assert!(held < 2 * BUDGET, "{held} bytes of {connections} connections {more}");
+    }
 }

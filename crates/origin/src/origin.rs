@@ -287,7 +287,9 @@ impl Origin {
             return self.abort(now, key.place);
         }
         connection.handle_timeout(now, &mut self.shared);
+        let peer = connection.peer;
         self.settle(key.place);
+        self.keep_within_budgets(now, peer);
     }
 
     fn abort(&mut self, now: Instant, place: usize) {

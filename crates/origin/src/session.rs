@@ -138,6 +138,7 @@ impl Session {
         }
         if self.web_sockets > 0 {
             self.time_web_sockets(context);
+            self.keep_within_limit(context);
         }
     }
 

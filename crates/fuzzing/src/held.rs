@@ -303,10 +303,11 @@ fn no_token_is_made_for_a_web_socket_that_was_reset_before() {
 /// Tokens that wait count for the budgets: those that are made when the driver asks, and those whose time has come.
 #[test]
 fn tokens_that_wait_are_within_the_budgets() {
+    type WithBudget = fn(Limits) -> Limits;
     const BUDGET: usize = 200_000;
     let of_connection = |limits: Limits| Limits { held_by_connection: BUDGET, ..limits };
     let of_all = |limits: Limits| Limits { held: BUDGET, ..limits };
-    let all: [(fn(Limits) -> Limits, _, _, _); 3] = [
+    let all: [(WithBudget, u32, u32, &str); 3] = [
         (of_connection, 1, 20, ""),
         (of_connection, 1, 20, "&delay_ms=1000"),
         (of_all, 20, 1, "&delay_ms=1000"),

@@ -44,7 +44,8 @@ pub(super) trait Poller {
     /// reactor.
     fn event(&mut self, index: usize, table: &mut Table) -> Option<Readiness>;
 
-    /// Receives `most` bytes at most, into `buffer` if there is one, otherwise into the poller's own. Sets whether more may be there. `WouldBlock` where there is nothing.
+    /// Receives `most` bytes at most, into `buffer` if there is one, otherwise into the poller's own. Sets whether more may be there.
+    /// `WouldBlock` where there is nothing.
     fn receive<'a>(
         &'a mut self,
         token: Token,

@@ -81,9 +81,10 @@ impl Uring {
     fn arm(&mut self, token: Token, socket: &mut Socket) -> io::Result<()> {
         let share = &socket.input.share;
         // What comes for a socket that the end point has released is discarded, which is quick.
+        let most = share.bytes().min(buffers::LENGTH);
         let (how, most) = match share.is_light() || !socket.phase.is_attached() {
             true => (Receive::Multishot, usize::MAX),
-            false => (Receive::Once(share.bytes()), share.bytes().min(buffers::LENGTH)),
+            false => (Receive::Once(most), most),
         };
         self.ring.receive(socket.fd.as_fd(), token, how)?;
         (socket.input.receiving, socket.input.asked) = (Receiving::Armed, most);

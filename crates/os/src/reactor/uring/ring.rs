@@ -45,7 +45,7 @@ pub(super) struct Completion {
 pub(super) enum Receive {
     /// Again and again: as many buffers as bytes are there.
     Multishot,
-    /// Once, so many bytes at most, and no more than [`LENGTH`](buffers::LENGTH). Further ones stay in the kernel.
+    /// Once, so many bytes at most, and one buffer. Further ones stay in the kernel.
     Once(usize),
 }
 
@@ -103,13 +103,10 @@ impl Ring {
         let fd = Fd(fd.as_raw_fd());
         let entry = match how {
             Receive::Multishot => opcode::RecvMulti::new(fd, buffers::GROUP).build(),
-            Receive::Once(most) => {
-                let most = most.min(buffers::LENGTH) as u32;
-                opcode::Recv::new(fd, std::ptr::null_mut(), most)
-                    .buf_group(buffers::GROUP)
-                    .build()
-                    .flags(squeue::Flags::BUFFER_SELECT)
-            }
+            Receive::Once(most) => opcode::Recv::new(fd, std::ptr::null_mut(), most as u32)
+                .buf_group(buffers::GROUP)
+                .build()
+                .flags(squeue::Flags::BUFFER_SELECT),
         };
         self.push(entry, Operation::Receive(token))?;
         self.receives += 1;

@@ -362,9 +362,10 @@ def raise_limit():
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def run(attack, ports, path):
+def run(attack, ports, path, done):
     """The body of an attacker's process: attacks, then holds what it opened."""
     raise_limit()
     # What it returns is open as long as this process lives.
     _held = attack(ports, path)
+    done.set()
     time.sleep(600)

@@ -78,6 +78,8 @@ def connected(port, count=1, **settings):
     for _ in range(100):
         if all([peer.turn(0.005) and peer.quic._handshake_confirmed for peer in peers]):
             break
+    else:
+        raise TimeoutError("the server does not take the attacker's connections")
     for peer in peers:
         peer.open(CONTROL, unidirectional=True)
         peer.turn()

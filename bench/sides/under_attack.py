@@ -57,13 +57,18 @@ def attacked_ports(ports):
 
 
 def attacker(server, row, name="wirelap"):
-    """A process that attacks this server, and has to be started."""
+    """A process that attacks this server, and has to be started. Its `done` is set once all of the attack was carried out."""
+    done = multiprocessing.Event()
+
     def attack():
         os.sched_setaffinity(0, {CLIENT_CORE})
-        os.nice(5)
-        attacks.run(row.attack, attacked_ports(server.ports), row.path_at(name))
+        # The honest client has the core whenever it wants it: what it waits for is the server, whatever the attacker does.
+        os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
+        attacks.run(row.attack, attacked_ports(server.ports), row.path_at(name), done)
 
-    return multiprocessing.Process(target=attack, daemon=True)
+    process = multiprocessing.Process(target=attack, daemon=True)
+    process.done = done
+    return process
 
 
 def warm_up(row, server, name="wirelap"):

@@ -150,6 +150,9 @@ impl Connection {
         out: &mut Vec<u8>,
         max_datagrams: usize,
     ) -> Option<DatagramTransmit> {
+        if self.session.as_ref().is_some_and(Session::has_asked) {
+            self.command(now, shared, Session::give_asked);
+        }
         let transmit = self.transport.poll_datagrams(now, out, max_datagrams);
         self.command(now, shared, Session::handle_transmitted);
         self.return_buffers(shared);

@@ -42,8 +42,8 @@ pub(crate) struct Session {
     full_echoes: usize,
     /// Echoes with short pieces that wait.
     pending_echoes: usize,
-    /// Streams that were asked for more of a body that takes memory, which is made when the driver asks for bytes: it
-    /// asks when the kernel would take them.
+    /// Streams of whose bodies, which take memory, a piece is to be made when the driver asks for bytes. Over a byte stream it asks
+    /// when the kernel would take them.
     asked: Vec<StreamId>,
     pace: Pace,
     account: Account,
@@ -198,7 +198,11 @@ impl Session {
     pub(crate) fn give_asked(&mut self, context: &mut Context<'_>) {
         let mut asked = std::mem::take(&mut self.asked);
         for stream in asked.drain(..) {
-            if let Some(index) = self.find(stream) {
+            let Some(index) = self.find(stream) else { continue };
+            if self.protocol == Protocol::Http3 {
+                // One piece, for the congestion window may be closed. Once some of it has gone, the stream is asked for more.
+                self.send_piece(context, index);
+            } else {
                 self.handle_writable(context, index);
             }
         }
@@ -261,7 +265,8 @@ impl Session {
             Event::Trailers { stream, .. } => self.take_body(context, stream, &[], Fin::Last),
             Event::Writable { stream } => {
                 if let Some(index) = self.find(stream) {
-                    if self.is_made_late(index) {
+                    // QUIC's driver asks until there are no bytes: what a stream is asked for later would be made at once all the same.
+                    if self.protocol != Protocol::Http3 && self.takes_memory(index) {
                         self.asked.push(stream);
                     } else {
                         self.handle_writable(context, index);
@@ -355,17 +360,16 @@ impl Session {
         }
     }
 
-    /// Whether the next piece of a response takes memory, and can wait until the driver asks for bytes: the stream may have been reset
-    /// by then. QUIC's driver asks until there are none, whoever would take them.
+    /// Whether the next piece of a response takes memory. It is made when the driver asks for bytes: the stream may have been reset by
+    /// then.
     #[inline]
-    fn is_made_late(&self, index: usize) -> bool {
-        let takes_memory = match &self.exchanges[index].state {
+    fn takes_memory(&self, index: usize) -> bool {
+        match &self.exchanges[index].state {
             State::Sending(body) => respond::counts(body),
             State::Streaming(_) => true,
             State::WebSocket(web_socket) => web_socket.has_tokens(),
             _ => false,
-        };
-        takes_memory && self.protocol != Protocol::Http3
+        }
     }
 
     /// Takes a new exchange. Gives its place, which is usually the last: streams are opened in their order.

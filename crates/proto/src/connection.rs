@@ -177,7 +177,7 @@ pub trait Connection {
     /// The application has the next bytes of this body as soon as it is asked for them. Where those queued run out,
     /// `poll_transmit` ends, and goes on once the application has had [`Event::Writable`]: streams that come later in order do not
     /// overtake a body that is queued by pieces. Over HTTP/1.1 there is nothing to overtake. Over HTTP/3 a piece is
-    /// as much as one batch of datagrams.
+    /// as much as one batch of datagrams, but for the first of a body that is made as it is sent.
     fn keep_turn(&mut self, _stream: StreamId) {}
 
     /// Abandons the stream. On HTTP/1.1 that closes the connection.

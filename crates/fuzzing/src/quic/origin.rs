@@ -124,3 +124,49 @@ pub(super) struct Tls {
     pub(super) whole: ClientTls,
     pub(super) server: ServerTls,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A request for `/page?images=1000&bytes=5000`, whose document has 70 kB; its fields as literals.
+    const REQUEST: &[u8] =
+        b"\x01\x2a\x00\x00\xd1\xd7\x50\x06a.test\x51\x1c/page?images=1000&bytes=5000";
+
+    /// Bytes that both ends allocate for each of 100 requests that are reset, after the origin has answered them or before it was asked
+    /// for bytes.
+    fn made_for_resets(is_answered: bool) -> usize {
+        let (client, server) = TLS.with(|tls| (Arc::clone(&tls.client), tls.server.clone()));
+        let peer = Peer::new(client, SharedPlan::default());
+        let fates = Fates::read(&mut &[][..]);
+        let mut wire = Wire::new(peer, origin(0, server), fates, MOST, heap::held());
+        wire.sleep(Duration::from_millis(50));
+        wire.act(|peer| {
+            peer.try_open(Dir::Uni, b"\x00\x04\x00");
+        });
+        let (before, mut requests) = (heap::allocated(), 0);
+        for _ in 0..20 {
+            let mut opened = Vec::new();
+            wire.act_unheard(|peer| {
+                opened.extend((0..5).filter_map(|_| peer.try_open(Dir::Bi, REQUEST)));
+            });
+            requests += opened.len();
+            if is_answered {
+                wire.act(|_| {});
+            }
+            wire.act(|peer| opened.iter().for_each(|stream| peer.reset(*stream)));
+            wire.sleep(Duration::from_millis(1));
+        }
+        assert_eq!(requests, 100);
+        let made = heap::allocated() - before;
+        wire.stop();
+        made / requests
+    }
+
+    /// What an attack has made does not depend on the machine, as its time would.
+    #[test]
+    fn documents_over_quic_whose_requests_are_reset_in_the_same_turn_are_not_made() {
+        let (answered, reset) = (made_for_resets(true), made_for_resets(false));
+        assert!(answered > 70_000 && reset < answered / 20, "{answered}, {reset}");
+    }
+}

@@ -84,6 +84,18 @@ impl<N: EndPoint, F: EndPoint> Wire<N, F> {
         }
     }
 
+    /// Has the near end do something and send what follows from it, of which the far end hears with the next act.
+    #[cfg(test)]
+    pub(super) fn act_unheard(&mut self, act: impl FnOnce(&mut N)) {
+        act(self.near.end.inner_mut());
+        self.near.settle();
+        for (from, _, datagram) in self.near.transmit(self.now) {
+            if let Some(&socket) = self.far.sockets.first() {
+                self.far.inbox.push_back((near_address(from), socket, datagram));
+            }
+        }
+    }
+
     /// Forgets the near end and what is on its way.
     #[cfg(test)]
     pub(super) fn into_far(self) -> Checked<F> {

@@ -31,7 +31,7 @@ const FEW: usize = 4;
 
 /// The result of sending a piece.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Sent {
+pub(super) enum Sent {
     /// There is more to send.
     More,
     /// There is nothing more at the moment.
@@ -184,7 +184,8 @@ impl Session {
         }
     }
 
-    fn send_piece(&mut self, context: &mut Context<'_>, index: usize) -> Sent {
+    /// Sends one piece of whatever the exchange has to send.
+    pub(super) fn send_piece(&mut self, context: &mut Context<'_>, index: usize) -> Sent {
         match self.exchanges[index].state {
             State::Sending(_) => return self.send_body(context, index),
             State::Echoing(_) => self.credit_echo(context, index),
@@ -315,7 +316,7 @@ impl Session {
         } else {
             self.exchanges[index].state = State::Sending(body);
             context.machine.keep_turn(self.exchanges[index].stream);
-            if self.is_made_late(index) {
+            if self.takes_memory(index) {
                 self.asked.push(self.exchanges[index].stream);
             } else {
                 self.pump(context, index);

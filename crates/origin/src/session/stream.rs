@@ -24,15 +24,10 @@ impl Session {
         let head = context.shared.head(context.now, Status::OK, &stream.fields());
         if self.respond_head(context, index, &head, Fin::More) {
             // Until the driver asks for bytes.
-            stream.is_full = self.protocol != Protocol::Http3;
-            let asks = stream.is_full;
+            stream.is_full = true;
             self.exchanges[index].state = State::Streaming(stream);
             self.streaming += 1;
-            if asks {
-                self.asked.push(self.exchanges[index].stream);
-            } else {
-                self.pump_stream(context, index);
-            }
+            self.asked.push(self.exchanges[index].stream);
         }
     }
 

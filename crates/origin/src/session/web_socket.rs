@@ -68,7 +68,7 @@ impl Session {
             let queue = web_socket.queue();
             let stream = self.exchanges[index].stream;
             if context.machine.unsent(stream) < queue {
-                if !self.is_made_late(index) {
+                if !self.takes_memory(index) {
                     self.pump_web_socket(context, index);
                 } else if !self.asked.contains(&stream) {
                     // However many messages came with this one: each entry gets a piece.

@@ -52,9 +52,10 @@ use endpoint::{EndPoint, SendBuf, SocketError, SocketId};
 use lag::LagWatch;
 use poller::{Poller, Readiness};
 use progress::Progress;
+use share::SPAN;
 use socket::{Phase, Socket};
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, VecDeque};
 use std::io;
 use std::os::fd::AsFd;
 use std::time::Duration;
@@ -93,7 +94,7 @@ pub struct Reactor {
     unbound: Vec<(usize, DatagramSocket)>,
     table: Table,
     /// Sockets that go on without a new event, because they used up their turn.
-    again: Vec<Token>,
+    again: VecDeque<Token>,
     /// Counts the turns.
     turn: u64,
     alarms: BinaryHeap<Reverse<(Instant, Token)>>,
@@ -121,7 +122,7 @@ impl Reactor {
             silenced: Vec::new(),
             unbound: Vec::new(),
             table: Table::default(),
-            again: Vec::new(),
+            again: VecDeque::new(),
             turn: 0,
             alarms: BinaryHeap::new(),
             send_buffers: BufferPool::new(SPARE_BUFFERS),
@@ -185,7 +186,10 @@ impl Reactor {
         while !self.is_done() {
             let timeout = self.next_wake(end_point);
             let mut stops = false;
-            for index in 0..self.wait(timeout)? {
+            let count = self.wait(timeout)?;
+            // Asked only where sockets wait for their turn.
+            let began = (!self.again.is_empty()).then(clock::now);
+            for index in 0..count {
                 match self.poller.event(index, &mut self.table) {
                     Some(ready) if ready.token == STOP => stops = true,
                     Some(ready) => self.handle_ready(end_point, ready),
@@ -196,7 +200,7 @@ impl Reactor {
             if stops {
                 self.handle_stop(end_point);
             }
-            self.go_on(end_point);
+            self.go_on(end_point, began);
             self.handle_time(end_point);
         }
         self.poller.flush();
@@ -279,10 +283,20 @@ impl Reactor {
         }
     }
 
-    /// Sockets that used up their turn get another.
-    fn go_on<E: EndPoint + ?Sized>(&mut self, end_point: &mut E) {
+    /// Sockets that used up their turn get another. It ends when they took a share's time, or as long as this turn's events since `began`: until
+    /// then new events wait, and so do answers that are sent by the next wait.
+    fn go_on<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, began: Option<Instant>) {
         self.turn += 1;
-        for token in std::mem::take(&mut self.again) {
+        if self.again.is_empty() {
+            return;
+        }
+        let now = clock::now();
+        let until = now + began.map_or(SPAN, |began| SPAN.max(now.since(began)));
+        for _ in 0..self.again.len() {
+            if clock::now() >= until {
+                return;
+            }
+            let Some(token) = self.again.pop_front() else { return };
             let Some(socket) = self.table.find(token) else {
                 self.go_on_datagrams(end_point, token);
                 continue;
@@ -303,7 +317,7 @@ impl Reactor {
             && !socket.queued
         {
             socket.queued = true;
-            self.again.push(token);
+            self.again.push_back(token);
         }
     }
 

@@ -194,6 +194,11 @@ impl Reactor {
             }
             Phase::Leaving | Phase::Lingering => {}
         }
+        let Some(socket) = self.table.find(token) else { return };
+        if socket.input.ready && socket.input.share.is_slow() {
+            // The other events come first. What it would write now may be reset by what it has yet to read.
+            return self.defer(end_point, token);
+        }
         self.read(end_point, token);
         self.write(end_point, token);
         self.act(end_point);

@@ -68,7 +68,7 @@ impl Reactor {
     }
 
     /// A socket has used up its share of the turn.
-    fn defer<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
+    pub(super) fn defer<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         let Some(socket) = self.table.find(token) else { return };
         match self.poller.defer(token, socket) {
             Ok(()) => self.queue(token),

@@ -4,10 +4,13 @@
 use std::time::Duration;
 
 /// What a share may take.
-const SPAN: Duration = Duration::from_micros(250);
+pub(super) const SPAN: Duration = Duration::from_micros(250);
 
-/// Bytes of the smallest share, and of the first. Fewer tell nothing of many, unless they took [`LONG`].
-const LEAST: usize = 2 * 1024;
+/// Bytes of the first share. Fewer tell nothing of many, unless they are a whole share or took [`LONG`].
+const FIRST: usize = 2 * 1024;
+
+/// Bytes of the smallest share: requests for a file that are reset at once, 35 bytes each, take some 15 µs.
+const LEAST: usize = 512;
 
 /// Bytes of the largest share.
 const MOST: usize = 512 * 1024;
@@ -37,7 +40,7 @@ pub(super) struct Share {
 
 impl Default for Share {
     fn default() -> Self {
-        Self { number: 0, handled: 0, bytes: LEAST, quick: 0 }
+        Self { number: 0, handled: 0, bytes: FIRST, quick: 0 }
     }
 }
 
@@ -65,11 +68,19 @@ impl Share {
         self.quick == TRUSTED
     }
 
+    /// Whether even a few bytes are known to take long.
+    pub(super) fn is_slow(&self) -> bool {
+        self.bytes < FIRST
+    }
+
     /// The bytes of one read were handled, in this time.
     pub(super) fn handle(&mut self, bytes: usize, took: Duration) {
         self.handled += bytes;
-        if bytes < LEAST && took < LONG {
+        if bytes < FIRST.min(self.bytes) && took < LONG {
             self.quick = TRUSTED.min(self.quick + 1);
+            if self.is_light() {
+                self.bytes = self.bytes.max(FIRST);
+            }
         } else {
             let at_this_pace = bytes as u128 * SPAN.as_nanos() / took.as_nanos().max(1);
             self.bytes = usize::try_from(at_this_pace).unwrap_or(MOST).clamp(LEAST, MOST);
@@ -89,7 +100,7 @@ mod tests {
     #[test]
     fn a_share_is_the_bytes_that_take_a_quarter_of_a_millisecond() {
         let mut share = Share::default();
-        assert_eq!(share.left(1), LEAST, "nothing came yet");
+        assert_eq!(share.left(1), FIRST, "nothing came yet");
         share.handle(10_000, micros(2));
         assert_eq!(share.left(1), MOST - 10_000, "quick bytes");
         share.handle(20_000, micros(20));
@@ -105,25 +116,40 @@ mod tests {
     #[test]
     fn a_share_has_some_bytes_however_long_they_take() {
         let mut share = Share::default();
-        share.handle(LEAST, Duration::from_secs(60));
-        assert_eq!(share.left(1), LEAST);
+        assert!(!share.is_slow(), "nothing is known");
+        share.handle(FIRST, Duration::from_secs(60));
+        assert_eq!(share.left(2), LEAST);
+        assert!(share.is_slow());
         share.handle(LEAST, Duration::ZERO);
-        assert_eq!(share.left(2), MOST);
+        assert_eq!(share.left(3), MOST, "a whole share tells of more");
+        assert!(!share.is_slow());
     }
 
     #[test]
     fn few_bytes_that_are_quick_again_and_again_are_light_until_many_come_or_they_take_long() {
-        for other in [(LEAST, micros(1)), (100, LONG)] {
+        for other in [(FIRST, micros(1)), (100, LONG)] {
             let mut share = Share::default();
             for _ in 0..TRUSTED {
                 assert!(!share.is_light());
-                assert_eq!(share.left(1), if share.quick == 0 { LEAST } else { 0 });
+                assert_eq!(share.left(1), if share.quick == 0 { FIRST } else { 0 });
                 share.handle(100, micros(1));
             }
             assert!(share.is_light());
-            assert_eq!(share.left(1), LEAST - 1_600, "more than one read a turn");
+            assert_eq!(share.left(1), FIRST - 1_600, "more than one read a turn");
             share.handle(other.0, other.1);
             assert!(!share.is_light());
         }
+    }
+
+    #[test]
+    fn bytes_that_took_long_once_are_slow_until_others_were_quick_again_and_again() {
+        let mut share = Share::default();
+        share.handle(100, Duration::from_millis(10));
+        for _ in 0..TRUSTED {
+            assert!(share.is_slow());
+            share.handle(100, micros(1));
+        }
+        assert!(!share.is_slow());
+        assert_eq!(share.bytes(), FIRST);
     }
 }

@@ -93,8 +93,10 @@ pub struct Reactor {
     /// Datagram sockets for the end point of the next run, with their numbers.
     unbound: Vec<(usize, DatagramSocket)>,
     table: Table,
-    /// Sockets that go on without a new event, because they used up their turn.
-    again: VecDeque<Token>,
+    /// Sockets that go on without a new event, in the next turn.
+    again: Vec<Token>,
+    /// Those whose bytes take long, in one of the next turns.
+    slow: VecDeque<Token>,
     /// Counts the turns.
     turn: u64,
     alarms: BinaryHeap<Reverse<(Instant, Token)>>,
@@ -122,7 +124,8 @@ impl Reactor {
             silenced: Vec::new(),
             unbound: Vec::new(),
             table: Table::default(),
-            again: VecDeque::new(),
+            again: Vec::new(),
+            slow: VecDeque::new(),
             turn: 0,
             alarms: BinaryHeap::new(),
             send_buffers: BufferPool::new(SPARE_BUFFERS),
@@ -187,8 +190,8 @@ impl Reactor {
             let timeout = self.next_wake(end_point);
             let mut stops = false;
             let count = self.wait(timeout)?;
-            // Asked only where sockets wait for their turn.
-            let began = (!self.again.is_empty()).then(clock::now);
+            // Asked only where it matters.
+            let began = (!self.slow.is_empty()).then(clock::now);
             for index in 0..count {
                 match self.poller.event(index, &mut self.table) {
                     Some(ready) if ready.token == STOP => stops = true,
@@ -196,7 +199,7 @@ impl Reactor {
                     None => {}
                 }
             }
-            // What has come to the sockets before counts: an end point may close them when it is to stop.
+            // What has come to the sockets before counts, unless its bytes take long: an end point may close them when it is to stop.
             if stops {
                 self.handle_stop(end_point);
             }
@@ -239,7 +242,7 @@ impl Reactor {
 
     /// How long to wait for events.
     fn next_wake<E: EndPoint + ?Sized>(&mut self, end_point: &mut E) -> Option<Duration> {
-        if !self.again.is_empty() {
+        if !self.again.is_empty() || !self.slow.is_empty() {
             return Some(Duration::ZERO);
         }
         let own = self.alarms.peek().map(|Reverse((at, _))| *at);
@@ -283,41 +286,51 @@ impl Reactor {
         }
     }
 
-    /// Sockets that used up their turn get another. It ends when they took a share's time, or as long as this turn's events since `began`: until
-    /// then new events wait, and so do answers that are sent by the next wait.
+    /// Sockets that wait for their turn have it. Those whose bytes take long come last, and only as many as take a share's time, or as long as
+    /// this turn took since `began`. What the turn has to send, and the next events, wait for them.
     fn go_on<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, began: Option<Instant>) {
         self.turn += 1;
-        if self.again.is_empty() {
+        for token in std::mem::take(&mut self.again) {
+            self.go_on_with(end_point, token);
+        }
+        if self.slow.is_empty() {
             return;
         }
         let now = clock::now();
         let until = now + began.map_or(SPAN, |began| SPAN.max(now.since(began)));
-        for _ in 0..self.again.len() {
+        for _ in 0..self.slow.len() {
             if clock::now() >= until {
                 return;
             }
-            let Some(token) = self.again.pop_front() else { return };
-            let Some(socket) = self.table.find(token) else {
-                self.go_on_datagrams(end_point, token);
-                continue;
-            };
-            socket.queued = false;
-            let awaits_drained = socket.input.awaits_drained;
-            self.read(end_point, token);
-            self.write(end_point, token);
-            self.act(end_point);
-            if awaits_drained {
-                self.await_drained_on(token);
-            }
+            let Some(token) = self.slow.pop_front() else { return };
+            self.go_on_with(end_point, token);
         }
     }
 
+    fn go_on_with<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
+        let Some(socket) = self.table.find(token) else {
+            return self.go_on_datagrams(end_point, token);
+        };
+        socket.queued = false;
+        let awaits_drained = socket.input.awaits_drained;
+        self.read(end_point, token);
+        self.write(end_point, token);
+        self.act(end_point);
+        if awaits_drained {
+            self.await_drained_on(token);
+        }
+    }
+
+    /// Has a socket go on in its next turn without a new event.
     fn queue(&mut self, token: Token) {
         if let Some(socket) = self.table.find(token)
             && !socket.queued
         {
             socket.queued = true;
-            self.again.push_back(token);
+            match socket.input.share.is_slow() {
+                true => self.slow.push_back(token),
+                false => self.again.push(token),
+            }
         }
     }
 

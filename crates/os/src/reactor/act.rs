@@ -195,8 +195,8 @@ impl Reactor {
             Phase::Leaving | Phase::Lingering => {}
         }
         let Some(socket) = self.table.find(token) else { return };
-        if socket.input.ready && socket.input.share.is_slow() {
-            // The other events come first. What it would write now may be reset by what it has yet to read.
+        if socket.input.ready && socket.input.share.is_slow() && socket.phase.is_attached() {
+            // The other events come first. It reads before it writes: what it reads may cancel what it would write.
             return self.defer(end_point, token);
         }
         self.read(end_point, token);

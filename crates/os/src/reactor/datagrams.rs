@@ -201,7 +201,7 @@ impl Reactor {
             && !datagrams.queued
         {
             datagrams.queued = true;
-            self.again.push_back(token);
+            self.again.push(token);
         }
     }
 

@@ -25,7 +25,7 @@ impl Reactor {
         }
     }
 
-    /// A socket that waits for the answer is read once more in the next turn. An earlier event or a short read does not
+    /// A socket that waits for the answer is read once more in its next turn. An earlier event or a short read does not
     /// prove that nothing is left.
     pub(super) fn await_drained_on(&mut self, token: Token) {
         let Some(socket) = self.table.find(token) else { return };

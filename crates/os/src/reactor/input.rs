@@ -67,7 +67,7 @@ impl Reactor {
         }
     }
 
-    /// A socket has used up its share of the turn.
+    /// A socket has used up its share of the turn, or its bytes take long and others come first.
     pub(super) fn defer<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         let Some(socket) = self.table.find(token) else { return };
         match self.poller.defer(token, socket) {

@@ -54,7 +54,7 @@ pub(super) trait Poller {
         most: usize,
     ) -> io::Result<Received<'a>>;
 
-    /// A socket from which bytes could be received has used up its share: they wait for the next turn.
+    /// No more is received from a socket, though there may be bytes: they wait for its next turn.
     fn defer(&mut self, token: Token, socket: &mut Socket) -> io::Result<()>;
 
     /// After `receive` returned `WouldBlock`: whether all that had arrived was received.

@@ -114,6 +114,8 @@ pub struct Limits {
     pub held: usize,
     /// With a request under way, but without a byte in either direction.
     pub stall: Duration,
+    /// For a peer that broke its protocol to take the last bytes, each time that it takes some. What it sends meanwhile does not count.
+    pub last_bytes: Duration,
     /// Time for the requests in progress when the origin is stopped.
     pub drain: Duration,
     /// Time, when the origin is stopped, for a connection without requests to end, and for a peer that neither sends nor
@@ -141,6 +143,7 @@ impl Default for Limits {
             held_by_peer: 96 * 1024 * 1024,
             held: 128 * 1024 * 1024,
             stall: Duration::from_secs(120),
+            last_bytes: Duration::from_secs(10),
             drain: Duration::from_secs(10),
             drain_stall: Duration::from_secs(2),
         }

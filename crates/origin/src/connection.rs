@@ -11,7 +11,6 @@ use endpoint::{Action, DatagramTransmit, SendBuf, SocketId};
 use proto::{ConnectionState, EarlyData, Event};
 use secure::ServerTls;
 use std::rc::Rc;
-use std::time::Duration;
 use transport::{
     Failure, Handler, Lifetime, Negotiated, Phase, Protocol, QuicFacts, QuicHandle, QuicInput,
     QuicLink, QuicSocket, Server, ServerMachine, ServerSpec, Truncation,
@@ -33,7 +32,7 @@ pub(crate) struct Connection {
     /// What it began to send by over QUIC.
     quic_facts: Option<QuicFacts>,
     socket: Socket,
-    /// When a byte was last received or sent.
+    /// When a byte was last received or sent; received ones no longer count when what arrives is ignored.
     progress: Instant,
     /// Whether it was asked to close after the idle time-out.
     is_warned: bool,
@@ -179,7 +178,9 @@ impl Connection {
 
     #[inline]
     pub(crate) fn handle_bytes(&mut self, now: Instant, shared: &mut Shared, bytes: &[u8]) {
-        self.progress = now;
+        if !self.is_ignoring() {
+            self.progress = now;
+        }
         let Self { transport, session, serial, peer, quic_facts, .. } = self;
         let quic = quic_facts.as_ref();
         let mut events = Events { now, shared, session, serial: *serial, peer: *peer, quic };
@@ -199,7 +200,7 @@ impl Connection {
     /// Whether it was asked to close and did not in time.
     pub(crate) fn is_out_of_patience(&self, now: Instant, limits: &Limits) -> bool {
         let may_end_well = match &self.session {
-            _ if self.transport.is_over() => false,
+            _ if self.is_ignoring() => false,
             Some(session) => session.quiet_since().is_some() && !self.is_warned,
             None => true,
         };
@@ -389,7 +390,7 @@ impl Connection {
             return self.patience_at_stop(since, limits);
         }
         let (since, span) = match &self.session {
-            _ if self.transport.is_over() => return self.patience_when_over(limits.stall),
+            _ if self.is_ignoring() => return self.patience_when_ignoring(limits),
             Some(session) => match session.quiet_since() {
                 Some(since) => (since, limits.idle),
                 None if session.is_thinking() => return None,
@@ -407,10 +408,17 @@ impl Connection {
         Some(since + span)
     }
 
+    /// Whether what arrives is ignored: it has failed, and only its last bytes are to be sent.
+    #[inline]
+    fn is_ignoring(&self) -> bool {
+        self.transport.is_over() || self.session.as_ref().is_some_and(Session::has_failed)
+    }
+
     /// QUIC's own timer ends what is closed. A limit of ours would come again at once where it is late.
     #[cold]
-    fn patience_when_over(&self, span: Duration) -> Option<Instant> {
-        self.quic.is_none().then(|| self.progress + span)
+    fn patience_when_ignoring(&self, limits: &Limits) -> Option<Instant> {
+        let is_quics = self.quic.is_some() && self.transport.is_over();
+        (!is_quics).then(|| self.progress + limits.last_bytes)
     }
 
     #[cold]

@@ -55,6 +55,8 @@ pub(crate) struct Session {
     has_served: bool,
     /// Whether the connection ends when nothing is under way on it.
     closes: bool,
+    /// Whether its protocol was broken: only its last bytes are to be sent.
+    has_failed: bool,
 }
 
 /// What a session is made of.
@@ -97,6 +99,7 @@ impl Session {
             quiet_since: now,
             has_served: false,
             closes: false,
+            has_failed: false,
         }
     }
 
@@ -225,6 +228,11 @@ impl Session {
         self.exchanges.is_empty().then_some(self.quiet_since)
     }
 
+    /// Whether its protocol was broken: only its last bytes are to be sent, and what arrives is ignored.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.has_failed
+    }
+
     /// Whether the peer can only wait for this side.
     pub(crate) fn is_thinking(&self) -> bool {
         self.thinking > 0 || self.waits_for_tokens() || self.waits_for_application()
@@ -279,6 +287,7 @@ impl Session {
                 }
             }
             Event::Closed { error } => {
+                self.has_failed = error.is_some();
                 if let (Some(log), Some(error)) = (&context.shared.log, &error) {
                     log.ended_by_error(self.connection, error);
                 }

@@ -12,8 +12,13 @@ use wire::h2::{Frame, Setting, SettingId};
 
 /// A client's first bytes, and a request for this path where the window of its stream is 0.
 fn asked(path: &str) -> Vec<u8> {
+    asked_with_window(path, 0)
+}
+
+/// The same with a window of this many bytes.
+fn asked_with_window(path: &str, value: u32) -> Vec<u8> {
     let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
-    let (id, value) = (SettingId::INITIAL_WINDOW_SIZE, 0);
+    let id = SettingId::INITIAL_WINDOW_SIZE;
     Setting::encode_all(&[Setting { id, value }], &mut bytes);
     Frame::SettingsAck.encode(&mut bytes);
     if !path.is_empty() {
@@ -72,6 +77,22 @@ fn a_peer_that_neither_sends_nor_takes_a_byte_is_ended() {
     // Our own GOAWAY was sent meanwhile.
     bench.wait(Limits::default().drain_stall);
     assert!(has_finished(&mut bench));
+}
+
+#[test]
+fn a_peer_that_broke_its_protocol_and_takes_nothing_is_ended_whatever_it_sends() {
+    let mut bench = Bench::new();
+    let credit = b"\0\0\x04\x08\0\0\0\0\0\x7f\0\0\0";
+    let asked = asked_with_window("/image/1?bytes=1000000", 1_000_000);
+    let socket = bench.connect_deaf([&asked[..], credit].concat());
+    // DATA on stream 0 (RFC 9113 §6.1).
+    bench.say(socket, b"\0\0\x01\0\0\0\0\0\0x");
+    for _ in 0..10 {
+        assert_eq!((bench.aborts(), bench.connections()), (0, 1), "the last bytes have some time");
+        bench.say(socket, b"\0\0\x08\x06\0\0\0\0\0pingping");
+        bench.wait(Limits::default().last_bytes / 10);
+    }
+    assert_eq!((bench.aborts(), bench.connections()), (1, 0));
 }
 
 #[test]

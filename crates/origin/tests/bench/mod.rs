@@ -61,6 +61,15 @@ impl Bench {
         socket
     }
 
+    /// A connection that says this first, and takes 4 KiB of what it is told.
+    pub(crate) fn connect_deaf(&mut self, said: impl AsRef<[u8]>) -> SocketId {
+        self.world.receive_buffer(self.peer, 4 * 1024);
+        let socket = self.accept();
+        self.world.with(self.peer, |peer| peer.pause(socket));
+        self.say(socket, said);
+        socket
+    }
+
     pub(crate) fn say(&mut self, socket: SocketId, said: impl AsRef<[u8]>) {
         self.world.with(self.peer, |peer| peer.send(socket, said.as_ref()));
         self.act();

@@ -32,7 +32,7 @@ pub(crate) struct Connection {
     /// What it began to send by over QUIC.
     quic_facts: Option<QuicFacts>,
     socket: Socket,
-    /// When a byte was last received or sent; received ones no longer count when what arrives is ignored.
+    /// When a byte was last received or sent, or the end began. Where what arrives is ignored it does not count.
     progress: Instant,
     /// Whether it was asked to close after the idle time-out.
     is_warned: bool,
@@ -278,7 +278,10 @@ impl Connection {
     pub(crate) fn shutdown(&mut self, now: Instant, shared: &mut Shared) {
         match self.session {
             Some(_) => self.command(now, shared, Session::shutdown),
-            None => self.transport.close(),
+            None => {
+                self.transport.close();
+                self.progress = now;
+            }
         }
     }
 
@@ -377,6 +380,7 @@ impl Connection {
     }
 
     fn fail(&mut self, now: Instant, shared: &mut Shared, failure: &Failure) {
+        self.progress = now;
         self.cut_off(now, shared);
         let reason = &failure.to_string();
         let tracer = shared.tracer.for_connection(self.serial);
@@ -411,14 +415,19 @@ impl Connection {
     /// Whether what arrives is ignored: it has failed, and only its last bytes are to be sent.
     #[inline]
     fn is_ignoring(&self) -> bool {
-        self.transport.is_over() || self.session.as_ref().is_some_and(Session::has_failed)
+        self.transport.is_over() || self.failed_at().is_some()
+    }
+
+    fn failed_at(&self) -> Option<Instant> {
+        self.session.as_ref().and_then(Session::failed_at)
     }
 
     /// QUIC's own timer ends what is closed. A limit of ours would come again at once where it is late.
     #[cold]
     fn patience_when_ignoring(&self, limits: &Limits) -> Option<Instant> {
         let is_quics = self.quic.is_some() && self.transport.is_over();
-        (!is_quics).then(|| self.progress + limits.last_bytes)
+        let since = self.failed_at().map_or(self.progress, |at| at.max(self.progress));
+        (!is_quics).then(|| since + limits.last_bytes)
     }
 
     #[cold]

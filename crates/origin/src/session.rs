@@ -55,8 +55,8 @@ pub(crate) struct Session {
     has_served: bool,
     /// Whether the connection ends when nothing is under way on it.
     closes: bool,
-    /// Whether its protocol was broken: only its last bytes are to be sent.
-    has_failed: bool,
+    /// When its protocol was broken.
+    failed_at: Option<Instant>,
 }
 
 /// What a session is made of.
@@ -99,7 +99,7 @@ impl Session {
             quiet_since: now,
             has_served: false,
             closes: false,
-            has_failed: false,
+            failed_at: None,
         }
     }
 
@@ -228,9 +228,9 @@ impl Session {
         self.exchanges.is_empty().then_some(self.quiet_since)
     }
 
-    /// Whether its protocol was broken: only its last bytes are to be sent, and what arrives is ignored.
-    pub(crate) fn has_failed(&self) -> bool {
-        self.has_failed
+    /// When its protocol was broken: since then only its last bytes are to be sent, and what arrives is ignored.
+    pub(crate) fn failed_at(&self) -> Option<Instant> {
+        self.failed_at
     }
 
     /// Whether the peer can only wait for this side.
@@ -287,7 +287,7 @@ impl Session {
                 }
             }
             Event::Closed { error } => {
-                self.has_failed = error.is_some();
+                self.failed_at = error.is_some().then_some(context.now);
                 if let (Some(log), Some(error)) = (&context.shared.log, &error) {
                     log.ended_by_error(self.connection, error);
                 }

@@ -114,7 +114,7 @@ pub struct Limits {
     pub held: usize,
     /// With a request under way, but without a byte in either direction.
     pub stall: Duration,
-    /// For a peer that broke its protocol to take the last bytes, each time that it takes some. What it sends meanwhile does not count.
+    /// For a peer to take the last bytes of a connection that failed, anew each time that it takes some. What it sends meanwhile does not count.
     pub last_bytes: Duration,
     /// Time for the requests in progress when the origin is stopped.
     pub drain: Duration,

@@ -32,7 +32,7 @@ pub(crate) struct Connection {
     /// What it began to send by over QUIC.
     quic_facts: Option<QuicFacts>,
     socket: Socket,
-    /// When a byte was last received or sent, or the end began. Where what arrives is ignored it does not count.
+    /// When a byte or the end was last received or sent. What arrives and is ignored does not count.
     progress: Instant,
     /// Whether it was asked to close after the idle time-out.
     is_warned: bool,
@@ -190,6 +190,7 @@ impl Connection {
     }
 
     pub(crate) fn handle_eof(&mut self, now: Instant, shared: &mut Shared) {
+        self.progress = now;
         let Self { transport, session, serial, peer, quic_facts, .. } = self;
         let quic = quic_facts.as_ref();
         let mut events = Events { now, shared, session, serial: *serial, peer: *peer, quic };

@@ -113,7 +113,8 @@ def backends(rows):
 def http3():
     """HTTP/3: h2load with QUIC as the driver, and the load engine beside it."""
     peers = {"nginx": (servers.nginx_h3, drivers.h2load_h3), "nginx-gso-off": (servers.nginx_h3_as_shipped, drivers.h2load_h3),
-             "haproxy": (servers.haproxy_h3, drivers.h2load_h3), "caddy": (servers.caddy_h3, drivers.h2load_h3)}
+             "haproxy": (servers.haproxy_h3, drivers.h2load_h3), "caddy": (servers.caddy_h3, drivers.h2load_h3),
+             "quinn-proto": (servers.quinn_proto, drivers.h2load_h3)}
     own = {"wirelap": (servers.wirelap_h3, drivers.h2load_h3)}
     common = {"scheme": "https", "port": "https", "small_mtu": True}
     for file, connections, streams, demands in (

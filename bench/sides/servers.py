@@ -196,17 +196,28 @@ def floor_io_uring(spot, core, options):
     return floor(spot, core, options, "floor-io-uring")
 
 
-def quic_floor_program():
-    program = os.path.join(BUILT, "target/release/examples/quic_floor")
+def example(package, name):
+    program = os.path.join(BUILT, "target/release/examples", name)
     if not os.path.exists(program):
-        raise Missing("the floor of QUIC could not be built: cargo build --release -p os --example quic_floor")
+        raise Missing(f"{name} could not be built: cargo build --release -p {package} --example {name}")
     return program
+
+
+def quic_floor_program():
+    return example("os", "quic_floor")
 
 
 def quic_floor(spot, core, options):
     """Datagrams sealed and sent, and nothing else."""
     port = place.free_port()
     return Server("floor", [quic_floor_program(), "serve", str(port), os.path.join(spot.www, options.floor_file)], {"https": port}, core)
+
+
+def quinn_proto(spot, core, options):
+    """A fixed answer by quinn-proto and rustls alone, on our reactor: what a server upon quinn-proto can do at most."""
+    port = place.free_port()
+    words = [str(port), spot.cert, spot.key, os.path.join(spot.www, options.floor_file)]
+    return Server("quinn-proto", [example("origin", "quinn_proto"), *words], {"https": port}, core)
 
 
 def stalling(_spot, core, _options):

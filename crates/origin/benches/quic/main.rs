@@ -164,7 +164,7 @@ impl Tls {
 }
 
 fn bare(tls: &Tls, bytes: usize) -> Box<dyn EndPoint> {
-    Box::new(BareServer::new(&tls.server, bytes))
+    Box::new(BareServer::new(&tls.server, &vec![b'a'; bytes]))
 }
 
 fn origin(tls: &Tls, bytes: usize) -> Box<dyn EndPoint> {

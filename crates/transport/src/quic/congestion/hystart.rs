@@ -7,19 +7,29 @@
 //! much again. In the same round both may come from packets that were sent faster than the path delivers, by a window
 //! that it would hold: the next round begins with short ones then.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-/// The state of one slow start.
+/// The state of one slow start. Each acknowledged packet is looked at: times are in nanoseconds, which cost least.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HyStart {
     phase: Phase,
     /// What was sent from here on belongs to the present round.
     round_start: Instant,
-    /// The shortest round trip of the last round and of the present one.
-    last_round: Option<Duration>,
-    this_round: Option<Duration>,
+    /// A round trip as long as this is longer than those of the last round.
+    longer: Option<u64>,
+    /// The shortest round trip of the present round.
+    shortest: Option<u64>,
     samples: usize,
-    recent: [Duration; SAMPLES],
+    recent: [u64; SAMPLES],
+    last: Sample,
+}
+
+/// Packets of a batch were sent at one time, and mostly are acknowledged at one.
+#[derive(Debug, Clone, Copy)]
+struct Sample {
+    acknowledged: Instant,
+    sent: Instant,
+    round_trip: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -29,15 +39,15 @@ enum Phase {
     /// than this again.
     Conservative {
         rounds: u32,
-        baseline: Duration,
+        baseline: u64,
     },
     Over,
 }
 
 // RFC 9406 §4.3. L, the limit of growth for senders that do not pace, is infinite: quinn-proto paces.
-const MIN_RTT_THRESHOLD: Duration = Duration::from_millis(4);
-const MAX_RTT_THRESHOLD: Duration = Duration::from_millis(16);
-const MIN_RTT_DIVISOR: u32 = 8;
+const MIN_RTT_THRESHOLD: u64 = 4_000_000;
+const MAX_RTT_THRESHOLD: u64 = 16_000_000;
+const MIN_RTT_DIVISOR: u64 = 8;
 const SAMPLES: usize = 8;
 const CONSERVATIVE_DIVISOR: f64 = 4.0;
 const CONSERVATIVE_ROUNDS: u32 = 5;
@@ -48,10 +58,11 @@ impl HyStart {
         Self {
             phase: Phase::SlowStart,
             round_start: now,
-            last_round: None,
-            this_round: None,
+            longer: None,
+            shortest: None,
             samples: 0,
-            recent: [Duration::ZERO; SAMPLES],
+            recent: [0; SAMPLES],
+            last: Sample { acknowledged: now, sent: now, round_trip: 0 },
         }
     }
 
@@ -60,8 +71,8 @@ impl HyStart {
         if sent >= self.round_start {
             self.begin_round(now);
         }
-        let sample = now.duration_since(sent);
-        self.this_round = Some(self.this_round.map_or(sample, |shortest| shortest.min(sample)));
+        let sample = self.round_trip(now, sent);
+        self.shortest = Some(self.shortest.map_or(sample, |shortest| shortest.min(sample)));
         self.recent[self.samples % SAMPLES] = sample;
         self.samples += 1;
         if self.samples < SAMPLES {
@@ -70,22 +81,30 @@ impl HyStart {
         let recent = self.recent.into_iter().min().unwrap_or(sample);
         match self.phase {
             Phase::SlowStart => {
-                if self.last_round.is_some_and(|last| recent >= last + threshold(last)) {
+                if self.longer.is_some_and(|longer| recent >= longer) {
                     self.phase = Phase::Conservative { rounds: 0, baseline: recent };
                 }
             }
             // The round in which it began tells nothing more: it started with shorter ones.
             Phase::Conservative { rounds: 0, .. } => {}
             Phase::Conservative { baseline, .. }
-                if self.this_round.is_some_and(|shortest| shortest < baseline) =>
+                if self.shortest.is_some_and(|shortest| shortest < baseline) =>
             {
                 self.phase = Phase::SlowStart;
             }
-            Phase::Conservative { baseline, .. } if recent >= baseline + threshold(baseline) => {
+            Phase::Conservative { baseline, .. } if recent >= longer_than(baseline) => {
                 self.phase = Phase::Over;
             }
             Phase::Conservative { .. } | Phase::Over => {}
         }
+    }
+
+    fn round_trip(&mut self, now: Instant, sent: Instant) -> u64 {
+        if sent != self.last.sent || now != self.last.acknowledged {
+            let round_trip = u64::try_from(now.duration_since(sent).as_nanos()).unwrap_or(u64::MAX);
+            self.last = Sample { acknowledged: now, sent, round_trip };
+        }
+        self.last.round_trip
     }
 
     /// How much the window grows for these bytes.
@@ -103,7 +122,7 @@ impl HyStart {
     }
 
     fn begin_round(&mut self, now: Instant) {
-        self.last_round = self.this_round.take();
+        self.longer = self.shortest.take().map(longer_than);
         self.samples = 0;
         self.round_start = now;
         if let Phase::Conservative { rounds, baseline } = self.phase {
@@ -115,7 +134,8 @@ impl HyStart {
     }
 }
 
-/// By how much round trips must have grown.
-fn threshold(shortest: Duration) -> Duration {
-    (shortest / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESHOLD, MAX_RTT_THRESHOLD)
+/// What is longer than these round trips by so much that they must have grown.
+fn longer_than(shortest: u64) -> u64 {
+    let threshold = (shortest / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESHOLD, MAX_RTT_THRESHOLD);
+    shortest.saturating_add(threshold)
 }

@@ -190,9 +190,16 @@ impl OpenFile {
         }
     }
 
-    /// Whether the file was found to have changed.
+    /// Whether the file has changed where that is not its old version that is sent: pieces are read when they are asked for, so
+    /// that what was looked up would no longer be true of them.
     fn has_changed(&self) -> bool {
-        matches!(&self.content, Content::Pieces(pieces) if pieces.have_changed())
+        match &self.content {
+            Content::Whole(_) => false,
+            Content::Pieces(pieces) => {
+                pieces.have_changed()
+                    || self.file.metadata().is_ok_and(|now| FileFacts::of(&now) != self.facts)
+            }
+        }
     }
 }
 

@@ -48,8 +48,9 @@ pub(crate) fn read_back(end: &str, facts: &QuicFacts) -> [(String, String); 3] {
     ]
 }
 
-/// Whether a contender sends on the terms that TCP and QUIC can share, for its row; None where no QUIC is beside it.
-pub(crate) fn terms(contender: &Contender) -> Option<String> {
+/// Whether a contender sends on the terms that TCP and QUIC can share, for its row; None where no QUIC is beside it. Without a link
+/// TCP is the host's.
+pub(crate) fn terms(contender: &Contender, has_link: bool) -> Option<String> {
     let settings = &contender.settings;
     let is_quic = contender.transport.is_over_quic();
     let own_server = contender.server.is_origin();
@@ -62,14 +63,22 @@ pub(crate) fn terms(contender: &Contender) -> Option<String> {
         }
         Terms::AsShipped => unequal.push("TCP is not paced"),
     }
+    if !has_link {
+        unequal.push(
+            "without a link the host decides on TCP's packet size, initial window and congestion control",
+        );
+    }
     if settings.mtu_discovery {
         unequal.push("larger packets are tried");
     }
     if settings.ack_threshold.is_some() {
         unequal.push("acknowledgements are fewer");
     }
-    if settings.congestion_control == CongestionControl::Bbr && is_quic && own_server {
-        unequal.push("BBR is quinn-proto's, which is not paced by its rate");
+    if settings.congestion_control == CongestionControl::Bbr && own_server {
+        unequal.push(match is_quic {
+            true => "BBR is quinn-proto's, which is not paced by its rate",
+            false => "BBR is the kernel's",
+        });
     }
     match (is_quic, own_server) {
         (_, true) => {}

@@ -7,6 +7,7 @@ use super::observed::{Ends, Observed};
 use super::outcome::unsaved_capture;
 use super::task::Task;
 use super::{Trial, earlier_visit, tcp_settings};
+use crate::inputs::links;
 use os::net::LinkCounters;
 use secure::NO_VERSION;
 use std::collections::BTreeMap;
@@ -84,7 +85,9 @@ impl Trial<'_> {
             finding.metrics.insert(metric::NEXT_LOAD_MS.to_owned(), millis(next.load));
             finding.metrics.insert(metric::NEXT_FIRST_BYTE_MS.to_owned(), millis(next.first_byte));
         }
-        if log.is_some() {
+        // What QUIC sends again is in new packets (RFC 9000 §13.3): the link cannot tell it.
+        let is_tcp = !self.order.plan.cell.contender.transport.is_over_quic();
+        if log.is_some() && is_tcp {
             let again = finding.packets.up.retransmitted + finding.packets.down.retransmitted;
             finding.metrics.insert(metric::RETRANSMITTED.to_owned(), again as f64);
         }
@@ -126,7 +129,8 @@ impl Trial<'_> {
         settings.extend(ends.near().settings.clone());
         settings.extend(ends.far_settings.clone());
         settings.insert("cores".to_owned(), self.cores());
-        let terms = terms(&self.order.plan.cell.contender);
+        let cell = &self.order.plan.cell;
+        let terms = terms(&cell.contender, !links::is_loopback(&cell.link));
         settings.extend(terms.map(|terms| ("terms".to_owned(), terms)));
         settings
     }

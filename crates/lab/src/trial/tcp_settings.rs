@@ -5,7 +5,7 @@ use os::net::TcpSettings;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
-use study::experiment::Contender;
+use study::experiment::{Contender, Terms};
 use study::outcome::Outcome;
 use study::reconcile::begun;
 use trace::PacketRecord;
@@ -19,6 +19,9 @@ const AS_QUIC: &str = "125";
 /// The same in slow start: Linux's default, and what our controllers over QUIC have there. Less leaves a round's last packets to the
 /// next one.
 const IN_SLOW_START: &str = "200";
+const ECN: &str = "net.ipv4.tcp_ecn";
+/// As a client it is asked for, too.
+const ASKED_FOR: &str = "1";
 const RECEIVE_BUFFER: &str = "net.ipv4.tcp_rmem";
 const FAST_OPEN: &str = "net.ipv4.tcp_fastopen";
 /// As client and as server (tcp(7)).
@@ -31,7 +34,10 @@ pub(crate) fn sysctls(contender: &Contender) -> Vec<(String, String)> {
     let fast_open = settings.fast_open.then_some((FAST_OPEN, BOTH_WAYS));
     let pacing =
         settings.pacing.then_some([(PACING_IN_SLOW_START, IN_SLOW_START), (PACING, AS_QUIC)]);
-    let all = slow_start.into_iter().chain(fast_open).chain(pacing.into_iter().flatten());
+    // QUIC always does: a queue that marks would else drop TCP's packets and mark QUIC's.
+    let ecn = (settings.pacing && settings.terms == Terms::Equal).then_some((ECN, ASKED_FOR));
+    let all =
+        slow_start.into_iter().chain(fast_open).chain(ecn).chain(pacing.into_iter().flatten());
     let all = all.map(|(name, value)| (name.to_owned(), value.to_owned()));
     all.chain(settings.pacing.then(|| receive_buffer(settings.stream_window))).collect()
 }

@@ -1,5 +1,5 @@
-//! A cache of files, bounded in bytes and in age. A changed file is served in its old version for at most that age, or
-//! for as long as the system cannot open it again.
+//! A cache of files, bounded in bytes and in age. A small file that has changed is served in its old version for at most that age, or
+//! for as long as the system cannot open it again. A larger one is looked at with each request.
 
 use super::OpenFile;
 use std::cell::RefCell;

@@ -104,6 +104,27 @@ fn a_changed_file_is_seen_once_its_copy_is_old() {
 }
 
 #[test]
+fn a_large_file_that_was_written_in_place_is_seen_at_once() {
+    let folder = Folder::new();
+    let root = folder.root(CacheSettings::default());
+    let (path, now) = (folder.path().join("root/large"), clock::now());
+    let look_up = || match root.lookup(now, "large") {
+        Ok(Entry::File(file)) => file,
+        other => panic!("{other:?}"),
+    };
+    std::fs::write(&path, vec![b'a'; 300_000]).unwrap();
+    let old = look_up();
+    assert_eq!(&old.read(0, 2).unwrap()[..], b"aa");
+    assert!(Arc::ptr_eq(&old, &look_up()), "it is kept as long as it is the same");
+    // The kernel's clock for files stands still for some milliseconds.
+    std::thread::sleep(Duration::from_millis(20));
+    std::fs::write(&path, vec![b'b'; 300_000]).unwrap();
+    let new = look_up();
+    assert_ne!(new.facts(), old.facts());
+    assert_eq!(&new.read(0, 2).unwrap()[..], b"bb");
+}
+
+#[test]
 fn the_cache_never_holds_more_than_its_limit() {
     let folder = Folder::new();
     let (total_limit, large_total_limit) = (4_000, 8_000);

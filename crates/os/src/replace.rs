@@ -32,6 +32,17 @@ pub fn write_named(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
+/// Whether [`write_named`] could write there now. It changes nothing.
+pub fn check_named(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(facts) if facts.is_dir() => Err(ErrorKind::IsADirectory.into()),
+        _ => match fs::symlink_metadata(path) {
+            Ok(facts) if !facts.is_file() => Ok(()),
+            _ => NewFile::beside(path).map(drop),
+        },
+    }
+}
+
 impl NewFile {
     /// Makes an empty file with a name of its own in the folder of `path`. O_EXCL refuses whatever is there already,
     /// symbolic links too (open(2)).

@@ -119,22 +119,27 @@ impl Request {
         }
     }
 
-    /// What is wrong with it in a race, whose client writes the fields that say where a message ends.
+    /// What is wrong with it in a race.
     pub fn check_for_race(&self) -> Result<(), String> {
         self.check()?;
-        let name = self.place();
         if let Some(url) = &self.url
             && !["http://", "https://"].iter().any(|scheme| url.starts_with(scheme))
         {
             return Err(format!("`{url}` is no http or https URL, and calls are made to no other"));
         }
+        self.check_fields()
+    }
+
+    /// What is wrong with its fields: the client writes those itself that say where a message ends.
+    pub fn check_fields(&self) -> Result<(), String> {
+        let name = self.place();
         for (field, value) in &self.headers {
             if !is_token(field) || value.contains(['\r', '\n', '\0']) {
                 return Err(format!("{name}: `{field}: {value}` is no header field"));
             }
             if FRAMING.iter().any(|own| field.eq_ignore_ascii_case(own)) {
                 let hint = if field.eq_ignore_ascii_case("host") {
-                    "; the server's `name` says it"
+                    "; its URL, or the server's `name`, says it"
                 } else {
                     ""
                 };

@@ -77,7 +77,7 @@ fn by_status(status: u16, head: &ResponseHead, question: &Question<'_>) -> Answe
         },
         // RFC 9110 §15.5.9, §15.6; RFC 6585 §4; RFC 8470 §5.2.
         408 | 425 | 429 | 500 | 502 | 503 | 504 => {
-            Answer::Again { after: retry_after(head), why: told(head) }
+            Answer::Again { after: retry_after(head, question.received), why: told(head) }
         }
         _ => Answer::Refused(told(head)),
     }
@@ -217,14 +217,15 @@ fn number(text: &str) -> Option<u64> {
 }
 
 /// The pause that Retry-After asks for (RFC 9110 §10.2.3). A date is relative to the response's own Date, because the
-/// two clocks may differ.
-fn retry_after(head: &ResponseHead) -> Option<Duration> {
+/// two clocks may differ. A response without one is dated by the client (§6.6.1).
+fn retry_after(head: &ResponseHead, received: Option<SystemTime>) -> Option<Duration> {
     let value = head.fields.find_str("retry-after")?;
-    if let Some(seconds) = number(value) {
-        return Some(Duration::from_secs(seconds));
+    if !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Some(Duration::from_secs(value.parse().unwrap_or(u64::MAX)));
     }
     let at = httpdate::parse_http_date(value).ok()?;
-    at.duration_since(httpdate::parse_http_date(head.fields.find_str("date")?).ok()?).ok()
+    let date = head.fields.find_str("date").and_then(|date| httpdate::parse_http_date(date).ok());
+    at.duration_since(date.or(received)?).ok()
 }
 
 fn told(head: &ResponseHead) -> String {
@@ -375,11 +376,16 @@ mod tests {
 
     #[test]
     fn the_servers_own_rest_is_kept() {
-        let after = |fields: &[_]| retry_after(&head(503, fields));
+        let received = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_817);
+        let after = |fields: &[_]| retry_after(&head(503, fields), Some(received));
         assert_eq!(after(&[("retry-after", "7")]), Some(Duration::from_secs(7)));
         let date = ("date", "Sun, 06 Nov 1994 08:49:37 GMT");
         let until = ("retry-after", "Sun, 06 Nov 1994 08:50:37 GMT");
         assert_eq!(after(&[date, until]), Some(Duration::from_secs(60)));
+        // 40 s later by the clock of this side, which dates what has no date.
+        assert_eq!(after(&[until]), Some(Duration::from_secs(20)));
+        let endless = ("retry-after", "18446744073709551616");
+        assert_eq!(after(&[endless]), Some(Duration::from_secs(u64::MAX)));
         assert_eq!(after(&[("retry-after", "soon")]), None);
     }
 }

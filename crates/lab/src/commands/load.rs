@@ -39,6 +39,9 @@ const FIRST_RATE: f64 = 1_000.0;
 /// Makes the load, and prints its result.
 pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
     let mut plan = plan(args)?;
+    for file in [&args.html, &args.prometheus, &args.hdr].into_iter().flatten() {
+        named_file::check(file)?;
+    }
     let agent = args.agent.map(shard::agent).transpose()?;
     let agents = agent.map_or(1, Shard::of);
     check_agents(args, &plan, agents)?;

@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, CliError> {
     let trial = args.trial.as_deref().map(|key| Wanted::find(&rows, key)).transpose()?;
     let sides = Side::find_two(&rows, &args.side)?;
     let format = OutputFormat::of(args.json, args.csv);
-    let judged = Judged::of(&folder, &header, &rows);
+    let judged = Judged::of_some(&folder, &header, &rows)?;
     let result = judged.result();
     // All files before the report: what is wrong with one would stand below pages of it.
     if let Some(file) = &args.bmf {

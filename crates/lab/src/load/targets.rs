@@ -47,6 +47,7 @@ fn script(file: &Path, args: &LoadArgs) -> Result<Vec<Target>, CliError> {
             return Err(CliError::misuse(format!("{name}: {} has no server", request.target()))
                 .remedy("give a request of load a `url`; `path` alone is for races"));
         };
+        request.check_fields().map_err(|error| CliError::misuse(format!("{name}: {error}")))?;
         if request.status.is_some() {
             console::note(&format!(
                 "note: {name}: load does not look at `status`; it counts 400 and above as refused"

@@ -91,7 +91,7 @@ impl ShardFolder {
         let (header, rows) = (store.header()?, store.records()?);
         if let Some(damaged) = rows.damaged.first() {
             let resume = format!("wirelap race --resume {}", error::quoted(path));
-            return Err(CliError::failed(format!("a row is damaged: {damaged}"))
+            return Err(CliError::misuse(format!("a row is damaged: {damaged}"))
                 .remedy(format!("run what is damaged again: {resume}")));
         }
         Ok(Self { name: path.display().to_string(), folder, header, rows, _lock: lock })

@@ -67,13 +67,23 @@ pub(crate) struct Judged<'r> {
     films: Films,
 }
 
+/// A warning where rows are damaged: the figures are of the others.
+fn left_out(rows: &Rows) -> Option<String> {
+    let first = unit::escape(rows.damaged.first()?).into_owned();
+    let count = rows.damaged.len();
+    Some(format!(
+        "{count} places or rows of rows.sqlite cannot be read, and are left out; the first: {first}"
+    ))
+}
+
 impl<'r> Judged<'r> {
     /// Judges the rows.
     pub(crate) fn of(folder: &RunFolder, header: &RunHeader, rows: &'r Rows) -> Self {
         let mut assumptions = service::assumptions(&header.experiment);
         assumptions.extend(har::assumptions(&header.experiment, |file| folder.inputs().join(file)));
         assumptions.extend(replayed(&rows.records));
-        let result = study::analyse(header, &rows.records);
+        let mut result = study::analyse(header, &rows.records);
+        result.warnings.splice(0..0, left_out(rows));
         Self {
             assumptions: assumptions.iter().map(|one| unit::escape(one).into_owned()).collect(),
             rows,
@@ -83,6 +93,21 @@ impl<'r> Judged<'r> {
             full_run: full_run(&header.experiment),
             films: films::of_medians(folder, &result),
             result,
+        }
+    }
+
+    /// Judges the rows, of which one at least can be read or none is damaged: a report of nothing must not take the place of a good one.
+    pub(crate) fn of_some(
+        folder: &RunFolder,
+        header: &RunHeader,
+        rows: &'r Rows,
+    ) -> Result<Self, CliError> {
+        match rows.damaged.first() {
+            Some(damaged) if rows.records.is_empty() => {
+                Err(CliError::misuse(format!("no row can be read: {damaged}"))
+                    .remedy("run the experiment again, or restore rows.sqlite"))
+            }
+            _ => Ok(Self::of(folder, header, rows)),
         }
     }
 

@@ -245,12 +245,12 @@ impl Store {
             None => "the wirelap that made it".to_owned(),
         };
         let file = self.path.display();
-        CliError::failed(format!("{file} follows {layout}, and this wirelap reads `{ROWS_SCHEMA}`"))
+        CliError::misuse(format!("{file} follows {layout}, and this wirelap reads `{ROWS_SCHEMA}`"))
             .remedy(format!("read it with {maker}"))
     }
 
     fn damaged(&self, what: &str) -> CliError {
-        CliError::failed(format!("{} is damaged: {what}", self.path.display()))
+        CliError::misuse(format!("{} is damaged: {what}", self.path.display()))
             .remedy("run the experiment again, or restore the file")
     }
 }

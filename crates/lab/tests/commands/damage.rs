@@ -323,9 +323,13 @@ fn rows_that_are_cut_short_are_named_and_the_rest_is_reported_on() {
     ran.said(0, &["damaged and left out"]);
     let kept = ran.out.lines().count() - 1;
     assert!((1..all).contains(&kept), "{kept} of {all}: {ran:?}");
+    for told in ["result.json", "report.html"] {
+        let told = fs::read_to_string(bench.path("run").join(told)).unwrap();
+        assert!(told.contains("cannot be read, and are left out"), "{told}");
+    }
     // Nothing is to be written behind the cut.
     let before = fs::read(bench.path("run/rows.sqlite")).unwrap();
-    bench.run(&["race", "--resume", "run"]).said(1, &["rows.sqlite is damaged", "takes no more"]);
+    bench.run(&["race", "--resume", "run"]).said(2, &["rows.sqlite is damaged", "takes no more"]);
     assert_eq!(fs::read(bench.path("run/rows.sqlite")).unwrap(), before);
 }
 
@@ -370,7 +374,7 @@ fn rows_of_another_layout_are_told_from_damaged_ones_and_left_alone() {
         &["race", "--again", "run", "--out", "second"],
         &["compare", "run", "run"],
     ] {
-        bench.run(command).said(1, &told);
+        bench.run(command).said(2, &told);
     }
     assert_eq!(fs::read(bench.path("run/rows.sqlite")).unwrap(), before);
     assert!(!bench.path("second").exists());

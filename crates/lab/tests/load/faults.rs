@@ -230,6 +230,9 @@ fn a_run_of_few_requests_says_no_share_of_a_time_that_was_not_measured() {
 fn what_cannot_be_meant_is_misuse_with_a_way_out() {
     let bench = Bench::new();
     let url = "http://127.0.0.1:1/";
+    for (file, field) in [("broken.toml", "\"A b\" = \"c\""), ("host.toml", "Host = \"a\"")] {
+        bench.write(file, format!("[[request]]\nurl = \"{url}\"\nheaders = {{ {field} }}\n"));
+    }
     for (args, words) in [
         (&["-c", "2", "-t", "3", url][..], "raise -c, or lower -t"),
         (&["--http1.1", "-m", "4", url], "raise -c instead of -m"),
@@ -243,7 +246,13 @@ fn what_cannot_be_meant_is_misuse_with_a_way_out() {
         (&["-c", "1", url, "http://127.0.0.2:1/"], "raise -c to 2"),
         (&["-X", "CONNECT", url], "no method"),
         (&["--data", "@missing", url], "missing"),
+        (&["--html", "missing/load.html", url], "missing/load.html"),
         (&["--requests-from", "missing.toml"], "missing.toml"),
+        (
+            &["--requests-from", "broken.toml"],
+            "broken.toml: http://127.0.0.1:1/: `A b: c` is no header field",
+        ),
+        (&["--requests-from", "host.toml"], "the client writes the field `Host` itself"),
         (&["ftp://h/"], "ftp"),
         (&[], "required"),
     ] {

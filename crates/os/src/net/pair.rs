@@ -14,7 +14,7 @@ use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use unit::Instant;
+use unit::{Instant, format_duration};
 
 /// Which programs, across what.
 #[derive(Debug, Clone)]
@@ -139,7 +139,7 @@ impl Run<'_, '_> {
             if now >= end {
                 return match ready {
                     WaitFor::Nothing | WaitFor::Listening(_) => Ok(()),
-                    WaitFor::Port(port, _) => Err(late(port)),
+                    WaitFor::Port(port, wait) => Err(late(port, wait)),
                 };
             }
             let look: Instant = (now + pause).min(end);
@@ -258,9 +258,11 @@ fn start_near(topology: &Topology, spec: &PairSpec) -> Result<Child, Os> {
     topology.spawn(command, placement)
 }
 
-fn late(port: u16) -> Os {
-    Os::new(format!("wait for far to listen on port {port}"), io::ErrorKind::TimedOut.into())
-        .with_remedy("check the port, or raise the time to wait")
+fn late(port: u16, wait: Duration) -> Os {
+    let wait = format_duration(wait);
+    let what = format!("wait {wait} for far to listen on port {port}");
+    Os::new(what, io::ErrorKind::TimedOut.into())
+        .with_remedy("check the port, and whether the far program listens there by then")
 }
 
 fn is_ready(topology: &Topology, ready: WaitFor) -> Result<bool, Os> {

@@ -6,9 +6,9 @@ use super::error::WriteError;
 use super::{DigestPolicy, Existing, PartId, PartSpec, free_name, progress};
 use secure::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::fs::File;
+use std::fs::{File, Metadata, Permissions};
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -131,6 +131,13 @@ fn name(part: Part, length: u64) -> Result<WrittenFile, WriteError> {
         // More space was reserved than needed, or an earlier partial file was longer.
         part.file.set_len(length).map_err(|error| said("set the length of", error))?;
     }
+    if part.spec.existing == Existing::Replaced
+        && let Some(permissions) = permissions(&target)
+    {
+        part.file
+            .set_permissions(permissions)
+            .map_err(|error| said("set the permissions of", error))?;
+    }
     part.file.sync_all().map_err(|error| said("bring to the disk", error))?;
     give_name(&part.spec).map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists if part.spec.existing == Existing::Stays => {
@@ -142,6 +149,12 @@ fn name(part: Part, length: u64) -> Result<WrittenFile, WriteError> {
     // If no progress was saved, there is nothing to remove.
     let _none = std::fs::remove_file(progress::progress_path(&target));
     Ok(WrittenFile { length, digest })
+}
+
+/// Those of the file that is replaced: whoever could not read it cannot read its successor. None where there is none.
+fn permissions(target: &Path) -> Option<Permissions> {
+    let old = std::fs::symlink_metadata(target).ok().filter(Metadata::is_file)?;
+    Some(Permissions::from_mode(old.permissions().mode() & 0o777))
 }
 
 fn give_name(spec: &PartSpec) -> io::Result<()> {

@@ -228,3 +228,20 @@ fn a_file_that_came_meanwhile_stays_where_it_is_to() {
         assert_eq!(folder.names(), ["file"]);
     }
 }
+
+#[test]
+fn a_file_that_is_replaced_passes_on_who_may_read_it() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = Folder::new();
+    let target = folder.path().join("file");
+    fs::write(&target, "secret").unwrap();
+    fs::set_permissions(&target, fs::Permissions::from_mode(0o600)).unwrap();
+    let mut writer = Writer::start(settings(Cache::Buffered)).unwrap();
+    let existing = Existing::Replaced;
+    let part = writer.open(PartSpec { existing, ..PartSpec::new(target.clone(), Some(6)) });
+    writer.write(part, 0, b"ours!!").unwrap();
+    writer.finish(part, 6);
+    only(writer).unwrap();
+    assert_eq!(fs::metadata(&target).unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(fs::read_to_string(&target).unwrap(), "ours!!");
+}

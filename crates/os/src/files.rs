@@ -18,7 +18,7 @@ use pieces::{Keep, PieceBuffers, Pieces};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{FileExt, MetadataExt, OpenOptionsExt};
 use std::path::Path;
 use std::sync::Arc;
 use unit::Instant;
@@ -197,7 +197,10 @@ impl OpenFile {
             Content::Whole(_) => false,
             Content::Pieces(pieces) => {
                 pieces.have_changed()
-                    || self.file.metadata().is_ok_and(|now| FileFacts::of(&now) != self.facts)
+                    || self.file.metadata().is_ok_and(|now| {
+                        // Without a name it was removed, or another file has its name.
+                        now.nlink() == 0 || FileFacts::of(&now) != self.facts
+                    })
             }
         }
     }
@@ -205,7 +208,6 @@ impl OpenFile {
 
 impl FileFacts {
     fn of(metadata: &std::fs::Metadata) -> Self {
-        use std::os::unix::fs::MetadataExt;
         Self {
             length: metadata.len(),
             modified_seconds: metadata.mtime(),

@@ -39,10 +39,13 @@ const FIRST_RATE: f64 = 1_000.0;
 /// Makes the load, and prints its result.
 pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
     let mut plan = plan(args)?;
-    for file in [&args.html, &args.prometheus, &args.hdr].into_iter().flatten() {
-        named_file::check(file)?;
-    }
     let agent = args.agent.map(shard::agent).transpose()?;
+    // The others' results are the first one's to write.
+    if agent.is_none_or(|agent| agent.number() == 1) {
+        for file in [&args.html, &args.prometheus, &args.hdr].into_iter().flatten() {
+            named_file::check(file)?;
+        }
+    }
     let agents = agent.map_or(1, Shard::of);
     check_agents(args, &plan, agents)?;
     let descriptors = os::process::raise_descriptors();

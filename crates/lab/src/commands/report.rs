@@ -27,13 +27,13 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, CliError> {
     let folder = RunFolder::open(&args.dirs[0]);
     let store = Store::open(&folder.rows())?;
     let (header, rows) = (store.header()?, store.records()?);
-    if let Some(file) = &args.parquet {
-        write_parquet(&rows, file)?;
-    }
     let trial = args.trial.as_deref().map(|key| Wanted::find(&rows, key)).transpose()?;
     let sides = Side::find_two(&rows, &args.side)?;
     let format = OutputFormat::of(args.json, args.csv);
     let judged = Judged::of_some(&folder, &header, &rows)?;
+    if let Some(file) = &args.parquet {
+        write_parquet(&rows, file)?;
+    }
     let result = judged.result();
     // All files before the report: what is wrong with one would stand below pages of it.
     if let Some(file) = &args.bmf {

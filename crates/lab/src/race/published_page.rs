@@ -17,8 +17,10 @@ pub(crate) struct PublishedSummary {
 pub(crate) fn write(folders: &[RunFolder]) -> Result<PublishedSummary, CliError> {
     let runs: Vec<(&RunFolder, RunHeader, Rows)> =
         folders.iter().map(read).collect::<Result<_, _>>()?;
-    let judged: Vec<Judged<'_>> =
-        runs.iter().map(|(folder, header, rows)| Judged::of(folder, header, rows)).collect();
+    let judged: Vec<Judged<'_>> = runs
+        .iter()
+        .map(|(folder, header, rows)| Judged::of_some(folder, header, rows))
+        .collect::<Result<_, _>>()?;
     let reports: Vec<_> = judged.iter().map(Judged::report).collect();
     let Some(first) = folders.first() else {
         return Err(CliError::misuse("a summary is of two runs at least"));

@@ -72,7 +72,7 @@ fn left_out(rows: &Rows) -> Option<String> {
     let first = unit::escape(rows.damaged.first()?).into_owned();
     let count = rows.damaged.len();
     Some(format!(
-        "{count} places or rows of rows.sqlite cannot be read, and are left out; the first: {first}"
+        "rows of rows.sqlite cannot be read, and are left out; the first of {count}: {first}"
     ))
 }
 

@@ -21,7 +21,7 @@ use study::reconcile::{
 };
 use study::record::{self, TrialRecord, without_figures};
 use study::timeline::Timeline;
-use trace::PacketRecord;
+use trace::{PacketRecord, Protocol};
 
 impl Trial<'_> {
     /// The row. When it was run, and for how long, the worker fills in.
@@ -86,8 +86,10 @@ impl Trial<'_> {
             finding.metrics.insert(metric::NEXT_FIRST_BYTE_MS.to_owned(), millis(next.first_byte));
         }
         // What QUIC sends again is in new packets (RFC 9000 §13.3): the link cannot tell it.
-        let is_tcp = !self.order.plan.cell.contender.transport.is_over_quic();
-        if log.is_some() && is_tcp {
+        let contender = &self.order.plan.cell.contender;
+        let may_be_quic = contender.transport.is_over_quic()
+            && contender.settings.first_visit.carriers().contains(&Protocol::Http3);
+        if log.is_some() && !may_be_quic {
             let again = finding.packets.up.retransmitted + finding.packets.down.retransmitted;
             finding.metrics.insert(metric::RETRANSMITTED.to_owned(), again as f64);
         }

@@ -22,6 +22,9 @@ const IN_SLOW_START: &str = "200";
 const ECN: &str = "net.ipv4.tcp_ecn";
 /// As a client it is asked for, too.
 const ASKED_FOR: &str = "1";
+/// Whether a SYN that is sent again asks for it no more.
+const ECN_FALLBACK: &str = "net.ipv4.tcp_ecn_fallback";
+const KEPT: &str = "0";
 const RECEIVE_BUFFER: &str = "net.ipv4.tcp_rmem";
 const FAST_OPEN: &str = "net.ipv4.tcp_fastopen";
 /// As client and as server (tcp(7)).
@@ -34,12 +37,19 @@ pub(crate) fn sysctls(contender: &Contender) -> Vec<(String, String)> {
     let fast_open = settings.fast_open.then_some((FAST_OPEN, BOTH_WAYS));
     let pacing =
         settings.pacing.then_some([(PACING_IN_SLOW_START, IN_SLOW_START), (PACING, AS_QUIC)]);
-    // QUIC always does: a queue that marks would else drop TCP's packets and mark QUIC's.
-    let ecn = (settings.pacing && settings.terms == Terms::Equal).then_some((ECN, ASKED_FOR));
-    let all =
-        slow_start.into_iter().chain(fast_open).chain(ecn).chain(pacing.into_iter().flatten());
+    let ecn = asks_for_ecn(contender).then_some([(ECN, ASKED_FOR), (ECN_FALLBACK, KEPT)]);
+    let several = ecn.into_iter().chain(pacing).flatten();
+    let all = slow_start.into_iter().chain(fast_open).chain(several);
     let all = all.map(|(name, value)| (name.to_owned(), value.to_owned()));
     all.chain(settings.pacing.then(|| receive_buffer(settings.stream_window))).collect()
+}
+
+/// Beside QUIC of our own, which always asks: a queue that marks would drop TCP's packets and mark QUIC's. Other people's QUIC
+/// mostly does not.
+fn asks_for_ecn(contender: &Contender) -> bool {
+    let settings = &contender.settings;
+    let is_own = contender.server.is_origin() && contender.client.is_none();
+    settings.pacing && settings.terms == Terms::Equal && is_own
 }
 
 /// The buffer that TCP's receive window begins with: as much as a stream over QUIC may send. The usual 128 KiB grow too late for the

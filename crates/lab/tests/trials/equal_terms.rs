@@ -35,6 +35,8 @@ fn rounds(bench: &Bench, name: &str) -> (Vec<Rounds>, bool) {
     let own: Vec<&Value> = records.iter().filter(is_its).collect();
     let rounds = own.iter().map(|record| {
         assert_eq!(record["settings"]["terms"], "equal", "{:#}", record["settings"]);
+        let asks = if name == "h2" { "1" } else { "2" };
+        assert_eq!(record["settings"]["near net.ipv4.tcp_ecn"], asks, "{:#}", record["settings"]);
         let rounds = record["packets"]["first_rounds"].as_array().unwrap();
         rounds.iter().map(|packets| packets.as_u64().unwrap()).collect()
     });

@@ -122,6 +122,10 @@ fn a_large_file_that_was_written_in_place_is_seen_at_once() {
     let new = look_up();
     assert_ne!(new.facts(), old.facts());
     assert_eq!(&new.read(0, 2).unwrap()[..], b"bb");
+    // So is one that another file has taken the name of.
+    std::fs::write(path.with_extension("new"), vec![b'c'; 300_000]).unwrap();
+    std::fs::rename(path.with_extension("new"), &path).unwrap();
+    assert_eq!(&look_up().read(0, 2).unwrap()[..], b"cc");
 }
 
 #[test]
@@ -205,8 +209,10 @@ fn pieces_of_two_versions_are_never_kept_together() {
     let root = folder.root(CacheSettings::default());
     let old = file(&root, "large");
     assert_eq!(old.read(0, 10).unwrap()[..], [b'a'; 10]);
+    std::fs::write(&path, vec![b'c'; 300_001]).unwrap();
+    // Who has it open reads what is there, and keeps none of it.
+    assert_eq!(old.read(100_000, 10).unwrap()[..], [b'c'; 10]);
     std::fs::write(&path, vec![b'b'; 300_001]).unwrap();
-    // Who has it open reads what is there.
     assert_eq!(old.read(100_000, 10).unwrap()[..], [b'b'; 10]);
     assert!(whole(&file(&root, "large"), 64 * 1024) == vec![b'b'; 300_001]);
 }

@@ -131,11 +131,8 @@ fn name(part: Part, length: u64) -> Result<WrittenFile, WriteError> {
         // More space was reserved than needed, or an earlier partial file was longer.
         part.file.set_len(length).map_err(|error| said("set the length of", error))?;
     }
-    if part.spec.existing == Existing::Replaced
-        && let Some(permissions) = permissions(&target)
-    {
-        part.file
-            .set_permissions(permissions)
+    if part.spec.existing == Existing::Replaced {
+        pass_on_permissions(&part.file, &target)
             .map_err(|error| said("set the permissions of", error))?;
     }
     part.file.sync_all().map_err(|error| said("bring to the disk", error))?;
@@ -151,10 +148,17 @@ fn name(part: Part, length: u64) -> Result<WrittenFile, WriteError> {
     Ok(WrittenFile { length, digest })
 }
 
-/// Those of the file that is replaced: whoever could not read it cannot read its successor. None where there is none.
-fn permissions(target: &Path) -> Option<Permissions> {
-    let old = std::fs::symlink_metadata(target).ok().filter(Metadata::is_file)?;
-    Some(Permissions::from_mode(old.permissions().mode() & 0o777))
+/// Gives the permissions of the file that is replaced, where there is one. A file system without them refuses that, which is an error
+/// only where more people could read the new file.
+fn pass_on_permissions(file: &File, target: &Path) -> io::Result<()> {
+    let Some(old) = std::fs::symlink_metadata(target).ok().filter(Metadata::is_file) else {
+        return Ok(());
+    };
+    let (old, own) = (old.permissions().mode() & 0o777, file.metadata()?.permissions().mode());
+    match file.set_permissions(Permissions::from_mode(old)) {
+        Err(error) if own & !old & 0o777 != 0 => Err(error),
+        _ => Ok(()),
+    }
 }
 
 fn give_name(spec: &PartSpec) -> io::Result<()> {

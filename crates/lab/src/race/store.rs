@@ -383,7 +383,7 @@ fn file_error(path: &Path, attempted: &str, error: &rusqlite::Error) -> CliError
         Some(ErrorCode::DiskFull) => error::file(attempted, &ErrorKind::StorageFull.into()),
         _ if is_read_only(error) => unwritable(attempted),
         _ if is_damage(error) => {
-            CliError::failed(format!("{attempted}: the file is damaged or is not a run's rows"))
+            CliError::misuse(format!("{attempted}: the file is damaged or is not a run's rows"))
                 .remedy("run the experiment again, or restore the file")
         }
         // A full disk shows as this too where SQLite does not look at the cause.

@@ -157,7 +157,7 @@ fn a_damaged_folder_is_told_as_such_and_left_alone() {
         }
         for command in [&["report", folder][..], &["race", "--resume", folder]] {
             let ran = bench.run(command);
-            ran.said(1, &["rows.sqlite", "damaged", "run the experiment again"]);
+            ran.said(2, &["rows.sqlite", "damaged", "run the experiment again"]);
         }
     }
 }

@@ -141,7 +141,7 @@ fn rows_that_would_compute_when_one_is_added_take_none() {
         }
         bench
             .run(&["race", "--resume", name, "--add", "1"])
-            .said(1, &[&format!("`{name}` is not as a race lays it out, and no row is added")]);
+            .said(2, &[&format!("`{name}` is not as a race lays it out, and no row is added")]);
         bench.run(&["report", name]).said(0, &[]);
     }
 }
@@ -180,7 +180,7 @@ fn rows_that_compute_without_end_are_not_read() {
             &["race", "--again", &folder, "--out", "again"],
             &["compare", &folder, "run"],
         ] {
-            bench.run(command).said(1, &["is no ordinary table, and is not read"]);
+            bench.run(command).said(2, &["is no ordinary table, and is not read"]);
         }
     }
 }
@@ -200,7 +200,7 @@ fn rows_without_measure_are_not_read() {
     }
     bench
         .run(&["report", "many"])
-        .said(1, &["`trials` has more than 1000000 rows, and is not read"]);
+        .said(2, &["`trials` has more than 1000000 rows, and is not read"]);
 }
 
 /// A window's title, the C1 form of "clear the screen", a text that reads backwards, DEL and a bell.

@@ -190,18 +190,15 @@ impl OpenFile {
         }
     }
 
-    /// Whether the file has changed where that is not its old version that is sent: pieces are read when they are asked for, so
-    /// that what was looked up would no longer be true of them.
+    /// Whether a file that is read in pieces has changed: what was looked up would not be true of pieces that are read now. One that is
+    /// held whole stays as it was.
     fn has_changed(&self) -> bool {
         match &self.content {
             Content::Whole(_) => false,
-            Content::Pieces(pieces) => {
-                pieces.have_changed()
-                    || self.file.metadata().is_ok_and(|now| {
-                        // Without a name it was removed, or another file has its name.
-                        now.nlink() == 0 || FileFacts::of(&now) != self.facts
-                    })
-            }
+            Content::Pieces(_) => self.file.metadata().is_ok_and(|now| {
+                // Without a name it was removed, or another file has its name.
+                now.nlink() == 0 || FileFacts::of(&now) != self.facts
+            }),
         }
     }
 }

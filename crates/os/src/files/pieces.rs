@@ -6,7 +6,6 @@ use crate::buffer_pool::BufferPool;
 use bytes::Bytes;
 use std::fs::File;
 use std::io;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Bytes of a piece.
@@ -30,7 +29,6 @@ pub(super) struct Pieces {
     buffers: PieceBuffers,
     /// One for each piece; empty where nothing is kept.
     kept: Box<[OnceLock<Bytes>]>,
-    changed: AtomicBool,
 }
 
 impl Pieces {
@@ -40,17 +38,12 @@ impl Pieces {
             Keep::No => 0,
         };
         let kept = (0..count).map(|_| OnceLock::new()).collect();
-        Self { buffers, kept, changed: AtomicBool::new(false) }
+        Self { buffers, kept }
     }
 
     /// Whether anything may be kept.
     pub(super) fn are_kept(&self) -> bool {
         !self.kept.is_empty()
-    }
-
-    /// Whether the file was found to have changed.
-    pub(super) fn have_changed(&self) -> bool {
-        self.changed.load(Ordering::Relaxed)
     }
 
     /// Up to `length` bytes from `offset`, ending at the latest with the piece where pieces are kept.
@@ -88,8 +81,6 @@ impl Pieces {
         if piece.len() == expected && FileFacts::of(&file.metadata()?) == *facts {
             // If another thread was faster, its piece is the same.
             let _kept = place.set(piece.clone());
-        } else {
-            self.changed.store(true, Ordering::Relaxed);
         }
         Ok(piece)
     }

@@ -303,7 +303,9 @@ fn nginx_serves_the_page_over_http2_by_alpn_and_by_prior_knowledge() {
         let port = site.nginx(listen);
         let page = load(site.config(transport), format!("{scheme}://localhost:{port}/"));
         is_whole(&page, "h2", 1);
-        assert_eq!(page.records.connections[0].rounds, 2);
+        // One round where the images were asked for before the end of the document was there.
+        let rounds = page.records.connections[0].rounds;
+        assert!((1..=2).contains(&rounds), "{rounds} rounds");
     }
 }
 

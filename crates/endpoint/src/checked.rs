@@ -254,6 +254,10 @@ impl<E: EndPoint> EndPoint for Checked<E> {
         transmit
     }
 
+    fn has_much_to_send(&self, socket: SocketId) -> bool {
+        self.inner.has_much_to_send(socket)
+    }
+
     fn wants_transmit(&self, socket: SocketId) -> bool {
         self.inner.wants_transmit(socket)
     }

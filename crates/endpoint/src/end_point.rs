@@ -156,6 +156,12 @@ pub trait EndPoint {
         None
     }
 
+    /// Whether this datagram socket, which has just received, has so much to send that `poll_datagrams` should be called before more
+    /// is received: what it takes is in the processor's caches. A driver that sends at once need not ask.
+    fn has_much_to_send(&self, _socket: SocketId) -> bool {
+        false
+    }
+
     /// Whether `poll_transmit`, which has just given bytes, may give more of them now. An end point that knows that it
     /// will not saves a call that brings nothing; it asks by `Action::Transmit` for what comes later.
     fn wants_transmit(&self, _socket: SocketId) -> bool {

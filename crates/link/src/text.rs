@@ -4,7 +4,7 @@
 use crate::active::Discipline;
 use crate::profile::{find, profiles};
 use crate::schedule::{Schedule, ScheduleError};
-use crate::spec::{Bottleneck, LinkSpec, PathSpec};
+use crate::spec::{Bottleneck, LinkSpec, Order, PathSpec};
 use crate::values::{
     parse_discipline, parse_loss, parse_order, parse_policer, parse_queue, parse_split_tcp,
     parse_udp, parse_udp_rate,
@@ -62,9 +62,17 @@ pub enum SpecError {
         /// The other one.
         second: &'static str,
     },
-    /// An active queue where nothing queues.
+    /// A queue where nothing queues.
     #[error("`{key}=` needs a queue, and there is none without a rate; add rate=, or a trace=")]
     NeedsRate {
+        /// The setting.
+        key: &'static str,
+    },
+    /// Packets that jitter delays may be overtaken, and there is no jitter.
+    #[error(
+        "`{key}=yes` needs jitter=; without it, hold packets back by a share, such as {key}=1%/5ms"
+    )]
+    NeedsJitter {
         /// The setting.
         key: &'static str,
     },
@@ -133,8 +141,8 @@ impl LinkSpec {
         for &(setting, value) in &given {
             setting.apply(value, &mut self, &mut load)?;
         }
-        match given.iter().find(|(setting, _)| setting.lacks_rate(&mut self)) {
-            Some((setting, _)) => Err(SpecError::NeedsRate { key: setting.key }),
+        match given.iter().find_map(|(setting, _)| setting.lack(&mut self)) {
+            Some(error) => Err(error),
             None => Ok(self),
         }
     }
@@ -262,12 +270,23 @@ impl Setting {
         Ok(())
     }
 
-    /// Whether it is for a queue that is not there.
-    fn lacks_rate(self, link: &mut LinkSpec) -> bool {
-        let lacks = |path: &&mut PathSpec| {
-            path.discipline != Discipline::DropTail && path.bottleneck == Bottleneck::Unlimited
-        };
-        self.what == What::Aqm && self.paths(link).iter().any(lacks)
+    /// What it needs and the link has not, so that it would do nothing.
+    fn lack(self, link: &mut LinkSpec) -> Option<SpecError> {
+        let key = self.key;
+        let is_unlimited = |path: &PathSpec| path.bottleneck == Bottleneck::Unlimited;
+        let is_active = |path: &PathSpec| path.discipline != Discipline::DropTail;
+        let both = [&link.up, &link.down];
+        let has_rate = !both.into_iter().all(is_unlimited);
+        let has_jitter = !both.into_iter().all(|path| path.jitter.is_zero());
+        let paths = self.paths(link);
+        let is_idle = paths.iter().any(|path| is_active(path) && is_unlimited(path));
+        let is_free = paths.iter().all(|path| path.order == Order::Free);
+        match self.what {
+            What::Aqm if is_idle => Some(SpecError::NeedsRate { key }),
+            What::Queue if !has_rate => Some(SpecError::NeedsRate { key }),
+            What::Reorder if is_free && !has_jitter => Some(SpecError::NeedsJitter { key }),
+            _ => None,
+        }
     }
 
     fn time(self, value: &str) -> Result<Duration, SpecError> {
@@ -555,6 +574,14 @@ mod tests {
         let conflict = SpecError::Conflict { first: "udp", second: "udp_rate" };
         assert_eq!(parse("udp=blocked,udp_rate=1mbit").unwrap_err(), conflict);
         assert_eq!(parse("aqm=codel").unwrap_err(), SpecError::NeedsRate { key: "aqm" });
+        assert_eq!(parse("queue=20kB").unwrap_err(), SpecError::NeedsRate { key: "queue" });
+        let error = parse("rtt=9ms,reorder_down=yes").unwrap_err();
+        assert_eq!(error, SpecError::NeedsJitter { key: "reorder_down" });
+        // What one way has no use for is kept for the other.
+        for text in ["down=1mbit,queue=20kB", "jitter_up=1ms,reorder=yes", "reorder=no"] {
+            let spec = parse(text).unwrap();
+            assert_eq!(parse(&spec.canonical()), Ok(spec));
+        }
         assert!(parse("down=1mbit,aqm_down=codel").is_ok());
     }
 

@@ -35,6 +35,10 @@ pub struct Origin {
     stop: Stop,
 }
 
+/// So many small answers are made into datagrams before more is received. What each takes until then is some kilobytes, and with a
+/// thousand requests under way would have left the processor's caches.
+const MANY_ANSWERS: usize = 32;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Stop {
     /// The origin runs.
@@ -390,6 +394,7 @@ impl EndPoint for Origin {
             connection.arm(place, &self.shared.config.limits, &mut self.timers);
         }
         self.quic[port].stop_transmitting();
+        self.shared.small_answers = 0;
         self.finish_when_empty();
         self.settle_upstream(now);
         None
@@ -463,6 +468,10 @@ impl EndPoint for Origin {
             }
             self.settle_upstream(now);
         }
+    }
+
+    fn has_much_to_send(&self, socket: SocketId) -> bool {
+        self.shared.small_answers >= MANY_ANSWERS && self.quic_port(socket).is_some()
     }
 
     fn wants_transmit(&self, socket: SocketId) -> bool {

@@ -48,6 +48,8 @@ pub(crate) struct Shared {
     pub(crate) upstream: Option<Box<Upstream>>,
     /// What all connections speak and are set to.
     pub(crate) transport: Rc<ServerSettings>,
+    /// Small answers over QUIC since datagrams were made of all.
+    pub(crate) small_answers: usize,
     /// When a visit was over whose connections are all to end.
     pub(crate) visit_over: Option<Instant>,
     date: DateField,
@@ -80,6 +82,7 @@ impl Shared {
             buffers: BufferPool::default(),
             budgets: Budgets::default(),
             echoes: 0,
+            small_answers: 0,
             visit_over: None,
         }
     }

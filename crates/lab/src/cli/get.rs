@@ -82,7 +82,7 @@ pub(crate) struct GetArgs {
     #[arg(long, conflicts_with_all = ["http1_1", "http2", "http2_prior_knowledge"])]
     pub(crate) http3: bool,
     /// Write a qlog file for each connection over QUIC into DIR [default: the variable QLOGDIR]
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+    #[arg(long, value_name = "DIR", requires = "http3", value_hint = ValueHint::DirPath)]
     pub(crate) qlog: Option<PathBuf>,
     /// The authorities believed, in PEM [default: the system's, or SSL_CERT_FILE's]
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]

@@ -403,6 +403,15 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan, CliError> {
         .remedy("leave out --early-data, or the other requests"));
     }
     let urls: Vec<Url> = targets.iter().map(|target| target.url.clone()).collect();
+    for (is_given, flag) in [(args.early_data, "--early-data"), (args.resume, "--resume")] {
+        if is_given && urls.iter().all(|url| url.scheme == page::Scheme::Http) {
+            return Err(CliError::misuse(format!(
+                "{flag} needs TLS, and {} is in the clear",
+                urls[0]
+            ))
+            .remedy(format!("write https:// (wss:// for a WebSocket), or leave out {flag}")));
+        }
+    }
     if args.http3 {
         trust::check_http3(&urls)?;
     }

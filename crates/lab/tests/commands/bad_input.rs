@@ -74,6 +74,26 @@ fn numbers_out_of_range_are_refused_before_anything_is_made() {
 }
 
 #[test]
+fn what_would_do_nothing_is_refused() {
+    let bench = Bench::new();
+    let links = |link| ["race", "quick", "--links", link];
+    let cases: [(&[&str], &[&str]); 6] = [
+        (&["get", "https://a.test/", "--qlog", "q"], &["--http3"]),
+        (
+            &["load", "http://a.test/", "--early-data"],
+            &["--early-data needs TLS, and http://a.test/ is in the clear", "write https://"],
+        ),
+        (&["load", "http://a.test/", "--resume"], &["--resume needs TLS"]),
+        (&links("rtt=40ms,queue=20kB"), &["`queue=` needs a queue", "add rate="]),
+        (&links("rtt=40ms,reorder=yes"), &["`reorder=yes` needs jitter="]),
+        (&links("none,udp=blocked"), &["`none` takes no settings", "udp=blocked"]),
+    ];
+    for (args, words) in cases {
+        refused(&bench, args, words);
+    }
+}
+
+#[test]
 fn a_bad_experiment_is_pointed_at_by_line_and_column() {
     let bench = Bench::new();
     let right = experiment("lan", 2);

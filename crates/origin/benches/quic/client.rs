@@ -17,6 +17,7 @@ pub(crate) struct Client {
     endpoint: Endpoint,
     handle: ConnectionHandle,
     connection: Connection,
+    local: SocketAddr,
     remote: SocketAddr,
     pub(crate) is_connected: bool,
     pub(crate) asked: usize,
@@ -47,7 +48,7 @@ impl Client {
     pub(crate) fn new(
         now: Instant,
         tls: Arc<QuicClientTls>,
-        remote: SocketAddr,
+        [local, remote]: [SocketAddr; 2],
         habits: Habits,
     ) -> Self {
         let mut transport = TransportConfig::default();
@@ -68,6 +69,7 @@ impl Client {
             endpoint,
             handle,
             connection,
+            local,
             remote,
             is_connected: false,
             asked: 0,
@@ -103,27 +105,26 @@ impl Client {
         self.connection.poll_timeout().map(from_std)
     }
 
+    /// Takes a batch. [`Client::settle`] follows the last one.
     pub(crate) fn handle_datagrams(
         &mut self,
         now: Instant,
-        batches: &[(DatagramTransmit, Vec<u8>)],
+        transmit: &DatagramTransmit,
+        bytes: &[u8],
     ) {
-        for (transmit, bytes) in batches {
-            let length = transmit.segment_size.unwrap_or(bytes.len());
-            for datagram in bytes.chunks(length) {
-                let (data, mut answer) = (BytesMut::from(datagram), Vec::new());
-                let (at, remote) = (to_std(now), self.remote);
-                let event = self.endpoint.handle(at, remote, None, None, data, &mut answer);
-                if let Some(DatagramEvent::ConnectionEvent(_, event)) = event {
-                    self.connection.handle_event(event);
-                }
+        let length = transmit.segment_size.unwrap_or(bytes.len());
+        for datagram in bytes.chunks(length) {
+            let (data, mut answer) = (BytesMut::from(datagram), Vec::new());
+            let (at, remote) = (to_std(now), self.remote);
+            let event = self.endpoint.handle(at, remote, None, None, data, &mut answer);
+            if let Some(DatagramEvent::ConnectionEvent(_, event)) = event {
+                self.connection.handle_event(event);
             }
         }
-        self.connection.handle_timeout(to_std(now));
-        self.settle();
     }
 
-    fn settle(&mut self) {
+    pub(crate) fn settle(&mut self, now: Instant) {
+        self.connection.handle_timeout(to_std(now));
         while let Some(event) = self.connection.poll_endpoint_events() {
             if let Some(event) = self.endpoint.handle_event(self.handle, event) {
                 self.connection.handle_event(event);
@@ -192,7 +193,7 @@ impl Client {
             let Some(transmit) = transmit else { return all };
             bytes.truncate(transmit.size);
             all.push(ReceivedDatagrams {
-                remote: SocketAddr::from(([10, 0, 0, 1], 50_000)),
+                remote: self.local,
                 local: None,
                 ecn: None,
                 stride: transmit.segment_size.unwrap_or(transmit.size),

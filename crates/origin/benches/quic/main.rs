@@ -28,37 +28,46 @@ use unit::{Instant, Seed};
 const BEGIN: Instant = Instant::from_nanos(1_000_000_000);
 const ROUND_TRIP: Duration = Duration::from_micros(200);
 
+/// The port of the first client.
+const FIRST_PORT: u16 = 50_000;
+
 /// Datagrams of a batch: as many as one call can send.
 const BATCH: usize = 45;
 
-/// What is asked for: bytes of the answer, requests at a time, by what client and of what server.
+/// What is asked for: bytes of the answer, requests at a time, by what clients and of what server.
 type Path = (&'static str, Work, fn(&Tls, usize) -> Box<dyn EndPoint>);
 
 #[derive(Clone, Copy)]
 struct Work {
     bytes: usize,
+    connections: usize,
+    /// Requests that a connection has under way.
     at_once: usize,
     habits: Habits,
 }
 
-const ONE: Work = Work { bytes: 13, at_once: 1, habits: Habits::USUAL };
+const ONE: Work = Work { bytes: 13, connections: 1, at_once: 1, habits: Habits::USUAL };
 /// As h2load sends a request.
 const PADDED: Work = Work { habits: Habits { pads: true, ..Habits::USUAL }, ..ONE };
-const SMALL: Work = Work { bytes: 13, at_once: 32, habits: Habits::USUAL };
+const SMALL: Work = Work { at_once: 32, ..ONE };
+/// As the row of `bench/run` has it: what a request needs has left the processor's caches when the next one comes.
+const CROWD: Work = Work { connections: 32, ..SMALL };
 const UNACKNOWLEDGED: Work =
     Work { habits: Habits { acknowledges: false, ..Habits::USUAL }, ..SMALL };
-const MIDDLE: Work = Work { bytes: 100_000, at_once: 8, habits: Habits::USUAL };
-const LARGE: Work = Work { bytes: 1_000_000, at_once: 1, habits: Habits::USUAL };
+const MIDDLE: Work = Work { bytes: 100_000, at_once: 8, ..ONE };
+const LARGE: Work = Work { bytes: 1_000_000, ..ONE };
 
-const PATHS: [Path; 10] = [
+const PATHS: [Path; 12] = [
     ("origin h3 one", ONE, origin),
     ("origin h3 one padded", PADDED, origin),
     ("origin h3", SMALL, origin),
+    ("origin h3 many", CROWD, origin),
     ("origin h3 unacknowledged", UNACKNOWLEDGED, origin),
     ("origin h3 100 kB", MIDDLE, origin),
     ("origin h3 1 MB", LARGE, origin),
     ("quinn-proto one", ONE, bare),
     ("quinn-proto", SMALL, bare),
+    ("quinn-proto many", CROWD, bare),
     ("quinn-proto 100 kB", MIDDLE, bare),
     ("quinn-proto 1 MB", LARGE, bare),
 ];
@@ -80,40 +89,54 @@ fn run(work: Work, server: fn(&Tls, usize) -> Box<dyn EndPoint>, turns: usize) {
     let mut server = server(&tls, work.bytes);
     let local = SocketAddr::from(([10, 0, 0, 2], 443));
     let socket = server.handle_bound(BEGIN, Bound { listener: 0, local }).expect("a socket");
-    let client = Client::new(BEGIN, Arc::clone(&tls.client), local, work.habits);
-    let mut world = World { now: BEGIN, server, socket, client };
+    let clients = (0..work.connections)
+        .map(|number| {
+            let from = SocketAddr::from(([10, 0, 0, 1], FIRST_PORT + number as u16));
+            Client::new(BEGIN, Arc::clone(&tls.client), [from, local], work.habits)
+        })
+        .collect();
+    let mut world = World { now: BEGIN, server, socket, clients };
     world.run_until(|client| client.is_connected);
-    world.client.greet();
-    for _ in 0..turns / work.at_once {
-        (0..work.at_once).for_each(|_| world.client.ask());
-        let all = world.client.asked;
-        world.run_until(|client| client.answered == all);
+    world.clients.iter_mut().for_each(Client::greet);
+    for _ in 0..turns / (work.connections * work.at_once) {
+        for client in &mut world.clients {
+            (0..work.at_once).for_each(|_| client.ask());
+        }
+        world.run_until(|client| client.answered == client.asked);
     }
+    let received: u64 = world.clients.iter().map(|client| client.received).sum();
     let least = (turns * work.bytes) as u64;
-    assert!(world.client.received >= least, "{} of {least} bytes", world.client.received);
+    assert!(received >= least, "{received} of {least} bytes");
 }
 
 struct World {
     now: Instant,
     server: Box<dyn EndPoint>,
     socket: SocketId,
-    client: Client,
+    /// By their ports.
+    clients: Vec<Client>,
 }
 
 impl World {
     fn run_until(&mut self, is_done: impl Fn(&Client) -> bool) {
-        while !is_done(&self.client) {
-            let asked = self.client.transmit(self.now, BATCH);
+        while !self.clients.iter().all(&is_done) {
+            let sent = self.clients.iter_mut().map(|client| client.transmit(self.now, BATCH));
+            let asked: Vec<_> = sent.flatten().collect();
             self.now += ROUND_TRIP / 2;
             let is_silent = asked.is_empty();
             let answers = servers_turn(&mut *self.server, self.socket, self.now, asked);
             self.now += ROUND_TRIP / 2;
             if is_silent && answers.is_empty() {
-                let times = [self.client.poll_timeout(), self.server.poll_timeout()];
-                let next = times.into_iter().flatten().min().expect("somebody waits");
+                let times = self.clients.iter_mut().map(Client::poll_timeout);
+                let times = times.chain([self.server.poll_timeout()]);
+                let next = times.flatten().min().expect("somebody waits");
                 self.now = self.now.max(next);
             }
-            self.client.handle_datagrams(self.now, &answers);
+            for (transmit, bytes) in &answers {
+                let client = usize::from(transmit.remote.port() - FIRST_PORT);
+                self.clients[client].handle_datagrams(self.now, transmit, bytes);
+            }
+            self.clients.iter_mut().for_each(|client| client.settle(self.now));
         }
     }
 }
@@ -126,22 +149,35 @@ fn servers_turn(
     now: Instant,
     received: Vec<ReceivedDatagrams>,
 ) -> Vec<(DatagramTransmit, Vec<u8>)> {
+    let mut sent = Vec::new();
     for datagrams in received {
         server.handle_datagrams(now, socket, datagrams);
         while server.poll_action().is_some() {}
+        if server.has_much_to_send(socket) {
+            make_datagrams(server, socket, now, &mut sent);
+        }
     }
     if server.poll_timeout().is_some_and(|at| at <= now) {
         server.handle_timeout(now);
         while server.poll_action().is_some() {}
     }
-    let mut sent = Vec::new();
+    make_datagrams(server, socket, now, &mut sent);
+    black_box(sent)
+}
+
+/// Takes batches as long as the server has some.
+fn make_datagrams(
+    server: &mut dyn EndPoint,
+    socket: SocketId,
+    now: Instant,
+    sent: &mut Vec<(DatagramTransmit, Vec<u8>)>,
+) {
     loop {
         let mut batch = Vec::with_capacity(64 * 1024);
-        let Some(transmit) = server.poll_datagrams(now, socket, &mut batch, BATCH) else { break };
+        let Some(transmit) = server.poll_datagrams(now, socket, &mut batch, BATCH) else { return };
         sent.push((transmit, batch));
         while server.poll_action().is_some_and(|action| matches!(action, Action::Transmit(_))) {}
     }
-    black_box(sent)
 }
 
 /// Both sides' settings.

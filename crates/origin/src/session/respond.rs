@@ -341,6 +341,7 @@ impl Session {
         }
         exchange.state = State::Given;
         self.given += 1;
+        context.shared.small_answers += usize::from(self.protocol == Protocol::Http3);
     }
 
     /// Sends a head. False where that failed; the exchange has then ended.

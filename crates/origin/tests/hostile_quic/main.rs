@@ -1,8 +1,9 @@
-//! Our server over QUIC under clients that break its rules, in virtual time: h3spec's cases by name, and attacks.
+//! Our server over QUIC in virtual time, under clients that break its rules: h3spec's cases by name, and attacks. And when it sends.
 #![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
 
 mod attacks;
 mod h3spec;
+mod sending;
 
 use fuzzing::quic::{Peer, SharedPlan};
 use link::{LinkSpec, no_traces};

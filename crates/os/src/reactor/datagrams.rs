@@ -12,6 +12,7 @@ use crate::tcp::Sharing;
 use crate::udp::{DatagramSocket, Progress, SendBatch};
 use endpoint::{Bound, DatagramSettings, EndPoint, SocketError, SocketId};
 use std::cmp::Reverse;
+use std::collections::VecDeque;
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
@@ -24,6 +25,9 @@ const SENT_A_TURN: usize = 512 * 1024;
 
 /// Bytes that a new buffer for datagrams has: as many as one call sends.
 const BUFFER: usize = 64 * 1024;
+
+/// Batches that wait at most while input is handed over.
+const MOST_UNSENT: usize = 16;
 
 /// A datagram socket of a reactor.
 #[derive(Debug)]
@@ -48,7 +52,7 @@ pub(super) struct Datagrams {
     /// The end point has something to send.
     wants_transmit: bool,
     /// Taken from the end point, and not yet wholly taken by the kernel.
-    unsent: Option<SendBatch>,
+    unsent: VecDeque<SendBatch>,
     /// Whether it is in the list of sockets that go on without a new event.
     queued: bool,
 }
@@ -67,9 +71,14 @@ impl Datagrams {
             awaits_drained: false,
             is_reading: false,
             wants_transmit: false,
-            unsent: None,
+            unsent: VecDeque::new(),
             queued: false,
         }
+    }
+
+    /// Whether another batch may wait until the input is handed over.
+    fn may_make_more(&self) -> bool {
+        self.writable && self.unsent.len() < MOST_UNSENT
     }
 }
 
@@ -139,7 +148,7 @@ impl Reactor {
     /// `Action::Close` for a datagram socket: what waits is sent first.
     pub(super) fn leave_datagrams(&mut self, id: SocketId, token: Token) {
         let Some(datagrams) = self.table.find_datagrams(token) else { return };
-        if datagrams.unsent.is_none() {
+        if datagrams.unsent.is_empty() {
             return self.remove_datagrams(token);
         }
         datagrams.is_attached = false;
@@ -261,6 +270,10 @@ impl Reactor {
                     self.datagram_counters.received += count;
                     end_point.handle_datagrams(clock::now(), id, received);
                     self.act(end_point);
+                    if end_point.has_much_to_send(id) {
+                        self.make_datagrams(end_point, token);
+                        self.act(end_point);
+                    }
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     return self.handle_datagrams_drained(end_point, token);
@@ -324,36 +337,58 @@ impl Reactor {
             if !datagrams.writable {
                 return Turn::Waiting;
             }
-            let mut batch = match datagrams.unsent.take() {
+            let mut batch = match datagrams.unsent.pop_front() {
                 Some(batch) => batch,
-                None if !datagrams.wants_transmit || !datagrams.is_attached => return Turn::Over,
-                None if left == 0 => return Turn::More,
-                None => {
-                    let spare = self.datagram_buffers.take();
-                    let mut contents = spare.unwrap_or_else(|| Vec::with_capacity(BUFFER));
-                    let (id, most) = (datagrams.id, datagrams.socket.max_segments());
-                    let now = clock::now();
-                    let Some(transmit) = end_point.poll_datagrams(now, id, &mut contents, most)
-                    else {
-                        datagrams.wants_transmit = false;
-                        contents.clear();
-                        self.datagram_buffers.give_back(contents);
-                        return Turn::Over;
-                    };
-                    datagrams.wants_transmit = end_point.wants_transmit(id);
-                    SendBatch::new(transmit, contents)
-                }
+                None if left == 0 && datagrams.wants_transmit => return Turn::More,
+                None => match self.next_batch(end_point, token) {
+                    Some(batch) => batch,
+                    None => return Turn::Over,
+                },
             };
             left = left.saturating_sub(batch.len());
+            let Some(datagrams) = self.table.find_datagrams(token) else { break };
             match batch.send(&datagrams.socket, &mut self.datagram_counters) {
                 Progress::Done => self.datagram_buffers.give_back(batch.into_buffer()),
                 Progress::Blocked => {
-                    datagrams.unsent = Some(batch);
+                    datagrams.unsent.push_front(batch);
                     return Turn::Blocked;
                 }
             }
         }
         Turn::Over
+    }
+
+    /// Takes what the end point has to send, before it is given more input. The caller runs the actions that follow.
+    fn make_datagrams<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
+        while self.table.find_datagrams(token).is_some_and(|datagrams| datagrams.may_make_more()) {
+            let Some(batch) = self.next_batch(end_point, token) else { return };
+            if let Some(datagrams) = self.table.find_datagrams(token) {
+                datagrams.unsent.push_back(batch);
+            }
+        }
+    }
+
+    /// The next datagrams of an end point that wants to send.
+    fn next_batch<E: EndPoint + ?Sized>(
+        &mut self,
+        end_point: &mut E,
+        token: Token,
+    ) -> Option<SendBatch> {
+        let datagrams = self.table.find_datagrams(token)?;
+        if !datagrams.wants_transmit || !datagrams.is_attached {
+            return None;
+        }
+        let spare = self.datagram_buffers.take();
+        let mut contents = spare.unwrap_or_else(|| Vec::with_capacity(BUFFER));
+        let (id, most) = (datagrams.id, datagrams.socket.max_segments());
+        let transmit = end_point.poll_datagrams(clock::now(), id, &mut contents, most);
+        datagrams.wants_transmit = transmit.is_some() && end_point.wants_transmit(id);
+        let Some(transmit) = transmit else {
+            contents.clear();
+            self.datagram_buffers.give_back(contents);
+            return None;
+        };
+        Some(SendBatch::new(transmit, contents))
     }
 }
 

@@ -48,6 +48,10 @@ pub(crate) struct Desk {
     pub(crate) finish_when_sent: bool,
     /// Calls of `poll_datagrams` that gave something, after the first turn.
     pub(crate) asked_while_waiting: usize,
+    /// Batches that were taken.
+    pub(crate) made: usize,
+    /// What `has_much_to_send` tells.
+    pub(crate) has_much_to_send: bool,
     has_waited: bool,
 }
 
@@ -133,12 +137,17 @@ impl<F: FnMut(&mut Desk, Seen)> EndPoint for Peer<F> {
         let (transmit, contents) = self.desk.outgoing.pop_front()?;
         let count = transmit.segment_size.map_or(1, |size| contents.len().div_ceil(size));
         assert!(count <= max_datagrams, "the kernel takes {max_datagrams} at a time");
+        self.desk.made += 1;
         self.desk.asked_while_waiting += usize::from(self.desk.has_waited);
         out.extend_from_slice(&contents);
         if self.desk.finish_when_sent && self.desk.outgoing.is_empty() {
             self.desk.actions.extend([Action::Close(SOCKET), Action::Finish]);
         }
         Some(transmit)
+    }
+
+    fn has_much_to_send(&self, _socket: SocketId) -> bool {
+        self.desk.has_much_to_send
     }
 
     fn wants_transmit(&self, _socket: SocketId) -> bool {

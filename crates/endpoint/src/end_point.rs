@@ -6,7 +6,7 @@
 //! - `handle_*` take input: bytes that arrived, changes of a socket, the passing of time.
 //! - `poll_*` give output: actions on sockets, bytes to send, the time of the next `handle_timeout`.
 //! - The end point's own commands (what to fetch, when to shut down) are called by its application, not by the driver.
-//! - Queries (`wants_transmit`) change nothing.
+//! - Queries (`wants_transmit`, `has_much_to_send`) change nothing.
 //!
 //! The order, which [`Checked`](crate::Checked) checks:
 //!
@@ -16,7 +16,7 @@
 //!    and `handle_connected` or `handle_error` where a connect or a send succeeds or fails at once.
 //! 3. `poll_transmit` and `poll_datagrams` are called for a socket after [`Action::Transmit`] named it, when the kernel
 //!    can take its bytes, until they give nothing or `wants_transmit` is false. They are not called again before the next
-//!    `Transmit`.
+//!    `Transmit`. Datagrams may go to the kernel later, in the order in which they were given.
 //! 4. [`EndPoint::poll_timeout`] is called when nothing else is to be done; [`EndPoint::handle_timeout`] is called at that
 //!    time or later, never before.
 //! 5. A socket gets calls once it has its id (from `handle_accepted` or `handle_bound`) or `handle_connected` was called

@@ -63,7 +63,7 @@ pub enum SpecError {
         second: &'static str,
     },
     /// A queue where nothing queues.
-    #[error("`{key}=` needs a queue, and there is none without a rate; add rate=, or a trace=")]
+    #[error("`{key}=` needs a rate, without which nothing queues; add rate=, or a trace=")]
     NeedsRate {
         /// The setting.
         key: &'static str,
@@ -141,7 +141,8 @@ impl LinkSpec {
         for &(setting, value) in &given {
             setting.apply(value, &mut self, &mut load)?;
         }
-        match given.iter().find_map(|(setting, _)| setting.lack(&mut self)) {
+        // Those for one direction first: they may have replaced what was given for both.
+        match given.iter().rev().find_map(|(setting, _)| setting.lack(&mut self)) {
             Some(error) => Err(error),
             None => Ok(self),
         }
@@ -270,21 +271,22 @@ impl Setting {
         Ok(())
     }
 
-    /// What it needs and the link has not, so that it would do nothing.
+    /// What it needs and the link has not, so that it would do nothing. A setting for both ways may be for one of them: where the other
+    /// has no use for it, nothing is lacking.
     fn lack(self, link: &mut LinkSpec) -> Option<SpecError> {
         let key = self.key;
         let is_unlimited = |path: &PathSpec| path.bottleneck == Bottleneck::Unlimited;
-        let is_active = |path: &PathSpec| path.discipline != Discipline::DropTail;
         let both = [&link.up, &link.down];
         let has_rate = !both.into_iter().all(is_unlimited);
         let has_jitter = !both.into_iter().all(|path| path.jitter.is_zero());
         let paths = self.paths(link);
-        let is_idle = paths.iter().any(|path| is_active(path) && is_unlimited(path));
-        let is_free = paths.iter().all(|path| path.order == Order::Free);
+        let manages_no_queue =
+            paths.iter().any(|path| path.discipline != Discipline::DropTail && is_unlimited(path));
+        let overtakes_nothing = !has_jitter && paths.iter().any(|path| path.order == Order::Free);
         match self.what {
-            What::Aqm if is_idle => Some(SpecError::NeedsRate { key }),
+            What::Aqm if manages_no_queue => Some(SpecError::NeedsRate { key }),
             What::Queue if !has_rate => Some(SpecError::NeedsRate { key }),
-            What::Reorder if is_free && !has_jitter => Some(SpecError::NeedsJitter { key }),
+            What::Reorder if overtakes_nothing => Some(SpecError::NeedsJitter { key }),
             _ => None,
         }
     }
@@ -575,8 +577,13 @@ mod tests {
         assert_eq!(parse("udp=blocked,udp_rate=1mbit").unwrap_err(), conflict);
         assert_eq!(parse("aqm=codel").unwrap_err(), SpecError::NeedsRate { key: "aqm" });
         assert_eq!(parse("queue=20kB").unwrap_err(), SpecError::NeedsRate { key: "queue" });
-        let error = parse("rtt=9ms,reorder_down=yes").unwrap_err();
-        assert_eq!(error, SpecError::NeedsJitter { key: "reorder_down" });
+        for (text, key) in [
+            ("rtt=9ms,reorder_down=yes", "reorder_down"),
+            ("reorder=yes,reorder_up=no", "reorder"),
+            ("reorder=1%/3,reorder_up=yes", "reorder_up"),
+        ] {
+            assert_eq!(parse(text).unwrap_err(), SpecError::NeedsJitter { key }, "{text}");
+        }
         // What one way has no use for is kept for the other.
         for text in ["down=1mbit,queue=20kB", "jitter_up=1ms,reorder=yes", "reorder=no"] {
             let spec = parse(text).unwrap();

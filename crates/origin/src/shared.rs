@@ -48,7 +48,7 @@ pub(crate) struct Shared {
     pub(crate) upstream: Option<Box<Upstream>>,
     /// What all connections speak and are set to.
     pub(crate) transport: Rc<ServerSettings>,
-    /// Small answers over QUIC since datagrams were made of all.
+    /// Small answers over QUIC since a UDP socket was last given all that it had to send.
     pub(crate) small_answers: usize,
     /// When a visit was over whose connections are all to end.
     pub(crate) visit_over: Option<Instant>,

@@ -63,7 +63,8 @@ use table::{Table, Token};
 use unit::Instant;
 
 /// The most spare buffers for bytes on their way to the kernel. A socket has one only while it has bytes to send, so
-/// idle connections hold none. Sockets whose bytes the kernel does not take keep theirs.
+/// idle connections hold none. Sockets whose bytes the kernel does not take keep theirs, and one of datagrams has several while it
+/// takes batches ahead.
 const SPARE_BUFFERS: usize = 16;
 
 /// The token of the stop signal. No socket of a process ever reaches generation `u32::MAX`.
@@ -228,15 +229,15 @@ impl Reactor {
         self.finishing && self.table.is_empty()
     }
 
-    /// The end point has finished: closes every socket that it still holds. Sockets that it released before still send
-    /// their pending bytes.
+    /// The end point has finished: closes every socket that it still holds. Sockets that it released before, and those of datagrams, still
+    /// send what is pending.
     fn finish(&mut self) {
         self.finishing = true;
         for socket in self.table.take_attached() {
             self.poller.remove(socket);
         }
-        for datagrams in self.table.take_attached_datagrams() {
-            self.poller.close(datagrams.socket.into());
+        for token in self.table.attached_datagrams() {
+            self.leave_datagrams(token);
         }
     }
 

@@ -21,7 +21,8 @@ with_each_backend! {
     a_batch_of_unequal_datagrams_keeps_its_boundaries
     many_peers_share_one_socket
     where_much_is_to_be_sent_it_is_made_before_more_is_read
-    what_is_made_while_much_is_read_is_bounded
+    so_many_batches_that_wait_are_sent_before_more_is_read
+    what_waits_is_sent_when_the_end_point_finishes
     datagrams_go_out_of_the_address_that_is_named
     a_port_where_nobody_listens_does_not_hurt_the_socket
     what_the_kernel_refuses_is_lost_and_counted
@@ -278,34 +279,65 @@ fn where_much_is_to_be_sent_it_is_made_before_more_is_read(backend: Backend) {
     }
 }
 
-fn what_is_made_while_much_is_read_is_bounded(backend: Backend) {
+fn so_many_batches_that_wait_are_sent_before_more_is_read(backend: Backend) {
     let socket = bound("127.0.0.1:0");
-    let plain = UdpSocket::bind("127.0.0.1:0").unwrap();
-    plain.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-    for _ in 0..30 {
-        plain.send_to(b"1", socket.local()).unwrap();
+    let peers: Vec<_> = (0..30).map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
+    for peer in &peers {
+        peer.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        peer.send_to(b"1", socket.local()).unwrap();
     }
     let (mut reactor, _stop) = reactor(backend);
     reactor.listen_datagrams(socket);
-    let (mut received, mut most) = (0, 0);
+    let mut received = 0;
     let mut end_point = peer(|desk, seen| match seen {
         Seen::Received(Received { remote, data, .. }) => {
-            most = most.max(desk.made);
-            received += data.len();
-            // Those that GRO has joined are one batch.
-            for _ in data {
-                desk.send(DatagramTransmit { segment_size: None, ..to(remote) }, b"1");
+            assert_eq!(desk.made, received);
+            let sent = if received < 16 { 0 } else { 16 };
+            for peer in &peers[..sent] {
+                assert_eq!(peer.peek_from(&mut [0]).unwrap().0, 1);
             }
+            assert!(!peers[sent..].iter().any(has_datagram));
+            received += 1;
+            desk.send(DatagramTransmit { segment_size: None, ..to(remote) }, &data);
             desk.has_much_to_send = true;
-            desk.finish_when_sent = received == 30;
+            desk.finish_when_sent = received == peers.len();
         }
         Seen::Bound(..) | Seen::Started => {}
         other => panic!("{other:?}"),
     });
     reactor.run(&mut end_point).unwrap();
-    assert!(most <= 16, "{most} batches waited");
-    for _ in 0..30 {
-        assert_eq!(receive(&plain, &mut [0; 10]).0, 1);
+    for peer in &peers {
+        assert_eq!(receive(peer, &mut [0; 10]).0, 1);
+    }
+}
+
+fn what_waits_is_sent_when_the_end_point_finishes(backend: Backend) {
+    let socket = bound("127.0.0.1:0");
+    let peers: Vec<_> = (0..5).map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
+    for peer in &peers {
+        peer.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        peer.send_to(b"1", socket.local()).unwrap();
+    }
+    let (mut reactor, _stop) = reactor(backend);
+    reactor.listen_datagrams(socket);
+    let mut received = 0;
+    let mut end_point = peer(|desk, seen| match seen {
+        Seen::Received(Received { remote, data, .. }) => {
+            received += 1;
+            if received == peers.len() {
+                // Four wait for the end of this turn. It does not close its socket first.
+                assert_eq!(desk.made, 4);
+                return desk.act(Action::Finish);
+            }
+            desk.send(DatagramTransmit { segment_size: None, ..to(remote) }, &data);
+            desk.has_much_to_send = true;
+        }
+        Seen::Bound(..) | Seen::Started => {}
+        other => panic!("{other:?}"),
+    });
+    reactor.run(&mut end_point).unwrap();
+    for peer in &peers[..4] {
+        assert_eq!(receive(peer, &mut [0; 10]).0, 1);
     }
 }
 

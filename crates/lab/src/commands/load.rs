@@ -11,7 +11,7 @@ use crate::load::live::Live;
 use crate::load::outcome::RunFacts;
 use crate::load::run::{LoadRun, Threads, run as run_plan};
 use crate::load::slo_search::SloSearch;
-use crate::load::targets::{is_echo, targets};
+use crate::load::targets::{is_echo, targets, written_url};
 use crate::load::{hdr, outcome};
 use crate::named_file;
 use crate::race::report::OutputFormat;
@@ -405,11 +405,9 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan, CliError> {
     let urls: Vec<Url> = targets.iter().map(|target| target.url.clone()).collect();
     for (is_given, flag) in [(args.early_data, "--early-data"), (args.resume, "--resume")] {
         if is_given && urls.iter().all(|url| url.scheme == page::Scheme::Http) {
-            return Err(CliError::misuse(format!(
-                "{flag} needs TLS, and {} is in the clear",
-                urls[0]
-            ))
-            .remedy(format!("write https:// (wss:// for a WebSocket), or leave out {flag}")));
+            let url = written_url(&targets[0]);
+            return Err(CliError::misuse(format!("{flag} needs TLS, and {url} is in the clear"))
+                .remedy(format!("write https:// (wss:// for a WebSocket), or leave out {flag}")));
         }
     }
     if args.http3 {

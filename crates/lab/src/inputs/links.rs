@@ -34,8 +34,8 @@ pub(crate) fn read_link(text: &str, place: impl Fn(&str) -> PathBuf) -> Result<L
         let known: Vec<&str> = link::profiles().iter().map(|profile| profile.name).collect();
         let remedy = match &error {
             SpecError::UnknownProfile { name, .. } if name == LOOPBACK => {
-                return CliError::misuse(format!("`{LOOPBACK}` takes no settings: there is no link between the ends, only the loopback device"))
-                    .remedy("give figures alone, such as udp=blocked or rtt=60ms,udp=blocked");
+                return CliError::misuse(format!("`{LOOPBACK}` is no link but the loopback device, which takes no settings; a race alone can have it"))
+                    .remedy("give figures, such as rtt=60ms or udp=blocked");
             }
             SpecError::UnknownProfile { .. } => format!(
                 "links with a name: {}; or give figures, such as rtt=60ms,down=10mbit,up=2mbit,loss=0.5%",

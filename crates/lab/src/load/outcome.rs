@@ -1,7 +1,7 @@
 //! A run's counts as the result that is printed.
 
 use super::run::{LoadRun, Snapshot};
-use super::targets::is_echo;
+use super::targets::{is_echo, written_url};
 use crate::machine;
 use client::load::{Exchange, Fault, Faults, LoadPlan, Pace, Part, Spacing, Stage, Tally};
 use client::{KeepAlive, Protocol as Offered};
@@ -138,10 +138,10 @@ fn stages(plan: &LoadPlan, tally: &Tally) -> Vec<StageResult> {
 fn targets(plan: &LoadPlan, tally: &Tally) -> Vec<TargetResult> {
     let whole = tally.whole();
     let each = plan.targets.iter().enumerate().map(|(number, target)| {
-        let url = target.url.to_string();
-        let (method, url) = match &target.exchange {
-            Exchange::Http { method, .. } => (method.to_string(), url),
-            Exchange::Echo { .. } => ("echo".to_owned(), url.replacen("http", "ws", 1)),
+        let url = written_url(target);
+        let method = match &target.exchange {
+            Exchange::Http { method, .. } => method.to_string(),
+            Exchange::Echo { .. } => "echo".to_owned(),
         };
         let own = tally.targets.get(number).unwrap_or(&whole);
         TargetResult { method, url, weight: target.weight, part: part(own) }

@@ -30,6 +30,12 @@ pub(crate) fn targets(args: &LoadArgs) -> Result<Vec<Target>, CliError> {
     Ok(targets)
 }
 
+/// Its URL as it was written: a WebSocket's begins with ws or wss.
+pub(crate) fn written_url(target: &Target) -> String {
+    let url = target.url.to_string();
+    if is_echo(target) { url.replacen("http", "ws", 1) } else { url }
+}
+
 /// Whether messages are sent there.
 pub(crate) fn is_echo(target: &Target) -> bool {
     matches!(target.exchange, Exchange::Echo { .. })

@@ -98,7 +98,9 @@ fn run(work: Work, server: fn(&Tls, usize) -> Box<dyn EndPoint>, turns: usize) {
     let mut world = World { now: BEGIN, server, socket, clients };
     world.run_until(|client| client.is_connected);
     world.clients.iter_mut().for_each(Client::greet);
-    for _ in 0..turns / (work.connections * work.at_once) {
+    let round = work.connections * work.at_once;
+    assert!(turns >= round && turns.is_multiple_of(round), "requests come in rounds of {round}");
+    for _ in 0..turns / round {
         for client in &mut world.clients {
             (0..work.at_once).for_each(|_| client.ask());
         }

@@ -309,8 +309,7 @@ impl Session {
             return;
         }
         if is_bodiless {
-            self.exchanges[index].state = State::Given;
-            self.given += 1;
+            self.give_small(context, index);
         } else if body.left() <= UNCOUNTED {
             self.send_small(context, index, body);
         } else {
@@ -339,7 +338,12 @@ impl Session {
                 return self.end(context, index, ExchangeEnd::CutOff);
             }
         }
-        exchange.state = State::Given;
+        self.give_small(context, index);
+    }
+
+    /// A small answer was given to the connection, or one without a body.
+    fn give_small(&mut self, context: &mut Context<'_>, index: usize) {
+        self.exchanges[index].state = State::Given;
         self.given += 1;
         context.shared.small_answers += usize::from(self.protocol == Protocol::Http3);
     }

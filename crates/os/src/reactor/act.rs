@@ -137,7 +137,7 @@ impl Reactor {
     fn leave<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, id: SocketId) {
         let Some(token) = self.table.token(id) else { return };
         let Some(socket) = self.table.find(token) else {
-            return self.leave_datagrams(id, token);
+            return self.leave_datagrams(token);
         };
         match socket.phase {
             Phase::Connecting => return self.remove(token),

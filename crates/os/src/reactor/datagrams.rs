@@ -1,8 +1,9 @@
 //! Datagram sockets. Both backends receive and send by system calls. The kernel only reports readiness; io_uring does
 //! it by polls.
 //!
-//! What the kernel has no space for waits in the socket, and nothing more is asked for until it has gone. The reactor
-//! asks for as many datagrams at a time as one call can send.
+//! What the kernel has no space for waits in the socket, and nothing more is asked for until there is space. The reactor
+//! asks for as many datagrams at a time as one call can send. Where the end point has much to send it asks before it reads on, and
+//! sends once it has read.
 
 use super::poller::Readiness;
 use super::table::Token;
@@ -26,8 +27,8 @@ const SENT_A_TURN: usize = 512 * 1024;
 /// Bytes that a new buffer for datagrams has: as many as one call sends.
 const BUFFER: usize = 64 * 1024;
 
-/// Batches that wait at most while input is handed over.
-const MOST_UNSENT: usize = 16;
+/// So many batches are taken ahead at most, and then sent.
+const MOST_AHEAD: usize = 16;
 
 /// A datagram socket of a reactor.
 #[derive(Debug)]
@@ -77,8 +78,13 @@ impl Datagrams {
     }
 
     /// Whether another batch may wait until the input is handed over.
-    fn may_make_more(&self) -> bool {
-        self.writable && self.unsent.len() < MOST_UNSENT
+    fn may_take_ahead(&self) -> bool {
+        self.writable && self.unsent.len() < MOST_AHEAD
+    }
+
+    /// Whether there is, or may be, something to send.
+    fn may_send(&self) -> bool {
+        !self.unsent.is_empty() || (self.wants_transmit && self.is_attached)
     }
 }
 
@@ -145,13 +151,14 @@ impl Reactor {
         }
     }
 
-    /// `Action::Close` for a datagram socket: what waits is sent first.
-    pub(super) fn leave_datagrams(&mut self, id: SocketId, token: Token) {
+    /// `Action::Close` and `Action::Finish` for a datagram socket: what waits is sent first.
+    pub(super) fn leave_datagrams(&mut self, token: Token) {
         let Some(datagrams) = self.table.find_datagrams(token) else { return };
         if datagrams.unsent.is_empty() {
             return self.remove_datagrams(token);
         }
         datagrams.is_attached = false;
+        let id = datagrams.id;
         self.table.detach(id);
         self.alarms.push(Reverse((clock::now() + self.settings.flush, token)));
     }
@@ -271,7 +278,7 @@ impl Reactor {
                     end_point.handle_datagrams(clock::now(), id, received);
                     self.act(end_point);
                     if end_point.has_much_to_send(id) {
-                        self.make_datagrams(end_point, token);
+                        self.take_ahead(end_point, token);
                         self.act(end_point);
                     }
                 }
@@ -337,9 +344,11 @@ impl Reactor {
             if !datagrams.writable {
                 return Turn::Waiting;
             }
+            if left == 0 && datagrams.may_send() {
+                return Turn::More;
+            }
             let mut batch = match datagrams.unsent.pop_front() {
                 Some(batch) => batch,
-                None if left == 0 && datagrams.wants_transmit => return Turn::More,
                 None => match self.next_batch(end_point, token) {
                     Some(batch) => batch,
                     None => return Turn::Over,
@@ -358,14 +367,16 @@ impl Reactor {
         Turn::Over
     }
 
-    /// Takes what the end point has to send, before it is given more input. The caller runs the actions that follow.
-    fn make_datagrams<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
-        while self.table.find_datagrams(token).is_some_and(|datagrams| datagrams.may_make_more()) {
+    /// Takes what the end point has to send, before it is given more input; sends where it is too much to wait. The caller runs
+    /// the actions that follow.
+    fn take_ahead<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
+        while self.table.find_datagrams(token).is_some_and(|datagrams| datagrams.may_take_ahead()) {
             let Some(batch) = self.next_batch(end_point, token) else { return };
             if let Some(datagrams) = self.table.find_datagrams(token) {
                 datagrams.unsent.push_back(batch);
             }
         }
+        self.write_datagrams(end_point, token);
     }
 
     /// The next datagrams of an end point that wants to send.

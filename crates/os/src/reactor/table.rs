@@ -125,12 +125,10 @@ impl Table {
         indices.into_iter().map(|index| self.sockets.remove(index)).collect()
     }
 
-    /// Removes every datagram socket that the end point still holds.
-    pub(super) fn take_attached_datagrams(&mut self) -> Vec<Datagrams> {
+    /// The tokens of the datagram sockets that the end point still holds.
+    pub(super) fn attached_datagrams(&self) -> Vec<Token> {
         let attached = self.datagrams.iter().filter(|(_index, datagrams)| datagrams.is_attached);
-        let indices: Vec<usize> = attached.map(|(index, _datagrams)| index).collect();
-        self.tokens.clear();
-        indices.into_iter().map(|index| self.datagrams.remove(index)).collect()
+        attached.map(|(index, held)| Token::new(DATAGRAMS | index, held.generation)).collect()
     }
 
     pub(super) fn is_empty(&self) -> bool {

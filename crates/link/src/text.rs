@@ -4,7 +4,7 @@
 use crate::active::Discipline;
 use crate::profile::{find, profiles};
 use crate::schedule::{Schedule, ScheduleError};
-use crate::spec::{Bottleneck, LinkSpec, Order, PathSpec};
+use crate::spec::{Bottleneck, LinkSpec, PathSpec};
 use crate::values::{
     parse_discipline, parse_loss, parse_order, parse_policer, parse_queue, parse_split_tcp,
     parse_udp, parse_udp_rate,
@@ -62,17 +62,9 @@ pub enum SpecError {
         /// The other one.
         second: &'static str,
     },
-    /// A queue where nothing queues.
-    #[error("`{key}=` needs a rate, without which nothing queues; add rate=, or a trace=")]
+    /// An active queue where nothing queues.
+    #[error("`{key}=` needs a queue, and there is none without a rate; add rate=, or a trace=")]
     NeedsRate {
-        /// The setting.
-        key: &'static str,
-    },
-    /// Packets that jitter delays may be overtaken, and there is no jitter.
-    #[error(
-        "`{key}=yes` needs jitter=; without it, hold packets back by a share, such as {key}=1%/5ms"
-    )]
-    NeedsJitter {
         /// The setting.
         key: &'static str,
     },
@@ -141,9 +133,8 @@ impl LinkSpec {
         for &(setting, value) in &given {
             setting.apply(value, &mut self, &mut load)?;
         }
-        // Those for one direction first: they may have replaced what was given for both.
-        match given.iter().rev().find_map(|(setting, _)| setting.lack(&mut self)) {
-            Some(error) => Err(error),
+        match given.iter().find(|(setting, _)| setting.lacks_rate(&mut self)) {
+            Some((setting, _)) => Err(SpecError::NeedsRate { key: setting.key }),
             None => Ok(self),
         }
     }
@@ -271,24 +262,12 @@ impl Setting {
         Ok(())
     }
 
-    /// What it needs and the link has not, so that it would do nothing. A setting for both ways may be for one of them: where the other
-    /// has no use for it, nothing is lacking.
-    fn lack(self, link: &mut LinkSpec) -> Option<SpecError> {
-        let key = self.key;
-        let is_unlimited = |path: &PathSpec| path.bottleneck == Bottleneck::Unlimited;
-        let both = [&link.up, &link.down];
-        let has_rate = !both.into_iter().all(is_unlimited);
-        let has_jitter = !both.into_iter().all(|path| path.jitter.is_zero());
-        let paths = self.paths(link);
-        let manages_no_queue =
-            paths.iter().any(|path| path.discipline != Discipline::DropTail && is_unlimited(path));
-        let overtakes_nothing = !has_jitter && paths.iter().any(|path| path.order == Order::Free);
-        match self.what {
-            What::Aqm if manages_no_queue => Some(SpecError::NeedsRate { key }),
-            What::Queue if !has_rate => Some(SpecError::NeedsRate { key }),
-            What::Reorder if overtakes_nothing => Some(SpecError::NeedsJitter { key }),
-            _ => None,
-        }
+    /// Whether it is for a queue that is not there.
+    fn lacks_rate(self, link: &mut LinkSpec) -> bool {
+        let lacks = |path: &&mut PathSpec| {
+            path.discipline != Discipline::DropTail && path.bottleneck == Bottleneck::Unlimited
+        };
+        self.what == What::Aqm && self.paths(link).iter().any(lacks)
     }
 
     fn time(self, value: &str) -> Result<Duration, SpecError> {
@@ -576,19 +555,6 @@ mod tests {
         let conflict = SpecError::Conflict { first: "udp", second: "udp_rate" };
         assert_eq!(parse("udp=blocked,udp_rate=1mbit").unwrap_err(), conflict);
         assert_eq!(parse("aqm=codel").unwrap_err(), SpecError::NeedsRate { key: "aqm" });
-        assert_eq!(parse("queue=20kB").unwrap_err(), SpecError::NeedsRate { key: "queue" });
-        for (text, key) in [
-            ("rtt=9ms,reorder_down=yes", "reorder_down"),
-            ("reorder=yes,reorder_up=no", "reorder"),
-            ("reorder=1%/3,reorder_up=yes", "reorder_up"),
-        ] {
-            assert_eq!(parse(text).unwrap_err(), SpecError::NeedsJitter { key }, "{text}");
-        }
-        // What one way has no use for is kept for the other.
-        for text in ["down=1mbit,queue=20kB", "jitter_up=1ms,reorder=yes", "reorder=no"] {
-            let spec = parse(text).unwrap();
-            assert_eq!(parse(&spec.canonical()), Ok(spec));
-        }
         assert!(parse("down=1mbit,aqm_down=codel").is_ok());
     }
 

@@ -222,7 +222,7 @@ fn style() -> Style {
     Style { colour, width: crate::console::width() }
 }
 
-/// Each link in words. A link that can no longer be read (its trace file is gone, or it had settings that are refused now) keeps its own text.
+/// Each link in words. A link that can no longer be read (its trace file is gone) keeps its own text.
 fn link_texts(folder: &RunFolder, header: &RunHeader) -> BTreeMap<String, LinkText> {
     let text = |choice: &study::experiment::LinkChoice| {
         let figures = links::link_spec(choice, |file| folder.inputs().join(file))

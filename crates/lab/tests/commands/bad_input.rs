@@ -77,15 +77,13 @@ fn numbers_out_of_range_are_refused_before_anything_is_made() {
 fn what_would_do_nothing_is_refused() {
     let bench = Bench::new();
     let links = |link| ["race", "quick", "--links", link];
-    let cases: [(&[&str], &[&str]); 8] = [
+    let cases: [(&[&str], &[&str]); 6] = [
         (&["get", "https://a.test/", "--qlog", "q"], &["--http3"]),
         (
             &["load", "http://a.test/", "--early-data"],
             &["--early-data needs TLS, and http://a.test/ is in the clear", "write https://"],
         ),
         (&["load", "http://a.test/", "--resume"], &["--resume needs TLS"]),
-        (&links("rtt=40ms,queue=20kB"), &["`queue=` needs a rate", "add rate="]),
-        (&links("rtt=40ms,reorder=yes"), &["`reorder=yes` needs jitter="]),
         (&links("none,udp=blocked"), &["`none` is no link", "takes no settings", "udp=blocked"]),
         (&["link", "none", "--", "true"], &["`none` is no link", "a race alone can have it"]),
         (&["load", "ws://a.test/", "--resume"], &["--resume needs TLS, and ws://a.test/"]),

@@ -2,7 +2,9 @@
 #![allow(unsafe_code, reason = "libc calls that a test needs")]
 #![allow(clippy::unwrap_used, reason = "a test's own machinery may panic")]
 
+mod ahead;
 mod datagram_script;
+#[path = "../script/mod.rs"]
 mod script;
 
 use datagram_script::{Peer, Received, Seen, peer};
@@ -20,9 +22,6 @@ with_each_backend! {
     each_mark_arrives_as_it_was_sent
     a_batch_of_unequal_datagrams_keeps_its_boundaries
     many_peers_share_one_socket
-    where_much_is_to_be_sent_it_is_made_before_more_is_read
-    so_many_batches_that_wait_are_sent_before_more_is_read
-    what_waits_is_sent_when_the_end_point_finishes
     datagrams_go_out_of_the_address_that_is_named
     a_port_where_nobody_listens_does_not_hurt_the_socket
     what_the_kernel_refuses_is_lost_and_counted
@@ -79,14 +78,6 @@ fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> (usize, SocketAddr) {
             received => return received.unwrap(),
         }
     }
-}
-
-/// Whether a datagram waits in a plain socket.
-fn has_datagram(socket: &UdpSocket) -> bool {
-    socket.set_nonblocking(true).unwrap();
-    let looked = socket.peek_from(&mut [0]);
-    socket.set_nonblocking(false).unwrap();
-    looked.is_ok()
 }
 
 /// An end point on a thread and a reactor of its own that sends back what it gets, until it is stopped.
@@ -246,99 +237,6 @@ fn many_peers_share_one_socket(backend: Backend) {
     }
     stop.stop();
     assert_eq!(server.join().unwrap().sent, 500);
-}
-
-fn where_much_is_to_be_sent_it_is_made_before_more_is_read(backend: Backend) {
-    // Each datagram is sent back. When one comes, so many of those before it have been made.
-    for (has_much_to_send, made) in [(true, [0, 1, 2]), (false, [0, 0, 0])] {
-        let socket = bound("127.0.0.1:0");
-        let peers: Vec<_> = (0..3).map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
-        for peer in &peers {
-            peer.send_to(b"1", socket.local()).unwrap();
-        }
-        let (mut reactor, _stop) = reactor(backend);
-        reactor.listen_datagrams(socket);
-        let mut received = 0;
-        let mut end_point = peer(|desk, seen| match seen {
-            Seen::Received(Received { remote, data, .. }) => {
-                assert_eq!(desk.made, made[received]);
-                assert!(!peers.iter().any(has_datagram), "what is made waits for the others");
-                received += 1;
-                desk.send(DatagramTransmit { segment_size: None, ..to(remote) }, &data);
-                desk.has_much_to_send = has_much_to_send;
-                desk.finish_when_sent = received == peers.len();
-            }
-            Seen::Bound(..) | Seen::Started => {}
-            other => panic!("{other:?}"),
-        });
-        reactor.run(&mut end_point).unwrap();
-        for peer in &peers {
-            peer.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-            assert_eq!(receive(peer, &mut [0; 10]).0, 1);
-        }
-    }
-}
-
-fn so_many_batches_that_wait_are_sent_before_more_is_read(backend: Backend) {
-    let socket = bound("127.0.0.1:0");
-    let peers: Vec<_> = (0..30).map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
-    for peer in &peers {
-        peer.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        peer.send_to(b"1", socket.local()).unwrap();
-    }
-    let (mut reactor, _stop) = reactor(backend);
-    reactor.listen_datagrams(socket);
-    let mut received = 0;
-    let mut end_point = peer(|desk, seen| match seen {
-        Seen::Received(Received { remote, data, .. }) => {
-            assert_eq!(desk.made, received);
-            let sent = if received < 16 { 0 } else { 16 };
-            for peer in &peers[..sent] {
-                assert_eq!(peer.peek_from(&mut [0]).unwrap().0, 1);
-            }
-            assert!(!peers[sent..].iter().any(has_datagram));
-            received += 1;
-            desk.send(DatagramTransmit { segment_size: None, ..to(remote) }, &data);
-            desk.has_much_to_send = true;
-            desk.finish_when_sent = received == peers.len();
-        }
-        Seen::Bound(..) | Seen::Started => {}
-        other => panic!("{other:?}"),
-    });
-    reactor.run(&mut end_point).unwrap();
-    for peer in &peers {
-        assert_eq!(receive(peer, &mut [0; 10]).0, 1);
-    }
-}
-
-fn what_waits_is_sent_when_the_end_point_finishes(backend: Backend) {
-    let socket = bound("127.0.0.1:0");
-    let peers: Vec<_> = (0..5).map(|_| UdpSocket::bind("127.0.0.1:0").unwrap()).collect();
-    for peer in &peers {
-        peer.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
-        peer.send_to(b"1", socket.local()).unwrap();
-    }
-    let (mut reactor, _stop) = reactor(backend);
-    reactor.listen_datagrams(socket);
-    let mut received = 0;
-    let mut end_point = peer(|desk, seen| match seen {
-        Seen::Received(Received { remote, data, .. }) => {
-            received += 1;
-            if received == peers.len() {
-                // Four wait for the end of this turn. It does not close its socket first.
-                assert_eq!(desk.made, 4);
-                return desk.act(Action::Finish);
-            }
-            desk.send(DatagramTransmit { segment_size: None, ..to(remote) }, &data);
-            desk.has_much_to_send = true;
-        }
-        Seen::Bound(..) | Seen::Started => {}
-        other => panic!("{other:?}"),
-    });
-    reactor.run(&mut end_point).unwrap();
-    for peer in &peers[..4] {
-        assert_eq!(receive(peer, &mut [0; 10]).0, 1);
-    }
 }
 
 fn datagrams_go_out_of_the_address_that_is_named(backend: Backend) {

@@ -4,7 +4,7 @@
 mod support;
 
 use origin::{ExchangeEnd, Limits};
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -43,27 +43,39 @@ fn a_thousand_idle_connections_disturb_nobody() {
 fn idle_and_half_spoken_connections_are_closed_in_time() {
     let folder = Folder::new();
     let limits = Limits {
-        idle: Duration::from_millis(200),
-        head: Duration::from_millis(200),
-        handshake: Duration::from_millis(200),
+        idle: Duration::from_secs(1),
+        head: Duration::from_secs(1),
+        handshake: Duration::from_secs(1),
         ..Limits::default()
     };
     let serving = Serving::start_with(&folder.root(), limits);
-    let mut tls = TcpStream::connect(serving.tls).unwrap();
-    tls.write_all(b"\x16\x03\x01").unwrap();
-    for (said, mut stream) in [
-        ("", connect(&serving)),
-        ("GET /a.txt HT", connect(&serving)),
-        ("GET /a.txt HTTP/1.1\r\nHost:", connect(&serving)),
-        ("GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n", connect(&serving)),
-        ("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0", connect(&serving)),
-        ("", tls),
-    ] {
+    let http1 = [
+        "",
+        "GET /a.txt HT",
+        "GET /a.txt HTTP/1.1\r\nHost:",
+        "GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n",
+    ];
+    // A preface and SETTINGS.
+    let http2 = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0";
+    // All of them speak at once: bytes that come to a connection that is already closed are answered with a reset.
+    let say = |address, said: &'static str| {
+        let mut stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
         stream.write_all(said.as_bytes()).unwrap();
+        (said, stream)
+    };
+    let silent = http1.map(|said| say(serving.clear, said));
+    let half_spoken = ["", "\x16\x03\x01"].map(|said| say(serving.tls, said));
+    let (_, mut no_ping_answered) = say(serving.clear, http2);
+    for (said, mut stream) in silent.into_iter().chain(half_spoken) {
         let ended = stream.read_to_end(&mut Vec::new());
         assert!(ended.is_ok(), "{said:?}: {ended:?}");
     }
+    // It is told GOAWAY with a PING, and reset when it has answered nothing for as long again.
+    let mut came = Vec::new();
+    let ended = no_ping_answered.read_to_end(&mut came).map_err(|error| error.kind());
+    assert_eq!(ended, Err(ErrorKind::ConnectionReset));
+    assert!(came.windows(8).any(|window| window == b"draining"), "{came:?}");
 }
 
 #[test]

@@ -257,8 +257,11 @@ pub(crate) fn expand(name: &str) -> Vec<&str> {
     if name != PUBLISHED {
         return vec![name];
     }
-    let published = |toml: &str| toml.parse().is_ok_and(|e: Experiment| e.published.is_some());
-    builtin().iter().filter(|builtin| published(builtin.toml)).map(|builtin| builtin.name).collect()
+    let is_run_again = |toml: &str| {
+        toml.parse().is_ok_and(|e: Experiment| e.published.is_some_and(|one| one.is_run_again()))
+    };
+    let names = builtin().iter().filter(|one| is_run_again(one.toml)).map(|one| one.name);
+    names.collect()
 }
 
 const PUBLISHED: &str = "published";

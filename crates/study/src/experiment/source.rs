@@ -29,4 +29,15 @@ pub enum Source {
     H2Push,
     /// HTTP/2 against HTTP/1.1 and SPDY until the first paint (H2O, 2015-06).
     FirstPaint,
+    /// QUIC and TCP where packets are lost or come out of order (2017, 2024): findings beside ours, not run again.
+    Lossy,
+    /// How a connection begins over QUIC and over TCP (2015, 2017, 2020): findings beside ours, not run again.
+    FirstVisit,
+}
+
+impl Source {
+    /// Whether the experiment repeats the published work. Else it is our own, and others' findings are set beside it.
+    pub fn is_run_again(self) -> bool {
+        !matches!(self, Self::Lossy | Self::FirstVisit)
+    }
 }

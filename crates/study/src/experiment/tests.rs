@@ -57,8 +57,11 @@ fn tcp_is_paced_beside_http3_unless_it_is_to_be_as_shipped() {
     assert!(paced(&quick.contenders, "h2") && paced(&quick.contenders, "h1"));
     assert!(!paced(&quick.contenders, "h3"), "QUIC paces by itself");
     assert!(!paced(&quick.contenders[..3], "h2"), "nothing to be equal to");
-    for one in builtin().iter().filter(|one| one.toml.contains("published = ")) {
+    for one in builtin() {
         let published: Experiment = one.toml.parse().unwrap();
+        if !published.published.is_some_and(Source::is_run_again) {
+            continue;
+        }
         let names = published.contenders.iter().map(|contender| contender.name.as_str());
         let paced: Vec<_> = names.filter(|name| paced(&published.contenders, name)).collect();
         assert!(paced.is_empty(), "{}: {paced:?} were not paced then", one.name);

@@ -51,6 +51,11 @@ impl Check {
         Self::within(what, ours, 0.0..1.0)
     }
 
+    /// The first takes more time.
+    pub(super) fn slower(what: &str, ours: Option<&Comparison>) -> Self {
+        Self::within(what, ours, 1.0..f64::INFINITY)
+    }
+
     /// The two take the same time, within the run's margin.
     pub(super) fn alike(what: &str, ours: Option<&Comparison>) -> Self {
         let check = Self::of(what, ours, |comparison| match comparison.verdict {

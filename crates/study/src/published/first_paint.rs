@@ -2,31 +2,14 @@
 //! chart only, so no ratio of ours is set beside one; each finding says which of ours it is judged by.
 
 use super::check::{Check, finding};
-use super::{Ours, Published, PublishedFinding, Question, conditions};
+use super::{Ours, Published, PublishedFinding, Question, findings_alone};
 use crate::comparison::Comparison;
 use crate::metric;
-use serde::Deserialize;
-
-/// The published file.
-#[derive(Debug, Deserialize)]
-pub(super) struct File {
-    title: String,
-}
 
 const FILE: &str = include_str!("../../../../experiments/published/first-paint.toml");
 
-pub(super) fn file() -> Result<File, toml::de::Error> {
-    toml::from_str(FILE)
-}
-
 pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
-    Some(Published {
-        title: file().ok()?.title,
-        conditions: conditions(FILE),
-        ratios: Vec::new(),
-        findings: findings(ours),
-        open_question: None,
-    })
+    findings_alone(FILE, findings(ours))
 }
 
 /// Our link and contenders, as `first-paint` names them.
@@ -114,27 +97,6 @@ mod tests {
         let as_spdy = |b: &str| if b == "spdy" { 1.0 } else { 0.7 };
         assert_eq!(verdicts(as_spdy), [Confirmed, NotConfirmed, Confirmed]);
         assert_eq!(verdicts(|_| 1.1), [NotConfirmed; 3]);
-    }
-
-    #[test]
-    fn its_findings_are_those_of_the_published_file() {
-        let table: toml::Table = FILE.parse().unwrap();
-        let published = table["expect"]["findings"].as_array().unwrap().clone();
-        let toml = builtin().iter().find(|one| one.name == "first-paint").unwrap().toml;
-        let experiment: Experiment = toml.parse().unwrap();
-        let ours = Ours {
-            experiment: &experiment,
-            ask: &|_| None,
-            ask_of: &|_, _| None,
-            figures: &|_, _| None,
-            profiled: &|_, _| None,
-            time: &|_| None,
-            differ: &|_| None,
-        };
-        let judged = compare(&ours).unwrap().findings;
-        let judged: Vec<toml::Value> =
-            judged.into_iter().map(|finding| finding.finding.into()).collect();
-        assert_eq!(judged, published);
     }
 
     /// Figures of others that no experiment of ours runs again.

@@ -2,31 +2,14 @@
 //! only, so no ratio of ours is set beside one; each finding says which of ours it is judged by.
 
 use super::check::{Check, Occurs, finding};
-use super::{Ours, Published, PublishedFinding, Question, conditions};
+use super::{Ours, Published, PublishedFinding, Question, findings_alone};
 use crate::comparison::Comparison;
 use crate::metric;
-use serde::Deserialize;
-
-/// The published file.
-#[derive(Debug, Deserialize)]
-pub(super) struct File {
-    title: String,
-}
 
 const FILE: &str = include_str!("../../../../experiments/published/h2-push.toml");
 
-pub(super) fn file() -> Result<File, toml::de::Error> {
-    toml::from_str(FILE)
-}
-
 pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
-    Some(Published {
-        title: file().ok()?.title,
-        conditions: conditions(FILE),
-        ratios: Vec::new(),
-        findings: Judge { ours }.findings(),
-        open_question: None,
-    })
+    findings_alone(FILE, Judge { ours }.findings())
 }
 
 /// Our links, as `h2-push` names them.

@@ -2,21 +2,10 @@
 //! extremes over many runs, so no ratio of ours is set beside one; each finding says which of ours it is judged by.
 
 use super::check::{Check, finding};
-use super::{Ours, Published, PublishedFinding, Question, conditions};
+use super::{Ours, Published, PublishedFinding, Question, findings_alone};
 use crate::comparison::Comparison;
-use serde::Deserialize;
-
-/// The published file.
-#[derive(Debug, Deserialize)]
-pub(super) struct File {
-    title: String,
-}
 
 const FILE: &str = include_str!("../../../../experiments/published/http3-loss.toml");
-
-pub(super) fn file() -> Result<File, toml::de::Error> {
-    toml::from_str(FILE)
-}
 
 /// Our links, as `http3-loss` names them.
 const WITHOUT_LOSS: &str = "10mbit";
@@ -24,13 +13,7 @@ const WITH_LOSS: &str = "10mbit-loss";
 const WITH_PROXY: &str = "10mbit-loss-proxy";
 
 pub(super) fn compare(ours: &Ours<'_>) -> Option<Published> {
-    Some(Published {
-        title: file().ok()?.title,
-        conditions: conditions(FILE),
-        ratios: Vec::new(),
-        findings: findings(ours),
-        open_question: None,
-    })
+    findings_alone(FILE, findings(ours))
 }
 
 fn findings(ours: &Ours<'_>) -> Vec<PublishedFinding> {

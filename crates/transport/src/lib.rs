@@ -65,9 +65,9 @@ pub use failure::Failure;
 pub use offer::Offer;
 pub use protocol::{NoMachine, Protocol};
 pub use quic::{
-    AddressValidation, Admission, Arrival, CongestionController, Gso, Lifetime, MtuDiscovery,
-    QuicConnection, QuicFacts, QuicHandle, QuicInput, QuicLink, QuicPort, QuicSettings, QuicSocket,
-    ServerMemory,
+    AddressValidation, Admission, Arrival, CongestionController, Datagrams, Gso, Lifetime,
+    MtuDiscovery, QuicConnection, QuicFacts, QuicHandle, QuicInput, QuicLink, QuicPort,
+    QuicSettings, QuicSocket, ServerMemory,
 };
 pub use role::{Handler, QuicRole, Role};
 pub use server::{

@@ -21,5 +21,5 @@ pub use connection::QuicConnection;
 pub use link::{Link as QuicLink, QuicFacts};
 pub use memory::ServerMemory;
 pub use port::QuicPort;
-pub use settings::{AddressValidation, Gso, MtuDiscovery, QuicSettings};
+pub use settings::{AddressValidation, Datagrams, Gso, MtuDiscovery, QuicSettings};
 pub use socket::{Admission, Arrival, Lifetime, QuicHandle, QuicInput, QuicSocket};

@@ -120,8 +120,15 @@ impl crypto::Session for Session {
         self.inner.read_handshake(bytes)
     }
 
+    /// The client believes that the server takes datagrams: what it sends in packets that are to be changed (RFC 9221).
     fn transport_parameters(&self) -> Result<Option<TransportParameters>, TransportError> {
-        self.inner.transport_parameters()
+        let Some(parameters) = self.inner.transport_parameters()? else { return Ok(None) };
+        let mut bytes = Vec::new();
+        parameters.write(&mut bytes);
+        bytes.extend_from_slice(TAKES_DATAGRAMS);
+        // It cannot be there twice.
+        let changed = TransportParameters::read(Side::Client, &mut bytes.as_slice());
+        Ok(Some(changed.unwrap_or(parameters)))
     }
 
     fn write_handshake(&mut self, out: &mut Vec<u8>) -> Option<Keys> {
@@ -205,6 +212,9 @@ impl Key {
         (packet.len(), header)
     }
 }
+
+/// `max_datagram_frame_size` of 65,535 bytes (RFC 9221 §3): number, length, value.
+const TAKES_DATAGRAMS: &[u8] = b"\x20\x04\x80\x00\xff\xff";
 
 /// Payloads above this are those of the datagrams that the attack sends, not acknowledgements.
 const ENOUGH: usize = 40;

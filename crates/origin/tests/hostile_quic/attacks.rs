@@ -169,6 +169,17 @@ fn acknowledgements_of_what_was_never_sent_end_the_connection() {
     an_honest_client_is_answered(&trusted, &mut bench);
 }
 
+/// RFC 9221 §3: it is a violation where no datagrams were offered, so that none can be kept.
+#[test]
+fn a_datagram_ends_the_connection() {
+    let (trusted, mut bench) = attacked();
+    bench.connected();
+    bench.act(|peer| peer.send_frames(&[&b"\x31\x08"[..], &[0; 8]].concat()));
+    bench.run(200);
+    assert_eq!(bench.peer().ended, Some(Ended::Transport(0xa)));
+    an_honest_client_is_answered(&trusted, &mut bench);
+}
+
 #[test]
 fn floods_of_pings_and_acknowledgements_are_answered_with_less_than_they_are() {
     for frames in [&[1; 1_000][..], &b"\x02\x00\x00\x00\x00".repeat(200)] {

@@ -338,7 +338,8 @@ impl<R: QuicRole> QuicConnection<R> {
             return Err(failure);
         }
         let early_data = early_data(false, tls);
-        machine.handle_transport(now, TransportFacts { early_data, ..TransportFacts::default() });
+        let max_datagram = self.link.max_datagram();
+        machine.handle_transport(now, TransportFacts { early_data, max_datagram });
         let negotiated = Negotiated { protocol: *protocol, tls, early_data };
         handler.handle_handshake(R::over_quic_mut(machine), negotiated);
         if let Stage::Ready { handshake: known, .. } = &mut self.stage {
@@ -378,7 +379,8 @@ impl<R: QuicRole> QuicConnection<R> {
             }
         };
         let early_data = early_data(self.is_early, tls);
-        machine.handle_transport(now, TransportFacts { early_data, ..TransportFacts::default() });
+        let max_datagram = self.link.max_datagram();
+        machine.handle_transport(now, TransportFacts { early_data, max_datagram });
         let negotiated = Negotiated { protocol, tls, early_data };
         handler.handle_ready(R::over_quic_mut(&mut machine), negotiated);
         self.stage = Stage::Ready { protocol, machine, handshake };

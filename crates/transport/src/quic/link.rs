@@ -370,6 +370,24 @@ impl Link {
         Taken::All
     }
 
+    /// The next datagram that has come (RFC 9221).
+    pub(super) fn receive_datagram(&mut self) -> Option<Bytes> {
+        self.quic.datagrams().recv()
+    }
+
+    /// Sends a datagram. Whether it arrives is not told; one that the path or the peer no longer takes is dropped.
+    pub(super) fn send_datagram(&mut self, datagram: Bytes) {
+        let bytes = datagram.len() as u64;
+        if self.quic.datagrams().send(datagram, true).is_ok() {
+            self.waiting += bytes;
+        }
+    }
+
+    /// The largest payload of a datagram that peer and path take. None where the peer takes none.
+    pub(super) fn max_datagram(&mut self) -> Option<usize> {
+        self.quic.datagrams().max_size()
+    }
+
     /// Ends the sending side of a stream. It may be gone already: then the peer has been told by other means.
     pub(super) fn finish(&mut self, stream: u64) {
         let finished = self.quic.send_stream(id(stream)).finish();

@@ -34,6 +34,8 @@ pub struct QuicSettings {
     pub connection_window: u32,
     /// Bidirectional streams that the peer may have open at a time.
     pub max_streams: u32,
+    /// Whether DATAGRAM frames are taken and sent (RFC 9221). The machine's own settings must say the same.
+    pub datagrams: Datagrams,
     /// A connection ends after this time without a packet.
     pub idle_timeout: Duration,
     /// Whether a server has each client prove its address.
@@ -64,6 +66,16 @@ pub enum Gso {
     Off,
 }
 
+/// Whether the peer may send unreliable datagrams, and may be sent some where it takes them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Datagrams {
+    /// The peer is told that it may, and what arrives is passed to the machine.
+    On,
+    /// A DATAGRAM frame ends the connection (RFC 9221 §3).
+    #[default]
+    Off,
+}
+
 /// Whether a server answers a client's first packet with a Retry (RFC 9000 §8.1.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum AddressValidation {
@@ -86,6 +98,7 @@ impl Default for QuicSettings {
             stream_window: 6 * 1024 * 1024,
             connection_window: 15 * 1024 * 1024,
             max_streams: proto::SERVER_STREAMS,
+            datagrams: Datagrams::Off,
             idle_timeout: Duration::from_secs(75),
             address_validation: AddressValidation::ByHandshake,
             memory: ServerMemory::default(),
@@ -118,6 +131,11 @@ impl QuicSettings {
             .send_fairness(false)
             .max_concurrent_bidi_streams(VarInt::from_u32(self.max_streams))
             .max_concurrent_uni_streams(VarInt::from_u32(UNIDIRECTIONAL_STREAMS))
+            .datagram_receive_buffer_size(match self.datagrams {
+                Datagrams::On => Some(DATAGRAM_BUFFER),
+                Datagrams::Off => None,
+            })
+            .datagram_send_buffer_size(DATAGRAM_BUFFER)
             .max_idle_timeout(idle)
             .enable_segmentation_offload(self.gso == Gso::On);
         if let Some(threshold) = self.ack_threshold {
@@ -141,6 +159,9 @@ impl QuicSettings {
 
 /// Unacknowledged bytes that a connection keeps for retransmission. The congestion window bounds them before.
 const SEND_WINDOW: u64 = 64 * 1024 * 1024;
+
+/// Bytes of datagrams that wait, either way. quinn-proto drops the oldest ones beyond that. What arrived is taken at once.
+const DATAGRAM_BUFFER: usize = 64 * 1024;
 
 /// HTTP/3 needs three, and grease may open more (RFC 9114 §6.2). quinn-proto makes an entry of each stream that the peer may
 /// open as soon as the connection begins: with 100 bidirectional ones these still fit into a table of 128.

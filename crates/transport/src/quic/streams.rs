@@ -96,7 +96,12 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
             }
             QuicEvent::Stream(StreamEvent::Finished { id }) => self.link.handle_gone(id.into()),
             QuicEvent::Stream(StreamEvent::Available { dir }) => self.open_ahead(dir),
-            // No datagrams are offered, and the rest is not a stream's.
+            QuicEvent::DatagramReceived => {
+                while let Some(datagram) = self.link.receive_datagram() {
+                    self.machine.handle_datagram(self.now, &datagram);
+                }
+            }
+            // The rest is not a stream's.
             _ => {}
         }
     }
@@ -137,6 +142,9 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
                 self.hand_in(backlog.stream, &backlog.bytes, backlog.fin, sink);
                 // What came behind it was not read while the stream had to wait.
                 self.read(backlog.stream.0, sink);
+            } else if let Some(datagram) = self.machine.poll_datagram() {
+                has_acted = true;
+                self.link.send_datagram(datagram);
             } else {
                 return has_acted;
             }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "the helpers of a test fail with it")]
 
+mod datagrams;
 mod ends;
 mod rebound;
 mod spoofed;

@@ -30,6 +30,10 @@ pub(crate) struct Toy {
     events: VecDeque<Event<'static>>,
     /// How many bytes it was asked for each time.
     pub(crate) asked_for: Vec<usize>,
+    /// Largest payload of a datagram that the peer takes.
+    pub(crate) max_datagram: Option<usize>,
+    pub(crate) datagrams_out: VecDeque<Bytes>,
+    pub(crate) datagrams_in: Vec<Bytes>,
 }
 
 impl Toy {
@@ -91,7 +95,9 @@ impl Connection for Toy {
 }
 
 impl MultiplexedConnection for Toy {
-    fn handle_transport(&mut self, _now: Instant, _facts: TransportFacts) {}
+    fn handle_transport(&mut self, _now: Instant, facts: TransportFacts) {
+        self.max_datagram = facts.max_datagram;
+    }
 
     fn handle_stream_limit(&mut self, kind: StreamKind, total: u64) {
         if kind == StreamKind::Bidirectional {
@@ -146,7 +152,14 @@ impl MultiplexedConnection for Toy {
         self.blocked.retain(|other| *other != stream.0);
     }
 
-    fn handle_datagram(&mut self, _now: Instant, _payload: &[u8]) {}
+    /// A server sends it back.
+    fn handle_datagram(&mut self, _now: Instant, payload: &[u8]) {
+        let datagram = Bytes::copy_from_slice(payload);
+        if self.is_server {
+            self.datagrams_out.push_back(datagram.clone());
+        }
+        self.datagrams_in.push(datagram);
+    }
 
     fn handle_transport_closed(&mut self, _now: Instant, error: Option<Error>) {
         self.closed = Some(error.clone());
@@ -185,7 +198,7 @@ impl MultiplexedConnection for Toy {
     }
 
     fn poll_datagram(&mut self) -> Option<Bytes> {
-        None
+        self.datagrams_out.pop_front()
     }
 }
 

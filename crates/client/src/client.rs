@@ -31,7 +31,7 @@ use quic::QuicPorts;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 use std::time::Duration;
-use transport::{ClientSettings, Offer, Protocol, QuicFacts};
+use transport::{ClientSettings, Offer, Protocol, QuicFacts, QuicTally};
 use unit::Instant;
 
 /// An end point that does the work `W` over its own connections.
@@ -49,6 +49,7 @@ pub struct Client<W> {
     free: Vec<usize>,
     quic: QuicPorts,
     quic_facts: Option<QuicFacts>,
+    quic_tally: Option<QuicTally>,
     /// The port of HTTP/3 that `Alt-Svc` offered last.
     alternative: Option<u16>,
     /// Origins whose connection over TCP is still to begin, and when.
@@ -89,6 +90,7 @@ impl<W: Work> Client<W> {
             free: Vec::new(),
             quic: QuicPorts::default(),
             quic_facts: None,
+            quic_tally: None,
             alternative: None,
             late_starts: BTreeMap::new(),
             fetches: BTreeMap::new(),
@@ -108,6 +110,11 @@ impl<W: Work> Client<W> {
     /// What the last connection over QUIC began to send by; None where there was none.
     pub fn quic_facts(&self) -> Option<&QuicFacts> {
         self.quic_facts.as_ref()
+    }
+
+    /// What the connection over QUIC that ended last has done; None where none has ended.
+    pub fn quic_tally(&self) -> Option<&QuicTally> {
+        self.quic_tally.as_ref()
     }
 
     /// The port of the same host on which an answer offered HTTP/3 by `Alt-Svc` (RFC 7838); None where none did.

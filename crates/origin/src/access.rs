@@ -3,7 +3,7 @@
 use crate::policy::Urgency;
 use proto::{Error, ResponseHead};
 use std::fmt;
-use transport::{Protocol, QuicFacts};
+use transport::{Protocol, QuicFacts, QuicTally};
 use unit::Instant;
 use wire::golomb::BadSet;
 
@@ -14,6 +14,9 @@ pub trait AccessLog {
 
     /// A connection's protocol is known.
     fn opened(&self, _opened: &OpenedRecord) {}
+
+    /// A connection over QUIC is forgotten, or the origin has finished. It may be told twice.
+    fn closed(&self, _connection: u64, _tally: &QuicTally) {}
 
     /// A request is there, or a push was promised.
     fn began(&self, _connection: u64, _stream: u64) {}

@@ -312,8 +312,16 @@ impl Connection {
 
     /// The connection is forgotten: gives back what it held.
     pub(crate) fn close_account(&mut self, shared: &mut Shared) {
+        self.tell_tally(shared);
         if let Some(session) = &mut self.session {
             session.close_account(shared);
+        }
+    }
+
+    /// Over QUIC: tells the log what it has done.
+    pub(crate) fn tell_tally(&mut self, shared: &Shared) {
+        if let (Some(log), Some(link)) = (&shared.log, self.transport.link()) {
+            log.closed(self.serial, &link.tally());
         }
     }
 

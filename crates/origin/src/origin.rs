@@ -277,6 +277,7 @@ impl Origin {
         let has_ended = |(_, connection): (usize, &Connection)| connection.has_ended();
         if matches!(self.stop, Stop::By(_)) && self.connections.iter().all(has_ended) {
             self.stop = Stop::Done;
+            self.connections.iter_mut().for_each(|(_, ended)| ended.tell_tally(&self.shared));
             self.actions.push_back(Action::Finish);
         }
     }

@@ -6,7 +6,7 @@ use crate::number::{self, Percent, Ratio};
 use crate::overview::{Group, load};
 use study::blocks::Audited;
 use study::comparison::{Comparison, Verdict};
-use study::experiment::{Contender, Settings, Tls};
+use study::experiment::{Contender, Tls};
 use study::family::blocks_for_all;
 use study::metric;
 use study::published::{Agreement, Published, PublishedFinding, PublishedRatio};
@@ -29,14 +29,19 @@ pub(crate) fn conditions(report: &Report<'_>) -> String {
     let result = report.result;
     let mut parts = vec![result.title.clone()];
     let contenders = || result.cells.iter().map(|cell| &cell.contender);
-    let tcp = |c: &Contender| {
-        let Settings { congestion_control, initial_window, pacing, .. } = &c.settings;
-        let paced = if *pacing { ", paced" } else { "" };
-        format!("TCP {}, initial window {initial_window}{paced}", congestion_control.name())
-    };
+    let sends_by =
+        |c: &Contender| (c.settings.congestion_control.name(), c.settings.initial_window);
     let over_tcp =
         |c: &&Contender| !c.transport.is_over_quic() || c.settings.first_visit.uses_tcp();
-    parts.extend(only(contenders().filter(over_tcp).map(tcp)));
+    let tcp = only(contenders().filter(over_tcp).map(|c| (sends_by(c), c.settings.pacing)));
+    let quic = only(contenders().filter(|c| c.transport.is_over_quic()).map(sends_by));
+    parts.extend(tcp.map(|((control, window), is_paced)| {
+        let paced = if is_paced { ", paced" } else { "" };
+        format!("TCP {control}, initial window {window}{paced}")
+    }));
+    // QUIC's are said where they are not TCP's.
+    let other = quic.filter(|quic| tcp.is_none_or(|(tcp, _)| tcp != *quic));
+    parts.extend(other.map(|(control, window)| format!("QUIC {control}, initial window {window}")));
     let versions = contenders().filter(|c| c.tls != Tls::None).map(|c| tls_name(c.tls));
     parts.extend(only(versions).map(|version| format!("TLS {version}")));
     parts.push(format!("seed {}", result.seed));

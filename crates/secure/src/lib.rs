@@ -47,7 +47,9 @@ pub use error::{ConfigError, Distrust, NO_VERSION, TlsError};
 pub use identity::{Identity, Pem};
 pub use key_log::KeyLog;
 pub use layer::Layer;
-pub use quic::{Observed, PacketTap, QUIC_VERSION, QuicClientTls, QuicHandshake, QuicServerTls};
+pub use quic::{
+    Observed, PacketTap, PeerWindows, QUIC_VERSION, QuicClientTls, QuicHandshake, QuicServerTls,
+};
 pub use rustls::pki_types::UnixTime;
 pub use rustls::time_provider::TimeProvider;
 pub use server_tls::{Ciphers, DEFAULT_TICKETS, ServerTls, ServerTlsOptions};

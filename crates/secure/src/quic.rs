@@ -24,7 +24,7 @@ use tap::read_parameters;
 use trace::{QuicInitiator, Tracer};
 
 pub use session::QuicHandshake;
-pub use tap::{Observed, PacketTap};
+pub use tap::{Observed, PacketTap, PeerWindows};
 
 /// The QUIC version that is spoken: 1 (RFC 9000).
 pub const QUIC_VERSION: u32 = 1;

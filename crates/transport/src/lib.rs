@@ -67,7 +67,7 @@ pub use protocol::{NoMachine, Protocol};
 pub use quic::{
     AddressValidation, Admission, Arrival, CongestionController, Datagrams, Gso, Lifetime,
     MtuDiscovery, QuicConnection, QuicFacts, QuicHandle, QuicInput, QuicLink, QuicPort,
-    QuicSettings, QuicSocket, ServerMemory,
+    QuicSettings, QuicSocket, QuicTally, ServerMemory,
 };
 pub use role::{Handler, QuicRole, Role};
 pub use server::{

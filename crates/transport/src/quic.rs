@@ -18,7 +18,7 @@ mod unproven;
 
 pub use congestion::CongestionController;
 pub use connection::QuicConnection;
-pub use link::{Link as QuicLink, QuicFacts};
+pub use link::{Link as QuicLink, QuicFacts, QuicTally};
 pub use memory::ServerMemory;
 pub use port::QuicPort;
 pub use settings::{AddressValidation, Datagrams, Gso, MtuDiscovery, QuicSettings};

@@ -125,6 +125,7 @@ impl<W: Work> Client<W> {
         {
             port.places.remove(&link.handle());
             port.quic.forget(link);
+            self.quic_tally = Some(link.tally());
         }
     }
 

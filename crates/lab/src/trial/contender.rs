@@ -2,9 +2,11 @@
 
 use crate::error::CliError;
 use endpoint::{Acks, FastOpen, Nagle, Pacing, SocketSettings};
-use secure::{DEFAULT_TICKETS, Resumption, Versions};
+use secure::{DEFAULT_TICKETS, PeerWindows, Resumption, Versions};
 use study::experiment::{CongestionControl, Contender, Side, Temperature, Terms, Tls, Transport};
-use transport::{CongestionController, Gso, MtuDiscovery, Protocol, QuicFacts, QuicSettings};
+use transport::{
+    CongestionController, Gso, MtuDiscovery, Protocol, QuicFacts, QuicSettings, QuicTally,
+};
 
 /// The protocol of a transport's first bytes.
 pub(crate) fn protocol_of(transport: Transport) -> Result<Protocol, CliError> {
@@ -48,13 +50,28 @@ pub(crate) fn read_back(end: &str, facts: &QuicFacts) -> [(String, String); 3] {
     ]
 }
 
+/// What a side's connection over QUIC did, and what the other side allowed it, for the row.
+pub(crate) fn tallied([end, other]: [&str; 2], tally: &QuicTally) -> Vec<(String, String)> {
+    let mut told = vec![
+        (format!("{end} quic largest batch"), tally.largest_batch.to_string()),
+        (format!("{end} quic last datagram size"), tally.datagram_size.to_string()),
+        (format!("{end} quic mtu probes"), tally.mtu_probes.to_string()),
+        (format!("{end} quic ack frequency frames"), tally.ack_frequency_frames.to_string()),
+    ];
+    if let Some(PeerWindows { connection, stream }) = tally.peer_windows {
+        told.push((format!("{other} quic connection window"), connection.to_string()));
+        told.push((format!("{other} quic stream window"), stream.to_string()));
+    }
+    told
+}
+
 /// Whether a contender sends on the terms that TCP and QUIC can share, for its row; None where no QUIC is beside it. Without a link
 /// TCP is the host's.
 pub(crate) fn terms(contender: &Contender, has_link: bool) -> Option<String> {
     let settings = &contender.settings;
     let is_quic = contender.transport.is_over_quic();
     let own_server = contender.server.is_origin();
-    let mut unequal = Vec::new();
+    let mut unequal: Vec<&str> = settings.unmatched.iter().map(String::as_str).collect();
     match settings.terms {
         Terms::Equal if !is_quic && !settings.pacing => return None,
         Terms::Equal => {}

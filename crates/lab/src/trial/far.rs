@@ -7,7 +7,7 @@ use crate::files_adapter::FilesAdapter;
 use crate::inputs::policy::PolicyText;
 use crate::key_log;
 use crate::qlog;
-use crate::trial::contender::{quic_settings, read_back, socket_settings};
+use crate::trial::contender::{quic_settings, read_back, socket_settings, tallied};
 use crate::trial::first_visit;
 use crate::trial::job::{FarJob, FarReady, FarReport};
 use crate::trial::near::timed;
@@ -32,6 +32,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
 use study::reconcile::{ServerConnection, ServerLog};
+use transport::QuicTally;
 
 /// Serves the job.
 pub(crate) fn run() -> Result<ExitCode, CliError> {
@@ -200,6 +201,10 @@ impl AccessLog for ConnectionLog {
         if let Some(facts) = &opened.quic {
             self.settings.borrow_mut().extend(read_back("far", facts));
         }
+    }
+
+    fn closed(&self, _connection: u64, tally: &QuicTally) {
+        self.settings.borrow_mut().extend(tallied(["far", "near"], tally));
     }
 }
 

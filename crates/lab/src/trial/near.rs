@@ -5,7 +5,7 @@ use crate::error::CliError;
 use crate::key_log;
 use crate::qlog;
 use crate::trial::client_config::{ClientSpec, client_config};
-use crate::trial::contender::read_back;
+use crate::trial::contender::{read_back, tallied};
 use crate::trial::earlier_visit::EarlierVisit;
 use crate::trial::echo::EchoTask;
 use crate::trial::first_visit;
@@ -203,6 +203,9 @@ pub(crate) fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, Said),
     }
     if let Some(facts) = client.quic_facts() {
         said.settings.extend(read_back("near", facts));
+    }
+    if let Some(tally) = client.quic_tally() {
+        said.settings.extend(tallied(["near", "far"], tally));
     }
     said.cookies = client.cookies().cloned();
     Ok((client.into_work(), said))

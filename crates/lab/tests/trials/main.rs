@@ -14,6 +14,7 @@ mod equal_terms;
 mod first_visit;
 mod h3_servers;
 mod http3;
+mod quic_settings;
 
 mod near_side;
 mod next_view;

@@ -1,7 +1,7 @@
 //! One connection's TLS handshake over QUIC.
 
 use super::keys::{early_keys, handshake_keys, initial_keys, packet_keys, retry_tag, updated_keys};
-use super::tap::{Observed, PacketTap, read_parameters};
+use super::tap::{Observed, PacketTap, PeerWindows, read_parameters};
 use crate::error::TlsError;
 use crate::tls::Negotiated;
 use quinn_proto::crypto::{self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey};
@@ -23,6 +23,8 @@ pub struct QuicHandshake {
     alpn: Option<Vec<u8>>,
     resumed: bool,
     early_data: EarlyData,
+    /// What the peer's transport parameters allow; None before they came.
+    pub peer_windows: Option<PeerWindows>,
     /// Server: whether a Handshake packet of the client's was opened, so that its address is its own (RFC 9000 §8.1).
     pub proves_address: bool,
     /// Why the handshake failed, where it did.
@@ -71,6 +73,7 @@ struct Agreed {
     alpn: Option<Vec<u8>>,
     resumed: bool,
     early_data: EarlyData,
+    peer_windows: Option<PeerWindows>,
 }
 
 impl Session {
@@ -119,6 +122,7 @@ impl Session {
             alpn: connection.alpn_protocol().map(<[u8]>::to_vec),
             resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
             early_data: self.early_data(connection),
+            peer_windows: peer_windows(connection),
         }
     }
 
@@ -151,18 +155,27 @@ impl Session {
     }
 }
 
+fn peer_windows(connection: &Connection) -> Option<PeerWindows> {
+    let peer = match connection {
+        Connection::Client(_) => Side::Server,
+        Connection::Server(_) => Side::Client,
+    };
+    connection.quic_transport_parameters().map(|bytes| PeerWindows::told_by(peer, bytes))
+}
+
 impl crypto::Session for Session {
     fn initial_keys(&self, id: &ConnectionId, side: Side) -> Keys {
         initial_keys(&self.initial, id, side, self.tap.as_ref())
     }
 
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
-        let Agreed { suite, alpn, resumed, early_data } = self.agreed();
+        let Agreed { suite, alpn, resumed, early_data, peer_windows } = self.agreed();
         Some(Box::new(QuicHandshake {
             suite,
             alpn,
             resumed,
             early_data,
+            peer_windows,
             proves_address: self.handshake_opened.load(Ordering::Relaxed),
             failure: self.failure.clone(),
             tap: self.tap.clone(),

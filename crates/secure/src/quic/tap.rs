@@ -4,6 +4,7 @@
 use super::frames::{integer, read_frames};
 use super::observed_key::{PacketObserver, observed};
 use bytes::BytesMut;
+use quinn_proto::Side;
 use quinn_proto::crypto::PacketKey;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -40,16 +41,47 @@ impl PacketTap {
     }
 }
 
-/// Transport parameters as they are sent. What cannot be read is left out: quinn-proto finds the error.
-pub(super) fn read_parameters(mut bytes: &[u8]) -> Vec<QuicParameter> {
-    let mut next = || {
+/// Transport parameters as they are sent: number and value. What cannot be read is left out: quinn-proto finds the error.
+fn parameters(mut bytes: &[u8]) -> impl Iterator<Item = (u64, &[u8])> {
+    std::iter::from_fn(move || {
         let (id, length) = (integer(&mut bytes)?, integer(&mut bytes)?);
         let (value, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
         bytes = rest;
-        Some(QuicParameter { id, value: value.to_vec() })
-    };
-    std::iter::from_fn(&mut next).collect()
+        Some((id, value))
+    })
 }
+
+pub(super) fn read_parameters(bytes: &[u8]) -> Vec<QuicParameter> {
+    parameters(bytes).map(|(id, value)| QuicParameter { id, value: value.to_vec() }).collect()
+}
+
+/// How much a peer lets this side send before it says more (RFC 9000 §18.2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PeerWindows {
+    /// Bytes of all streams.
+    pub connection: u64,
+    /// Bytes of a stream that a client has opened.
+    pub stream: u64,
+}
+
+impl PeerWindows {
+    /// Those that a peer which is a `side` tells by its transport parameters. What it leaves out is 0.
+    pub(super) fn told_by(side: Side, bytes: &[u8]) -> Self {
+        let value = |id| {
+            let mut values = parameters(bytes).filter(|(other, _)| *other == id);
+            values.next().and_then(|(_, mut value)| integer(&mut value)).unwrap_or(0)
+        };
+        let stream = match side {
+            Side::Client => INITIAL_MAX_STREAM_DATA_BIDI_LOCAL,
+            Side::Server => INITIAL_MAX_STREAM_DATA_BIDI_REMOTE,
+        };
+        Self { connection: value(INITIAL_MAX_DATA), stream: value(stream) }
+    }
+}
+
+const INITIAL_MAX_DATA: u64 = 4;
+const INITIAL_MAX_STREAM_DATA_BIDI_LOCAL: u64 = 5;
+const INITIAL_MAX_STREAM_DATA_BIDI_REMOTE: u64 = 6;
 
 /// The same key, seen by the tap where there is one.
 pub(super) fn tapped(key: Box<dyn PacketKey>, tap: Option<&PacketTap>) -> Box<dyn PacketKey> {

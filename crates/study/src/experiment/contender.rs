@@ -2,6 +2,7 @@
 //! says all that ran.
 
 use super::browser::{Profile, RaiseBy};
+use super::counterpart::unmatched;
 use super::first_visit::FirstVisit;
 use super::next_view::NextView;
 use super::page::FetchPriority;
@@ -63,7 +64,7 @@ impl Contender {
         }
     }
 
-    /// It as one of `contenders`: beside HTTP/3 on equal terms, TCP is paced as QUIC is.
+    /// It as one of `contenders`: beside HTTP/3 on equal terms, TCP is paced as QUIC is, and what differs all the same is said.
     pub fn among(&self, contenders: &[Self]) -> Self {
         let mut own = self.clone();
         let is_equal = |one: &Self| one.settings.terms == Terms::Equal;
@@ -71,6 +72,7 @@ impl Contender {
         let has_equal_quic = contenders.iter().any(|other| is_quic(other) && is_equal(other));
         let uses_tcp = !is_quic(self) || self.settings.first_visit.uses_tcp();
         own.settings.pacing |= has_equal_quic && is_equal(self) && uses_tcp;
+        own.settings.unmatched = unmatched(self, contenders);
         own
     }
 
@@ -306,6 +308,9 @@ pub struct Settings {
     /// h3 they do, unless `terms` says otherwise.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub pacing: bool,
+    /// What no contender over the other of TCP and QUIC has the same, in words. Derived.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unmatched: Vec<String>,
     /// QUIC of wirelap's own ends: whether packets larger than the first ones are tried (RFC 8899).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub mtu_discovery: bool,
@@ -379,6 +384,7 @@ impl Settings {
             mtu: ETHERNET_MTU,
             terms: Terms::Equal,
             pacing: false,
+            unmatched: Vec::new(),
             mtu_discovery: false,
             gso: true,
             ack_threshold: None,

@@ -5,6 +5,7 @@
 mod browser;
 mod calls;
 mod contender;
+mod counterpart;
 mod download;
 mod echo;
 mod error;

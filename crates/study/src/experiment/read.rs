@@ -184,6 +184,7 @@ impl Reader<'_> {
             mtu: given.mtu.map_or(Ok(usual.mtu), |field| self.mtu(&field))?,
             terms,
             pacing: given.pacing.is_some_and(Spanned::into_inner),
+            unmatched: Vec::new(),
             mtu_discovery: given
                 .mtu_discovery
                 .map_or(transport.is_over_quic() && terms == Terms::AsShipped, Spanned::into_inner),

@@ -16,7 +16,7 @@ use proto::h3::PeerSettings;
 use quinn_proto::{
     Connection, ConnectionError, ConnectionHandle, Dir, Event, StreamId, VarInt, WriteError,
 };
-use secure::QuicHandshake;
+use secure::{PeerWindows, QuicHandshake};
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -42,6 +42,8 @@ pub struct Link {
     /// When the pacer lets out a batch again. None where it does not keep anything back.
     resume_at: Option<Instant>,
     ack_only: AckOnly,
+    /// Datagrams of the largest batch.
+    largest_batch: u16,
     /// None for a client.
     answered: Option<Answered>,
     /// Where the connection is traced.
@@ -57,6 +59,21 @@ pub struct QuicFacts {
     pub congestion_window: u64,
     /// Bytes of a datagram at most.
     pub datagram_size: u16,
+}
+
+/// What a connection has done so far, and what its peer allows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuicTally {
+    /// Datagrams of the largest batch that was sent: 1 without segmentation by the kernel (UDP GSO).
+    pub largest_batch: u16,
+    /// Bytes of a datagram at most, by now.
+    pub datagram_size: u16,
+    /// Packets that tried whether larger datagrams arrive (RFC 8899).
+    pub mtu_probes: u64,
+    /// ACK_FREQUENCY frames: how often the peer was asked to acknowledge less (draft-ietf-quic-ack-frequency).
+    pub ack_frequency_frames: u64,
+    /// None before the peer's transport parameters came.
+    pub peer_windows: Option<PeerWindows>,
 }
 
 /// A server, and what is kept of it.
@@ -111,6 +128,7 @@ impl Link {
             waiting: 0,
             resume_at: None,
             ack_only: AckOnly::default(),
+            largest_batch: 0,
             answered,
             observer: None,
         }
@@ -133,6 +151,18 @@ impl Link {
             congestion_control: controller.map_or("unknown", |own| own.name),
             congestion_window: controller.map_or(0, |own| own.window),
             datagram_size: self.quic.current_mtu(),
+        }
+    }
+
+    /// What it has done so far.
+    pub fn tally(&self) -> QuicTally {
+        let stats = self.quic.stats();
+        QuicTally {
+            largest_batch: self.largest_batch,
+            datagram_size: self.quic.current_mtu(),
+            mtu_probes: stats.path.sent_plpmtud_probes,
+            ack_frequency_frames: stats.frame_tx.ack_frequency,
+            peer_windows: self.handshake().and_then(|handshake| handshake.peer_windows),
         }
     }
 
@@ -248,8 +278,10 @@ impl Link {
         let transmit = self.quic.poll_transmit(to_std(now), max, out);
         self.observe(now);
         let sent = transmit.as_ref().map_or(0, |transmit| transmit.size);
-        if sent > 0 {
+        if let Some(transmit) = &transmit {
             self.ack_only.handle_sent(sent, &mut self.quic);
+            let datagrams = transmit.segment_size.map_or(1, |size| sent.div_ceil(size));
+            self.largest_batch = self.largest_batch.max(datagrams as u16);
         }
         out.truncate(sent);
         self.waiting = self.waiting.saturating_sub(sent as u64);

@@ -1,0 +1,112 @@
+//! Whether TCP and QUIC of one experiment have the same settings, so that protocol and tuning come apart. Each contender over
+//! one of them needs a counterpart over the other whose packets, window, controller and receive windows are the same.
+
+use super::contender::{Contender, Terms};
+use trace::Protocol;
+
+/// What `own` has otherwise than the contender over the other transport that is most like it: `initial window 32, where h2 has
+/// 10`. Empty where one has all the same, or where none is on equal terms.
+pub(super) fn unmatched(own: &Contender, contenders: &[Contender]) -> Vec<String> {
+    // One that speaks both is its own counterpart.
+    if own.settings.terms != Terms::Equal || uses_tcp(own) == uses_quic(own) {
+        return Vec::new();
+    }
+    let counterparts = contenders.iter().filter(|other| {
+        let has_other = if uses_tcp(own) { uses_quic(other) } else { uses_tcp(other) };
+        has_other && other.settings.terms == Terms::Equal
+    });
+    let differences = counterparts.map(|other| differences(own, other));
+    differences.min_by_key(Vec::len).unwrap_or_default()
+}
+
+fn uses_quic(contender: &Contender) -> bool {
+    contender.transport.is_over_quic()
+}
+
+fn uses_tcp(contender: &Contender) -> bool {
+    !uses_quic(contender) || contender.settings.first_visit.uses_tcp()
+}
+
+fn differences(own: &Contender, other: &Contender) -> Vec<String> {
+    let (mine, theirs) = (&own.settings, &other.settings);
+    let mut all = vec![
+        ("MTU", mine.mtu.to_string(), theirs.mtu.to_string()),
+        ("initial window", mine.initial_window.to_string(), theirs.initial_window.to_string()),
+        (
+            "congestion control",
+            mine.congestion_control.name().to_owned(),
+            theirs.congestion_control.name().to_owned(),
+        ),
+        ("stream window", mine.stream_window.to_string(), theirs.stream_window.to_string()),
+    ];
+    // HTTP/1.1 has no window for the connection but TCP's.
+    if [own, other].iter().all(|one| one.transport.protocol() != Protocol::Http1) {
+        let windows = [mine, theirs].map(|one| one.connection_window.to_string());
+        let [mine, theirs] = windows;
+        all.push(("connection window", mine, theirs));
+    }
+    let differ = all.into_iter().filter(|(_, mine, theirs)| mine != theirs);
+    differ
+        .map(|(what, mine, theirs)| format!("{what} {mine}, where {} has {theirs}", other.name))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::experiment::Experiment;
+
+    /// What the contenders of these tables lack, in their order.
+    fn unmatched(contenders: &[(&str, &str, &str)]) -> Vec<Vec<String>> {
+        let mut toml = "name = \"x\"\ntitle = \"x\"\nquestion = \"x\"\nbaseline = \"a\"\nmargin = 0.05\nseed = 1\n\
+                        timeout = \"1s\"\ntrials = 8\nwarmup = 0\n[[workloads]]\nkind = \"page\"\nimages = 1\n\
+                        bytes = \"1kB\"\n[[links]]\nname = \"lan\"\n"
+            .to_owned();
+        for (name, transport, settings) in contenders {
+            toml += &format!(
+                "[[contenders]]\nname = \"{name}\"\ntransport = \"{transport}\"\nsettings = {{ {settings} }}\n"
+            );
+        }
+        let experiment: Experiment = toml.parse().unwrap();
+        let all = &experiment.contenders;
+        all.iter().map(|one| one.among(all).settings.unmatched).collect()
+    }
+
+    #[test]
+    fn each_side_says_what_no_contender_of_the_other_has() {
+        let none: Vec<String> = Vec::new();
+        assert_eq!(unmatched(&[("a", "h2", ""), ("b", "h3", "")]), [none.clone(), none.clone()]);
+        let [a, b] = &unmatched(&[("a", "h2", ""), ("b", "h3", "initial_window = 32")])[..] else {
+            panic!("two")
+        };
+        assert_eq!(*a, ["initial window 10, where b has 32"]);
+        assert_eq!(*b, ["initial window 32, where a has 10"]);
+    }
+
+    #[test]
+    fn one_counterpart_of_several_is_enough() {
+        let knobs = "congestion_control = \"reno\", mtu = 1280";
+        let [a, b, c] = &unmatched(&[("a", "h2", ""), ("b", "h3", ""), ("c", "h3", knobs)])[..]
+        else {
+            panic!("three")
+        };
+        assert!(a.is_empty() && b.is_empty());
+        assert_eq!(
+            *c,
+            ["MTU 1280, where a has 1500", "congestion control reno, where a has cubic"]
+        );
+    }
+
+    #[test]
+    fn there_is_nothing_to_match_without_the_other_transport_or_as_shipped() {
+        let none: Vec<String> = Vec::new();
+        let wide = "initial_window = 32";
+        for contenders in [
+            [("a", "h2", ""), ("b", "http/1.1", wide)],
+            [("a", "h3", ""), ("b", "h3", wide)],
+            [("a", "h2", wide), ("b", "h3", "terms = \"as-shipped\"")],
+            [("a", "h3", ""), ("b", "h3", "first_visit = \"alt-svc\"")],
+        ] {
+            assert_eq!(unmatched(&contenders), [none.clone(), none.clone()], "{contenders:?}");
+        }
+    }
+}

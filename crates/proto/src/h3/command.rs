@@ -23,6 +23,9 @@ use wire::{Field, Fields};
 /// Datagrams that wait for the application or the transport; older ones are dropped (RFC 9221 §5.2).
 const MOST_DATAGRAMS: usize = 256;
 
+/// The last bytes of a body up to so many are copied behind the head.
+const SMALL_BODY: usize = 256;
+
 impl Session {
     pub(super) fn request(
         &mut self,
@@ -177,6 +180,15 @@ impl Session {
 
     pub(super) fn send(&mut self, stream: StreamId, data: Bytes, fin: Fin) -> Result<(), Misuse> {
         let entry = self.open_to_body(stream)?;
+        let is_small = !data.is_empty() && data.len() <= SMALL_BODY;
+        if fin == Fin::Last && is_small && entry.outgoing.bytes() == 0 {
+            // It goes with the head, which it usually waits behind.
+            entry.outgoing.end(Ending::Sent);
+            entry.ends_with_head = true;
+            self.guard.useful();
+            self.put_frame(stream.0, FrameKind::DATA, &data);
+            return Ok(());
+        }
         entry.outgoing.push(data, fin);
         self.update(stream.0);
         Ok(())
@@ -207,7 +219,7 @@ impl Session {
     }
 
     pub(super) fn unsent(&self, stream: StreamId) -> usize {
-        self.streams.get(stream.0).map_or(0, |entry| entry.outgoing.bytes())
+        self.streams.get(stream.0).map_or(0, Stream::unsent)
     }
 
     pub(super) fn consume(&mut self, stream: StreamId, bytes: usize) {

@@ -307,7 +307,7 @@ impl Session {
         if entry.message == Message::Over {
             return;
         }
-        let (code, unsent) = (ErrorCode(code), entry.outgoing.bytes());
+        let (code, unsent) = (ErrorCode(code), entry.unsent());
         if !entry.is_sent {
             let code = ErrorCode::REQUEST_CANCELLED.0;
             self.actions.push_back(StreamAction::Reset { stream, code });

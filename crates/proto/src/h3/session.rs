@@ -313,7 +313,7 @@ impl Session {
     /// be sent.
     pub(super) fn abandon(&mut self, id: u64, code: ErrorCode) -> usize {
         let Some(stream) = self.streams.get(id) else { return 0 };
-        let (is_sent, message, unsent) = (stream.is_sent, stream.message, stream.outgoing.bytes());
+        let (is_sent, message, unsent) = (stream.is_sent, stream.message, stream.unsent());
         let (name, code) = (StreamId(id), code.0);
         if !is_sent {
             self.actions.push_back(StreamAction::Reset { stream: name, code });

@@ -116,6 +116,12 @@ impl Stream {
         self.head_began.filter(|_| self.message != Message::Over)
     }
 
+    /// Bytes of its body that wait. Where they wait behind its head, that counts, too.
+    pub(super) fn unsent(&self) -> usize {
+        let with_head = if self.ends_with_head { self.head.len() } else { 0 };
+        self.outgoing.bytes() + with_head
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.is_sent && self.message == Message::Over
     }

@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use crate::inputs::regular::{self, LONGEST_TEXT};
-use link::{LinkSpec, SpecError};
+use link::{Bottleneck, LinkSpec, PathSpec, SpecError};
 use std::path::PathBuf;
 use study::experiment::LinkChoice;
 
@@ -30,7 +30,7 @@ pub(crate) fn read_link(text: &str, place: impl Fn(&str) -> PathBuf) -> Result<L
     let load = |file: &str| {
         regular::read_text(&place(file), LONGEST_TEXT).map_err(|error| error.to_string())
     };
-    LinkSpec::parse(text, load).map_err(|error| {
+    let link = LinkSpec::parse(text, load).map_err(|error| {
         let known: Vec<&str> = link::profiles().iter().map(|profile| profile.name).collect();
         let remedy = match &error {
             SpecError::UnknownProfile { name, .. } if name == LOOPBACK => {
@@ -48,5 +48,64 @@ pub(crate) fn read_link(text: &str, place: impl Fn(&str) -> PathBuf) -> Result<L
             _ => "such as rtt=60ms,down=10mbit,up=2mbit,loss=0.5%,queue=64kB".to_owned(),
         };
         CliError::misuse(error).remedy(remedy)
+    })?;
+    match text.split(',').find_map(|setting| without_effect(setting, &link)) {
+        Some(error) => Err(error),
+        None => Ok(link),
+    }
+}
+
+/// A setting of a link's text that does nothing there: a queue where nothing queues, and packets that may be overtaken where
+/// none is delayed. What one way has no use for may be meant for the other.
+fn without_effect(setting: &str, link: &LinkSpec) -> Option<CliError> {
+    let (key, value) = setting.split_once('=')?;
+    let (key, value) = (key.trim(), value.trim());
+    let ways: &[&PathSpec] = match key {
+        "queue" | "reorder" => &[&link.up, &link.down],
+        "queue_up" | "reorder_up" => &[&link.up],
+        "queue_down" | "reorder_down" => &[&link.down],
+        _ => return None,
+    };
+    if key.starts_with("queue") {
+        let none_queues = ways.iter().all(|way| way.bottleneck == Bottleneck::Unlimited);
+        return none_queues.then(|| {
+            CliError::misuse(format!("`{key}=` does nothing without a rate: nothing queues"))
+                .remedy("add rate=, such as rate=10mbit, or a trace=")
+        });
+    }
+    let none_delayed = value == "yes" && ways.iter().all(|way| way.jitter.is_zero());
+    none_delayed.then(|| {
+        CliError::misuse(format!("`{key}=yes` does nothing without jitter: no packet is late"))
+            .remedy(format!("add jitter=, or hold back a share of the packets: {key}=1%/5ms"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_that_do_nothing_on_a_link_are_refused() {
+        let read = |text: &str| {
+            read_link(text, |file| PathBuf::from(file)).map_err(|error| error.to_string())
+        };
+        for (text, told) in [
+            ("rtt=20ms,queue=20kB", "`queue=` does nothing without a rate"),
+            ("down=1mbit,queue_up=20kB", "`queue_up=` does nothing without a rate"),
+            ("rtt=9ms,reorder_down=yes", "`reorder_down=yes` does nothing without jitter"),
+            ("jitter_up=1ms,reorder_down=yes", "`reorder_down=yes` does nothing without jitter"),
+        ] {
+            let error = read(text).unwrap_err();
+            assert!(error.contains(told), "{text}: {error}");
+        }
+        for text in [
+            "4g,queue=20kB",
+            "down=1mbit,queue=20kB",
+            "jitter_up=1ms,reorder=yes",
+            "rtt=9ms,reorder=no",
+            "rtt=9ms,reorder=1%/5ms",
+        ] {
+            assert!(read(text).is_ok(), "{text}: {:?}", read(text));
+        }
+    }
 }

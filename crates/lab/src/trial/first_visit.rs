@@ -32,13 +32,21 @@ pub(super) fn head_start(contender: &Contender, rtt: Duration) -> Duration {
     }
 }
 
-/// The link of a contender. An error: it cannot drop UDP.
+/// The link of a contender. An error: it cannot drop UDP, or drops it where nothing but UDP carries the contender.
 pub(super) fn link_of(
     contender: &Contender,
     mut link: LinkSpec,
     is_loopback: bool,
 ) -> Result<LinkSpec, Outcome> {
-    if contender.settings.first_visit != FirstVisit::UdpBlocked {
+    let first_visit = contender.settings.first_visit;
+    if first_visit != FirstVisit::UdpBlocked {
+        let drops_udp = [&link.up, &link.down].iter().any(|way| way.udp == Udp::Blocked);
+        if drops_udp && contender.transport.is_over_quic() && !first_visit.races() {
+            return Err(Outcome::Unsupported {
+                reason: "the link drops UDP, and nothing else carries HTTP/3".to_owned(),
+                remedy: "`first_visit = \"race\"` has TCP beside it".to_owned(),
+            });
+        }
         return Ok(link);
     }
     if is_loopback {
@@ -156,6 +164,10 @@ mod tests {
         let link = link_of(&blocked, lan(), false).unwrap();
         assert_eq!((link.down.udp, link.up.udp), (Udp::Blocked, Udp::Blocked));
         assert_eq!(link_of(&contender("first_visit = \"race\""), lan(), false), Ok(lan()));
+        let drops = || LinkSpec::parse("rtt=10ms,udp_down=blocked", link::no_traces).unwrap();
+        assert_eq!(link_of(&contender("first_visit = \"race\""), drops(), false), Ok(drops()));
+        let known = link_of(&contender("first_visit = \"known\""), drops(), false);
+        assert!(matches!(known, Err(Outcome::Unsupported { .. })));
         let none = link_of(&blocked, LinkSpec::default(), true);
         assert!(matches!(none, Err(Outcome::Unsupported { .. })));
     }

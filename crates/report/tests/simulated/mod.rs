@@ -429,6 +429,7 @@ impl Load<'_> {
             outcome: finding.outcome,
             fetches: self.fetches,
             connections,
+            next_connections: Vec::new(),
             deliveries: Vec::new(),
             link: LinkCounters {
                 down: DirectionCounters {

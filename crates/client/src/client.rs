@@ -18,7 +18,7 @@ mod sockets;
 
 use crate::connection::{PooledConnection, urgency};
 use crate::failure::Failure;
-use crate::fetch::{Acted, Assignment, Fetch, Retried, State};
+use crate::fetch::{Acted, Assignment, Fetch, State};
 use crate::pool::{Origin, OriginId, Pool, Step};
 use crate::profile;
 use crate::timers::Wake;
@@ -431,8 +431,7 @@ impl<W: Work> Client<W> {
         if !fetch.may_retry(acted) || ending {
             return self.end(now, id, Err(failure));
         }
-        fetch.retried = Retried::Once;
-        fetch.take_back();
+        fetch.retry(acted);
         if acted == Acted::Perhaps {
             // Idle connections as old as the lost one are probably closed too.
             let url = fetch.spec.url.clone();

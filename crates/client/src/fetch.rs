@@ -10,7 +10,7 @@ use page::{Kind, Message, Place, Priority, Scheme, Url};
 use proto::{Fields, Method, ResponseHead, StreamId};
 use std::fmt;
 use std::sync::Arc;
-use trace::{FetchOutcome, FetchRecord, Phases, SpokenProtocol};
+use trace::{FetchOutcome, FetchRecord, MadeAgain, Phases, SpokenProtocol};
 use transport::{Protocol, Timings};
 use unit::{ByteSize, Instant};
 
@@ -128,6 +128,8 @@ pub(crate) struct Fetch {
     pub(crate) retried: Retried,
     /// Whether a server has refused it as early data (425).
     pub(crate) was_too_early: bool,
+    /// Whether its stream is void because the server has rejected the early data that it was in (QUIC).
+    is_void: bool,
     /// When it was asked for last. A redirect asks again.
     pub(crate) asked: Instant,
     /// When the last byte came; at first, when the request was sent.
@@ -175,6 +177,7 @@ impl Fetch {
             state: State::Waiting,
             retried: Retried::Never,
             was_too_early: false,
+            is_void: false,
             asked: now,
             progress: now,
             visited: Vec::new(),
@@ -274,7 +277,29 @@ impl Fetch {
     pub(crate) fn refuse_early(&mut self) {
         self.take_back();
         self.record.status = None;
+        self.record.made_again.push(MadeAgain::TooEarly);
         self.was_too_early = true;
+    }
+
+    /// The server has rejected the early data that it was in, and its stream is void.
+    pub(crate) fn note_void(&mut self) {
+        self.is_void = true;
+    }
+
+    /// The server has rejected the early data that it was in, and the layer below sends the same bytes again.
+    pub(crate) fn note_sent_again(&mut self) {
+        self.record.made_again.push(MadeAgain::EarlyDataRejected);
+    }
+
+    /// Resets it to be made again, after a connection has failed it.
+    pub(crate) fn retry(&mut self, acted: Acted) {
+        self.take_back();
+        self.retried = Retried::Once;
+        self.record.made_again.push(match acted {
+            _ if std::mem::take(&mut self.is_void) => MadeAgain::EarlyDataRejected,
+            Acted::No => MadeAgain::NotProcessed,
+            Acted::Perhaps | Acted::Certainly => MadeAgain::ConnectionLost,
+        });
     }
 
     /// Changes the fetch to follow a redirect.

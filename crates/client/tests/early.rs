@@ -17,7 +17,7 @@ use proto::{Fields, Method, Status};
 use secure::{Resumption, ServerTlsOptions};
 use sim::{Ended, Host, Path, World};
 use std::time::Duration;
-use trace::{ConnectionRecord, EarlyData, FetchOutcome, FetchRecord};
+use trace::{ConnectionRecord, EarlyData, FetchOutcome, FetchRecord, MadeAgain};
 use transport::{AddressValidation, QuicSettings};
 use unit::Instant;
 use world::{Listener, Reply, START, Seen, Trusted, ok};
@@ -218,7 +218,10 @@ fn rejected_early_data_is_made_again_and_answered_once() {
         let cold = if transport == Transport::H3 { 200 } else { 300 };
         for id in 0..4 {
             assert_eq!((visit.first_byte(id), visit.body(id).len()), (cold, 1000), "{transport:?}");
+            let why = &visit.fetch(id).made_again;
+            assert_eq!(why[..], [MadeAgain::EarlyDataRejected], "{transport:?}");
         }
+        assert!(visit.fetch(4).made_again.is_empty(), "it waited for the handshake");
         assert_eq!(visit.body(4), b"once");
         let requests: u32 = visit.connections().iter().map(|c| c.requests).sum();
         assert_eq!(requests, 5, "{transport:?}");
@@ -239,6 +242,7 @@ fn too_early_is_heeded_after_the_handshake() {
         let list = FetchList::new([get(0)], Bodies::Keep);
         let visit = Visit(far.run(Client::new(bench.client.clone(), list)).into_work());
         assert_eq!((visit.fetch(0).status, visit.body(0)), (Some(200), &b"now"[..]));
+        assert_eq!(visit.fetch(0).made_again, [MadeAgain::TooEarly], "{transport:?}");
         assert_eq!(far.seen.len(), 2, "{transport:?}");
         // Without early data it is an answer like others.
         let bench = Bench::new(transport, Resumption::On);
@@ -247,6 +251,7 @@ fn too_early_is_heeded_after_the_handshake() {
         let list = FetchList::new([get(0)], Bodies::Keep);
         let visit = Visit(far.run(Client::new(bench.client.clone(), list)).into_work());
         assert_eq!((visit.fetch(0).status, far.seen.len()), (Some(425), 1), "{transport:?}");
+        assert!(visit.fetch(0).made_again.is_empty(), "{transport:?}");
     }
 }
 

@@ -8,7 +8,7 @@ use client::{
     Bodies, Client, ClientConfig, FetchId, FetchList, FetchSpec, KeepAlive, PoolLimits, Transport,
 };
 use proto::Method;
-use trace::FetchOutcome;
+use trace::{FetchOutcome, MadeAgain};
 use world::{Listener, Reply, Speaks, Trusted, World, config, fetches, millis, ok, redirect};
 
 fn clear(script: impl FnMut(&world::Seen) -> Reply + 'static) -> World {
@@ -114,6 +114,13 @@ fn the_queue_is_ordered_by_urgency_then_by_age() {
     assert_eq!(order, ["/3", "/2", "/4", "/0", "/1"]);
 }
 
+/// Of each fetch by number, why it was made again.
+fn made_again(list: &FetchList) -> Vec<&[MadeAgain]> {
+    let mut fetches: Vec<_> = list.records.fetches.iter().collect();
+    fetches.sort_by_key(|fetch| fetch.id);
+    fetches.into_iter().map(|fetch| &fetch.made_again[..]).collect()
+}
+
 #[test]
 fn a_kept_connection_that_dies_before_the_answer_is_replaced_once() {
     // Every connection serves one request and dies at the second.
@@ -124,6 +131,8 @@ fn a_kept_connection_that_dies_before_the_answer_is_replaced_once() {
     let list = run(&mut world, settings.clone(), fetches(3));
     all_done(&list, 3);
     assert_eq!(world.opened(), 3);
+    let lost = &[MadeAgain::ConnectionLost][..];
+    assert_eq!(made_again(&list), [&[], lost, lost]);
     // A POST may have been acted on: it is not made again.
     let mut specs = fetches(2);
     specs[1].method = Method::Post;
@@ -156,6 +165,8 @@ fn what_a_goaway_leaves_unprocessed_is_made_again_on_a_new_connection() {
     all_done(&list, 6);
     assert_eq!(world.opened(), 2);
     assert_eq!(world.seen.iter().filter(|seen| seen.connection == 1).count(), 3);
+    let refused = &[MadeAgain::NotProcessed][..];
+    assert_eq!(made_again(&list), [&[], &[], &[], refused, refused, refused]);
 }
 
 #[test]

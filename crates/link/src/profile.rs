@@ -121,7 +121,7 @@ static PROFILES: [Profile; 11] = [
         rtt: Duration::from_millis(660),
         queue: ByteSize(1_600_000),
         settings: "",
-        source: "Ookla, HughesNet and Viasat medians, Q3 2021; such links split TCP at proxies, which QUIC bypasses (arXiv 2205.01554): say so beside any h3 verdict",
+        source: "Ookla, HughesNet and Viasat medians, Q3 2021; proxies split TCP on such links, not QUIC (arXiv 2205.01554): to compare h3 fairly, race `geo,split_tcp=256kB`",
     },
     Profile {
         name: "burst",

@@ -3,7 +3,9 @@
 use crate::number;
 use std::collections::{BTreeMap, BTreeSet};
 use study::record::TrialRecord;
-use trace::{ConnectionRecord, HeaderBytes, HeaderSize, PushTally, SpokenProtocol, TlsVersion};
+use trace::{
+    ConnectionRecord, EarlyData, HeaderBytes, HeaderSize, PushTally, SpokenProtocol, TlsVersion,
+};
 use unit::counted;
 
 /// The connections of a trial, summed up.
@@ -13,6 +15,9 @@ pub(crate) struct ConnectionSummary {
     connections: BTreeMap<SpokenProtocol, u32>,
     secured: usize,
     resumed: usize,
+    /// Those whose early data (0-RTT) the server has processed, and those whose it has dropped.
+    early_accepted: usize,
+    early_rejected: usize,
     streams: u64,
     pushed: u64,
     pushes: PushTally,
@@ -31,11 +36,14 @@ impl ConnectionSummary {
         }
         let mut pushes = PushTally::default();
         opened().for_each(|connection| pushes += connection.pushes);
+        let early = |outcome| tls().filter(|tls| tls.early_data == outcome).count();
         let sum = |of: fn(&ConnectionRecord) -> u32| opened().map(|c| u64::from(of(c))).sum();
         Self {
             connections,
             secured: tls().count(),
             resumed: tls().filter(|tls| tls.resumed).count(),
+            early_accepted: early(EarlyData::Accepted),
+            early_rejected: early(EarlyData::Rejected),
             streams: sum(|connection| connection.requests + connection.pushed),
             pushed: sum(|connection| connection.pushed),
             pushes,
@@ -70,11 +78,29 @@ impl ConnectionSummary {
     }
 
     /// How many of the TLS connections resumed a session: `5 of 6`.
-    pub(crate) fn resumed(&self) -> String {
+    fn resumed(&self) -> String {
         match self.secured {
             0 => "–".to_owned(),
             secured => format!("{} of {secured}", self.resumed),
         }
+    }
+
+    /// How many of the TLS connections resumed a session, and what became of early data: `1 of 1, early data accepted`.
+    pub(crate) fn sessions(&self) -> String {
+        std::iter::once(self.resumed()).chain(self.early_data()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// What became of early data: `early data accepted` where that is true of every TLS connection, else `early data accepted on
+    /// 4 of 6` and `early data rejected on 1 of 6`. Nothing where none was sent.
+    fn early_data(&self) -> impl Iterator<Item = String> {
+        let all = self.secured;
+        let told = [("accepted", self.early_accepted), ("rejected", self.early_rejected)];
+        told.into_iter().filter(|(_, count)| *count > 0).map(move |(what, count)| {
+            match count == all {
+                true => format!("early data {what}"),
+                false => format!("early data {what} on {count} of {all}"),
+            }
+        })
     }
 
     /// Streams that a connection carried on average.
@@ -120,6 +146,7 @@ impl ConnectionSummary {
         if self.resumed > 0 {
             parts.push(format!("{} TLS sessions resumed", self.resumed()));
         }
+        parts.extend(self.early_data());
         if self.pushed > 0 {
             parts.push(format!("pushed: {}", self.pushed()));
         }

@@ -97,6 +97,9 @@ pub struct TrialRecord {
     pub fetches: Vec<FetchRecord>,
     /// The client's connections.
     pub connections: Vec<ConnectionRecord>,
+    /// Those of the view after the one that is judged (`first_visit = "alt-svc"`), with numbers of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub next_connections: Vec<ConnectionRecord>,
     /// What each stream of a page asked wirelap's own origin for and what it got, in the order in which they ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deliveries: Vec<DeliveryRecord>,
@@ -261,6 +264,7 @@ pub fn without_figures(plan: TrialPlan, outcome: Outcome, started_unix_ms: u64) 
         parts: None,
         fetches: Vec::new(),
         connections: Vec::new(),
+        next_connections: Vec::new(),
         deliveries: Vec::new(),
         link: LinkCounters::default(),
         packets: PacketSummary::default(),

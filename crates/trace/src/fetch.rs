@@ -33,6 +33,9 @@ pub struct FetchRecord {
     pub request_body_bytes: Option<u64>,
     /// Redirects followed.
     pub redirects: u32,
+    /// Why its request was made again, in order: an entry for each time; mostly none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub made_again: Vec<MadeAgain>,
     /// Bytes of body received.
     pub body_bytes: u64,
     /// When each phase ended.
@@ -68,6 +71,22 @@ pub struct Phases {
     /// The last byte of the body arrived, or the fetch failed.
     #[serde(with = "crate::nanos::option", default)]
     pub last_byte: Option<Instant>,
+}
+
+/// Why a client made a request a second time. A redirect is not among these: it asks for something else.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum MadeAgain {
+    /// The server answered 425 (Too Early) to a request within the handshake (RFC 8470 §5.2).
+    #[serde(rename = "425")]
+    TooEarly,
+    /// The server dropped the early data that it was in. Over QUIC the client makes it again; over TCP the TLS layer sends
+    /// the same bytes again.
+    EarlyDataRejected,
+    /// The server said that it has not acted on it (GOAWAY, or a stream reset with such a code).
+    NotProcessed,
+    /// Its connection ended before a response began.
+    ConnectionLost,
 }
 
 /// How a fetch ended.
@@ -238,6 +257,7 @@ impl FetchRecord {
             hinted: false,
             request_body_bytes: None,
             redirects: 0,
+            made_again: Vec::new(),
             body_bytes: 0,
             phases: Phases::new(queued),
             outcome: FetchOutcome::Done,
@@ -266,5 +286,29 @@ impl ConnectionRecord {
             bytes_sent: 0,
             bytes_received: 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fetch_tells_in_the_trades_words_why_it_was_made_again_and_nothing_where_it_was_not() {
+        let once = FetchRecord::new(0, "https://a.test/".to_owned(), Instant::ZERO);
+        let row = serde_json::to_value(&once).unwrap();
+        assert_eq!(row.get("made_again"), None);
+        assert_eq!(serde_json::from_value::<FetchRecord>(row).unwrap(), once);
+        let made_again = vec![
+            MadeAgain::TooEarly,
+            MadeAgain::EarlyDataRejected,
+            MadeAgain::NotProcessed,
+            MadeAgain::ConnectionLost,
+        ];
+        let again = FetchRecord { made_again, ..once };
+        let row = serde_json::to_value(&again).unwrap();
+        let words = ["425", "early-data-rejected", "not-processed", "connection-lost"];
+        assert_eq!(row["made_again"], serde_json::json!(words));
+        assert_eq!(serde_json::from_value::<FetchRecord>(row).unwrap(), again);
     }
 }

@@ -39,8 +39,8 @@ pub use delivery::{
 };
 pub use event::{ControlFrame, Event, PrioritizedElement, Sink, Tracer};
 pub use fetch::{
-    CacheTally, ConnectionRecord, EarlyData, FetchOutcome, FetchRecord, HintTally, Phases,
-    PushTally, TlsRecord,
+    CacheTally, ConnectionRecord, EarlyData, FetchOutcome, FetchRecord, HintTally, MadeAgain,
+    Phases, PushTally, TlsRecord,
 };
 pub use header::{HeaderBytes, HeaderSize};
 pub use packet::{Direction, Fate, Flow, PacketRecord, Passage, QuicMark, TcpMark, UdpMark};

@@ -18,14 +18,28 @@ impl<W: Work> Client<W> {
         negotiated: Negotiated<'_, Protocol>,
     ) {
         exchanges.is_early = false;
-        let is_rejected = negotiated.early_data == EarlyData::Rejected;
-        if is_rejected && negotiated.protocol.is_over_quic() {
-            // All of its requests are void, and made again. Over TCP the same bytes go a second time.
-            exchanges.record.requests = 0;
-            exchanges.record.rounds = 0;
+        if negotiated.early_data == EarlyData::Rejected {
+            self.note_rejected(exchanges, negotiated.protocol);
         }
         for fetch in std::mem::take(&mut exchanges.deferred) {
             self.admit_deferred(now, fetch);
+        }
+    }
+
+    /// The requests within the handshake were dropped. Over QUIC all of them are void, and made again when the machine says
+    /// so. Over TCP the same bytes go a second time.
+    fn note_rejected(&mut self, exchanges: &mut Exchanges, protocol: Protocol) {
+        let early = exchanges.streams.values().filter(|exchange| exchange.is_early);
+        for id in early.filter_map(|exchange| exchange.fetch) {
+            let Some(fetch) = self.fetches.get_mut(&id) else { continue };
+            match protocol.is_over_quic() {
+                true => fetch.note_void(),
+                false => fetch.note_sent_again(),
+            }
+        }
+        if protocol.is_over_quic() {
+            exchanges.record.requests = 0;
+            exchanges.record.rounds = 0;
         }
     }
 

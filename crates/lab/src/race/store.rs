@@ -298,6 +298,7 @@ CREATE VIEW fetches AS
     f.value ->> '$.connection' AS connection, f.value ->> '$.stream' AS stream,
     f.value ->> '$.protocol' AS protocol, f.value ->> '$.status' AS status,
     f.value ->> '$.pushed' AS pushed, f.value ->> '$.hinted' AS hinted,
+    f.value -> '$.made_again' AS made_again,
     f.value ->> '$.body_bytes' AS body_bytes, f.value ->> '$.request_body_bytes' AS request_body_bytes,
     (f.value ->> '$.phases.queued' - zero) / 1e6 AS queued_ms,
     (f.value ->> '$.phases.connect_start' - zero) / 1e6 AS connect_start_ms,
@@ -312,7 +313,8 @@ CREATE VIEW fetches AS
 CREATE VIEW connections AS
   SELECT t.key, t.link, t.contender, c.value ->> '$.id' AS id, c.value ->> '$.authority' AS authority,
     c.value ->> '$.protocol' AS protocol, c.value ->> '$.tls.version' AS tls,
-    c.value ->> '$.tls.resumed' AS resumed, c.value ->> '$.requests' AS requests,
+    c.value ->> '$.tls.resumed' AS resumed, c.value ->> '$.tls.early_data' AS early_data,
+    c.value ->> '$.requests' AS requests,
     c.value ->> '$.pushed' AS pushed, c.value ->> '$.pushes.used' AS pushes_used,
     c.value ->> '$.pushes.cancelled' AS pushes_cancelled, c.value ->> '$.pushes.unused' AS pushes_unused,
     c.value ->> '$.pushes.bytes' AS push_bytes, c.value ->> '$.pushes.wasted_bytes' AS push_wasted_bytes,

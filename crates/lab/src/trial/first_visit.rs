@@ -94,6 +94,7 @@ pub(super) fn next_view(
         began,
         load: last.unwrap_or(queued).since(queued),
         first_byte: first_byte.unwrap_or(queued).since(queued),
+        connections: next.connections,
     })
 }
 

@@ -242,7 +242,7 @@ impl NearReport {
 }
 
 /// A second view of a page, over what the first one found.
-#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct NextView {
     /// When it began.
     #[serde(with = "trace::nanos")]
@@ -251,6 +251,9 @@ pub(crate) struct NextView {
     pub(crate) load: Duration,
     /// From then to the first byte of an answer.
     pub(crate) first_byte: Duration,
+    /// Its connections; none of a client that does not tell of them.
+    #[serde(default)]
+    pub(crate) connections: Vec<ConnectionRecord>,
 }
 
 #[cfg(test)]

@@ -108,6 +108,7 @@ impl Trial<'_> {
             parts: finding.parts,
             fetches: near.fetches.clone(),
             connections: near.connections.clone(),
+            next_connections: near.next.iter().flat_map(|next| next.connections.clone()).collect(),
             deliveries: ends.deliveries(),
             link,
             packets: finding.packets,

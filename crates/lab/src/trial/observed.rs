@@ -93,7 +93,7 @@ impl Ends {
         let is_judged = |delivery: &&DeliveryRecord| {
             delivery.requested >= from
                 && !(visited.is_some() && browser_visit::is_path(&delivery.path))
-                && near.next.is_none_or(|next| delivery.requested < next.began)
+                && near.next.as_ref().is_none_or(|next| delivery.requested < next.began)
         };
         self.deliveries.iter().filter(is_judged).cloned().collect()
     }
@@ -183,7 +183,7 @@ impl Ends {
         Some(Visited {
             contender,
             began: report.visited?,
-            until: report.near.next.map(|next| next.began),
+            until: report.near.next.as_ref().map(|next| next.began),
             server: self.server.as_ref()?,
             deliveries: &self.deliveries,
             cached: &report.cached,

@@ -1,6 +1,6 @@
 //! How HTTP/3 is found, through the whole lab: what was spoken, what was dropped, and the view after the first.
 
-use crate::bench::{Bench, trials_run_here};
+use crate::bench::{Bench, records, trials_run_here};
 use crate::six_images::{median, six_images};
 
 #[test]
@@ -40,4 +40,18 @@ fn each_way_of_finding_http3_is_what_really_happened() {
     // A handshake of QUIC's and a request.
     assert!(median("alt-svc", "next_first_byte_ms") >= 120.0);
     assert_eq!(median("known", "next_load_ms"), 0.0);
+    for row in records(&bench.path("run")) {
+        let contender = &row["plan"]["cell"]["contender"]["name"];
+        let next = row["next_connections"].as_array().cloned().unwrap_or_default();
+        let spoken: Vec<_> = next.iter().map(|one| &one["protocol"]).collect();
+        match contender == "alt-svc" {
+            true => assert_eq!(spoken, ["h3"], "{row:#}"),
+            false => assert!(next.is_empty(), "{row:#}"),
+        }
+        for connection in &next {
+            assert_eq!(connection["tls"]["resumed"], false, "{row:#}");
+            assert_eq!(connection["tls"]["early_data"], "none", "{row:#}");
+            assert!(connection["requests"].as_u64() > Some(0), "{row:#}");
+        }
+    }
 }

@@ -33,7 +33,7 @@ pub(super) fn protocols(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>
             summary.protocols(),
             summary.tls(),
             summary.ciphers(),
-            summary.resumed(),
+            summary.sessions(),
             summary.streams(),
             summary.pushed(),
             summary.request_headers(),

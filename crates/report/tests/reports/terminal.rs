@@ -4,6 +4,7 @@ use crate::hostile;
 use crate::simulated::{Run, quick};
 use report::{Colour, Style, terminal};
 use study::plan::TrialPlan;
+use trace::EarlyData;
 
 const PLAIN: Style = Style { colour: Colour::Off, width: 100 };
 
@@ -190,4 +191,32 @@ fn how_long_the_view_after_the_judged_one_took_is_told_of_those_that_have_one() 
     assert_eq!(told.matches(words).count(), links, "{told}");
     let page = report::html(&run.report()).replace('\u{a0}', " ");
     assert_eq!(page.matches(words).count(), links);
+}
+
+#[test]
+fn the_protocols_say_what_became_of_early_data_and_nothing_where_none_was_sent() {
+    let mut run = Run::of(quick(), |_| None);
+    let before = terminal(&run.report(), Style { colour: Colour::Off, width: 400 });
+    assert!(!before.contains("early data"), "{before}");
+    for row in &mut run.rows {
+        let is_h1 = row.plan.cell.contender.name == "h1-tls";
+        for (number, connection) in row.connections.iter_mut().enumerate() {
+            let Some(tls) = &mut connection.tls else { continue };
+            tls.resumed = true;
+            tls.early_data = match is_h1 && number == 0 {
+                true => EarlyData::Rejected,
+                false => EarlyData::Accepted,
+            };
+        }
+    }
+    run.result = study::analyse(&crate::simulated::header(quick()), &run.rows);
+    let told = terminal(&run.report(), Style { colour: Colour::Off, width: 400 });
+    for words in [
+        "h1-tls 6 connections, HTTP/1.1, 6 of 6 TLS sessions resumed, early data accepted on 5 of 6, early data rejected on 1 of 6;",
+        "h2 1 connection, HTTP/2, 1 of 1 TLS sessions resumed, early data accepted, headers",
+    ] {
+        assert!(told.contains(words), "{told}");
+    }
+    let page = report::html(&run.report()).replace('\u{a0}', " ");
+    assert!(page.contains("1 of 1, early data accepted"), "the page's table of connections");
 }

@@ -334,6 +334,7 @@ impl Load<'_> {
             hinted: false,
             request_body_bytes: None,
             redirects: 0,
+            made_again: Vec::new(),
             body_bytes: bytes,
             phases: Phases {
                 queued: at(queued),
@@ -428,6 +429,7 @@ impl Load<'_> {
             outcome: finding.outcome,
             fetches: self.fetches,
             connections,
+            next_connections: Vec::new(),
             deliveries: Vec::new(),
             link: LinkCounters {
                 down: DirectionCounters {

@@ -25,6 +25,7 @@ fn fetch(id: u32, connection: u32, times: [f64; 4]) -> FetchRecord {
         hinted: false,
         request_body_bytes: None,
         redirects: 0,
+        made_again: Vec::new(),
         body_bytes: 5000,
         phases: Phases {
             sent: Some(at(times[1])),

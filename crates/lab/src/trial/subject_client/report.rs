@@ -352,6 +352,7 @@ fn next_view(zero: Instant, line: &NextLine) -> NextView {
         began: zero + span(line.started_ms),
         load: span(line.ended_ms - line.started_ms),
         first_byte: span(line.first_byte_ms - line.started_ms),
+        connections: Vec::new(),
     }
 }
 

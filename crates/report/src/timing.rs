@@ -121,6 +121,7 @@ mod tests {
             hinted: false,
             request_body_bytes: None,
             redirects: 0,
+            made_again: 0,
             body_bytes: 0,
             phases: Phases {
                 queued,

@@ -287,6 +287,7 @@ mod tests {
             hinted: false,
             request_body_bytes: None,
             redirects: 0,
+            made_again: 0,
             body_bytes: 0,
             phases: Phases { last_byte: Some(at(end)), ..Phases::new(at(0)) },
             outcome: FetchOutcome::Done,

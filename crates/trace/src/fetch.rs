@@ -33,6 +33,9 @@ pub struct FetchRecord {
     pub request_body_bytes: Option<u64>,
     /// Redirects followed.
     pub redirects: u32,
+    /// How often it was made again after its connection was lost under it. All else is of the last time, but `queued`.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub made_again: u32,
     /// Bytes of body received.
     pub body_bytes: u64,
     /// When each phase ended.
@@ -218,6 +221,10 @@ impl Phases {
     }
 }
 
+fn is_zero(times: &u32) -> bool {
+    *times == 0
+}
+
 /// Of rows that were written before methods were.
 fn get() -> String {
     "GET".to_owned()
@@ -238,6 +245,7 @@ impl FetchRecord {
             hinted: false,
             request_body_bytes: None,
             redirects: 0,
+            made_again: 0,
             body_bytes: 0,
             phases: Phases::new(queued),
             outcome: FetchOutcome::Done,

@@ -298,6 +298,7 @@ CREATE VIEW fetches AS
     f.value ->> '$.connection' AS connection, f.value ->> '$.stream' AS stream,
     f.value ->> '$.protocol' AS protocol, f.value ->> '$.status' AS status,
     f.value ->> '$.pushed' AS pushed, f.value ->> '$.hinted' AS hinted,
+    coalesce(f.value ->> '$.made_again', 0) AS made_again,
     f.value ->> '$.body_bytes' AS body_bytes, f.value ->> '$.request_body_bytes' AS request_body_bytes,
     (f.value ->> '$.phases.queued' - zero) / 1e6 AS queued_ms,
     (f.value ->> '$.phases.connect_start' - zero) / 1e6 AS connect_start_ms,

@@ -334,6 +334,7 @@ impl Load<'_> {
             hinted: false,
             request_body_bytes: None,
             redirects: 0,
+            made_again: 0,
             body_bytes: bytes,
             phases: Phases {
                 queued: at(queued),

@@ -69,6 +69,7 @@ mod tests {
             hinted: false,
             request_body_bytes: None,
             redirects: 0,
+            made_again: 0,
             body_bytes: 1,
             phases: Phases {
                 sent: Some(at(1_000)),

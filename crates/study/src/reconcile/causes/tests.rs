@@ -134,6 +134,7 @@ impl Log {
             hinted: false,
             request_body_bytes: None,
             redirects: 0,
+            made_again: 0,
             body_bytes: 0,
             phases: Phases {
                 sent: Some(at(100.0)),

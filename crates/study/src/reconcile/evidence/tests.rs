@@ -65,6 +65,7 @@ impl World {
             hinted: false,
             request_body_bytes: None,
             redirects: 0,
+            made_again: 0,
             body_bytes: 5000,
             phases,
             outcome: FetchOutcome::Done,

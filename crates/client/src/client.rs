@@ -23,7 +23,7 @@ use crate::pool::{Origin, OriginId, Pool, Step};
 use crate::profile;
 use crate::timers::Wake;
 use crate::transport_choice::connection_settings;
-use crate::{ClientConfig, Cookies, FetchId, KeepAlive, Priorities, Profile, Work};
+use crate::{ClientConfig, Cookies, FetchId, KeepAlive, LostFetches, Priorities, Profile, Work};
 use endpoint::{Action, ConnectionId, SocketId};
 use page::{Place, Url};
 use proto::{Fin, Refused, RequestHead, StreamId};
@@ -427,12 +427,18 @@ impl<W: Work> Client<W> {
     /// A connection has failed a fetch: it is queued again if it may be repeated, else it fails.
     fn let_down(&mut self, now: Instant, id: FetchId, acted: Acted, failure: Failure) {
         let ending = self.is_ending();
+        let repeats = self.config.lost == LostFetches::MadeAgain && failure.is_loss();
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        if !fetch.may_retry(acted) || ending {
+        let is_made_again = repeats && fetch.may_be_made_again();
+        if ending || !(is_made_again || fetch.may_retry(acted)) {
             return self.end(now, id, Err(failure));
         }
-        fetch.retry(acted);
-        if acted == Acted::Perhaps {
+        if is_made_again {
+            fetch.make_again();
+        } else {
+            fetch.retry(acted);
+        }
+        if is_made_again || acted == Acted::Perhaps {
             // Idle connections as old as the lost one are probably closed too.
             let url = fetch.spec.url.clone();
             let origin = self.pool_origin(&url);

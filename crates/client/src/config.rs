@@ -61,6 +61,8 @@ pub struct ClientConfig {
     pub redirects: u32,
     /// Whether a redirect from https to http is followed.
     pub downgrades: Downgrades,
+    /// What becomes of fetches whose connection is lost. [`Client`](crate::Client) alone heeds it.
+    pub lost: LostFetches,
     /// The longest body taken; None for any.
     pub longest_body: Option<ByteSize>,
     /// What to do when bytes that belong to no response follow one over HTTP/1.1.
@@ -96,6 +98,7 @@ impl ClientConfig {
             cookies: None,
             redirects: 10,
             downgrades: Downgrades::default(),
+            lost: LostFetches::default(),
             longest_body: None,
             surplus: Surplus::default(),
             tracer: Tracer::off(),
@@ -123,6 +126,19 @@ pub enum Downgrades {
     Followed,
     /// The fetch fails.
     Refused,
+}
+
+/// What becomes of a fetch whose connection is reset, or ends, before the response is whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LostFetches {
+    /// It fails, unless nothing of the response has come and the server had probably closed a kept connection before the
+    /// request arrived (RFC 9112 §9.3.1).
+    #[default]
+    Failed,
+    /// Where its method is safe (RFC 9110 §9.2.1), it is made again whole on another connection, as by a user who reloads
+    /// it, three times at most. The part of the response that had come is dropped; its times still count from when it was
+    /// first asked for.
+    MadeAgain,
 }
 
 /// Whether a connection is used again after a response.

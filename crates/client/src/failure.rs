@@ -166,6 +166,16 @@ impl Failure {
         Self::Unanswered { destination: destination.clone(), within: within(settings) }
     }
 
+    /// Whether a connection that could take requests was lost: it was reset, or ended before the response was whole.
+    pub(crate) fn is_loss(&self) -> bool {
+        match self {
+            Self::Socket { .. } | Self::Closed { .. } => true,
+            Self::Tls { error, .. } => matches!(error, TlsError::Truncated),
+            Self::Protocol { error, .. } => matches!(error, proto::Error::Truncated { .. }),
+            _ => false,
+        }
+    }
+
     /// Whether another try may succeed.
     pub(crate) fn hope(&self) -> Hope {
         match self {

@@ -235,6 +235,8 @@ impl Fetch {
         self.record.stream = 0;
         self.record.pushed = false;
         self.record.protocol = SpokenProtocol::None;
+        self.record.status = None;
+        self.record.body_bytes = 0;
         self.record.phases = Phases::new(self.record.phases.queued);
     }
 
@@ -267,6 +269,19 @@ impl Fetch {
         repeatable && self.retried == Retried::Never && self.record.phases.first_byte.is_none()
     }
 
+    /// Whether the same request may be made again after its connection was lost, whatever has come of the response.
+    pub(crate) fn may_be_made_again(&self) -> bool {
+        self.spec.method.is_safe()
+            && self.spec.messages.is_none()
+            && self.record.times_lost() < MOST_TIMES_AGAIN
+    }
+
+    /// Its connection was lost: it is to be made again, and what has come of the response is dropped.
+    pub(crate) fn make_again(&mut self) {
+        self.take_back();
+        self.record.made_again.push(MadeAgain::ConnectionLost);
+    }
+
     /// Whether it may go as early data, which somebody else may send a second time (RFC 8470 §4).
     pub(crate) fn may_go_early(&self) -> bool {
         let is_read = self.spec.method.is_safe() && self.spec.body.is_empty();
@@ -276,7 +291,6 @@ impl Fetch {
     /// The server has refused it as early data: it is made again after the handshake (RFC 8470 §5.2).
     pub(crate) fn refuse_early(&mut self) {
         self.take_back();
-        self.record.status = None;
         self.record.made_again.push(MadeAgain::TooEarly);
         self.was_too_early = true;
     }
@@ -333,7 +347,6 @@ impl Fetch {
         self.take_back();
         self.retried = Retried::Never;
         self.asked = now;
-        self.record.status = None;
         self.record.redirects += 1;
         self.record.method = self.spec.method.as_str().to_owned();
         self.record.url = config.transport.requested(&self.spec.url).to_string();
@@ -384,6 +397,10 @@ pub(crate) enum Acted {
     /// The server said that it has not.
     No,
 }
+
+/// One loss may follow another: over HTTP/1.1 the next connection that is free may be dead, too. A server that cuts every
+/// response is found out soon.
+const MOST_TIMES_AGAIN: usize = 3;
 
 /// 304 (RFC 9110 §15.4.5).
 const NOT_MODIFIED: u16 = proto::Status::NOT_MODIFIED.code();

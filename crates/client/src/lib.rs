@@ -61,8 +61,8 @@ pub use cache::{Absence, Cache};
 pub use calls::{Calls, Pattern};
 pub use client::Client;
 pub use config::{
-    ClientConfig, Downgrades, EarlyHints, KeepAlive, PoolLimits, Priorities, Push, Race, Raises,
-    Surplus, Timeouts,
+    ClientConfig, Downgrades, EarlyHints, KeepAlive, LostFetches, PoolLimits, Priorities, Push,
+    Race, Raises, Surplus, Timeouts,
 };
 pub use cookies::Cookies;
 pub use download::{

@@ -400,10 +400,10 @@ impl Work for PageLoad {
     }
 
     fn handle_head(&mut self, now: Instant, id: FetchId, head: &ResponseHead) {
-        if let Some(arriving) = self.arriving.get_mut(&id)
-            && self.cache.as_ref().is_some_and(|cache| cache.stores(head))
-        {
-            arriving.head = Some(head.clone());
+        if let Some(arriving) = self.arriving.get_mut(&id) {
+            let is_stored = self.cache.as_ref().is_some_and(|cache| cache.stores(head));
+            arriving.head = is_stored.then(|| head.clone());
+            arriving.body.clear();
         }
         if let Some((load, resource)) = self.of(id) {
             load.handle_head(resource, now);

@@ -129,6 +129,7 @@ impl Preloads {
     pub(crate) fn handle_head(&mut self, id: FetchId, head: &ResponseHead) {
         if let Some(preload) = self.begun.get_mut(&id) {
             preload.head = Some(head.clone());
+            self.bytes -= std::mem::take(&mut preload.body).len();
         }
     }
 

@@ -42,7 +42,8 @@ pub trait Work {
         None
     }
 
-    /// The head of a final response arrived. The head of a followed redirect is not reported.
+    /// The head of a final response arrived. The head of a followed redirect is not reported. A second head for a fetch means that
+    /// it was made again: the body begins anew.
     fn handle_head(&mut self, _now: Instant, _id: FetchId, _head: &ResponseHead) {}
 
     /// Bytes of its body arrived. They are already counted. Bytes that are not copied here are lost.

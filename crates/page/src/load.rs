@@ -220,8 +220,14 @@ impl Load {
         self.ask_for_fonts(now);
     }
 
-    /// The head of a final response arrived.
+    /// The head of a final response arrived. After another one of the same fetch the response begins anew: the parser begins
+    /// again, and what it has found is not asked for twice.
     pub fn handle_head(&mut self, id: ResourceId, now: Instant) {
+        let Some(track) = self.in_flight(id) else { return };
+        if track.history.first_byte.is_some() {
+            track.begin_again();
+            self.body_reached = self.body_reached.filter(|_| id != self.document);
+        }
         let Some(track) = self.in_flight(id) else { return };
         track.history.first_byte.get_or_insert(now);
         self.release_parsed(id, now);

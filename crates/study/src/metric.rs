@@ -197,6 +197,8 @@ pub const HEADERS_RECEIVED_PLAIN: &str = "header_bytes_received_plain";
 pub const BYTES: &str = "bytes";
 /// Bytes of TCP payload that were sent again, both ways together.
 pub const RETRANSMITTED: &str = "retransmitted_bytes";
+/// Fetches that were made again because their connection was lost. Absent where there are none.
+pub const MADE_AGAIN: &str = "fetches_made_again";
 /// Connections opened.
 pub const CONNECTIONS: &str = "connections";
 /// Request round trips on the critical path.
@@ -259,6 +261,7 @@ const OF_ALL: &[&str] = &[
     FIRST_BYTE_MS,
     BYTES,
     CONNECTIONS,
+    MADE_AGAIN,
     ROUNDS,
     ROUND_TRIPS,
     RESUMED,

@@ -33,7 +33,8 @@ pub struct FetchRecord {
     pub request_body_bytes: Option<u64>,
     /// Redirects followed.
     pub redirects: u32,
-    /// Why its request was made again, in order: an entry for each time; mostly none.
+    /// Why its request was made again, in order: an entry for each time; mostly none. All else is of the last time, but
+    /// `queued`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub made_again: Vec<MadeAgain>,
     /// Bytes of body received.
@@ -85,7 +86,7 @@ pub enum MadeAgain {
     EarlyDataRejected,
     /// The server said that it has not acted on it (GOAWAY, or a stream reset with such a code).
     NotProcessed,
-    /// Its connection ended before a response began.
+    /// Its connection ended before the response was whole.
     ConnectionLost,
 }
 
@@ -262,6 +263,11 @@ impl FetchRecord {
             phases: Phases::new(queued),
             outcome: FetchOutcome::Done,
         }
+    }
+
+    /// How often its connection was lost under it, so that it was made again.
+    pub fn times_lost(&self) -> usize {
+        self.made_again.iter().filter(|why| **why == MadeAgain::ConnectionLost).count()
     }
 }
 

@@ -38,6 +38,8 @@ pub enum Reply {
     Half(Vec<u8>),
     /// Sends the head, half of the body, and closes the connection.
     Cut(Status, Fields, Vec<u8>),
+    /// Sends the head, half of the body, and resets the connection after a while, without a word of TLS or HTTP.
+    Reset(Duration, Vec<u8>),
     /// Answers at once, and goes on after the end of the body.
     Beyond(Vec<u8>, &'static [u8]),
     /// Says nothing.

@@ -108,6 +108,11 @@ impl HttpServer {
                 connection.answer(stream, (status, fields, body), Fin::More);
                 connection.close(sockets, socket);
             }
+            Reply::Reset(after, body) => {
+                connection.answer(stream, ok(body), Fin::More);
+                connection.flush(sockets, socket);
+                sockets.reset_at(sockets.now() + after, socket);
+            }
             Reply::Beyond(body, more) => {
                 connection.answer(stream, ok(body), Fin::Last);
                 connection.raw(sockets, socket, more);

@@ -6,8 +6,8 @@ use super::job::ServerTrust;
 use crate::error::CliError;
 use crate::get::trust::system_authorities;
 use client::{
-    ClientConfig, EarlyHints, HostAddress, Hosts, KeepAlive, Offer, PoolLimits, Push, Race, Raises,
-    Security, Timeouts, Transport,
+    ClientConfig, EarlyHints, HostAddress, Hosts, KeepAlive, LostFetches, Offer, PoolLimits, Push,
+    Race, Raises, Security, Timeouts, Transport,
 };
 use page::Browser;
 use proto::h2;
@@ -30,6 +30,8 @@ pub(crate) struct ClientSpec<'a> {
     pub(crate) timeout: Duration,
     /// How much later than QUIC TCP begins, where they race.
     pub(crate) head_start: Duration,
+    /// What becomes of fetches whose connection is lost.
+    pub(crate) lost: LostFetches,
     /// Who gets TLS secrets.
     pub(crate) key_log: Option<Arc<dyn KeyLog>>,
 }
@@ -59,6 +61,7 @@ pub(crate) fn client_config(
     let mut config = ClientConfig::new(transport, tls);
     config.race = settings.first_visit.races().then_some(Race { head_start: trial.head_start });
     config.hosts = hosts(trial.hosts);
+    config.lost = trial.lost;
     config.socket = socket_settings(contender, settings.client);
     config.keep_alive = if settings.keep_alive { KeepAlive::On } else { KeepAlive::Off };
     config.limits =
@@ -145,6 +148,7 @@ mod tests {
             trust,
             timeout,
             head_start: Duration::ZERO,
+            lost: LostFetches::Failed,
             key_log: None,
         };
         client_config(&order.plan.cell.contender, spec)

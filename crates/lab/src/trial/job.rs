@@ -145,6 +145,9 @@ pub(crate) struct NearJob {
     /// How much later than QUIC TCP begins, where they race.
     #[serde(default)]
     pub(crate) head_start: Duration,
+    /// Whether the link's NAT gives it other ports on the way, which ends its connections over TCP.
+    #[serde(default)]
+    pub(crate) rebinds: bool,
     /// Where TLS secrets are appended to.
     pub(crate) key_log: Option<PathBuf>,
     /// What its qlog files are called.

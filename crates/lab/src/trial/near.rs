@@ -16,7 +16,7 @@ use crate::trial::stream::StreamTask;
 use crate::trial::task::{Call, Task};
 use crate::trial::tcp_settings;
 use client::{
-    Calls, Client, ClientConfig, Cookies, EchoRequests, EchoSocket, PageLoad, Records,
+    Calls, Client, ClientConfig, Cookies, EchoRequests, EchoSocket, LostFetches, PageLoad, Records,
     StreamRequests, StreamSocket, WebSocketClient, Work,
 };
 use endpoint::EndPoint;
@@ -57,6 +57,7 @@ pub(super) fn config_of(job: &NearJob) -> Result<ClientConfig, CliError> {
         trust: job.trust,
         timeout: job.timeout,
         head_start: job.head_start,
+        lost: if job.rebinds { LostFetches::MadeAgain } else { LostFetches::Failed },
         key_log: key_log::open(job.key_log.as_deref())?,
     };
     client_config(&job.contender, spec)
@@ -214,6 +215,9 @@ pub(crate) fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, Said),
 /// The setting that says what `Alt-Svc` offered.
 pub(super) const ALT_SVC: &str = "near alt-svc";
 
+/// The setting that says how many fetches were made again because their connection was lost.
+const MADE_AGAIN: &str = "near fetches made again";
+
 /// The setting that says whose priorities a page was loaded with.
 const BROWSER: &str = "near browser profile";
 
@@ -294,6 +298,10 @@ fn report(records: &Records, said: Said) -> NearReport {
     let carried = fetches.iter().filter(|fetch| fetch.phases.sent.is_some());
     if let Some(last) = carried.max_by_key(|fetch| fetch.phases.sent) {
         settings.insert("transport last selected".to_owned(), last.protocol.to_string());
+    }
+    let made_again = fetches.iter().filter(|fetch| fetch.times_lost() > 0).count();
+    if made_again > 0 {
+        settings.insert(MADE_AGAIN.to_owned(), made_again.to_string());
     }
     NearReport {
         fetches,

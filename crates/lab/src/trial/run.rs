@@ -386,6 +386,7 @@ impl BothEnds<'_> {
                 &order.plan.cell.contender,
                 self.trial.network.forward.link.rtt(),
             ),
+            rebinds: self.trial.network.forward.link.rebind.is_some(),
             key_log: match order.capture {
                 Some(_) => Some(capture::near_keys(order)),
                 None => order.key_log.clone(),

@@ -157,6 +157,55 @@ fn a_connection_that_a_nat_rebinds_is_seen_as_one() {
 }
 
 #[test]
+fn over_tcp_what_a_nat_cuts_is_made_again_on_another_connection() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    // The page takes more than a second, and the ports change in the middle of its images.
+    bench.write(
+        "own.toml",
+        "name = \"own\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"h3\"\ntrials = 1\nwarmup = 0\n\
+         timeout = \"20s\"\n[[links]]\nname = \"rtt=40ms,down=5mbit,up=5mbit,rebind=700ms\"\n\
+         [[workloads]]\nkind = \"page\"\nimages = 30\nbytes = \"20kB\"\n\
+         [[contenders]]\nname = \"h3\"\ntransport = \"h3\"\n",
+    );
+    bench.run(&["race", "own.toml", "--contenders", "h1-tls,h2,spdy,h3", "--out", "out"]).raced();
+    let records = records(&bench.path("out"));
+    let contenders: std::collections::BTreeSet<_> = records
+        .iter()
+        .map(|record| record["plan"]["cell"]["contender"]["name"].clone())
+        .map(|name| name.to_string())
+        .collect();
+    assert_eq!(contenders.len(), 4, "{contenders:?}");
+    for record in records {
+        // A busy machine may refuse its times; what is counted holds.
+        let kind = record["outcome"]["kind"].as_str().unwrap();
+        assert!(["measured", "invalid"].contains(&kind), "{}", record["outcome"]);
+        let fetches = record["fetches"].as_array().unwrap();
+        assert_eq!(fetches.len(), 31);
+        assert!(fetches.iter().all(|fetch| fetch["outcome"] == "done"));
+        let images = fetches.iter().filter(|fetch| fetch["body_bytes"] == 20_000).count();
+        assert_eq!(images, 30, "no byte of a lost response counts");
+        let again =
+            fetches.iter().filter(|fetch| fetch["made_again"][0] == "connection-lost").count();
+        let told = record["settings"]["near fetches made again"].as_str();
+        if record["plan"]["cell"]["contender"]["name"] == "h3" {
+            assert_eq!((again, told), (0, None), "QUIC migrates");
+            assert_eq!(record["connections"].as_array().unwrap().len(), 1, "{record}");
+        } else {
+            assert!(again > 0, "{record}");
+            assert_eq!(told, Some(again.to_string().as_str()));
+            assert_eq!(record["metrics"]["fetches_made_again"], again as f64);
+        }
+        let parts = record["parts"].as_object().unwrap();
+        let sum: u64 = parts.values().map(|part| part.as_u64().unwrap()).sum();
+        let load = record["metrics"]["load_ms"].as_f64().unwrap();
+        assert!((sum as f64 / 1e6 - load).abs() < 0.001, "{parts:?} {load}");
+    }
+}
+
+#[test]
 fn over_3g_the_report_says_that_h2_waited_for_a_handshake_more_than_h3_did() {
     if !trials_run_here() {
         return;

@@ -156,6 +156,36 @@ fn a_browsed_page_is_found_in_its_own_bytes_and_each_url_is_asked_for_once() {
     assert_eq!(load.received(ResourceId(0)), ByteSize(html.len() as u64));
 }
 
+#[test]
+fn a_response_that_begins_anew_is_parsed_anew_and_asks_for_nothing_twice() {
+    let page = page(vec![
+        resource("", Release::Navigation),
+        resource("at-500", parsed(500)),
+        resource("at-900", parsed(900)),
+    ])
+    .with_body_at(ByteSize(100));
+    let mut load = Load::replay(&page, Browser::Chrome156, ms(0));
+    let document = ResourceId(0);
+    assert_eq!(start_all(&mut load, ms(0)), [0]);
+    load.handle_head(document, ms(10));
+    load.handle_body(document, &[0; 600], ms(11));
+    assert_eq!(start_all(&mut load, ms(11)), [1]);
+    load.handle_done(ResourceId(1), ms(12));
+    load.handle_head(document, ms(40));
+    assert_eq!(load.received(document), ByteSize(0));
+    load.handle_body(document, &[0; 600], ms(50));
+    assert_eq!(start_all(&mut load, ms(50)), [0; 0], "it was asked for before");
+    load.handle_body(document, &[0; 400], ms(60));
+    assert_eq!(start_all(&mut load, ms(60)), [2]);
+    load.handle_done(document, ms(61));
+    load.handle_done(ResourceId(2), ms(70));
+    assert_eq!(load.received(document), ByteSize(1_000));
+    assert_eq!(load.milestones().first_byte, Some(ms(40)));
+    assert_eq!(load.milestones().load, Some(ms(70)));
+    let painted = load.paint_times();
+    assert_eq!(painted.first_paint, Some(Duration::from_millis(50)), "of the second response");
+}
+
 /// A random tree of resources: each but the first is found by an earlier one. Some pages have a layout, which their fonts wait for.
 fn any_page() -> impl Strategy<Value = Page> {
     let one = (any::<u32>(), 0_u8..3, 0_u64..1500, 0_u64..40, 0_u8..4);

@@ -94,6 +94,14 @@ impl Track {
         }
     }
 
+    /// Its response begins anew.
+    pub(super) fn begin_again(&mut self) {
+        self.history.first_byte = None;
+        self.history.first_body_byte = None;
+        self.received = 0;
+        self.scanner = self.scanner.take().map(|_| Scanner::new());
+    }
+
     /// Whether it is an image that can be seen, in flight and not urgent yet.
     pub(super) fn can_be_raised(&self) -> bool {
         let is_urgent =

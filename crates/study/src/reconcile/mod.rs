@@ -124,6 +124,10 @@ fn metrics(
     let (rounds, round_trips) = rounds(path, logs.link.rtt);
     set(metric::ROUNDS, f64::from(rounds));
     set(metric::ROUND_TRIPS, f64::from(round_trips));
+    let made_again = fetches.iter().filter(|fetch| fetch.times_lost() > 0).count();
+    if made_again > 0 {
+        set(metric::MADE_AGAIN, made_again as f64);
+    }
     let Some(start) = fetches.iter().map(|fetch| fetch.phases.queued).min() else {
         return metrics;
     };

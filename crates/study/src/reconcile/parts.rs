@@ -38,7 +38,7 @@ pub struct Parts {
     pub window_ns: u64,
     /// Time in which the link was busy with bytes.
     pub serialisation_ns: u64,
-    /// Idle time until dropped bytes were retransmitted.
+    /// Idle time until dropped bytes were retransmitted, and time on connections that were lost, until another was begun.
     pub loss_ns: u64,
     /// The server's own time.
     pub server_ns: u64,
@@ -112,6 +112,7 @@ pub(super) fn split(path: &[Stretch], logs: &TrialLogs<'_>) -> Parts {
         let rtt = logs.link.rtt;
         match stretch.kind {
             StretchKind::Client => parts.add(Part::Client, stretch.span()),
+            StretchKind::Lost => parts.add(Part::Loss, stretch.span()),
             StretchKind::Connect => {
                 Split::of(&mut parts, stretch).take(Part::Connect, rtt).rest(
                     &activity,

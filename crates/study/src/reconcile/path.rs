@@ -31,7 +31,7 @@ impl Stretch {
             // A peer that allows a stream as soon as it has answered says so with the answer. Others wait until that is
             // acknowledged.
             StretchKind::StreamLimit => u32::from(self.span() >= rtt),
-            StretchKind::Client | StretchKind::Receive => 0,
+            StretchKind::Client | StretchKind::Receive | StretchKind::Lost => 0,
         }
     }
 }
@@ -58,6 +58,8 @@ pub(super) enum StretchKind {
     },
     /// A body was coming.
     Receive,
+    /// The fetch was on a connection that was lost, and was made again on another.
+    Lost,
 }
 
 /// The critical path from when the first fetch was queued to `end`, in order of time; empty without fetches.
@@ -170,6 +172,10 @@ impl Walk {
             self.to(finished(other), StretchKind::Client);
             return Some(other);
         }
+        let before = match fetch.times_lost() {
+            0 => StretchKind::Client,
+            _ => StretchKind::Lost,
+        };
         if ready > queued {
             self.to(ready, StretchKind::Client);
             if let (Some(connected), Some(_)) = (connection.connected, connection.secured) {
@@ -185,11 +191,11 @@ impl Walk {
             let slot =
                 ended(&others, queued, self.cursor).filter(same_host).max_by_key(|o| finished(o));
             if let Some(other) = slot {
-                self.to(finished(other), StretchKind::Client);
+                self.to(finished(other), before);
                 return Some(other);
             }
         }
-        self.to(queued, StretchKind::Client);
+        self.to(queued, before);
         None
     }
 

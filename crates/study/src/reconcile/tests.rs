@@ -291,6 +291,25 @@ fn idle_time_within_a_body_is_window_growth_or_loss_recovery() {
 }
 
 #[test]
+fn the_time_on_a_lost_connection_is_loss_recovery_until_another_is_begun() {
+    let mut case = one_connection();
+    // The connection was lost under the last image, which was made again on a new one.
+    case.connections.push(connection(1, "http/1.1", [700.0, 800.0, 900.0]));
+    let again = FetchRecord {
+        made_again: vec![trace::MadeAgain::ConnectionLost],
+        ..fetch(2, 1, [306.0, 901.0, 1001.0, 1041.0])
+    };
+    case.fetches[2] = again;
+    let finding = case.finding();
+    assert_eq!(finding.metrics["fetches_made_again"], 1.0);
+    let parts = finding.parts.unwrap();
+    // From the end of the first image.
+    assert_eq!(parts.loss_ns, 248_000_000);
+    assert_eq!((parts.connect_ns, parts.tls_ns), (200_000_000, 200_000_000));
+    assert_eq!(parts.total_ns(), 1_041_000_000);
+}
+
+#[test]
 fn a_fetch_that_failed_fails_the_trial() {
     let mut case = one_connection();
     case.fetches[2].outcome = FetchOutcome::Failed("reset".to_owned());

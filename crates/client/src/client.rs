@@ -427,9 +427,9 @@ impl<W: Work> Client<W> {
     /// A connection has failed a fetch: it is queued again if it may be repeated, else it fails.
     fn let_down(&mut self, now: Instant, id: FetchId, acted: Acted, failure: Failure) {
         let ending = self.is_ending();
-        let repeats = self.config.lost == LostFetches::MadeAgain && failure.is_loss();
+        let is_lost = self.config.lost == LostFetches::MadeAgain && failure.is_loss();
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let is_made_again = repeats && fetch.may_be_made_again();
+        let is_made_again = is_lost && fetch.may_be_made_again();
         if ending || !(is_made_again || fetch.may_retry(acted)) {
             return self.end(now, id, Err(failure));
         }

@@ -135,7 +135,7 @@ pub enum LostFetches {
     /// request arrived (RFC 9112 §9.3.1).
     #[default]
     Failed,
-    /// Where its method is safe (RFC 9110 §9.2.1), it is made again whole on another connection, as by a user who reloads
+    /// Over TCP, and where its method is safe (RFC 9110 §9.2.1), it is made again whole on another connection, as by a user who reloads
     /// it, three times at most. The part of the response that had come is dropped; its times still count from when it was
     /// first asked for.
     MadeAgain,

@@ -269,9 +269,11 @@ impl Fetch {
         repeatable && self.retried == Retried::Never && self.record.phases.first_byte.is_none()
     }
 
-    /// Whether the same request may be made again after its connection was lost, whatever has come of the response.
+    /// Whether the same request may be made again after its connection was lost, whatever has come of the response. Over QUIC
+    /// a connection outlives its addresses (RFC 9000 §9): where it was lost, that is the finding.
     pub(crate) fn may_be_made_again(&self) -> bool {
-        self.spec.method.is_safe()
+        self.record.protocol != trace::Protocol::Http3
+            && self.spec.method.is_safe()
             && self.spec.messages.is_none()
             && self.record.times_lost() < MOST_TIMES_AGAIN
     }
@@ -279,6 +281,7 @@ impl Fetch {
     /// Its connection was lost: it is to be made again, and what has come of the response is dropped.
     pub(crate) fn make_again(&mut self) {
         self.take_back();
+        self.retried = Retried::Once;
         self.record.made_again.push(MadeAgain::ConnectionLost);
     }
 
@@ -415,5 +418,31 @@ fn is_idempotent(method: &Method) -> bool {
         | Method::Put
         | Method::Delete => true,
         Method::Post | Method::Connect | Method::Patch | Method::Other(_) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A fetch that this protocol carried when its connection was lost.
+    fn lost(protocol: Protocol) -> Fetch {
+        let spec = FetchSpec::get("https://a.test/".parse().expect("a URL"));
+        let transport = Transport::H2;
+        let mut fetch = Fetch::new(Instant::ZERO, FetchId(0), spec, transport);
+        fetch.record.protocol = trace::Protocol::from(protocol).into();
+        fetch
+    }
+
+    #[test]
+    fn what_is_lost_over_tcp_is_made_again_three_times_and_over_quic_never() {
+        assert!(!lost(Protocol::Http3).may_be_made_again());
+        let mut fetch = lost(Protocol::Http2);
+        for _ in 0..MOST_TIMES_AGAIN {
+            assert!(fetch.may_be_made_again());
+            fetch.make_again();
+        }
+        assert!(!fetch.may_be_made_again() && !fetch.may_retry(Acted::Perhaps));
+        assert_eq!(fetch.record.times_lost(), 3);
     }
 }

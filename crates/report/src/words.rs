@@ -33,14 +33,17 @@ pub(crate) fn conditions(report: &Report<'_>) -> String {
         |c: &Contender| (c.settings.congestion_control.name(), c.settings.initial_window);
     let over_tcp =
         |c: &&Contender| !c.transport.is_over_quic() || c.settings.first_visit.uses_tcp();
-    let tcp = only(contenders().filter(over_tcp).map(|c| (sends_by(c), c.settings.pacing)));
-    let quic = only(contenders().filter(|c| c.transport.is_over_quic()).map(sends_by));
-    parts.extend(tcp.map(|((control, window), is_paced)| {
+    let tcp = || contenders().filter(over_tcp);
+    // Another server's QUIC decides by itself.
+    let quic = contenders().filter(|c| c.transport.is_over_quic() && c.server.is_origin());
+    let quic = only(quic.map(sends_by));
+    let of_tcp = only(tcp().map(|c| (sends_by(c), c.settings.pacing)));
+    parts.extend(of_tcp.map(|((control, window), is_paced)| {
         let paced = if is_paced { ", paced" } else { "" };
         format!("TCP {control}, initial window {window}{paced}")
     }));
     // QUIC's are said where they are not TCP's.
-    let other = quic.filter(|quic| tcp.is_none_or(|(tcp, _)| tcp != *quic));
+    let other = quic.filter(|quic| only(tcp().map(sends_by)).is_none_or(|tcp| tcp != *quic));
     parts.extend(other.map(|(control, window)| format!("QUIC {control}, initial window {window}")));
     let versions = contenders().filter(|c| c.tls != Tls::None).map(|c| tls_name(c.tls));
     parts.extend(only(versions).map(|version| format!("TLS {version}")));

@@ -76,7 +76,7 @@ impl Estimate {
         let mut estimate = Self { cells: BTreeMap::new(), side_by_side };
         for trial in plan {
             let cell = estimate.cells.entry(trial.cell.id()).or_insert_with(|| CellEstimate {
-                expected: trial_time(trial, surroundings),
+                expected: trial_time(trial, surroundings, side_by_side),
                 ..CellEstimate::default()
             });
             cell.beside = side_by_side.beside(trial);
@@ -130,7 +130,11 @@ impl Estimate {
 }
 
 /// What one trial of `cell` takes, all in all.
-fn trial_time(trial: &TrialPlan, surroundings: &Surroundings) -> Duration {
+fn trial_time(
+    trial: &TrialPlan,
+    surroundings: &Surroundings,
+    side_by_side: SideBySide,
+) -> Duration {
     let cell = &trial.cell;
     let contender = &cell.contender;
     let name = &cell.link.name;
@@ -196,12 +200,10 @@ fn trial_time(trial: &TrialPlan, surroundings: &Surroundings) -> Duration {
     let client = contender.client.as_ref();
     let runs = 1 + client.map_or(0, |client| client.warmup);
     let of_client = if client.is_some() { FOREIGN_CLIENT } else { Duration::ZERO };
-    let set_up = match (trial.is_light(), contender.foreign_server()) {
-        (true, _) => SET_UP_BESIDE_OTHERS,
-        (false, None) => SET_UP,
-        (false, Some(_)) => SET_UP + FOREIGN_SERVER,
-    };
-    set_up + of_client + work * runs
+    let set_up = if side_by_side.beside(trial) > 1.0 { SET_UP_BESIDE_OTHERS } else { SET_UP };
+    let of_server =
+        if contender.foreign_server().is_some() { FOREIGN_SERVER } else { Duration::ZERO };
+    set_up + of_server + of_client + work * runs
 }
 
 /// The bits a second that so many connections reach together where a share `loss` of packets is lost; without loss, or without
@@ -311,7 +313,7 @@ mod tests {
             let here = |trial: &&TrialPlan| {
                 trial.cell.link.name == link && trial.cell.contender.name == contender
             };
-            trial_time(plan.iter().find(here).unwrap(), &surroundings).as_secs_f64()
+            trial_time(plan.iter().find(here).unwrap(), &surroundings, EIGHT).as_secs_f64()
         };
         // Measured: 4.4 s over HTTP/1.1 with TLS, 2.4 s over HTTP/2.
         assert!((3.0..6.0).contains(&one("3g", "h1-tls")), "{}", one("3g", "h1-tls"));
@@ -327,7 +329,7 @@ mod tests {
                 let here = |trial: &&TrialPlan| {
                     trial.cell.link.name == "wifi" && trial.cell.contender.name == contender
                 };
-                trial_time(plan.iter().find(here).unwrap(), surroundings).as_secs_f64()
+                trial_time(plan.iter().find(here).unwrap(), surroundings, EIGHT).as_secs_f64()
             };
             [one("h2"), one("h1-tls")]
         };
@@ -358,7 +360,7 @@ mod tests {
         assert!(Estimate::of(&plan, &surroundings, ALONE).left().as_secs_f64() > before);
         // One cell takes twice as long as expected: it does from now on, and so does what has not run.
         estimate.add(&plan[0]);
-        estimate.done(&plan[0], trial_time(&plan[0], &surroundings) * 2);
+        estimate.done(&plan[0], trial_time(&plan[0], &surroundings, EIGHT) * 2);
         let ratio = estimate.left().as_secs_f64() / before;
         assert!((ratio - 2.0).abs() < 1e-6, "{ratio}");
         plan.iter().for_each(|trial| estimate.leave_out(trial));

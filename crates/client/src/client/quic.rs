@@ -107,6 +107,7 @@ impl<W: Work> Client<W> {
         {
             if port.quic.settle(link) == Lifetime::Over {
                 port.places.remove(&link.handle());
+                self.quic_tally = Some(link.tally());
                 connection.port = None;
             } else {
                 port.add_ready(place);

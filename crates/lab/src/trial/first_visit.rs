@@ -43,7 +43,8 @@ pub(super) fn link_of(
         let drops_udp = [&link.up, &link.down].iter().any(|way| way.udp == Udp::Blocked);
         if drops_udp && contender.transport.is_over_quic() && !first_visit.races() {
             return Err(Outcome::Unsupported {
-                reason: "the link drops UDP, and nothing else carries HTTP/3".to_owned(),
+                reason: "the link drops UDP, which carries HTTP/3: of this view or of the next"
+                    .to_owned(),
                 remedy: "`first_visit = \"race\"` has TCP beside it".to_owned(),
             });
         }

@@ -24,7 +24,7 @@ use wire::{Field, Fields};
 const MOST_DATAGRAMS: usize = 256;
 
 /// The last bytes of a body up to so many are copied behind the head.
-const SMALL_BODY: usize = 256;
+const SMALL_BODY: usize = 128;
 
 impl Session {
     pub(super) fn request(

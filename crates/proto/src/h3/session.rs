@@ -418,6 +418,9 @@ impl Session {
             self.events.push_back(Event::Reset { stream, error });
         }
         (self.ready, self.next_request) = (0, 0);
+        // They name requests whose numbers others get.
+        self.datagrams_in.clear();
+        self.datagrams_out.clear();
         self.blocked.clear();
         self.held.clear();
         self.stall.end();

@@ -132,7 +132,7 @@ fn largest(parts: Parts) -> (String, f64) {
     ];
     let mut named = [
         ("the link's rate: the bytes keep it busy", parts.serialisation_ns),
-        ("loss recovery: the link drops packets", parts.loss_ns),
+        ("loss recovery: packets or a connection were lost", parts.loss_ns),
         ("the server", parts.server_ns),
         ("the client", parts.client_ns),
         ("bytes that a sender holds back (Nagle)", parts.held_ns),

@@ -5,18 +5,24 @@ use super::contender::{Contender, Terms};
 use trace::Protocol;
 
 /// What `own` has otherwise than the contender over the other transport that is most like it: `initial window 32, where h2 has
-/// 10`. Empty where one has all the same, or where none is on equal terms.
+/// 10`. Empty where one has all the same.
 pub(super) fn unmatched(own: &Contender, contenders: &[Contender]) -> Vec<String> {
     // One that speaks both is its own counterpart.
     if own.settings.terms != Terms::Equal || uses_tcp(own) == uses_quic(own) {
         return Vec::new();
     }
-    let counterparts = contenders.iter().filter(|other| {
-        let has_other = if uses_tcp(own) { uses_quic(other) } else { uses_tcp(other) };
-        has_other && other.settings.terms == Terms::Equal
-    });
-    let differences = counterparts.map(|other| differences(own, other));
-    differences.min_by_key(Vec::len).unwrap_or_default()
+    let counterparts = || {
+        let is_other =
+            |one: &&Contender| if uses_tcp(own) { uses_quic(one) } else { uses_tcp(one) };
+        contenders.iter().filter(is_other)
+    };
+    let equal = counterparts().filter(|other| other.settings.terms == Terms::Equal);
+    if let Some(least) = equal.map(|other| differences(own, other)).min_by_key(Vec::len) {
+        return least;
+    }
+    // TCP beside QUIC as it is shipped is the host's, and has no terms.
+    let as_shipped = counterparts().filter(|_| uses_quic(own));
+    as_shipped.take(1).map(|other| format!("{} is as it is shipped", other.name)).collect()
 }
 
 fn uses_quic(contender: &Contender) -> bool {
@@ -39,8 +45,18 @@ fn differences(own: &Contender, other: &Contender) -> Vec<String> {
         ),
         ("stream window", mine.stream_window.to_string(), theirs.stream_window.to_string()),
     ];
-    // HTTP/1.1 has no window for the connection but TCP's.
-    if [own, other].iter().all(|one| one.transport.protocol() != Protocol::Http1) {
+    let has_window = |one: &&Contender| {
+        let protocol = one.transport.protocol();
+        matches!(
+            protocol,
+            Protocol::Http2
+                | Protocol::Http3
+                | Protocol::Spdy31
+                | Protocol::WebSocketH2
+                | Protocol::WebSocketH3
+        )
+    };
+    if [own, other].iter().all(has_window) {
         let windows = [mine, theirs].map(|one| one.connection_window.to_string());
         let [mine, theirs] = windows;
         all.push(("connection window", mine, theirs));
@@ -99,14 +115,19 @@ mod tests {
     #[test]
     fn there_is_nothing_to_match_without_the_other_transport_or_as_shipped() {
         let none: Vec<String> = Vec::new();
-        let wide = "initial_window = 32";
+        let (wide, shipped) = ("initial_window = 32", "terms = \"as-shipped\"");
         for contenders in [
             [("a", "h2", ""), ("b", "http/1.1", wide)],
             [("a", "h3", ""), ("b", "h3", wide)],
-            [("a", "h2", wide), ("b", "h3", "terms = \"as-shipped\"")],
+            [("a", "h2", wide), ("b", "h3", shipped)],
             [("a", "h3", ""), ("b", "h3", "first_visit = \"alt-svc\"")],
+            // Neither HTTP/1.1 nor SPDY/3 has a window for the connection.
+            [("a", "http/1.1", ""), ("b", "h3", "connection_window = \"1MB\"")],
+            [("a", "spdy/3", ""), ("b", "h3", "connection_window = \"1MB\"")],
         ] {
             assert_eq!(unmatched(&contenders), [none.clone(), none.clone()], "{contenders:?}");
         }
+        let beside_shipped = unmatched(&[("a", "h2", shipped), ("b", "h3", wide)]);
+        assert_eq!(beside_shipped, [none, vec!["a is as it is shipped".to_owned()]]);
     }
 }

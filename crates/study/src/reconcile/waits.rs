@@ -13,7 +13,7 @@ pub enum Wait {
     WindowGrowth,
     /// Bytes passed the bottleneck.
     Serialisation,
-    /// Until dropped bytes were sent again.
+    /// Until dropped bytes were sent again, or a lost connection was replaced.
     LossRecovery,
     /// The server's own time.
     Server,

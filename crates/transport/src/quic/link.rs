@@ -409,6 +409,10 @@ impl Link {
 
     /// Sends a datagram. Whether it arrives is not told; one that the path or the peer no longer takes is dropped.
     pub(super) fn send_datagram(&mut self, datagram: Bytes) {
+        if self.quic.datagrams().send_buffer_space() < datagram.len() {
+            // The oldest ones are dropped for it.
+            self.forget_waiting();
+        }
         let bytes = datagram.len() as u64;
         if self.quic.datagrams().send(datagram, true).is_ok() {
             self.waiting += bytes;

@@ -63,8 +63,10 @@ fn a_link_beyond_the_machine_is_refused_with_what_it_can_hold() {
     let mut race = bench.command(wirelap());
     race.args(["race", "tiny.toml", "--out", "run"]);
     let ran = bench.start(race).end();
-    if ran.code == 0 {
-        // Where others use the processor, what was measured is no bound of the machine's, and trials are tried.
+    if ran.code != 3 {
+        // Where others use the processor, what was measured is no bound of the machine's, and trials are tried. It may be
+        // that none of them is measured then.
+        assert!([0, 1].contains(&ran.code), "{}", ran.code);
         let result = fs::read_to_string(bench.path("run/result.json")).unwrap();
         let result: Value = serde_json::from_str(&result).unwrap();
         let spare = result["host"]["calibration"]["spare_cpu"].as_f64().unwrap();

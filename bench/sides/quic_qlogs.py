@@ -37,6 +37,17 @@ def packets(found, way):
     return told
 
 
+def in_datagrams(found):
+    """As `packets` of those received, with the lengths of their datagrams up to their ends. Packets of one datagram have one time."""
+    told, time_ms, before = {}, None, 0
+    for event in found:
+        for number, (length, frames) in packets([event], "received").items():
+            before = length + (before if event["time"] == time_ms else 0)
+            time_ms = event["time"]
+            told[number] = before, frames
+    return told
+
+
 def longest(paths):
     """The events of the longest connection among these files. A client may have begun a second one that it did not need."""
     return max((events(path) or [] for path in paths), key=len, default=[])
@@ -58,12 +69,14 @@ def read(folder, own):
         time.sleep(0.3)
 
 
-def disagreement(one, other):
-    """Where two sides' tales of the same packets differ, in words; None where they do not."""
+def disagreement(one, other, counts_datagrams):
+    """Where two sides' tales of the same packets differ, in words; None where they do not. `counts_datagrams`: to the other side a
+    packet's length is that of its datagram up to its end."""
     for sender, receiver, name in ((one, other, "ours to theirs"), (other, one, "theirs to ours")):
         sent, received = packets(sender, "sent"), packets(receiver, "received")
+        counted = in_datagrams(receiver) if counts_datagrams and sender is other else {}
         for number, packet in received.items():
-            if sent.get(number) != packet:
+            if sent.get(number) not in (packet, counted.get(number, packet)):
                 return f"{name}: {number} was received as {packet} and sent as {sent.get(number)}"
         if not received:
             return f"{name}: no packet was received"

@@ -1,9 +1,7 @@
-"""Who speaks HTTP/3 in `bench/interop`: how each server is started and what each client is asked to do. A side that
-cannot do what a case wants raises `Unsupported` with the reason."""
+"""Who serves HTTP/3 in `bench/interop`, and what a case wants of either side. A side that cannot do it raises `Unsupported` with
+the reason."""
 
-import json
 import os
-import re
 import shutil
 import signal
 import socket
@@ -22,11 +20,16 @@ CHACHA20 = "TLS_CHACHA20_POLY1305_SHA256"
 # Go's TLS 1.3 has no choice of ciphers, but a server of its on a machine that cannot compute AES well takes ChaCha20 first.
 GO_CHACHA20 = ["env", "GODEBUG=cpu.aes=off"]
 # Who reads no ECN marks of datagrams, or does not report them (RFC 9000 §13.4.1 lets it be so).
-WITHOUT_ECN = ("aioquic", "nginx", "HAProxy")
+WITHOUT_ECN = ("aioquic", "nginx", "HAProxy", "curl_cffi", "h2load")
+WITHOUT_QLOG = ("nginx", "HAProxy", "Chromium")
 # The longest that a client may take for what a case wants of it.
 PATIENCE_S = 180
 # The round trip of the case zerortt.
 EARLY_RTT_S = 0.2
+# After how long a server closes a connection on which nothing is asked, where that is how its client comes to a second one.
+IDLE_S = 1
+# What the servers are called.
+NAMES = ["localhost", "interop.test"]
 # Names that make a leaf larger than a server may send at once to an address that is not proven.
 MANY_NAMES = 400
 
@@ -48,6 +51,7 @@ class Wanted:
         self.retry = wanted.pop("retry", False)
         self.address = wanted.pop("address", "127.0.0.1")
         self.large_certificate = wanted.pop("large_certificate", False)
+        self.closes_idle = wanted.pop("closes_idle", False)
         # Client: the first URL over a connection of its own, the others over one that resumes its session, or within its
         # handshake.
         self.resume = wanted.pop("resume", False)
@@ -73,8 +77,8 @@ class Spot:
         os.makedirs(self.www)
         for name, length in files.items():
             place.fill(os.path.join(self.www, name), length)
-        self.small = self.certificate("small", ["localhost"])
-        self.large = self.certificate("large", ["localhost"] + [f"name-{number}.example.test" for number in range(MANY_NAMES)])
+        self.small = self.certificate("small", NAMES)
+        self.large = self.certificate("large", NAMES + [f"name-{number}.example.test" for number in range(MANY_NAMES)])
         self.count = 0
 
     def certificate(self, kind, names):
@@ -83,7 +87,9 @@ class Spot:
         named = ",".join([f"DNS:{name}" for name in names] + ["IP:127.0.0.1", "IP:::1"])
         subprocess.run(
             ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", key,
-             "-out", cert, "-subj", "/CN=localhost", "-days", "2", "-addext", f"subjectAltName={named}"],
+             "-out", cert, "-subj", "/CN=localhost", "-days", "2", "-addext", f"subjectAltName={named}",
+             # Firefox takes no leaf that may sign others.
+             "-addext", "basicConstraints=critical,CA:FALSE"],
             check=True, stderr=subprocess.DEVNULL)
         with open(both, "w", encoding="utf-8") as file:
             for part in (cert, key):
@@ -191,9 +197,9 @@ def serve_wirelap(wirelap, spot, wanted):
     cert, key, _ = spot.certificates(wanted)
     port = free_port(wanted.address)
     listen = at(wanted.address, port)
-    retry = ["--quic-retry"] if wanted.retry else []
-    return Process([wirelap, "serve", "--threads", "1", "--handshake-timeout", "60s", "--early-data", *retry, "--listen-tls", listen, "--listen-quic", listen,
-                    "--cert", cert, "--key", key, spot.www], port, listens(wanted.address))
+    flags = (["--quic-retry"] if wanted.retry else []) + (["--idle-timeout", f"{IDLE_S}s"] if wanted.closes_idle else [])
+    return Process([wirelap, "serve", "--threads", "1", "--handshake-timeout", "60s", "--early-data", *flags, "--listen-tls", listen,
+                    "--listen-quic", listen, "--cert", cert, "--key", key, spot.www], port, listens(wanted.address))
 
 
 def serve_nginx(_wirelap, spot, wanted):
@@ -287,92 +293,5 @@ def serve_peer(spot, wanted, command, flags):
                               "--root", spot.www, *flags], port, says_ready)
 
 
-# Clients: each takes wirelap's program, the spot, what is wanted, the URLs and a folder for the files, and gives a command.
-
-def ask_wirelap(wirelap, spot, wanted, urls, out):
-    ca = spot.certificates(wanted)[0]
-    if wanted.migrate:
-        raise Unsupported("our client never changes its address by itself")
-    if wanted.websocket:
-        url = urls[0].replace("https://", "wss://")
-        return [wirelap, "load", "--http3", "--cacert", ca, "-c", "1", "-m", "4", "-n", "20", "--data", "a message", "--json", url]
-    if wanted.key_update:
-        return [wirelap, "load", "--http3", "--cacert", ca, "-c", "1", "-m", "1", "-n", "1500", "--json", urls[0]]
-    if wanted.resume or wanted.early:
-        flag = "--early-data" if wanted.early else "--resume"
-        return [wirelap, "load", "--http3", "--cacert", ca, "-c", "1", "-n", "2", "--close", flag, "--json", urls[0]]
-    return [wirelap, "get", "--http3", "--cacert", ca, "--no-resume", "--retry", "0", "--parallel-max", "256", "--connect-timeout",
-            "40", *(["-v"] if wanted.verbose else ["-sS"]), "--output-dir", out, *urls]
-
-
-def ask_curl(_wirelap, spot, wanted, urls, out):
-    curl = there(os.path.join(CURRENT, "curl"))
-    ca = spot.certificates(wanted)[0]
-    for what, is_wanted in (("WebSocket over HTTP/3", wanted.websocket), ("migration", wanted.migrate)):
-        if is_wanted:
-            raise Unsupported(f"curl has no {what}")
-    common = [curl, "-sS", "--http3-only", "--cacert", ca, "--connect-timeout", "40"]
-    if wanted.chacha20:
-        common += ["--tls13-ciphers", CHACHA20]
-    config = os.path.join(spot.fresh(), "urls")
-    if wanted.resume or wanted.early:
-        # Another range of local ports is another connection; the process keeps the session.
-        common += ["--fail", "-v", "-w", r"first byte after %{time_starttransfer} s\n"]
-        common += ["--tls-earlydata"] if wanted.early else []
-        files = [["-o", os.path.join(out, os.path.basename(url)), url] for url in urls]
-        return [*common, *files[0], "--next", *common[1:], "--local-port", "20000-30000", *files[1]]
-    with open(config, "w", encoding="utf-8") as file:
-        for url in urls:
-            file.write(f'url = "{url}"\noutput = "{os.path.join(out, os.path.basename(url))}"\n')
-    return common + ["--fail", "-Z", "--parallel-max", "50", "-K", config]
-
-
-def ask_aioquic(_wirelap, spot, wanted, urls, out):
-    there(os.path.join(PEERS, "quic", "aioquic"))
-    if wanted.migrate:
-        raise Unsupported("aioquic's client never changes its address by itself")
-    flags = [flag for flag, is_wanted in (
-        ("--chacha20", wanted.chacha20), ("--key-update", wanted.key_update)) if is_wanted]
-    return ask_peer(spot, wanted, ["env", f"PYTHONPATH={PEERS}/quic"] + AIOQUIC, (urls, out), flags)
-
-
-def ask_quic_go(_wirelap, spot, wanted, urls, out):
-    if wanted.chacha20:
-        raise Unsupported("Go's TLS 1.3 has no choice of ciphers, and our server takes the cheapest")
-    # It updates its keys by itself after 100 packets.
-    flags = ["--migrate"] if wanted.migrate else []
-    return ask_peer(spot, wanted, [there(QUIC_GO)], (urls, out), flags)
-
-
-def ask_peer(spot, wanted, command, what, flags):
-    urls, out = what
-    flags = flags + [flag for flag, is_wanted in (
-        ("--resume", wanted.resume), ("--early", wanted.early), ("--websocket", wanted.websocket)) if is_wanted]
-    return command + ["client", "--ca", spot.certificates(wanted)[0], "--out", out, *flags, *urls]
-
-
 SERVERS = {"wirelap": serve_wirelap, "nginx": serve_nginx, "Caddy": serve_caddy, "HAProxy": serve_haproxy,
            "aioquic": serve_aioquic, "quic-go": serve_quic_go}
-CLIENTS = {"wirelap": ask_wirelap, "curl": ask_curl, "aioquic": ask_aioquic, "quic-go": ask_quic_go}
-
-
-def told(client, text):
-    """What a client says of its last connection: whether it resumed a session, and whether early data were accepted."""
-    if client == "curl":
-        # It does not say whether early data were accepted, but when the answer came.
-        took = re.findall(r"first byte after ([\d.]+) s", text)
-        return {"resumed": "reusing session" in text, "early": bool(took) and float(took[-1]) < 1.5 * EARLY_RTT_S}
-    cipher = re.search(r"\* connection .*, TLSv?1\.3 (\w+)", text)
-    if cipher:
-        return {"cipher": cipher.group(1)}
-    try:
-        connects = json.loads(text)["connects"]
-        return {"resumed": connects["resumed"] > 0, "early": connects["early_data"]["accepted"] > 0}
-    except (ValueError, KeyError, TypeError):
-        pass
-    for line in reversed(text.splitlines()):
-        try:
-            return json.loads(line)
-        except ValueError:
-            continue
-    return {}

@@ -2,7 +2,6 @@
 //! says all that ran.
 
 use super::browser::{Profile, RaiseBy};
-use super::counterpart::unmatched;
 use super::first_visit::FirstVisit;
 use super::next_view::NextView;
 use super::page::FetchPriority;
@@ -11,6 +10,7 @@ use super::quantity::size;
 use super::service::{PortKind, RunningService, Server};
 use super::side::Side;
 use super::stream::Delivery;
+use super::terms::{Terms, unmatched};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -420,24 +420,6 @@ impl Settings {
             FirstVisit::Race | FirstVisit::UdpBlocked => false,
         };
         finds && self.next_view.as_ref().is_none_or(keeps_all)
-    }
-}
-
-/// What TCP and QUIC of one experiment have in common, so that protocol and tuning come apart.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Terms {
-    /// Packets of one size, one initial window, one congestion control, and pacing at one rate.
-    #[default]
-    Equal,
-    /// What each has by itself: Linux does not pace TCP, and quinn-proto begins with datagrams of 1,200 bytes and tries
-    /// larger ones.
-    AsShipped,
-}
-
-impl Terms {
-    fn is_equal(&self) -> bool {
-        *self == Self::Equal
     }
 }
 

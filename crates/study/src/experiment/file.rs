@@ -1,7 +1,7 @@
 //! The TOML form of an experiment. Every field that can be wrong keeps its position; what is right, `read` knows.
 
 use super::browser::{Profile, RaiseBy};
-use super::contender::{CongestionControl, Negotiation, Priorities, Temperature, Terms, Transport};
+use super::contender::{CongestionControl, Negotiation, Priorities, Temperature, Transport};
 use super::download::Processes;
 use super::fast::Fast;
 use super::first_visit::FirstVisit;
@@ -14,6 +14,7 @@ use super::quantity::{SizeField, SpanField};
 use super::service::Server;
 use super::stopping::Stopping;
 use super::stream::Delivery;
+use super::terms::Terms;
 use super::workload::RecordedHosts;
 use crate::experiment::Source;
 use schemars::JsonSchema;

@@ -5,7 +5,6 @@
 mod browser;
 mod calls;
 mod contender;
-mod counterpart;
 mod download;
 mod echo;
 mod error;
@@ -25,6 +24,7 @@ mod side;
 mod source;
 mod stopping;
 mod stream;
+mod terms;
 #[cfg(test)]
 mod tests;
 mod workload;
@@ -33,7 +33,7 @@ pub use browser::{Profile, RaiseBy};
 pub use calls::{CallsWorkload, OwnRequests, Pattern, RequestSource, ServerTime};
 pub use contender::{
     ClientSubject, CongestionControl, Contender, Negotiation, Priorities, Settings, Temperature,
-    Terms, Tls, Transport,
+    Tls, Transport,
 };
 pub use download::{DownloadWorkload, Processes};
 pub use echo::{EchoPattern, EchoWorkload};
@@ -53,6 +53,7 @@ pub use side::Side;
 pub use source::Source;
 pub use stopping::Stopping;
 pub use stream::{Delivery, StreamWorkload};
+pub use terms::Terms;
 pub use workload::{Dependencies, HarWorkload, RecordedHosts, Think, Workload, WorkloadKind};
 
 use crate::gate::Gates;

@@ -11,7 +11,7 @@ mod views;
 mod workloads;
 
 use super::contender::{
-    ClientSubject, Contender, Negotiation, Priorities, Settings, Temperature, Terms, Tls, Transport,
+    ClientSubject, Contender, Negotiation, Priorities, Settings, Temperature, Tls, Transport,
 };
 use super::fast::Fast;
 use super::file::{
@@ -20,6 +20,7 @@ use super::file::{
 use super::one_or_table::ServerField;
 use super::policy::PolicyChoice;
 use super::quantity::{SizeField, SpanField};
+use super::terms::Terms;
 use super::{Experiment, ExperimentError, LinkChoice, MOST_TRIALS, Workload};
 use crate::family::{FamilySizes, blocks_for_all};
 use crate::gate::Gates;

@@ -1,8 +1,28 @@
 //! Whether TCP and QUIC of one experiment have the same settings, so that protocol and tuning come apart. Each contender over
 //! one of them needs a counterpart over the other whose packets, window, controller and receive windows are the same.
 
-use super::contender::{Contender, Terms};
+use super::contender::Contender;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use trace::Protocol;
+
+/// What TCP and QUIC of one experiment have in common, so that protocol and tuning come apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Terms {
+    /// Packets of one size, one initial window, one congestion control, and pacing at one rate.
+    #[default]
+    Equal,
+    /// What each has by itself: Linux does not pace TCP, and quinn-proto begins with datagrams of 1,200 bytes and tries
+    /// larger ones.
+    AsShipped,
+}
+
+impl Terms {
+    pub(super) fn is_equal(&self) -> bool {
+        *self == Self::Equal
+    }
+}
 
 /// What `own` has otherwise than the contender over the other transport that is most like it: `initial window 32, where h2 has
 /// 10`. Empty where one has all the same.

@@ -426,25 +426,43 @@ impl<W: Work> Client<W> {
 
     /// A connection has failed a fetch: it is queued again if it may be repeated, else it fails.
     fn let_down(&mut self, now: Instant, id: FetchId, acted: Acted, failure: Failure) {
+        if self.is_made_again(id, &failure) {
+            return self.make_again(now, id);
+        }
         let ending = self.is_ending();
-        let is_lost = self.config.lost == LostFetches::MadeAgain && failure.is_loss();
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
-        let is_made_again = is_lost && fetch.may_be_made_again();
-        if ending || !(is_made_again || fetch.may_retry(acted)) {
+        if ending || !fetch.may_retry(acted) {
             return self.end(now, id, Err(failure));
         }
-        if is_made_again {
-            fetch.make_again();
-        } else {
-            fetch.retry(acted);
+        fetch.retry(acted);
+        if acted == Acted::Perhaps {
+            self.close_idle_beside(now, id);
         }
-        if is_made_again || acted == Acted::Perhaps {
-            // Idle connections as old as the lost one are probably closed too.
+        self.admit(now, id);
+    }
+
+    /// Whether a fetch that a connection has failed is made again, as [`LostFetches::MadeAgain`] says.
+    fn is_made_again(&self, id: FetchId, failure: &Failure) -> bool {
+        let is_lost = self.config.lost == LostFetches::MadeAgain && failure.is_loss();
+        let may_be = self.fetches.get(&id).is_some_and(Fetch::may_be_made_again);
+        is_lost && may_be && !self.is_ending()
+    }
+
+    fn make_again(&mut self, now: Instant, id: FetchId) {
+        if let Some(fetch) = self.fetches.get_mut(&id) {
+            fetch.make_again();
+            self.close_idle_beside(now, id);
+            self.admit(now, id);
+        }
+    }
+
+    /// Closes the idle connections of a fetch's origin: as old as the one that it has lost, they are probably closed too.
+    fn close_idle_beside(&mut self, now: Instant, id: FetchId) {
+        if let Some(fetch) = self.fetches.get(&id) {
             let url = fetch.spec.url.clone();
             let origin = self.pool_origin(&url);
             self.close_idle(now, origin);
         }
-        self.admit(now, id);
     }
 
     /// Puts a connection back into its slot. Tells the pool how many requests it takes, and the driver what it wants.

@@ -129,6 +129,26 @@ fn a_fetch_is_made_again_three_times_at_most() {
 }
 
 #[test]
+fn what_waits_for_a_handshake_that_a_reset_cuts_waits_for_another_one() {
+    let trusted = Trusted::new(&["h2"]);
+    for (resets, is_done) in [(3, true), (4, false)] {
+        let mut world = World::new(Listener::Tls(trusted.server.clone()), |_| ok(b"whole"));
+        world.resets = resets;
+        let config = made_again(trusted.config(Transport::H2));
+        let (_, records) = run(&mut world, config, fetches(2));
+        for record in &records {
+            assert_eq!(record.outcome == FetchOutcome::Done, is_done, "{record:?}");
+            assert_eq!(record.times_lost(), 3);
+        }
+        assert_eq!(world.opened(), 4);
+    }
+    let mut world = World::new(Listener::Tls(trusted.server.clone()), |_| ok(b"whole"));
+    world.resets = 1;
+    let (_, records) = run(&mut world, trusted.config(Transport::H2), fetches(1));
+    assert!(matches!(records[0].outcome, FetchOutcome::Failed(_)), "nobody asks for more");
+}
+
+#[test]
 fn a_request_that_is_not_safe_is_not_made_again() {
     for (listener, config, _) in ways() {
         let mut world = World::new(listener, |_| reset());

@@ -29,6 +29,9 @@ pub struct SocketSettings {
     pub pacing: Pacing,
     /// TCP_FASTOPEN_CONNECT of what connects, TCP_FASTOPEN of what listens.
     pub fast_open: FastOpen,
+    /// SO_KEEPALIVE: after so long a silence, and as often, TCP asks whether the peer still knows the connection. Whole
+    /// seconds, at least one.
+    pub keep_alive: Option<Duration>,
     /// How long a connect may take.
     pub connect_timeout: Duration,
 }
@@ -42,6 +45,7 @@ impl Default for SocketSettings {
             acks: Acks::Delayed,
             pacing: Pacing::Host,
             fast_open: FastOpen::Off,
+            keep_alive: None,
             connect_timeout: Duration::from_secs(30),
         }
     }

@@ -238,10 +238,13 @@ impl<W: Work> Client<W> {
         true
     }
 
-    /// Fails fetches that will get no connection.
+    /// Handles the loss of a connection that never took requests: no other one is under way for these fetches.
     fn doom(&mut self, now: Instant, fetches: Vec<FetchId>, failure: Failure) {
-        for fetch in fetches {
-            self.end(now, fetch, Err(failure.clone()));
+        for id in fetches {
+            match self.is_made_again(id, &failure) {
+                true => self.make_again(now, id),
+                false => self.end(now, id, Err(failure.clone())),
+            }
         }
     }
 

@@ -62,7 +62,12 @@ impl<W: Work> Client<W> {
     }
 
     /// Makes the request of a stream again, once the handshake is over. The rest of the response is read and dropped.
-    pub(super) fn make_again(&mut self, now: Instant, exchanges: &mut Exchanges, stream: StreamId) {
+    pub(super) fn make_again_after_handshake(
+        &mut self,
+        now: Instant,
+        exchanges: &mut Exchanges,
+        stream: StreamId,
+    ) {
         let Some(id) = exchanges.fetch(stream) else { return };
         exchanges.disown(stream);
         let Some(fetch) = self.fetches.get_mut(&id) else { return };

@@ -134,7 +134,7 @@ impl<W: Work> Client<W> {
         let (now, limit) = (on.now, self.config.redirects);
         let Some(id) = on.exchanges.fetch(stream) else { return };
         if self.was_too_early(on, stream, head) {
-            return self.make_again(now, on.exchanges, stream);
+            return self.make_again_after_handshake(now, on.exchanges, stream);
         }
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         fetch.answered(now, head);

@@ -135,6 +135,8 @@ pub struct World {
     pub last_sent: Vec<u8>,
     /// Whether the client's sockets take no more bytes.
     pub deaf: Rc<Cell<bool>>,
+    /// So many of the first connections are reset when their first bytes come.
+    pub resets: usize,
     /// When the client is asked to stop.
     pub stop_at: Option<Instant>,
 }
@@ -154,6 +156,7 @@ impl World {
             header_bytes: Vec::new(),
             last_sent: Vec::new(),
             deaf: Rc::default(),
+            resets: 0,
             stop_at: None,
         }
     }
@@ -172,7 +175,8 @@ impl World {
     pub fn run<W: Work + 'static>(&mut self, client: Client<W>) -> Client<W> {
         let mut world = sim::World::new(1);
         let near = world.host("192.0.2.1", client);
-        let server = self.server.take().expect("a world runs once");
+        let mut server = self.server.take().expect("a world runs once");
+        server.reset_first(self.resets);
         let far = world.listen("0.0.0.0:0", Scripted::new(server));
         world.connect(near, far, Path::delay(DELAY));
         let outcome = match self.listener {

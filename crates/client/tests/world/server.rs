@@ -27,6 +27,8 @@ pub struct HttpServer {
     /// Answers to come.
     late: Vec<(SocketId, StreamId, Vec<u8>)>,
     last_heard: Vec<u8>,
+    /// Connections that are still to be reset.
+    resets: usize,
 }
 
 struct Connection {
@@ -45,7 +47,13 @@ impl HttpServer {
             seen: Rc::default(),
             late: Vec::new(),
             last_heard: Vec::new(),
+            resets: 0,
         }
+    }
+
+    /// Resets so many of the first connections when their first bytes come.
+    pub fn reset_first(&mut self, count: usize) {
+        self.resets = count;
     }
 
     /// The requests, as they come.
@@ -193,6 +201,11 @@ impl Script for HttpServer {
         let connection = self.connections.get_mut(&socket).unwrap();
         if connection.is_closed || matches!(self.listener, Listener::Mute) {
             return;
+        }
+        if self.resets > 0 {
+            self.resets -= 1;
+            connection.is_closed = true;
+            return sockets.reset_at(sockets.now(), socket);
         }
         let plain = connection.decrypt(sockets.now(), bytes);
         let mut rest = &plain[..];

@@ -8,7 +8,7 @@ use crate::inputs::requests;
 use crate::race::experiments::Selected;
 use crate::trial::client_config::{ClientSpec, client_config};
 use crate::trial::{near, own_calls, service};
-use client::{Calls, ClientConfig, ExpectedStatus, HostAddress, Hosts, LostFetches, Pattern};
+use client::{Calls, ClientConfig, ExpectedStatus, HostAddress, Hosts, Pattern};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpStream};
 use std::path::Path;
@@ -184,7 +184,7 @@ fn direct_config(
         trust,
         timeout,
         head_start: Duration::ZERO,
-        lost: LostFetches::Failed,
+        rebinds: false,
         key_log: None,
     };
     let mut hosts = Hosts::new();

@@ -30,11 +30,15 @@ pub(crate) struct ClientSpec<'a> {
     pub(crate) timeout: Duration,
     /// How much later than QUIC TCP begins, where they race.
     pub(crate) head_start: Duration,
-    /// What becomes of fetches whose connection is lost.
-    pub(crate) lost: LostFetches,
+    /// Whether a NAT on the link changes the client's ports.
+    pub(crate) rebinds: bool,
     /// Who gets TLS secrets.
     pub(crate) key_log: Option<Arc<dyn KeyLog>>,
 }
+
+/// After so long a silence our client asks, over TCP and QUIC alike, whether the server still knows the connection, where a NAT
+/// changes its ports. Where it only waited, it would never hear that nothing reaches it any more.
+const MOST_SILENCE: Duration = Duration::from_secs(1);
 
 /// The configuration of our client for a contender. An error says which of its settings our client does not have.
 pub(crate) fn client_config(
@@ -61,7 +65,6 @@ pub(crate) fn client_config(
     let mut config = ClientConfig::new(transport, tls);
     config.race = settings.first_visit.races().then_some(Race { head_start: trial.head_start });
     config.hosts = hosts(trial.hosts);
-    config.lost = trial.lost;
     config.socket = socket_settings(contender, settings.client);
     config.keep_alive = if settings.keep_alive { KeepAlive::On } else { KeepAlive::Off };
     config.limits =
@@ -82,6 +85,11 @@ pub(crate) fn client_config(
     config.spdy.session_window = settings.connection_window.0 as u32;
     if contender.transport.is_over_quic() {
         config.quic = quic_settings(contender);
+    }
+    if trial.rebinds {
+        config.lost = LostFetches::MadeAgain;
+        config.socket.keep_alive = Some(MOST_SILENCE);
+        config.quic.keep_alive = Some(MOST_SILENCE);
     }
     config.h2 = h2::Settings {
         stream_window: settings.stream_window.0 as u32,
@@ -148,7 +156,7 @@ mod tests {
             trust,
             timeout,
             head_start: Duration::ZERO,
-            lost: LostFetches::Failed,
+            rebinds: false,
             key_log: None,
         };
         client_config(&order.plan.cell.contender, spec)

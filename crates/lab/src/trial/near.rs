@@ -16,7 +16,7 @@ use crate::trial::stream::StreamTask;
 use crate::trial::task::{Call, Task};
 use crate::trial::tcp_settings;
 use client::{
-    Calls, Client, ClientConfig, Cookies, EchoRequests, EchoSocket, LostFetches, PageLoad, Records,
+    Calls, Client, ClientConfig, Cookies, EchoRequests, EchoSocket, PageLoad, Records,
     StreamRequests, StreamSocket, WebSocketClient, Work,
 };
 use endpoint::EndPoint;
@@ -57,7 +57,7 @@ pub(super) fn config_of(job: &NearJob) -> Result<ClientConfig, CliError> {
         trust: job.trust,
         timeout: job.timeout,
         head_start: job.head_start,
-        lost: if job.rebinds { LostFetches::MadeAgain } else { LostFetches::Failed },
+        rebinds: job.rebinds,
         key_log: key_log::open(job.key_log.as_deref())?,
     };
     client_config(&job.contender, spec)

@@ -6,6 +6,7 @@ use std::io;
 use std::mem;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::time::Duration;
 
 /// Sets an option to a plain value.
 pub(crate) fn set<T: Copy>(
@@ -94,6 +95,9 @@ pub(super) fn apply(
     if settings.pacing == Pacing::On {
         set(fd, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &PACED)?;
     }
+    if let Some(silence) = settings.keep_alive {
+        set_keep_alive(fd, silence)?;
+    }
     match settings.congestion_control.at(address.ip()) {
         Some(name) => set_congestion_control(fd, name),
         None => Ok(()),
@@ -109,6 +113,14 @@ pub(super) fn is_paced(fd: BorrowedFd<'_>) -> io::Result<bool> {
     let mut rate = [0; 8];
     read(fd, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &mut rate)?;
     Ok(u64::from_ne_bytes(rate) == PACED)
+}
+
+/// Sets SO_KEEPALIVE, TCP_KEEPIDLE and TCP_KEEPINTVL (tcp(7)).
+fn set_keep_alive(fd: BorrowedFd<'_>, silence: Duration) -> io::Result<()> {
+    let seconds = libc::c_int::try_from(silence.as_secs()).unwrap_or(libc::c_int::MAX).max(1);
+    set(fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE, &1i32)?;
+    set(fd, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, &seconds)?;
+    set(fd, libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, &seconds)
 }
 
 /// Sets TCP_CONGESTION.

@@ -38,6 +38,8 @@ pub struct QuicSettings {
     pub datagrams: Datagrams,
     /// A connection ends after this time without a packet.
     pub idle_timeout: Duration,
+    /// After so long without a packet from the peer it is sent a PING (RFC 9000 §10.1.2).
+    pub keep_alive: Option<Duration>,
     /// Whether a server has each client prove its address.
     pub address_validation: AddressValidation,
     /// Client: what is kept of servers.
@@ -100,6 +102,7 @@ impl Default for QuicSettings {
             max_streams: proto::SERVER_STREAMS,
             datagrams: Datagrams::Off,
             idle_timeout: Duration::from_secs(75),
+            keep_alive: None,
             address_validation: AddressValidation::ByHandshake,
             memory: ServerMemory::default(),
             seed: None,
@@ -137,6 +140,7 @@ impl QuicSettings {
             })
             .datagram_send_buffer_size(DATAGRAM_BUFFER)
             .max_idle_timeout(idle)
+            .keep_alive_interval(self.keep_alive)
             .enable_segmentation_offload(self.gso == Gso::On);
         if let Some(threshold) = self.ack_threshold {
             let mut frequency = AckFrequencyConfig::default();

@@ -5,7 +5,7 @@
 //! Securing ──> Ready ──> Closing ──> Closed
 //! ```
 //!
-//! Where early data goes (0-RTT) `Ready` comes before the handshake is over.
+//! `Ready` comes before the handshake is over at a client whose early data go (0-RTT), and at a server.
 
 use super::end::{closed_by, failed_by};
 use super::link::{Link, RememberedServer};
@@ -249,7 +249,7 @@ impl<R: QuicRole> QuicConnection<R> {
         match &self.stage {
             Stage::Ready { protocol, handshake, .. } => {
                 let tls = handshake.as_ref().and_then(QuicHandshake::negotiated);
-                let early_data = early_data(self.is_early, tls);
+                let early_data = early_data(self.sends_early(), tls);
                 Some(Negotiated { protocol: *protocol, tls, early_data })
             }
             Stage::Securing => None,
@@ -285,8 +285,7 @@ impl<R: QuicRole> QuicConnection<R> {
         let mut taken = Ok(());
         while let Some(event) = self.link.poll_event() {
             match event {
-                // Server: early data may follow.
-                QuicEvent::HandshakeDataReady if self.takes_early_data() => {
+                QuicEvent::HandshakeDataReady if self.speaks_first() => {
                     taken = taken.and(self.become_ready(now, handler));
                 }
                 QuicEvent::Connected => taken = taken.and(self.end_handshake(now, handler)),
@@ -312,10 +311,11 @@ impl<R: QuicRole> QuicConnection<R> {
         taken
     }
 
-    /// Whether this is a server that the client's early data reaches before the handshake is over.
-    fn takes_early_data(&self) -> bool {
+    /// Whether this is a server that has answered the client's hello. What its machine says first goes with that answer (0.5-RTT):
+    /// a round trip sooner, and before the tickets, for Firefox keeps no session of a server whose settings it does not know.
+    fn speaks_first(&self) -> bool {
         matches!(self.stage, Stage::Securing)
-            && self.link.has_early_data()
+            && self.link.server.is_none()
             && self.link.is_handshaking()
     }
 
@@ -378,7 +378,7 @@ impl<R: QuicRole> QuicConnection<R> {
                 return Err(failure);
             }
         };
-        let early_data = early_data(self.is_early, tls);
+        let early_data = early_data(self.sends_early(), tls);
         let max_datagram = self.link.max_datagram();
         machine.handle_transport(now, TransportFacts { early_data, max_datagram });
         let negotiated = Negotiated { protocol, tls, early_data };
@@ -386,6 +386,11 @@ impl<R: QuicRole> QuicConnection<R> {
         self.stage = Stage::Ready { protocol, machine, handshake };
         self.open_ahead(now);
         Ok(())
+    }
+
+    /// Whether what comes or goes now is early data: a handshake goes on for which there are keys of 0-RTT.
+    fn sends_early(&self) -> bool {
+        self.is_early && self.link.has_early_data()
     }
 
     /// Tells the machine how many streams it may open.

@@ -10,7 +10,7 @@ import shutil
 import sys
 
 from . import servers
-from .quic_sides import AIOQUIC, CHACHA20, CURRENT, EARLY_RTT_S, HERE, IDLE_S, PEERS, QUIC_GO, Unsupported, there
+from .quic_sides import AIOQUIC, CHACHA20, CURRENT, EARLY_RTT_S, HERE, IDLE_S, OHA, PEERS, QUIC_GO, Unsupported, there
 
 # Those that open a page, whose script asks, and the programs that it takes.
 BROWSERS = {"Chromium": ("chromium",), "Firefox": ("firefox-esr", "certutil")}
@@ -18,8 +18,8 @@ LIBCURL = ("curl", "curl_cffi")
 CIPHERS = {"Chromium": "has no choice of TLS 1.3 ciphers",
            "Firefox": "does not heed its settings of TLS 1.3 ciphers over QUIC, and our server takes the cheapest"}
 # Who keeps no file, but says how many answers and bytes came.
-COUNTS = ("h2load",)
-# Most requests at once that h2load makes; our server allows so many.
+COUNTS = ("h2load", "oha")
+# Most requests at once that they make; our server allows so many.
 AT_ONCE = 100
 
 
@@ -127,6 +127,35 @@ def ask_h2load(_wirelap, _spot, wanted, urls, out):
     return [*common, "-n", str(len(urls)), *urls]
 
 
+def ask_oha(_wirelap, spot, wanted, urls, out):
+    refuse("oha", wanted, {
+        "chacha20": "has no choice of TLS 1.3 ciphers",
+        "resume": "makes a second connection only after an error, and does not tell whether it resumed a session",
+        "early": "asks for nothing before its handshake is complete",
+        "websocket": "has no WebSocket", "migrate": "has no migration"})
+    if not os.path.exists(OHA):
+        raise Unsupported("oha is not installed: ./peers install-oha")
+    common = [OHA, "--http-version", "3", "--cacert", spot.certificates(wanted)[0], "--connect-timeout", "40s", "--no-tui",
+              "--output-format", "json", "-c", "1"]
+    # It takes the host of a URL for the name in TLS, and no such name has the brackets of an IPv6 address.
+    authority = urls[0].split("/")[2]
+    port = authority.rpartition(":")[2]
+    common += ["--connect-to", f"localhost:{port}:{authority}"]
+    # Of many URLs it takes one at random for each request. So those of one length go together, over a connection of their own.
+    by_length = {}
+    for url in urls:
+        length = os.path.getsize(os.path.join(spot.www, os.path.basename(url)))
+        by_length.setdefault(length, []).append(url.replace(authority, f"localhost:{port}", 1))
+    runs, folder = [], spot.fresh()
+    for number, chosen in enumerate(by_length.values()):
+        listed = os.path.join(folder, f"urls-{number}")
+        with open(listed, "w", encoding="utf-8") as file:
+            file.write("\n".join(chosen) + "\n")
+        runs.append(shlex.join([*common, "-p", str(min(AT_ONCE, len(chosen))), "-n", str(len(chosen)), "--output",
+                                os.path.join(out, f"told-{number}"), "--urls-from-file", listed]))
+    return ["sh", "-c", " & ".join(runs) + f" & wait; cat {shlex.quote(out)}/told-*"]
+
+
 def ask_browser(client):
     def ask(_wirelap, spot, wanted, urls, out):
         for program in BROWSERS[client]:
@@ -148,8 +177,8 @@ def ask_browser(client):
     return ask
 
 
-CLIENTS = {"wirelap": ask_wirelap, "curl": ask_curl, "curl_cffi": ask_curl_cffi, "h2load": ask_h2load, "aioquic": ask_aioquic,
-           "quic-go": ask_quic_go, **{client: ask_browser(client) for client in BROWSERS}}
+CLIENTS = {"wirelap": ask_wirelap, "curl": ask_curl, "curl_cffi": ask_curl_cffi, "h2load": ask_h2load, "oha": ask_oha,
+           "aioquic": ask_aioquic, "quic-go": ask_quic_go, **{client: ask_browser(client) for client in BROWSERS}}
 
 
 def told(client, text):
@@ -163,6 +192,13 @@ def told(client, text):
         sums = {name: sum(map(int, re.findall(pattern, text))) for name, pattern in counted.items()}
         said = {name: re.findall(rf"{name}: (\w+)", text)[-1:] for name in ("Resumption", "Cipher")}
         return sums | {"resumed": said["Resumption"] == ["yes"], "cipher": "".join(said["Cipher"])}
+    if client == "oha":
+        told = {"answers": 0, "bytes": 0, "errors": ""}
+        for one in documents(text):
+            told["answers"] += sum(count for status, count in one["statusCodeDistribution"].items() if status.startswith("2"))
+            told["bytes"] += one["summary"]["totalData"]
+            told["errors"] += "".join(f"; {count} x {why}" for why, count in one["errorDistribution"].items())
+        return told
     if client in BROWSERS:
         # Nor does a browser. Early data that were accepted mean a session that was resumed.
         is_early = json.loads(text)["first_byte_s"] < 1.5 * EARLY_RTT_S
@@ -181,3 +217,14 @@ def told(client, text):
         except ValueError:
             continue
     return {}
+
+
+def documents(text):
+    """Every JSON value of a text that holds some, one after another."""
+    decoder, values = json.JSONDecoder(), []
+    text = text.strip()
+    while text:
+        value, end = decoder.raw_decode(text)
+        values.append(value)
+        text = text[end:].lstrip()
+    return values

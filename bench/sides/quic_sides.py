@@ -15,13 +15,14 @@ HERE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 PEERS = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"), "wirelap", "peers")
 CURRENT = os.path.join(PEERS, "current", "bin")
 QUIC_GO = os.path.join(PEERS, "bin", "wirelap-quic-go")
+OHA = os.path.join(PEERS, "bin", "oha")
 AIOQUIC = [sys.executable, os.path.join(HERE, "programs", "quic_peer.py")]
 CHACHA20 = "TLS_CHACHA20_POLY1305_SHA256"
 # Go's TLS 1.3 has no choice of ciphers, but a server of its on a machine that cannot compute AES well takes ChaCha20 first.
 GO_CHACHA20 = ["env", "GODEBUG=cpu.aes=off"]
 # Who reads no ECN marks of datagrams, or does not report them (RFC 9000 §13.4.1 lets it be so).
 WITHOUT_ECN = ("aioquic", "nginx", "HAProxy", "curl_cffi", "h2load")
-WITHOUT_QLOG = ("nginx", "HAProxy", "Chromium")
+WITHOUT_QLOG = ("nginx", "HAProxy", "oha", "Chromium")
 # The longest that a client may take for what a case wants of it.
 PATIENCE_S = 180
 # The round trip of the case zerortt.

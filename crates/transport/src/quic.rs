@@ -9,6 +9,7 @@ mod connection;
 mod end;
 mod link;
 mod memory;
+mod moves;
 mod observer;
 mod port;
 mod settings;

@@ -336,7 +336,7 @@ fn quic_settings(args: &ServeArgs) -> QuicSettings {
         false => AddressValidation::ByHandshake,
     };
     let congestion_controller = args.quic_congestion.into();
-    QuicSettings { address_validation, congestion_controller, ..QuicSettings::default() }
+    QuicSettings { address_validation, congestion_controller, ..QuicSettings::server() }
 }
 
 /// What is spoken, best first.

@@ -6,6 +6,7 @@ use super::answered::Answered;
 use super::clock::{from_std, to_std};
 use super::congestion::ControllerState;
 use super::memory::ServerMemory;
+use super::moves::Moves;
 use super::observer::Observer;
 use super::socket::{QuicHandle, QuicInput, datagram_transmit};
 use super::unproven::UnprovenAddress;
@@ -35,6 +36,11 @@ pub struct Link {
     pub(super) counts_as_unproven: bool,
     /// Server: where the client is, if its address has changed within the handshake. It is not proven then.
     moved_to: Option<SocketAddr>,
+    moves: Moves,
+    /// When it was closed, by either side.
+    closed_at: Option<Instant>,
+    /// Whether that is so long ago that nobody waits for late packets of the peer's any more.
+    pub(super) is_forgotten: bool,
     /// A datagram that waits until the client's address is proven or has sent more.
     kept_back: Option<(DatagramTransmit, Box<[u8]>)>,
     /// At least so many bytes of streams were handed over but are in no datagram yet.
@@ -123,6 +129,9 @@ impl Link {
             server: None,
             unproven: None,
             moved_to: None,
+            moves: Moves::default(),
+            closed_at: None,
+            is_forgotten: false,
             kept_back: None,
             counts_as_unproven: false,
             waiting: 0,
@@ -202,13 +211,21 @@ impl Link {
 
     /// A packet for this connection arrived.
     pub(super) fn handle_input(&mut self, now: Instant, input: QuicInput) {
-        let QuicInput { event, length, elsewhere } = input;
+        let QuicInput { event, remote, length, elsewhere } = input;
+        let before = self.quic.remote_address();
+        if remote != before && !self.moves.allow(now, remote) {
+            return;
+        }
         let frames = (elsewhere != self.moved_to).then(|| self.frames_received());
         if let Some(answered) = &mut self.answered {
             answered.handle_input(&mut self.quic);
         }
         self.quic.handle_event(*event);
         self.observe(now);
+        self.note_closed(now);
+        if self.quic.remote_address() != before {
+            self.moves.handle_moved(now, before, remote);
+        }
         if frames.is_some_and(|frames| frames < self.frames_received()) {
             self.follow(elsewhere);
         }
@@ -241,11 +258,28 @@ impl Link {
     pub(super) fn handle_timeout(&mut self, now: Instant) {
         self.quic.handle_timeout(to_std(now));
         self.observe(now);
+        self.note_closed(now);
+        self.is_forgotten |= self.ends_at().is_some_and(|at| at <= now);
         self.resume_at = self.resume_at.filter(|at| now < *at);
     }
 
     pub(super) fn poll_timeout(&mut self) -> Option<Instant> {
-        [self.quic.poll_timeout().map(from_std), self.resume_at].into_iter().flatten().min()
+        if self.is_forgotten {
+            return None;
+        }
+        let times = [self.quic.poll_timeout().map(from_std), self.resume_at, self.ends_at()];
+        times.into_iter().flatten().min()
+    }
+
+    fn note_closed(&mut self, now: Instant) {
+        if self.closed_at.is_none() && self.is_closed() {
+            self.closed_at = Some(now);
+        }
+    }
+
+    /// When it is forgotten at the latest; None where it is not closed.
+    fn ends_at(&self) -> Option<Instant> {
+        self.closed_at.map(|at| at + LONGEST_CLOSING)
     }
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {
@@ -495,6 +529,7 @@ impl Link {
     /// Closes the connection with a code of the application's.
     pub(super) fn close(&mut self, now: Instant, code: u64, reason: &'static str) {
         self.quic.close(to_std(now), error_code(code), Bytes::from_static(reason.as_bytes()));
+        self.note_closed(now);
     }
 
     /// Whether it was closed, by either side.
@@ -566,6 +601,10 @@ const LEAST_GATHERED: u64 = 4;
 
 /// What waits behind the pacer is held together for this long at most: acknowledgements wait with it.
 const LONGEST_GATHERING: Duration = Duration::from_micros(500);
+
+/// quinn-proto keeps a closed connection for three probe time-outs (RFC 9000 §10.2), with all that it has received and nobody has
+/// read. A peer that acknowledges late makes them as long as it likes.
+const LONGEST_CLOSING: Duration = Duration::from_secs(3);
 
 /// Chunks of a stream that are read before others have their turn.
 const CHUNKS_A_TURN: usize = 64;

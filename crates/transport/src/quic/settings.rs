@@ -111,6 +111,11 @@ impl Default for QuicSettings {
 }
 
 impl QuicSettings {
+    /// A server for the open web: what a client leaves out of its streams, and so everything behind it is kept, stays small.
+    pub fn server() -> Self {
+        Self { stream_window: 256 * 1024, connection_window: 1024 * 1024, ..Self::default() }
+    }
+
     pub(super) fn transport(&self) -> Arc<TransportConfig> {
         let mut config = TransportConfig::default();
         let factory = Factory {

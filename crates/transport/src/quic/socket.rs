@@ -53,9 +53,11 @@ pub enum Arrival {
 #[derive(Debug)]
 pub struct QuicInput {
     pub(super) event: Box<ConnectionEvent>,
+    /// Where it came from.
+    pub(super) remote: SocketAddr,
     /// Bytes of its datagram.
     pub(super) length: usize,
-    /// Where it came from, if quinn-proto was told another address.
+    /// The same, if quinn-proto was told another address.
     pub(super) elsewhere: Option<SocketAddr>,
 }
 
@@ -174,7 +176,7 @@ impl QuicSocket {
                         (self.event_of(now, datagram)?, Some(remote))
                     }
                 };
-                let input = QuicInput { event: Box::new(event), length, elsewhere };
+                let input = QuicInput { event: Box::new(event), remote, length, elsewhere };
                 Some(Arrival::Input(QuicHandle(handle.0), input))
             }
             DatagramEvent::Response(transmit) => {
@@ -261,16 +263,24 @@ impl QuicSocket {
                 return Lifetime::Over;
             }
         }
+        if link.is_forgotten {
+            self.remove(link);
+            return Lifetime::Over;
+        }
         Lifetime::Goes
     }
 
     /// Forgets a connection before it has come to its end: later packets of its peer's are answered by a stateless reset.
     pub fn forget(&mut self, link: &mut Link) {
         if self.settle(link) == Lifetime::Goes {
-            self.count_off(link);
-            self.handshakes.remove(&link.handle);
-            self.endpoint.handle_event(link.handle, EndpointEvent::drained());
+            self.remove(link);
         }
+    }
+
+    fn remove(&mut self, link: &mut Link) {
+        self.count_off(link);
+        self.handshakes.remove(&link.handle);
+        self.endpoint.handle_event(link.handle, EndpointEvent::drained());
     }
 
     /// The address is proven, or the connection is over.

@@ -72,6 +72,8 @@ pub(crate) struct Side<R: QuicRole> {
     pub(crate) largest_batch: usize,
     /// The first datagrams sent.
     pub(crate) first: Vec<u8>,
+    /// The last ones.
+    pub(crate) last: Vec<u8>,
     is_transmitting: bool,
 }
 
@@ -85,6 +87,7 @@ impl<R: QuicRole<Machine = Toy, Protocol = ToyProtocol>> Side<R> {
             role,
             largest_batch: 0,
             first: Vec::new(),
+            last: Vec::new(),
             is_transmitting: false,
         }
     }
@@ -211,6 +214,7 @@ impl<R: QuicRole<Machine = Toy, Protocol = ToyProtocol>> EndPoint for Side<R> {
                 if self.first.is_empty() {
                     self.first.clone_from(out);
                 }
+                self.last.clone_from(out);
                 let size = transmit.segment_size.unwrap_or(out.len());
                 self.largest_batch = self.largest_batch.max(out.len().div_ceil(size));
                 return Some(transmit);

@@ -258,6 +258,20 @@ fn a_connection_that_is_closed_in_good_order_is_no_error_and_is_forgotten() {
 }
 
 #[test]
+fn a_connection_is_forgotten_three_seconds_after_its_end_however_long_the_round_trip_is() {
+    // The client hears of the end after 2 s, and three probe time-outs are more than 12 s.
+    let mut pair = pair("rtt=4s", &settings(), &[1_000]);
+    let far = pair.far;
+    pair.run(1);
+    let now = pair.world.now();
+    pair.world.with(far, |far| far.connections.values_mut().next().unwrap().close());
+    pair.world.with(far, |far| far.command(now, |_| {}));
+    pair.world.run_while(|world| !world.end_point(far).connections.is_empty());
+    let kept = pair.world.now().since(now);
+    assert!((2_900..=3_100).contains(&kept.as_millis()), "{kept:?}");
+}
+
+#[test]
 fn a_peer_that_is_gone_ends_the_connection_after_the_idle_time_out() {
     let idle_timeout = Duration::from_secs(5);
     let mut pair = pair("rtt=20ms", &QuicSettings { idle_timeout, ..settings() }, &[1_000]);

@@ -144,3 +144,36 @@ fn a_copy_of_the_first_packet_from_another_address_takes_the_connection_from_nob
         assert!(pair.first_byte() <= most, "{at} ms: {:?}", pair.first_byte());
     }
 }
+
+/// Bytes that the server has sent to ports of the client's host that only forged datagrams came from.
+fn sent_to_forged(pair: &Pair, ports: std::ops::Range<u16>) -> usize {
+    let down = pair.world.packets().iter().filter(|packet| packet.direction == Direction::Down);
+    let forged = down
+        .filter(|packet| packet.flow.is_some_and(|flow| ports.contains(&flow.destination.port())));
+    forged.map(|packet| packet.udp.unwrap().payload as usize).sum()
+}
+
+#[test]
+fn a_server_follows_its_client_to_one_new_address_a_second() {
+    let mut pair = pair("rtt=100ms", &settings(), &[1_000]);
+    pair.run(1);
+    let (near, ports) = (pair.near, 20_000..20_040_u16);
+    // Requests of 3 s, each seen first from another port.
+    for port in ports.clone() {
+        let now = pair.world.now();
+        pair.world.with(near, |near| {
+            near.command(now, |toy| {
+                toy.ask(100);
+            })
+        });
+        pair.world.run_for(Duration::from_millis(1));
+        let copy = pair.world.end_point(near).last.clone();
+        from_elsewhere(&mut pair, &format!("10.0.0.1:{port}"), &copy);
+        pair.world.run_for(Duration::from_millis(74));
+    }
+    let sent = sent_to_forged(&pair, ports);
+    assert!((1_200..=3 * 2 * 1_200).contains(&sent), "{sent} bytes");
+    pair.run(41);
+    let answers = &pair.world.end_point(near).seen.answers;
+    assert_eq!(answers.values().filter(|answer| answer.bytes == 100).count(), 40);
+}

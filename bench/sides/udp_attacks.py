@@ -89,7 +89,7 @@ def spoofed(ports, _path):
             whence.send(b"\x80" + bytes(4) + ids + b"\x1a\x2a\x3a\x4a")
             whence.send((b"\xc3\x1a\x2a\x3a\x4a" + ids).ljust(1200, b"x"))
             if number % 50 == 49:
-                whence.receive()
+                peer.turn()
                 flood.receive()
     if not all([peer.is_answered() for peer in peers]):
         raise ConnectionError("a connection has ended for a packet that anybody can make")

@@ -111,7 +111,7 @@ def wrong_streams(ports, path):
 
 
 def huge_frames(ports, path):
-    """44 connections, each with a frame or a QPACK instruction of 1 GB or of 2^62 - 1 bytes, of which 256 kB come: SETTINGS, HEADERS, GOAWAY, PRIORITY_UPDATE, DATA, unknown ones"""
+    """44 connections, each with a frame or a name for the QPACK table of 1 GB or 2^62 - 1 bytes, of which 256 kB come"""
     begun = []
     for length in (1 << 30, LARGEST):
         on_control = [CONTROL + frame(kind, length) for kind in (GOAWAY, PRIORITY_UPDATE, UNKNOWN)]

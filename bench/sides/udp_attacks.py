@@ -40,7 +40,7 @@ def udp_rubbish(ports, _path):
 
 
 def quic_begun(ports, _path):
-    """2,000 connections that are never gone on with, from as many ports: the server may send each of them 3 x its datagram"""
+    """2,000 connections that are never gone on with, from as many ports; each port may be sent 3 x its datagram"""
     hello, source = client_hello(ports["quic"])
     sockets = []
     for _ in range(2000):
@@ -51,7 +51,7 @@ def quic_begun(ports, _path):
 
 
 def quic_moves(ports, _path):
-    """One connection whose packets come from 1,000 ports, one after another, and that answers no PATH_CHALLENGE: the server may send each of them 3 x its datagram"""
+    """One connection whose packets come from 1,000 ports, and that answers no PATH_CHALLENGE; each port may be sent 3 x its packet"""
     [peer] = connected(ports["quic"])
     sockets = []
     for _ in range(1000):
@@ -63,7 +63,7 @@ def quic_moves(ports, _path):
 
 
 def reset_bait(ports, _path):
-    """40,000 short packets for connections that there are not, of 21 to 1,200 bytes; what comes back is sent back, too: the server may send fewer bytes than it gets"""
+    """40,000 packets of 21 to 1,200 bytes for connections that do not exist; what comes back is sent back, and may not be more"""
     bait = Datagrams(ports["quic"])
     for number in range(1000):
         length = (21, 22, 40, 41, 42, 43, 44, 60, 100, 300, 1200)[number % 11]
@@ -77,7 +77,7 @@ def reset_bait(ports, _path):
 
 
 def spoofed(ports, _path):
-    """4 connections for which 5,000 Retry, 5,000 Version Negotiation packets and 5,000 of a version that nobody has come each: they go on, and the server may send fewer bytes than it gets"""
+    """4 connections, and 5,000 forged Retry, Version Negotiation and unknown-version packets for each; they must go on"""
     peers = connected(ports["quic"], 4)
     flood = Datagrams(ports["quic"])
     for number in range(5000):

@@ -362,10 +362,14 @@ def raise_limit():
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-def run(attack, ports, path, done):
-    """The body of an attacker's process: attacks, then holds what it opened."""
+def run(attack, ports, path, process):
+    """The body of an attacker's process: attacks, then holds what it opened, and counts where it is to be counted."""
     raise_limit()
     # What it returns is open as long as this process lives.
-    _held = attack(ports, path)
-    done.set()
-    time.sleep(600)
+    held = attack(ports, path)
+    process.done.set()
+    until = time.monotonic() + 600
+    while time.monotonic() < until:
+        if hasattr(held, "ratio"):
+            process.ratio.value = held.ratio()
+        time.sleep(0.05)

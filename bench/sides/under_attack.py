@@ -7,7 +7,7 @@ import socket
 import threading
 import time
 
-from . import attacks, hostile, servers, udp_attacks
+from . import attacks, hostile, quic_peer, servers
 
 CLIENT_CORE = 1
 # Requests before anything is measured, over TCP and over UDP connections. io_uring has 128 buffers, of which each thing that
@@ -57,17 +57,17 @@ def attacked_ports(ports):
 
 
 def attacker(server, row, name="wirelap"):
-    """A process that attacks this server, and has to be started. Its `done` is set once all of the attack was carried out."""
-    done = multiprocessing.Event()
+    """A process that attacks this server, and has to be started. Its `done` is set once all of the attack was carried out. Its `ratio`
+    becomes what the server sent for each byte that it got, where the attack counts that; until then it is negative."""
 
     def attack():
         os.sched_setaffinity(0, {CLIENT_CORE})
         # The honest client has the core whenever it wants it: what it waits for is the server, whatever the attacker does.
         os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
-        attacks.run(row.attack, attacked_ports(server.ports), row.path_at(name), done)
+        attacks.run(row.attack, attacked_ports(server.ports), row.path_at(name), process)
 
     process = multiprocessing.Process(target=attack, daemon=True)
-    process.done = done
+    process.done, process.ratio = multiprocessing.Event(), multiprocessing.Value("d", -1)
     return process
 
 
@@ -85,7 +85,7 @@ def warm_up(row, server, name="wirelap"):
             clients.append(hostile.connect(ports["h2c"], attacks.ALL_CREDIT + attacks.MORE_FOR_ALL + asked))
         read_some(clients)
     for _ in range(WARM_UP_OVER_UDP if row.is_over_udp else 0):
-        udp_attacks.ask_and_close(ports)
+        quic_peer.ask_and_close(ports)
 
 
 def read_some(clients, most=300_000):

@@ -1,6 +1,6 @@
 //! Whether text is qlog as the drafts' schema has it. The schema is CDDL (RFC 8610), in `vectors/qlog`; cddl-cat validates.
 //!
-//! cddl-cat 0.7 lacks three things of CDDL that the drafts use. [`prepared`] writes them as what they stand for.
+//! cddl-cat 0.7 lacks a part of CDDL that the drafts use. [`prepared`] writes it as what it stands for.
 
 use cddl_cat::context::{BasicContext, LookupContext};
 use cddl_cat::flatten::flatten_from_str;
@@ -78,7 +78,7 @@ fn refused(record: &str, why: impl ToString) -> Refused {
     Refused { record: record.to_owned(), why: why.to_string() }
 }
 
-/// The drafts' CDDL in what cddl-cat knows of CDDL:
+/// The drafts' CDDL in the part of CDDL that cddl-cat has:
 ///
 /// - A type socket (`$name`) is the choice of all that its `/=` add (RFC 8610 §3.9).
 /// - A group socket (`$$name`) that no `//=` adds to is empty (RFC 8610 §3.9). The drafts add to none.

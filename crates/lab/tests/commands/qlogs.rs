@@ -216,6 +216,7 @@ fn the_drafts_schema_allows_each_record_of_both_ends_and_refuses_a_changed_one()
         "\"0RTT\"",
         "\"priority_update\"",
         "\"unknown\"",
+        "\"frame_type\":\"reserved\"",
         "quic:packet_lost",
         "quic:recovery_metrics_updated",
         "quic:connection_closed",

@@ -1,6 +1,6 @@
 //! Whether text is qlog as the drafts' schema has it. The schema is CDDL (RFC 8610), in `vectors/qlog`; cddl-cat validates.
 //!
-//! cddl-cat 0.7 lacks a part of CDDL that the drafts use. [`prepared`] writes it as what it stands for.
+//! cddl-cat 0.7 lacks a part of CDDL that the drafts use. `prepared` writes it as what it stands for.
 
 use cddl_cat::context::{BasicContext, LookupContext};
 use cddl_cat::flatten::flatten_from_str;

@@ -1,4 +1,4 @@
-//! How a test says that it cannot run on this machine. For dev-dependencies only.
+//! How a test says that it cannot run on this machine, and with the feature `qlog` whether text is qlog. For dev-dependencies only.
 //!
 //! A test that lacks a program, a right or a kernel feature calls [`skip`] and returns. Without further settings the
 //! skip is said on standard error and noted in a file, which `./test --skipped` prints. Two environment variables,
@@ -22,6 +22,9 @@ use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::Write;
 use std::path::{Path, PathBuf};
+
+#[cfg(feature = "qlog")]
+pub mod qlog;
 
 /// Notes that the test which runs on this thread cannot run here, or only in part, and why. The caller returns
 /// afterwards, or goes on with what can run.

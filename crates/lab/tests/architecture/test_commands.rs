@@ -113,6 +113,11 @@ fn tests_below(root: &Path) -> Vec<String> {
                 let name = test.split_once("fn ").and_then(|(_, rest)| rest.split('(').next());
                 paths.extend(name.map(|name| format!("{module}{name}")));
             }
+            // This macro makes a test of each name, for each backend.
+            for names in text.split("with_each_backend! {").skip(1) {
+                let names = names.split('}').next().unwrap_or_default().split_whitespace();
+                paths.extend(names.map(|name| format!("{module}epoll::{name}")));
+            }
         }
     }
     paths

@@ -1,4 +1,5 @@
-//! `--qlog`: our own qlog, the capture as tshark decrypts it, and the qlog of a peer agree packet for packet.
+//! `--qlog`: our own qlog is what the drafts' schema allows. It, the capture as tshark decrypts it, and the qlog of a peer agree packet
+//! for packet.
 
 use crate::bench::{Bench, trials_run_here};
 use crate::capture::{captures, tshark_runs_here};
@@ -6,6 +7,7 @@ use crate::started::current;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use testing::qlog::Schema;
 
 /// Far away: many packets are on the link when the client has ended.
 const LINK: &str = "rtt=200ms,down=20mbit,up=20mbit,loss=3%";
@@ -157,6 +159,71 @@ fn qlogs(folder: &Path) -> Vec<PathBuf> {
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     files
+}
+
+/// Pages with 0-RTT, PRIORITY_UPDATE, small windows, ACK_FREQUENCY and larger packets tried.
+const CONTENDERS: &str = "[[contenders]]\nname = \"early\"\ntransport = \"h3\"\n\
+    settings = { temperature = \"early\", raise = \"priority-update\", ack_threshold = 10, mtu_discovery = true, \
+    stream_window = 65535, connection_window = 65535 }\n\
+    [[contenders]]\nname = \"h3\"\ntransport = \"h3\"\n";
+
+#[test]
+fn the_drafts_schema_allows_each_record_of_both_ends_and_refuses_a_changed_one() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write(
+        "pages.toml",
+        format!(
+            "name = \"pages\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"h3\"\ntrials = 1\nwarmup = 0\n\
+             [[workloads]]\nkind = \"page\"\nimages = 30\nbytes = \"3kB\"\n{CONTENDERS}[[links]]\nname = \"{LINK}\"\n"
+        ),
+    );
+    bench.run(&["race", "pages.toml", "--qlog", "--out", "run"]).raced();
+    bench.write("big", vec![7; 300_000]);
+    // A Retry first.
+    let line = format!(
+        "$W link {LINK} --ready-port 443 --far '$W serve . --threads 1 --quic-retry --listen-tls 0.0.0.0:443 \
+         --listen-quic 0.0.0.0:443 --qlog far > served' -- $W get -k --http3 --qlog near -o got https://far/big"
+    );
+    bench.shell(&[], &line).said(0, &[]);
+    let (schema, mut all) = (Schema::of_the_drafts(), String::new());
+    let files = ["run/qlogs", "far", "near"].map(|folder| qlogs(&bench.path(folder))).concat();
+    assert!(files.len() >= 2 * 3 + 2, "{files:?}");
+    for file in &files {
+        let text = std::fs::read_to_string(file).unwrap();
+        let checked = schema.check(&text);
+        assert!(checked.as_ref().is_ok_and(|events| events.len() > 20), "{file:?}: {checked:?}");
+        for (right, wrong) in [
+            ("\"packet_number\":", "\"packet_number\":-"),
+            ("\"time\":", "\"at\":"),
+            ("quic:packet_sent", "quic:packet_posted"),
+            ("\"1RTT\"", "\"2RTT\""),
+            ("\"stream_id\":", "\"stream\":"),
+            ("\"type\":\"", "\"type\":\"other "),
+            ("\u{1e}", ""),
+        ] {
+            assert!(text.contains(right), "{file:?} has no {right}");
+            let changed = text.replacen(right, wrong, 1);
+            assert!(schema.check(&changed).is_err(), "{file:?}: {wrong}");
+        }
+        all.push_str(&text);
+    }
+    // So that no kind of record goes unseen: a Retry is in the server's parameters, and each of these in a record.
+    for kind in [
+        "retry_source_connection_id",
+        "\"0RTT\"",
+        "\"priority_update\"",
+        "\"unknown\"",
+        "\"frame_type\":\"reserved\"",
+        "quic:packet_lost",
+        "quic:recovery_metrics_updated",
+        "quic:connection_closed",
+        "http3:frame_parsed",
+    ] {
+        assert!(all.contains(kind), "no {kind}");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ mod drained;
 mod flow;
 mod listeners;
 mod runs;
+mod timers;
 
 use endpoint::{Action, SocketId, SocketSettings};
 use os::error::Os;

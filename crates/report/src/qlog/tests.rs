@@ -1,134 +1,38 @@
-//! Every event and every frame is what the drafts' CDDL allows: the tables below are taken from it.
+//! Every event and every frame is what the drafts' CDDL allows.
 
 use super::*;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::LazyLock;
+use testing::qlog::Schema;
 use trace::{
     ControlFrame, PrioritizedElement, QuicAck, QuicConnectionId, QuicEcnCounts, QuicFrame,
     QuicParameter, QuicStreamType,
 };
 
-/// A map's name, what it must have, and what it may have.
-type Rule = (&'static str, &'static str, &'static str);
-
-/// draft-ietf-quic-qlog-quic-events-12 and -h3-events-12.
-const EVENTS: &[Rule] = &[
-    ("quic:connection_started", "local remote", ""),
-    (
-        "quic:parameters_set",
-        "",
-        "initiator original_destination_connection_id initial_source_connection_id retry_source_connection_id \
-         disable_active_migration max_idle_timeout max_udp_payload_size ack_delay_exponent \
-         max_ack_delay active_connection_id_limit initial_max_data initial_max_stream_data_bidi_local \
-         initial_max_stream_data_bidi_remote initial_max_stream_data_uni initial_max_streams_bidi \
-         initial_max_streams_uni unknown_parameters max_datagram_frame_size grease_quic_bit",
-    ),
-    ("quic:packet_sent", "header", "frames raw"),
-    ("quic:packet_received", "header", "frames raw"),
-    ("quic:packet_lost", "header", "frames trigger"),
-    (
-        "quic:recovery_metrics_updated",
-        "",
-        "min_rtt smoothed_rtt congestion_window bytes_in_flight ssthresh",
-    ),
-    (
-        "quic:connection_closed",
-        "",
-        "initiator connection_error application_error error_code trigger",
-    ),
-    ("http3:frame_created", "stream_id frame", ""),
-    ("http3:frame_parsed", "stream_id frame", ""),
-];
-
-/// By `frame_type`.
-const QUIC_FRAMES: &[Rule] = &[
-    ("padding", "", "raw"),
-    ("ping", "", "raw"),
-    ("ack", "", "ack_delay acked_ranges ect1 ect0 ce raw"),
-    ("reset_stream", "stream_id error final_size", "error_code raw"),
-    ("stop_sending", "stream_id error", "error_code raw"),
-    ("crypto", "offset raw", ""),
-    ("new_token", "token", "raw"),
-    ("stream", "stream_id", "offset fin raw"),
-    ("max_data", "maximum", "raw"),
-    ("max_stream_data", "stream_id maximum", "raw"),
-    ("max_streams", "stream_type maximum", "raw"),
-    ("data_blocked", "limit", "raw"),
-    ("stream_data_blocked", "stream_id limit", "raw"),
-    ("streams_blocked", "stream_type limit", "raw"),
-    (
-        "new_connection_id",
-        "sequence_number retire_prior_to connection_id",
-        "connection_id_length stateless_reset_token raw",
-    ),
-    ("retire_connection_id", "sequence_number", "raw"),
-    ("path_challenge", "", "data raw"),
-    ("path_response", "", "data raw"),
-    ("connection_close", "", "error_space error error_code reason reason_bytes raw"),
-    ("handshake_done", "", "raw"),
-    ("unknown", "frame_type_bytes", "raw"),
-    ("datagram", "", "raw"),
-];
-
-const HTTP3_FRAMES: &[Rule] = &[
-    ("data", "", "raw"),
-    ("headers", "headers", "raw"),
-    ("cancel_push", "push_id", "raw"),
-    ("settings", "settings", "raw"),
-    ("goaway", "id", "raw"),
-    ("max_push_id", "push_id", "raw"),
-    ("reserved", "frame_type_bytes", "raw"),
-    ("unknown", "frame_type_bytes", "raw"),
-    ("priority_update", "priority_field_value", "stream_id push_id raw"),
-];
-
-const HEADER: &[Rule] = &[(
-    "header",
-    "packet_type",
-    "packet_number version scil dcil scid dcid token length packet_number_length",
-)];
-
-const RAW: &[Rule] = &[("raw", "", "length payload_length data")];
-
-fn check(rules: &[Rule], name: &str, value: &Value, besides: &[&str]) {
-    let (_, required, optional) = rules.iter().find(|rule| rule.0 == name).unwrap();
-    let object = value.as_object().unwrap();
-    for key in required.split_whitespace() {
-        assert!(object.contains_key(key), "{name} lacks {key}: {value}");
-    }
-    for key in object.keys() {
-        let mut known = required.split_whitespace().chain(optional.split_whitespace());
-        let is_known = besides.contains(&key.as_str()) || known.any(|one| one == key);
-        assert!(is_known, "{name} has {key}: {value}");
-    }
-    if let Some(raw) = object.get("raw") {
-        check(RAW, "raw", raw, &[]);
-    }
+/// A record as it was written, its event's name and its data.
+struct Told {
+    record: String,
+    name: String,
+    data: Value,
 }
 
-/// Checks a record, and gives its event's name and data.
-fn checked(record: &str) -> (String, Value) {
-    let text = record.strip_prefix('\u{1e}').unwrap().strip_suffix('\n').unwrap();
-    let event: Value = serde_json::from_str(text).unwrap();
-    assert!(event["time"].is_f64() && event.as_object().unwrap().len() == 3, "{event}");
-    let (name, data) = (event["name"].as_str().unwrap(), &event["data"]);
-    check(EVENTS, name, data, &[]);
-    if let Some(header) = data.get("header") {
-        check(HEADER, "header", header, &[]);
-    }
-    let of_type = |rules: &[Rule], frame: &Value| {
-        check(rules, frame["frame_type"].as_str().unwrap(), frame, &["frame_type"]);
-    };
-    for frame in data.get("frames").and_then(Value::as_array).into_iter().flatten() {
-        of_type(QUIC_FRAMES, frame);
-    }
-    if let Some(frame) = data.get("frame") {
-        of_type(HTTP3_FRAMES, frame);
-    }
-    (name.to_owned(), data.clone())
+/// What is told of an event, which the drafts' schema allows.
+fn told_by(connection: &mut QlogConnection, event: &Event<'_>) -> Told {
+    let record = connection.record(Instant::from_nanos(2_500_000), event).unwrap();
+    let record = record.strip_prefix('\u{1e}').unwrap().to_owned();
+    let value = schema().check_event(&record).unwrap();
+    assert!(value["time"].is_f64() && value.as_object().unwrap().len() == 3, "{value}");
+    let (name, data) = (value["name"].as_str().unwrap().to_owned(), value["data"].clone());
+    Told { record, name, data }
 }
 
-fn told(event: &Event<'_>) -> (String, Value) {
-    checked(&QlogConnection::default().record(Instant::from_nanos(2_500_000), event).unwrap())
+fn schema() -> &'static Schema {
+    static SCHEMA: LazyLock<Schema> = LazyLock::new(Schema::of_the_drafts);
+    &SCHEMA
+}
+
+fn told(event: &Event<'_>) -> Told {
+    told_by(&mut QlogConnection::default(), event)
 }
 
 fn packet(kind: QuicPacketType, frames: Vec<QuicFrame>) -> QuicPacket {
@@ -172,7 +76,7 @@ fn all_frames() -> Vec<QuicFrame> {
 #[test]
 fn every_frame_of_a_packet_is_as_the_draft_has_it() {
     let frames = all_frames();
-    let (name, data) =
+    let Told { name, data, .. } =
         told(&Event::QuicPacketSent(&packet(QuicPacketType::OneRtt, frames.clone())));
     assert_eq!(name, "quic:packet_sent");
     assert_eq!(
@@ -182,11 +86,6 @@ fn every_frame_of_a_packet_is_as_the_draft_has_it() {
     assert_eq!(data["raw"], json!({ "length": 40, "payload_length": 20 }));
     let written = data["frames"].as_array().unwrap();
     assert_eq!(written.len(), frames.len());
-    let kinds: Vec<&str> =
-        written.iter().map(|frame| frame["frame_type"].as_str().unwrap()).collect();
-    for (kind, ..) in QUIC_FRAMES {
-        assert!(kinds.contains(kind), "{kind} is never written");
-    }
     let ack = json!({
         "frame_type": "ack", "ack_delay": 0.8, "acked_ranges": [[1], [4, 6]], "ect0": 1, "ect1": 2, "ce": 3,
     });
@@ -194,13 +93,13 @@ fn every_frame_of_a_packet_is_as_the_draft_has_it() {
     assert_eq!(written[3]["error"], "http_request_cancelled");
     assert_eq!((&written[4]["error"], &written[4]["error_code"]), (&json!("unknown"), &json!(77)));
     assert_eq!(written[18]["error"], "crypto_error_0x128");
-    let (name, data) =
+    let Told { name, data, .. } =
         told(&Event::QuicPacketReceived(&packet(QuicPacketType::Initial, vec![QuicFrame::Ping])));
     assert_eq!((name.as_str(), &data["header"]["scid"]), ("quic:packet_received", &json!("01ab")));
 }
 
-#[test]
-fn every_event_is_as_the_draft_has_it() {
+/// Hands each kind of event to `each`, but those of packets.
+fn all_events(mut each: impl FnMut(&Event<'_>)) {
     let (by, space) = (QuicInitiator::Remote, QuicErrorSpace::Application);
     let parameter = |id, value: &[u8]| QuicParameter { id, value: value.to_vec() };
     let parameters = [
@@ -240,11 +139,18 @@ fn every_event_is_as_the_draft_has_it() {
         control(ControlFrame::Unknown { kind: 0x40 }),
         control(ControlFrame::Unknown { kind: 0x55 }),
     ];
-    let mut seen: BTreeMap<String, Value> = BTreeMap::new();
     for event in &events {
-        let (name, data) = told(event);
-        seen.entry(name).or_insert(data);
+        each(event);
     }
+}
+
+#[test]
+fn every_event_is_as_the_draft_has_it() {
+    let mut seen: BTreeMap<String, Value> = BTreeMap::new();
+    all_events(|event| {
+        let Told { name, data, .. } = told(event);
+        seen.entry(name).or_insert(data);
+    });
     assert_eq!(
         seen["quic:connection_started"]["remote"],
         json!({ "ip_v6": "::1", "port_v6": 443 })
@@ -259,7 +165,68 @@ fn every_event_is_as_the_draft_has_it() {
     );
     let closed = json!({ "initiator": "remote", "application_error": "http_no_error", "trigger": "application" });
     assert_eq!(seen["quic:connection_closed"], closed);
-    assert_eq!(seen.len(), EVENTS.len() - 2, "the packets are another test's");
+    assert_eq!(seen.len(), 7, "the packets are another test's: {:?}", seen.keys());
+}
+
+/// A validator that allowed everything would satisfy all other tests.
+#[test]
+fn the_schema_refuses_each_record_in_which_one_value_or_name_is_wrong() {
+    let mut records = vec![];
+    all_events(|event| records.push(told(event).record));
+    for frame in all_frames() {
+        let packet = packet(QuicPacketType::Initial, vec![frame]);
+        records.push(told(&Event::QuicPacketSent(&packet)).record);
+        records.push(told(&Event::QuicPacketReceived(&packet)).record);
+    }
+    let mut allowed = BTreeSet::new();
+    let mut wrong = 0;
+    for record in &records {
+        let value: Value = serde_json::from_str(record).unwrap();
+        for (place, changed) in each_changed(&value) {
+            wrong += 1;
+            if schema().check_event(&format!("{changed}\n")).is_ok() {
+                allowed.insert(place);
+            }
+        }
+    }
+    assert!(wrong > 1_000, "{wrong}");
+    // What is any text to the schema.
+    let texts = [".data.frame.priority_field_value", ".data.remote.ip_v6"];
+    assert_eq!(allowed, texts.map(|place| format!("{place} as another word")).into());
+}
+
+/// The value with one thing in it wrong: a value of another type, or a field of another name. Each with where that is.
+fn each_changed(value: &Value) -> Vec<(String, Value)> {
+    let mut all = Vec::new();
+    let other = if value.is_boolean() { json!({ "a": 1 }) } else { json!(false) };
+    all.push((String::new(), other));
+    match value {
+        Value::String(_) => all.push((" as another word".to_owned(), json!("Nonesuch"))),
+        Value::Array(items) => {
+            for (index, item) in items.iter().enumerate() {
+                for (place, changed) in each_changed(item) {
+                    let mut items = items.clone();
+                    items[index] = changed;
+                    all.push((format!("[{index}]{place}"), Value::Array(items)));
+                }
+            }
+        }
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                for (place, changed) in each_changed(field) {
+                    let mut fields = fields.clone();
+                    fields.insert(name.clone(), changed);
+                    all.push((format!(".{name}{place}"), Value::Object(fields)));
+                }
+                let mut fields = fields.clone();
+                fields.remove(name);
+                fields.insert("nonesuch".to_owned(), field.clone());
+                all.push((format!(".{name} by another name"), Value::Object(fields)));
+            }
+        }
+        _ => {}
+    }
+    all
 }
 
 #[test]
@@ -271,10 +238,8 @@ fn delays_of_acknowledgements_are_in_the_unit_of_the_end_that_wrote_them() {
         .record(at, &Event::QuicParameters { by: QuicInitiator::Remote, parameters: &parameters });
     let ack = QuicFrame::Ack(QuicAck { delay: 100, ranges: vec![(0, 0)], ecn: None });
     let packet = packet(QuicPacketType::OneRtt, vec![ack]);
-    let mut delay = |event: &Event<'_>| {
-        let (_, data) = checked(&connection.record(at, event).unwrap());
-        data["frames"][0]["ack_delay"].as_f64()
-    };
+    let mut delay =
+        |event: &Event<'_>| told_by(&mut connection, event).data["frames"][0]["ack_delay"].as_f64();
     assert_eq!(delay(&Event::QuicPacketSent(&packet)), Some(0.8));
     assert_eq!(delay(&Event::QuicPacketReceived(&packet)), Some(3.2));
 }
@@ -283,6 +248,7 @@ fn delays_of_acknowledgements_are_in_the_unit_of_the_end_that_wrote_them() {
 fn a_file_begins_with_its_schemas_and_vantage_point() {
     let head = QlogHead { title: "a trial", vantage: QlogVantage::Server, zero_unix_ms: 1_000 };
     let record = head.record("1.2");
+    assert_eq!(schema().check(&record).unwrap(), Vec::<Value>::new());
     let head: Value = serde_json::from_str(record.trim_start_matches('\u{1e}')).unwrap();
     assert_eq!(head["file_schema"], "urn:ietf:params:qlog:file:sequential");
     assert_eq!(head["serialization_format"], "application/qlog+json-seq");

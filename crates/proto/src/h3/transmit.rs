@@ -36,8 +36,8 @@ impl Session {
         limit: usize,
     ) -> Option<StreamTransmit> {
         self.now = now;
-        if let Some(id) = self.outputs.move_to(out, limit) {
-            return Some(StreamTransmit { stream: StreamId(id), fin: Fin::More });
+        if let Some(transmit) = self.outputs.move_to(out, limit) {
+            return Some(transmit);
         }
         while self.ready > 0 {
             let stream = self.scheduler.next()?;

@@ -17,6 +17,8 @@ pub(super) struct Streams {
     blocked: BTreeMap<u64, Blocked>,
     bidirectional: Ahead,
     unidirectional: Ahead,
+    /// Unidirectional streams that the machine has ended.
+    ended: u64,
     /// What a machine gives goes through it, one stream's bytes at a time.
     out: SendBuf,
     /// The pieces of one stream on their way; empty between calls.
@@ -40,9 +42,11 @@ impl Streams {
         self.closing.as_ref().map(|closing| closing.latest)
     }
 
-    /// How many of this side's streams have no end: those that the machine has not taken, and the unidirectional ones.
+    /// How many of this side's streams have no end: those that the machine has not taken, and the unidirectional ones that it has
+    /// not ended.
     fn endless(&self) -> u64 {
-        self.unidirectional.opened + self.bidirectional.opened - self.bidirectional.taken
+        let unidirectional = self.unidirectional.opened - self.ended;
+        unidirectional + self.bidirectional.opened - self.bidirectional.taken
     }
 }
 
@@ -254,7 +258,10 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
 
     fn write(&mut self, stream: u64, pieces: &mut Vec<Bytes>, fin: Fin) {
         match self.link.write(stream, pieces) {
-            Taken::All if fin == Fin::Last => self.link.finish(stream),
+            Taken::All if fin == Fin::Last => {
+                self.streams.ended += u64::from(stream & UNIDIRECTIONAL != 0);
+                self.link.finish(stream);
+            }
             // The machine hears of the stream's end by an event.
             Taken::All | Taken::Never => {}
             Taken::Blocked => {
@@ -278,6 +285,9 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
 /// An orderly end waits so long for acknowledgements at most: for the second repetition of a lost packet on a path with a
 /// round trip of 300 ms (RFC 9002 §6.2).
 const LONGEST_CLOSING: Duration = Duration::from_secs(3);
+
+/// The bit of a unidirectional stream's number (RFC 9000 §2.1).
+const UNIDIRECTIONAL: u64 = 0b10;
 
 /// Bidirectional streams that are opened ahead of the machine.
 const MAX_AHEAD: u64 = 128;

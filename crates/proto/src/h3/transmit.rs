@@ -7,6 +7,7 @@ use crate::multiplex::outgoing::Ending;
 use crate::multiplexed_connection::{StreamAction, StreamTransmit};
 use crate::stream_id::StreamId;
 use endpoint::SendBuf;
+use std::collections::VecDeque;
 use unit::Instant;
 use wire::h3::{FrameHeader, FrameKind};
 
@@ -17,6 +18,10 @@ impl Session {
     pub(super) fn poll_stream_action(&mut self) -> Option<StreamAction> {
         if let Some(action) = self.actions.pop_front() {
             return Some(action);
+        }
+        // What the greeting took. A server has few actions later.
+        if self.streams.is_empty() && self.actions.capacity() > 0 {
+            self.actions = VecDeque::new();
         }
         self.closing.take_if(|_| !self.outputs.is_owed())
     }

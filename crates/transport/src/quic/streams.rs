@@ -1,7 +1,7 @@
 //! Moves the bytes of streams between a QUIC connection and the machine above it. The one rule: the machine chooses, and
 //! is asked only when congestion window and pacer let bytes out.
 
-use super::link::{Link, StreamEnd, Taken};
+use super::link::{Arrived, Link, StreamEnd, Taken};
 use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::{Event, Fin, MultiplexedConnection, StreamAction, StreamId, StreamKind};
@@ -19,10 +19,6 @@ pub(super) struct Streams {
     unidirectional: Ahead,
     /// Unidirectional streams that the machine has ended.
     ended: u64,
-    /// What a machine gives goes through it, one stream's bytes at a time.
-    out: SendBuf,
-    /// The pieces of one stream on their way; empty between calls.
-    pieces: Vec<Bytes>,
     /// The connection's orderly end, as long as it waits.
     closing: Option<Closing>,
 }
@@ -193,14 +189,10 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
     /// Reads a stream as far as the machine wants it.
     fn read(&mut self, stream: u64, sink: &mut impl FnMut(&mut M, Event<'_>)) {
         while self.machine.wants_read(StreamId(stream)) {
-            let mut pieces = std::mem::take(&mut self.streams.pieces);
-            let Some(end) = self.link.read(stream, &mut pieces) else { return };
-            // Usually it is the only one.
-            let last = pieces.pop();
-            for piece in pieces.drain(..) {
+            let Some(Arrived { earlier, last, end }) = self.link.read(stream) else { return };
+            for piece in earlier {
                 self.hand_in(StreamId(stream), &piece, Fin::More, sink);
             }
-            self.streams.pieces = pieces;
             match (last, &end) {
                 (last, StreamEnd::Finished) => {
                     self.hand_in(StreamId(stream), &last.unwrap_or_default(), Fin::Last, sink);
@@ -242,17 +234,15 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
             return;
         }
         let mut left = self.link.demand(max_datagrams);
-        while left > 0 {
-            let out = &mut self.streams.out;
-            let Some(transmit) = self.machine.poll_stream_transmit(self.now, out, left) else {
-                return;
-            };
+        // One stream's bytes at a time. A connection that waits keeps no buffers.
+        let (mut out, mut pieces) = (SendBuf::new(), Vec::new());
+        while left > 0
+            && let Some(transmit) = self.machine.poll_stream_transmit(self.now, &mut out, left)
+        {
             left = left.saturating_sub(out.len().max(1));
-            let mut pieces = std::mem::take(&mut self.streams.pieces);
             out.take_pieces(&mut pieces);
             self.write(transmit.stream.0, &mut pieces, transmit.fin);
             pieces.clear();
-            self.streams.pieces = pieces;
         }
     }
 

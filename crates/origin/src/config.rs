@@ -200,6 +200,7 @@ impl OriginConfig {
             enable_connect_protocol: self.web_socket_over_h2,
             ..h3::Settings::server()
         };
+        let h3 = Arc::new(h3);
         let spdy = spdy::Settings {
             send_low_water: LOW_WATER,
             head_timeout: limits.head,

@@ -4,6 +4,7 @@ use crate::client::{ClientByteStream, ClientMultiplexed, ClientSettings};
 use crate::server::{ServerByteStream, ServerMultiplexed, ServerSettings};
 use proto::schedule::RoundRobin;
 use proto::{Scheme, h1, h2, h3, spdy};
+use std::sync::Arc;
 use thiserror::Error;
 use trace::Tracer;
 use unit::Instant;
@@ -61,7 +62,8 @@ impl Protocol {
                     },
                     server: |now, settings, tracer| {
                         let scheduler = settings.scheduler_over_http3();
-                        Box::new(h3::Server::new(now, settings.h3.clone(), scheduler, tracer))
+                        let h3 = Arc::clone(&settings.h3);
+                        Box::new(h3::Server::new(now, h3, scheduler, tracer))
                     },
                 },
             },

@@ -17,6 +17,7 @@ use proto::{
 };
 use secure::{Layer, ServerTls, Tls};
 use std::rc::Rc;
+use std::sync::Arc;
 use trace::Tracer;
 use unit::Instant;
 
@@ -35,7 +36,7 @@ pub struct ServerSettings {
     /// HTTP/2's settings; `no_rfc7540_priorities` follows from `priorities`.
     pub h2: h2::Settings,
     /// HTTP/3's settings.
-    pub h3: h3::Settings,
+    pub h3: Arc<h3::Settings>,
     /// SPDY's settings; `version` follows from the protocol.
     pub spdy: spdy::Settings,
 }
@@ -49,7 +50,7 @@ impl ServerSettings {
             decisions: Decisions::None,
             h1: h1::ServerSettings::default(),
             h2: h2::Settings::server(),
-            h3: h3::Settings::server(),
+            h3: Arc::new(h3::Settings::server()),
             spdy: spdy::Settings::server(spdy::Version::V3_1),
         }
     }

@@ -1,6 +1,5 @@
 //! The peer's unidirectional streams: its control stream and QPACK's two (RFC 9114 §6.2, §7.2; RFC 9204 §4.2).
 
-use super::outputs::CONTROL;
 use super::session::{Broken, Session, connection};
 use super::settings::PeerSettings;
 use super::traced::with_control_frame;
@@ -13,6 +12,7 @@ use crate::multiplex::timers::Timer;
 use crate::multiplexed_connection::{EarlyData, StreamAction};
 use crate::schedule::Priority;
 use crate::stream_id::StreamId;
+use std::mem;
 use trace::PrioritySource;
 use wire::h3::{
     ErrorCode, Frame, FrameHeader, FrameKind, FrameReader, Read, StreamType, VarintReader,
@@ -23,11 +23,18 @@ use wire::h3::{
 pub(super) enum Input {
     /// Its type has not come.
     Untyped(VarintReader),
-    Control(ControlFrame),
+    Control(Box<ControlFrame>),
     Encoder,
     Decoder,
     /// Of a type that is not known.
     Ignored,
+}
+
+impl Input {
+    /// Whether it stays open as long as the connection (RFC 9114 §6.2.1, RFC 9204 §4.2).
+    fn is_critical(&self) -> bool {
+        matches!(self, Self::Control(_) | Self::Encoder | Self::Decoder)
+    }
 }
 
 /// What of the control stream comes next.
@@ -65,7 +72,7 @@ impl Session {
         }
         match &mut input {
             Input::Untyped(_) => {}
-            Input::Control(frame) => self.read_control(frame, bytes)?,
+            Input::Control(frame) => self.read_control(id, frame, bytes)?,
             Input::Encoder => {
                 let followed = self.decoder.handle_instructions(bytes);
                 followed.map_err(|e| {
@@ -84,13 +91,13 @@ impl Session {
             Input::Ignored => {}
         }
         *bytes = &[];
-        match (fin, &input) {
-            (Fin::Last, Input::Control(_) | Input::Encoder | Input::Decoder) => {
+        match fin {
+            Fin::Last if input.is_critical() => {
                 let text = "RFC 9114 §6.2.1: the stream stays open as long as the connection";
                 Err(connection(ErrorCode::CLOSED_CRITICAL_STREAM, text))
             }
-            (Fin::Last, _) => Ok(()),
-            (Fin::More, _) => {
+            Fin::Last => Ok(()),
+            Fin::More => {
                 self.inputs.insert(id, input);
                 Ok(())
             }
@@ -99,19 +106,19 @@ impl Session {
 
     /// The peer abandoned a unidirectional stream, or wants no more of one of ours.
     pub(super) fn lose_unidirectional(&mut self, id: u64) {
-        if self.outputs.is_critical(id) || self.critical.contains(&Some(id)) {
+        let input = self.inputs.remove(&id);
+        if self.outputs.is_critical(id) || input.is_some_and(|input| input.is_critical()) {
             let text = "RFC 9114 §6.2.1: the stream stays open as long as the connection";
             self.fail_connection(ErrorCode::CLOSED_CRITICAL_STREAM, text);
         }
-        self.inputs.remove(&id);
     }
 
     fn open_input(&mut self, id: u64, kind: StreamType) -> Result<Input, Broken> {
         let wrong = |text| Err(connection(ErrorCode::STREAM_CREATION_ERROR, text));
-        let (slot, input) = match kind {
-            StreamType::CONTROL => (0, Input::Control(ControlFrame::default())),
-            StreamType::QPACK_ENCODER => (1, Input::Encoder),
-            StreamType::QPACK_DECODER => (2, Input::Decoder),
+        let input = match kind {
+            StreamType::CONTROL => Input::Control(Box::default()),
+            StreamType::QPACK_ENCODER => Input::Encoder,
+            StreamType::QPACK_DECODER => Input::Decoder,
             StreamType::PUSH if self.role == Role::Server => {
                 return wrong("RFC 9114 §6.2.2: clients do not push");
             }
@@ -127,7 +134,8 @@ impl Session {
                 return Ok(Input::Ignored);
             }
         };
-        if self.critical[slot].replace(id).is_some() {
+        let is_same = |other: &Input| mem::discriminant(other) == mem::discriminant(&input);
+        if self.inputs.values().any(is_same) {
             return wrong("RFC 9114 §6.2.1: a second stream of this type");
         }
         Ok(input)
@@ -135,6 +143,7 @@ impl Session {
 
     fn read_control(
         &mut self,
+        stream: u64,
         control: &mut ControlFrame,
         bytes: &mut &[u8],
     ) -> Result<(), Broken> {
@@ -172,7 +181,6 @@ impl Session {
             }
             let frame = Frame::parse(header.kind, &payload);
             let frame = frame.map_err(|error| connection(error.code, error.rule))?;
-            let stream = self.critical[CONTROL].unwrap_or_default();
             with_control_frame(&self.tracer, &frame, |frame| {
                 self.tracer.emit(self.now, || trace::Event::ControlFrameParsed { stream, frame });
             });

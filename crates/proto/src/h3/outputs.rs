@@ -2,6 +2,9 @@
 //! on any of them, which one number tells.
 
 use super::frame_queue::FrameQueue;
+use crate::connection::Fin;
+use crate::multiplexed_connection::StreamTransmit;
+use crate::stream_id::StreamId;
 use endpoint::SendBuf;
 use wire::h3::{StreamType, put_varint};
 
@@ -67,16 +70,20 @@ impl Outputs {
         self.waiting > 0 || self.streams.iter().any(|output| output.is_stuck)
     }
 
-    /// Moves bytes of one stream to `out`, `limit` at most, and tells which stream.
-    pub(super) fn move_to(&mut self, out: &mut SendBuf, limit: usize) -> Option<u64> {
+    /// Moves bytes of one stream to `out`, `limit` at most. A stream that may end (RFC 9114 §6.2.3) ends with its last bytes, so
+    /// that the transport forgets it.
+    pub(super) fn move_to(&mut self, out: &mut SendBuf, limit: usize) -> Option<StreamTransmit> {
         if self.waiting == 0 {
             return None;
         }
-        for output in self.streams.iter_mut().filter(|output| !output.is_stuck) {
+        let can_move = |(_, output): &(usize, &mut Output)| !output.is_stuck;
+        for (place, output) in self.streams.iter_mut().enumerate().filter(can_move) {
             let moved = output.bytes.move_to(out, limit);
             if moved > 0 {
                 self.waiting -= moved;
-                return Some(output.id);
+                let is_over = place >= CRITICAL && output.bytes.is_empty();
+                let fin = if is_over { Fin::Last } else { Fin::More };
+                return Some(StreamTransmit { stream: StreamId(output.id), fin });
             }
         }
         None
@@ -103,6 +110,7 @@ impl Outputs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use wire::h3::reserved;
 
     #[test]
     fn what_waits_is_counted_until_it_is_moved() {
@@ -112,13 +120,26 @@ mod tests {
         outputs.put_with(ENCODER, |out| out.extend_from_slice(b"abc"));
         assert_eq!((outputs.waiting(), outputs.can_send()), (5, true));
         assert!(outputs.set_stuck(3, true) && !outputs.set_stuck(4, true));
-        assert_eq!(outputs.move_to(&mut out, 3), Some(7));
-        assert_eq!(outputs.move_to(&mut out, 3), Some(7));
+        let more = |id| Some(StreamTransmit { stream: StreamId(id), fin: Fin::More });
+        assert_eq!(outputs.move_to(&mut out, 3), more(7));
+        assert_eq!(outputs.move_to(&mut out, 3), more(7));
         assert_eq!((outputs.move_to(&mut out, 3), outputs.can_send()), (None, false));
         assert_eq!((outputs.waiting(), outputs.is_owed()), (1, true));
         outputs.set_stuck(3, false);
-        assert_eq!(outputs.move_to(&mut out, 3), Some(3));
+        assert_eq!(outputs.move_to(&mut out, 3), more(3));
         assert_eq!((outputs.waiting(), outputs.is_owed()), (0, false));
         assert_eq!(out.to_vec(), [2, b'a', b'b', b'c', 0]);
+    }
+
+    #[test]
+    fn only_the_stream_of_a_reserved_type_ends() {
+        let (mut outputs, mut out) = (Outputs::default(), SendBuf::new());
+        for place in [CONTROL, ENCODER, DECODER, GREASE] {
+            outputs.open(place as u64, StreamType(reserved(place as u64)));
+        }
+        let fins = std::iter::from_fn(|| outputs.move_to(&mut out, 1)).map(|sent| sent.fin);
+        let fins: Vec<_> = fins.collect();
+        assert!(fins.iter().rev().skip(1).all(|fin| *fin == Fin::More), "{fins:?}");
+        assert_eq!(fins.last(), Some(&Fin::Last));
     }
 }

@@ -16,6 +16,7 @@ use crate::schedule::{Priority, Scheduler};
 use crate::stream_id::StreamId;
 use bytes::Bytes;
 use endpoint::SendBuf;
+use std::sync::Arc;
 use trace::{HeaderBytes, Tracer};
 use unit::Instant;
 use wire::Fields;
@@ -80,12 +81,14 @@ macro_rules! impl_role {
     ($role:ident) => {
         impl $role {
             /// A connection that has queued its greeting. `scheduler` ranks the requests or responses that it sends.
+            /// Connections may share their settings.
             pub fn new(
                 now: Instant,
-                settings: Settings,
+                settings: impl Into<Arc<Settings>>,
                 scheduler: Box<dyn Scheduler>,
                 tracer: Tracer,
             ) -> Self {
+                let settings = settings.into();
                 Self { session: Session::new(Role::$role, now, settings, scheduler, tracer) }
             }
 

@@ -25,6 +25,7 @@ use crate::schedule::{Priority, Scheduler};
 use crate::stream_id::StreamId;
 use bytes::Bytes;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use trace::{HeaderBytes, Tracer};
 use unit::Instant;
 use wire::Fields;
@@ -38,7 +39,7 @@ pub(super) type SentSections<H> = SentHeads<References, H>;
 #[derive(Debug)]
 pub(super) struct Session {
     pub(super) role: Role,
-    pub(super) settings: Settings,
+    pub(super) settings: Arc<Settings>,
     pub(super) tracer: Tracer,
     pub(super) now: Instant,
     pub(super) state: ConnectionState,
@@ -55,8 +56,6 @@ pub(super) struct Session {
     pub(super) received: ReceivedHeads<TableVersion, ReceivedHead>,
     pub(super) outputs: Outputs,
     pub(super) inputs: IdMap<u64, super::control::Input>,
-    /// The peer's control, encoder and decoder stream.
-    pub(super) critical: [Option<u64>; 3],
     pub(super) streams: Streams,
     /// Streams whose next field section waits for the dynamic table.
     pub(super) blocked: BTreeSet<u64>,
@@ -114,7 +113,7 @@ impl Session {
     pub(super) fn new(
         role: Role,
         now: Instant,
-        settings: Settings,
+        settings: Arc<Settings>,
         mut scheduler: Box<dyn Scheduler>,
         tracer: Tracer,
     ) -> Self {
@@ -134,7 +133,6 @@ impl Session {
             received: ReceivedHeads::default(),
             outputs: Outputs::default(),
             inputs: IdMap::default(),
-            critical: [None; 3],
             streams: Streams::default(),
             blocked: BTreeSet::new(),
             next_request: 0,
@@ -424,7 +422,7 @@ impl Session {
         self.blocked.clear();
         self.held.clear();
         self.stall.end();
-        self.settings.remembered = None;
+        Arc::make_mut(&mut self.settings).remembered = None;
         self.encoder = Encoder::new(self.settings.encoder_table_capacity);
         self.sent_requests = SentSections::default();
         self.decoder = Decoder::new(self.settings.decoder_limits());

@@ -7,6 +7,7 @@ use crate::multiplex::outgoing::Ending;
 use crate::multiplexed_connection::{StreamAction, StreamTransmit};
 use crate::stream_id::StreamId;
 use endpoint::SendBuf;
+use std::collections::VecDeque;
 use unit::Instant;
 use wire::h3::{FrameHeader, FrameKind};
 
@@ -17,6 +18,10 @@ impl Session {
     pub(super) fn poll_stream_action(&mut self) -> Option<StreamAction> {
         if let Some(action) = self.actions.pop_front() {
             return Some(action);
+        }
+        // What the greeting took. A server has few actions later.
+        if self.streams.is_empty() && self.actions.capacity() > 0 {
+            self.actions = VecDeque::new();
         }
         self.closing.take_if(|_| !self.outputs.is_owed())
     }
@@ -36,8 +41,8 @@ impl Session {
         limit: usize,
     ) -> Option<StreamTransmit> {
         self.now = now;
-        if let Some(id) = self.outputs.move_to(out, limit) {
-            return Some(StreamTransmit { stream: StreamId(id), fin: Fin::More });
+        if let Some(transmit) = self.outputs.move_to(out, limit) {
+            return Some(transmit);
         }
         while self.ready > 0 {
             let stream = self.scheduler.next()?;

@@ -101,6 +101,14 @@ impl RememberedServer {
     }
 }
 
+/// Bytes of a stream that have arrived.
+pub(super) struct Arrived {
+    /// Pieces before the last one. Usually there are none.
+    pub(super) earlier: Vec<Bytes>,
+    pub(super) last: Option<Bytes>,
+    pub(super) end: StreamEnd,
+}
+
 /// What follows the bytes of a stream.
 pub(super) enum StreamEnd {
     /// More, later.
@@ -492,23 +500,24 @@ impl Link {
         self.waiting = 0;
     }
 
-    /// Adds what arrived of a stream to `chunks`. None where the stream is no more.
-    pub(super) fn read(&mut self, stream: u64, chunks: &mut Vec<Bytes>) -> Option<StreamEnd> {
+    /// Takes what arrived of a stream. None where the stream is no more.
+    pub(super) fn read(&mut self, stream: u64) -> Option<Arrived> {
         let mut stream = self.quic.recv_stream(id(stream));
         let mut incoming = stream.read(true).ok()?;
+        let (mut earlier, mut last) = (Vec::new(), None);
         let end = loop {
-            if chunks.len() == CHUNKS_A_TURN {
+            if earlier.len() + 1 == CHUNKS_A_TURN {
                 break StreamEnd::Unread;
             }
             match incoming.next(usize::MAX) {
-                Ok(Some(chunk)) => chunks.push(chunk.bytes),
+                Ok(Some(chunk)) => earlier.extend(last.replace(chunk.bytes)),
                 Ok(None) => break StreamEnd::Finished,
                 Err(quinn_proto::ReadError::Blocked) => break StreamEnd::Open,
                 Err(quinn_proto::ReadError::Reset(code)) => break StreamEnd::Reset(code.into()),
             }
         };
         let _polled_anyway = incoming.finalize();
-        Some(end)
+        Some(Arrived { earlier, last, end })
     }
 
     /// The next stream that the peer opened.

@@ -1,7 +1,7 @@
 //! Moves the bytes of streams between a QUIC connection and the machine above it. The one rule: the machine chooses, and
 //! is asked only when congestion window and pacer let bytes out.
 
-use super::link::{Link, StreamEnd, Taken};
+use super::link::{Arrived, Link, StreamEnd, Taken};
 use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::{Event, Fin, MultiplexedConnection, StreamAction, StreamId, StreamKind};
@@ -17,10 +17,8 @@ pub(super) struct Streams {
     blocked: BTreeMap<u64, Blocked>,
     bidirectional: Ahead,
     unidirectional: Ahead,
-    /// What a machine gives goes through it, one stream's bytes at a time.
-    out: SendBuf,
-    /// The pieces of one stream on their way; empty between calls.
-    pieces: Vec<Bytes>,
+    /// Unidirectional streams that the machine has ended.
+    ended: u64,
     /// The connection's orderly end, as long as it waits.
     closing: Option<Closing>,
 }
@@ -40,9 +38,11 @@ impl Streams {
         self.closing.as_ref().map(|closing| closing.latest)
     }
 
-    /// How many of this side's streams have no end: those that the machine has not taken, and the unidirectional ones.
+    /// How many of this side's streams have no end: those that the machine has not taken, and the unidirectional ones that it has
+    /// not ended.
     fn endless(&self) -> u64 {
-        self.unidirectional.opened + self.bidirectional.opened - self.bidirectional.taken
+        let unidirectional = self.unidirectional.opened - self.ended;
+        unidirectional + self.bidirectional.opened - self.bidirectional.taken
     }
 }
 
@@ -189,14 +189,10 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
     /// Reads a stream as far as the machine wants it.
     fn read(&mut self, stream: u64, sink: &mut impl FnMut(&mut M, Event<'_>)) {
         while self.machine.wants_read(StreamId(stream)) {
-            let mut pieces = std::mem::take(&mut self.streams.pieces);
-            let Some(end) = self.link.read(stream, &mut pieces) else { return };
-            // Usually it is the only one.
-            let last = pieces.pop();
-            for piece in pieces.drain(..) {
+            let Some(Arrived { earlier, last, end }) = self.link.read(stream) else { return };
+            for piece in earlier {
                 self.hand_in(StreamId(stream), &piece, Fin::More, sink);
             }
-            self.streams.pieces = pieces;
             match (last, &end) {
                 (last, StreamEnd::Finished) => {
                     self.hand_in(StreamId(stream), &last.unwrap_or_default(), Fin::Last, sink);
@@ -238,23 +234,24 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
             return;
         }
         let mut left = self.link.demand(max_datagrams);
-        while left > 0 {
-            let out = &mut self.streams.out;
-            let Some(transmit) = self.machine.poll_stream_transmit(self.now, out, left) else {
-                return;
-            };
+        // One stream's bytes at a time. A connection that waits keeps no buffers.
+        let (mut out, mut pieces) = (SendBuf::new(), Vec::new());
+        while left > 0
+            && let Some(transmit) = self.machine.poll_stream_transmit(self.now, &mut out, left)
+        {
             left = left.saturating_sub(out.len().max(1));
-            let mut pieces = std::mem::take(&mut self.streams.pieces);
             out.take_pieces(&mut pieces);
             self.write(transmit.stream.0, &mut pieces, transmit.fin);
             pieces.clear();
-            self.streams.pieces = pieces;
         }
     }
 
     fn write(&mut self, stream: u64, pieces: &mut Vec<Bytes>, fin: Fin) {
         match self.link.write(stream, pieces) {
-            Taken::All if fin == Fin::Last => self.link.finish(stream),
+            Taken::All if fin == Fin::Last => {
+                self.streams.ended += u64::from(stream & UNIDIRECTIONAL != 0);
+                self.link.finish(stream);
+            }
             // The machine hears of the stream's end by an event.
             Taken::All | Taken::Never => {}
             Taken::Blocked => {
@@ -278,6 +275,9 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
 /// An orderly end waits so long for acknowledgements at most: for the second repetition of a lost packet on a path with a
 /// round trip of 300 ms (RFC 9002 §6.2).
 const LONGEST_CLOSING: Duration = Duration::from_secs(3);
+
+/// The bit of a unidirectional stream's number (RFC 9000 §2.1).
+const UNIDIRECTIONAL: u64 = 0b10;
 
 /// Bidirectional streams that are opened ahead of the machine.
 const MAX_AHEAD: u64 = 128;

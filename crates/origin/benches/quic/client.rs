@@ -162,7 +162,8 @@ impl Client {
                     refers |= chunk.offset == 0 && refers_to_table(&chunk.bytes);
                 }
                 Ok(None) => {
-                    self.answered += 1;
+                    // The stream of a reserved type ends, too.
+                    self.answered += usize::from(stream.dir() == Dir::Bi);
                     break;
                 }
                 Err(ReadError::Blocked) => break,

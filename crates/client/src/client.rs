@@ -441,11 +441,15 @@ impl<W: Work> Client<W> {
         self.admit(now, id);
     }
 
-    /// Whether a fetch that a connection has failed is made again, as [`LostFetches::MadeAgain`] says.
+    /// Whether a fetch that a connection has failed is made again.
     fn is_made_again(&self, id: FetchId, failure: &Failure) -> bool {
-        let is_lost = self.config.lost == LostFetches::MadeAgain && failure.is_loss();
         let may_be = self.fetches.get(&id).is_some_and(Fetch::may_be_made_again);
-        is_lost && may_be && !self.is_ending()
+        may_be && self.makes_again(failure)
+    }
+
+    /// Whether what a lost connection has failed goes on with another one, as [`LostFetches::MadeAgain`] says.
+    fn makes_again(&self, failure: &Failure) -> bool {
+        self.config.lost == LostFetches::MadeAgain && failure.is_loss() && !self.is_ending()
     }
 
     fn make_again(&mut self, now: Instant, id: FetchId) {

@@ -137,7 +137,7 @@ pub enum LostFetches {
     Failed,
     /// Over TCP, and where its method is safe (RFC 9110 §9.2.1), it is made again whole on another connection, as by a user who reloads
     /// it, three times at most. The part of the response that had come is dropped; its times still count from when it was
-    /// first asked for.
+    /// first asked for. A fetch by any method that has waited for a handshake waits for another one.
     MadeAgain,
 }
 

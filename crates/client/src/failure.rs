@@ -166,7 +166,7 @@ impl Failure {
         Self::Unanswered { destination: destination.clone(), within: within(settings) }
     }
 
-    /// Whether a connection that could take requests was lost: it was reset, or ended before the response was whole.
+    /// Whether a connection was lost: it was reset, or ended before the response was whole.
     pub(crate) fn is_loss(&self) -> bool {
         match self {
             Self::Socket { .. } | Self::Closed { .. } => true,

@@ -285,6 +285,15 @@ impl Fetch {
         self.record.made_again.push(MadeAgain::ConnectionLost);
     }
 
+    /// The handshake that it waited for was cut. Whether it waits for another one.
+    pub(crate) fn wait_again(&mut self) -> bool {
+        let waits = self.record.times_lost() < MOST_TIMES_AGAIN;
+        if waits {
+            self.record.made_again.push(MadeAgain::ConnectionLost);
+        }
+        waits
+    }
+
     /// Whether it may go as early data, which somebody else may send a second time (RFC 8470 §4).
     pub(crate) fn may_go_early(&self) -> bool {
         let is_read = self.spec.method.is_safe() && self.spec.body.is_empty();

@@ -29,8 +29,8 @@ pub struct SocketSettings {
     pub pacing: Pacing,
     /// TCP_FASTOPEN_CONNECT of what connects, TCP_FASTOPEN of what listens.
     pub fast_open: FastOpen,
-    /// SO_KEEPALIVE: after so long a silence, and as often, TCP asks whether the peer still knows the connection. Whole
-    /// seconds, at least one.
+    /// SO_KEEPALIVE: after so long a silence, and as often, TCP asks whether the peer still knows the connection. 75 questions without
+    /// an answer end it. Whole seconds, at least one.
     pub keep_alive: Option<Duration>,
     /// How long a connect may take.
     pub connect_timeout: Duration,

@@ -93,7 +93,7 @@ impl Connection {
             quic_facts: Some(facts),
             ..Self::new(now, (serial, peer), transport, Some(place))
         };
-        // Its first datagram may have brought early data.
+        // Its first datagram may have brought the whole hello, and early data.
         connection.begin(now, shared);
         connection
     }
@@ -200,10 +200,10 @@ impl Connection {
 
     /// Whether it was asked to close and did not in time.
     pub(crate) fn is_out_of_patience(&self, now: Instant, limits: &Limits) -> bool {
-        let may_end_well = match &self.session {
+        let may_end_well = match self.established() {
             _ if self.is_ignoring() => false,
             Some(session) => session.quiet_since().is_some() && !self.is_warned,
-            None => true,
+            None => !self.is_warned,
         };
         (!may_end_well || self.draining.is_some())
             && self.patience(limits).is_some_and(|at| at <= now)
@@ -277,12 +277,13 @@ impl Connection {
 
     /// Takes no more requests and finishes those in progress.
     pub(crate) fn shutdown(&mut self, now: Instant, shared: &mut Shared) {
-        match self.session {
-            Some(_) => self.command(now, shared, Session::shutdown),
-            None => {
-                self.transport.close();
-                self.progress = now;
-            }
+        let has_early_requests =
+            || self.session.as_ref().is_some_and(|it| it.quiet_since().is_none());
+        if self.established().is_some() || has_early_requests() {
+            self.command(now, shared, Session::shutdown);
+        } else {
+            self.transport.close();
+            self.progress = now;
         }
     }
 
@@ -402,7 +403,7 @@ impl Connection {
         if let Some(since) = self.draining {
             return self.patience_at_stop(since, limits);
         }
-        let (since, span) = match &self.session {
+        let (since, span) = match self.established() {
             _ if self.is_ignoring() => return self.patience_when_ignoring(limits),
             Some(session) => match session.quiet_since() {
                 Some(since) => (since, limits.idle),
@@ -419,6 +420,13 @@ impl Connection {
             }
         };
         Some(since + span)
+    }
+
+    /// The session, once the handshake is over. Over QUIC it is there before, for what this side says first.
+    #[inline]
+    fn established(&self) -> Option<&Session> {
+        let is_shaking_hands = || self.quic.is_some() && self.transport.timings().secured.is_none();
+        self.session.as_ref().filter(|_| !is_shaking_hands())
     }
 
     /// Whether what arrives is ignored: it has failed, and only its last bytes are to be sent.
@@ -466,24 +474,35 @@ struct Events<'a> {
     quic: Option<&'a QuicFacts>,
 }
 
-impl Handler<Server> for Events<'_> {
-    fn handle_ready(&mut self, _machine: &mut ServerMachine, negotiated: Negotiated<'_, Protocol>) {
-        let protocol = negotiated.protocol;
+impl Events<'_> {
+    /// Tells the log of the connection: a client has ended its handshake, or sends early data.
+    fn log_opened(&self, negotiated: &Negotiated<'_, Protocol>) {
         if let Some(log) = &self.shared.log {
+            let protocol = negotiated.protocol;
             let tls = negotiated.tls.map(|tls| tls.record());
             let quic = self.quic.cloned();
             log.opened(&OpenedRecord { connection: self.serial, protocol, tls, quic });
         }
+    }
+}
+
+impl Handler<Server> for Events<'_> {
+    fn handle_ready(&mut self, _machine: &mut ServerMachine, negotiated: Negotiated<'_, Protocol>) {
+        let protocol = negotiated.protocol;
+        let is_early = negotiated.early_data == EarlyData::Sending;
+        if is_early || negotiated.is_secured {
+            self.log_opened(&negotiated);
+        }
         let bytes_pass_unchanged = negotiated.tls.is_none();
         let (connection, peer) = (self.serial, self.peer);
-        let is_early = negotiated.early_data == EarlyData::Sending;
         let spec = SessionSpec { connection, peer, protocol, bytes_pass_unchanged, is_early };
         *self.session = Some(Session::new(self.now, spec));
     }
 
-    fn handle_handshake(&mut self, _: &mut ServerMachine, _: Negotiated<'_, Protocol>) {
-        if let Some(session) = self.session {
-            session.handle_handshake();
+    fn handle_handshake(&mut self, _: &mut ServerMachine, negotiated: Negotiated<'_, Protocol>) {
+        let was_early = self.session.as_mut().is_some_and(Session::handle_handshake);
+        if !was_early {
+            self.log_opened(&negotiated);
         }
     }
 

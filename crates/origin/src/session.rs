@@ -104,8 +104,8 @@ impl Session {
     }
 
     /// The handshake is over: what comes now comes once.
-    pub(crate) fn handle_handshake(&mut self) {
-        self.is_early = false;
+    pub(crate) fn handle_handshake(&mut self) -> bool {
+        std::mem::take(&mut self.is_early)
     }
 
     /// Before requests may come: borrows buffers, where it has none.

@@ -330,7 +330,8 @@ impl<R: Role> StreamConnection<R> {
 
     fn negotiated_as(&self, protocol: R::Protocol) -> Negotiated<'_, R::Protocol> {
         let tls = self.layer.negotiated();
-        Negotiated { protocol, tls, early_data: early_data(self.is_early, tls) }
+        let early_data = early_data(self.is_early, tls);
+        Negotiated { protocol, tls, early_data, is_secured: !self.is_early }
     }
 
     /// When its phases ended.
@@ -453,7 +454,7 @@ impl<R: Role> StreamConnection<R> {
         let mut machine = made.ok_or(Failure::UnknownProtocol)?;
         self.is_early = is_early;
         let early_data = early_data(is_early, tls);
-        let negotiated = Negotiated { protocol, tls, early_data };
+        let negotiated = Negotiated { protocol, tls, early_data, is_secured: !is_early };
         handler.handle_ready(R::application_mut(&mut machine), negotiated);
         if !seen.is_empty() {
             hand_over::<R>(now, &mut machine, &seen, handler);
@@ -478,8 +479,12 @@ impl<R: Role> StreamConnection<R> {
         // A server that has rejected early data may have chosen another protocol.
         self.role.choose(tls.map(|tls| tls.alpn), &[])?;
         if let Stage::Ready(protocol, machine) = &mut self.stage {
-            let negotiated =
-                Negotiated { protocol: *protocol, tls, early_data: early_data(false, tls) };
+            let negotiated = Negotiated {
+                protocol: *protocol,
+                tls,
+                early_data: early_data(false, tls),
+                is_secured: true,
+            };
             handler.handle_handshake(R::application_mut(machine), negotiated);
         }
         Ok(())

@@ -14,7 +14,7 @@ pub trait Handler<R: Role> {
     /// The protocol is known, and commands may be given. Called once, before any event.
     fn handle_ready(&mut self, machine: &mut R::Machine, negotiated: Negotiated<'_, R::Protocol>);
 
-    /// The handshake of a connection that takes early data is over; `negotiated.early_data` tells what became of it.
+    /// The handshake of a connection that was ready before is over; `negotiated.early_data` tells what became of early data.
     fn handle_handshake(
         &mut self,
         _machine: &mut R::Machine,

@@ -36,6 +36,8 @@ pub struct Negotiated<'a, P> {
     /// Whether the handshake goes on: requests are early data, and may come a second time from somebody who has
     /// recorded them (RFC 8470).
     pub early_data: EarlyData,
+    /// Whether the handshake is over, or there is none. Where it is not, `handle_handshake` follows.
+    pub is_secured: bool,
 }
 
 /// When each phase of a connection's start ended.

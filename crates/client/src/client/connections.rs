@@ -4,6 +4,7 @@ use super::race::Network;
 use super::{Client, LAST_WORDS, Phase, socket_of};
 use crate::connection::{Exchanges, PooledConnection};
 use crate::failure::{Destination, Failure};
+use crate::fetch::Fetch;
 use crate::pool::{Load, MemberState, Origin, OriginId};
 use crate::transport_choice::security;
 use crate::{ClientConfig, FetchId, Work};
@@ -201,9 +202,13 @@ impl<W: Work> Client<W> {
         }
         if !connection.is_ready() {
             self.detours.remove(&origin);
-            let doomed = self.pool.failed(origin, id);
+            let waiting = self.pool.failed(origin, id);
+            let is_cut = connection.port.is_none() && self.makes_again(&failure);
             self.retire(now, connection);
-            return self.doom(now, doomed, failure);
+            return match is_cut {
+                true => self.await_another(now, waiting, &failure),
+                false => self.doom(now, waiting, failure),
+            };
         }
         self.retire(now, connection);
         for exchange in streams.into_values() {
@@ -238,12 +243,20 @@ impl<W: Work> Client<W> {
         true
     }
 
-    /// Handles the loss of a connection that never took requests: no other one is under way for these fetches.
+    /// Fails fetches that will get no connection.
     fn doom(&mut self, now: Instant, fetches: Vec<FetchId>, failure: Failure) {
+        for fetch in fetches {
+            self.end(now, fetch, Err(failure.clone()));
+        }
+    }
+
+    /// A handshake over TCP was cut, for which these fetches waited. Nothing of them was sent, so that they may wait for another one.
+    fn await_another(&mut self, now: Instant, fetches: Vec<FetchId>, failure: &Failure) {
         for id in fetches {
-            match self.is_made_again(id, &failure) {
-                true => self.make_again(now, id),
-                false => self.end(now, id, Err(failure.clone())),
+            if self.fetches.get_mut(&id).is_some_and(Fetch::wait_again) {
+                self.admit(now, id);
+            } else {
+                self.end(now, id, Err(failure.clone()));
             }
         }
     }

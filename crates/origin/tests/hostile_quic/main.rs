@@ -5,6 +5,8 @@ mod attacks;
 mod h3spec;
 mod sending;
 
+use bytes::BytesMut;
+use endpoint::{EndPoint, ReceivedDatagrams, SocketId};
 use fuzzing::quic::{Peer, SharedPlan};
 use link::{LinkSpec, no_traces};
 use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
@@ -13,8 +15,10 @@ use secure::{
     ServerTlsOptions,
 };
 use sim::{Host, Path, World};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
+use trace::{Direction, PacketRecord};
 use transport::QuicSettings;
 use unit::{Instant, Seed};
 
@@ -56,6 +60,15 @@ impl Trusted {
     }
 }
 
+/// The socket of our server, whose only listener it is.
+const SOCKET: SocketId = SocketId(0);
+
+/// A datagram as if it came from `remote`.
+fn received(remote: SocketAddr, datagram: &[u8]) -> ReceivedDatagrams {
+    let (stride, data) = (datagram.len(), BytesMut::from(datagram));
+    ReceivedDatagrams { remote, local: None, ecn: None, stride, data }
+}
+
 /// A client and our server, 20 ms apart.
 struct Bench {
     world: World,
@@ -91,6 +104,25 @@ impl Bench {
 
     fn run(&mut self, millis: u64) {
         self.world.run_for(Duration::from_millis(millis));
+    }
+
+    /// The datagrams that the peer sends when it acts so. They reach nobody.
+    fn taken<T>(&mut self, act: impl FnOnce(&mut Peer) -> T) -> Vec<Vec<u8>> {
+        let now = self.world.now();
+        self.act(|peer| {
+            act(peer);
+            let (mut datagrams, mut datagram) = (Vec::new(), Vec::new());
+            while peer.poll_datagrams(now, SocketId(0), &mut datagram, 1).is_some() {
+                datagrams.push(std::mem::take(&mut datagram));
+            }
+            datagrams
+        })
+    }
+
+    /// Where the peer's packets come from.
+    fn address(&self) -> SocketAddr {
+        let up = |packet: &&PacketRecord| packet.direction == Direction::Up;
+        self.world.packets().iter().find(up).unwrap().flow.unwrap().source
     }
 
     fn peer(&self) -> &Peer {

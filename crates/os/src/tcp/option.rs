@@ -115,12 +115,16 @@ pub(super) fn is_paced(fd: BorrowedFd<'_>) -> io::Result<bool> {
     Ok(u64::from_ne_bytes(rate) == PACED)
 }
 
-/// Sets SO_KEEPALIVE, TCP_KEEPIDLE and TCP_KEEPINTVL (tcp(7)).
+/// Probes that may go unanswered before the connection ends. QUIC's ends after as many seconds.
+const PROBES: libc::c_int = 75;
+
+/// Sets SO_KEEPALIVE, TCP_KEEPIDLE, TCP_KEEPINTVL and TCP_KEEPCNT (tcp(7)).
 fn set_keep_alive(fd: BorrowedFd<'_>, silence: Duration) -> io::Result<()> {
     let seconds = libc::c_int::try_from(silence.as_secs()).unwrap_or(libc::c_int::MAX).max(1);
     set(fd, libc::SOL_SOCKET, libc::SO_KEEPALIVE, &1i32)?;
     set(fd, libc::IPPROTO_TCP, libc::TCP_KEEPIDLE, &seconds)?;
-    set(fd, libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, &seconds)
+    set(fd, libc::IPPROTO_TCP, libc::TCP_KEEPINTVL, &seconds)?;
+    set(fd, libc::IPPROTO_TCP, libc::TCP_KEEPCNT, &PROBES)
 }
 
 /// Sets TCP_CONGESTION.

@@ -85,7 +85,7 @@ impl<R: QuicRole> QuicConnection<R> {
         &mut self.link
     }
 
-    /// The connection was just opened. Where early data may go or has come it is ready at once.
+    /// The connection was just opened. A client whose early data may go is ready at once, and a server that has the whole hello.
     pub fn handle_opened(
         &mut self,
         now: Instant,
@@ -250,7 +250,12 @@ impl<R: QuicRole> QuicConnection<R> {
             Stage::Ready { protocol, handshake, .. } => {
                 let tls = handshake.as_ref().and_then(QuicHandshake::negotiated);
                 let early_data = early_data(self.sends_early(), tls);
-                Some(Negotiated { protocol: *protocol, tls, early_data })
+                Some(Negotiated {
+                    protocol: *protocol,
+                    tls,
+                    early_data,
+                    is_secured: !self.is_early,
+                })
             }
             Stage::Securing => None,
         }
@@ -340,7 +345,7 @@ impl<R: QuicRole> QuicConnection<R> {
         let early_data = early_data(false, tls);
         let max_datagram = self.link.max_datagram();
         machine.handle_transport(now, TransportFacts { early_data, max_datagram });
-        let negotiated = Negotiated { protocol: *protocol, tls, early_data };
+        let negotiated = Negotiated { protocol: *protocol, tls, early_data, is_secured: true };
         handler.handle_handshake(R::over_quic_mut(machine), negotiated);
         if let Stage::Ready { handshake: known, .. } = &mut self.stage {
             *known = handshake;
@@ -381,7 +386,7 @@ impl<R: QuicRole> QuicConnection<R> {
         let early_data = early_data(self.sends_early(), tls);
         let max_datagram = self.link.max_datagram();
         machine.handle_transport(now, TransportFacts { early_data, max_datagram });
-        let negotiated = Negotiated { protocol, tls, early_data };
+        let negotiated = Negotiated { protocol, tls, early_data, is_secured: !self.is_early };
         handler.handle_ready(R::over_quic_mut(&mut machine), negotiated);
         self.stage = Stage::Ready { protocol, machine, handshake };
         self.open_ahead(now);

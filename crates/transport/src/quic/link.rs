@@ -15,7 +15,8 @@ use bytes::Bytes;
 use endpoint::DatagramTransmit;
 use proto::h3::PeerSettings;
 use quinn_proto::{
-    Connection, ConnectionError, ConnectionHandle, Dir, Event, StreamId, VarInt, WriteError,
+    Connection, ConnectionError, ConnectionHandle, Dir, Event, StreamId, Transmit, VarInt,
+    WriteError,
 };
 use secure::{PeerWindows, QuicHandshake};
 use std::fmt;
@@ -287,7 +288,7 @@ impl Link {
 
     /// When it is forgotten at the latest; None where it is not closed.
     fn ends_at(&self) -> Option<Instant> {
-        self.closed_at.map(|at| at + LONGEST_CLOSING)
+        self.closed_at.map(|at| at + KEPT_AFTER_CLOSE)
     }
 
     pub(super) fn poll_event(&mut self) -> Option<Event> {
@@ -317,7 +318,7 @@ impl Link {
         if let Some(answered) = &mut self.answered {
             answered.handle_transmit(&mut self.quic);
         }
-        let transmit = self.quic.poll_transmit(to_std(now), max, out);
+        let transmit = self.poll_allowed(now, max, out);
         self.observe(now);
         let sent = transmit.as_ref().map_or(0, |transmit| transmit.size);
         if let Some(transmit) = &transmit {
@@ -344,6 +345,18 @@ impl Link {
             return None;
         }
         Some(self.redirected(transmit))
+    }
+
+    /// What quinn-proto sends, but for answers to other addresses that are too many.
+    fn poll_allowed(&mut self, now: Instant, max: usize, out: &mut Vec<u8>) -> Option<Transmit> {
+        loop {
+            let transmit = self.quic.poll_transmit(to_std(now), max, out)?;
+            let is_to_peer = transmit.destination == self.quic.remote_address();
+            if is_to_peer || self.moves.allow_answer(now) {
+                return Some(transmit);
+            }
+            out.clear();
+        }
     }
 
     /// The datagram that was made, once the client's address allows its bytes.
@@ -613,7 +626,7 @@ const LONGEST_GATHERING: Duration = Duration::from_micros(500);
 
 /// quinn-proto keeps a closed connection for three probe time-outs (RFC 9000 §10.2), with all that it has received and nobody has
 /// read. A peer that acknowledges late makes them as long as it likes.
-const LONGEST_CLOSING: Duration = Duration::from_secs(3);
+const KEPT_AFTER_CLOSE: Duration = Duration::from_secs(3);
 
 /// Chunks of a stream that are read before others have their turn.
 const CHUNKS_A_TURN: usize = 64;

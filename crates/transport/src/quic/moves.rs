@@ -1,15 +1,23 @@
-//! How often a server follows a client to another address (RFC 9000 §9). The one rule: it goes to a new address once a second at
-//! most. Whoever has a connection may send packets in other people's names (§9.3), and each new address is asked to prove itself by
-//! a datagram of 1,200 bytes, which quinn-proto cannot make smaller.
+//! How much a connection sends to other addresses than the peer's (RFC 9000 §9). The one rule: a server goes to a new address once a
+//! second at most, and answers those that only probe their path three times a second. Whoever has a connection may send packets in
+//! other people's names (§9.3), and each is answered by a datagram of 1,200 bytes, which quinn-proto cannot make smaller.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 use unit::Instant;
 
-/// A server's connection's moves. A client's has none.
+/// A connection's moves. A client's has none.
 #[derive(Debug, Default)]
 pub(super) struct Moves {
     last: Option<Box<Move>>,
+    probes: Option<Box<Probes>>,
+}
+
+/// Answers to addresses that the peer is not at, since a time.
+#[derive(Debug)]
+struct Probes {
+    since: Instant,
+    answered: u8,
 }
 
 #[derive(Debug)]
@@ -21,12 +29,27 @@ struct Move {
 /// A client that changes its network comes from there for longer than this.
 const APART: Duration = Duration::from_secs(1);
 
+/// A client that tries a path asks again where the first answer is lost.
+const MOST_ANSWERED: u8 = 3;
+
 impl Moves {
     /// Whether packets from `remote` are taken at `now`, while the client is somewhere else.
     pub(super) fn allow(&self, now: Instant, remote: SocketAddr) -> bool {
         // Late packets from where it was are the client's, too.
         let goes = |last: &Move| last.from == remote || now.since(last.at) >= APART;
         self.last.as_deref().is_none_or(goes)
+    }
+
+    /// Whether an answer may go at `now` to an address that probes its path (PATH_RESPONSE). It is counted then.
+    pub(super) fn allow_answer(&mut self, now: Instant) -> bool {
+        let probes =
+            self.probes.get_or_insert_with(|| Box::new(Probes { since: now, answered: 0 }));
+        if now.since(probes.since) >= APART {
+            **probes = Probes { since: now, answered: 0 };
+        }
+        let is_allowed = probes.answered < MOST_ANSWERED;
+        probes.answered += u8::from(is_allowed);
+        is_allowed
     }
 
     /// The client has moved. Back to where it was is no new address.

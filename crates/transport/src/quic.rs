@@ -7,6 +7,7 @@ mod clock;
 mod congestion;
 mod connection;
 mod end;
+mod facts;
 mod link;
 mod memory;
 mod moves;
@@ -19,7 +20,8 @@ mod unproven;
 
 pub use congestion::CongestionController;
 pub use connection::QuicConnection;
-pub use link::{Link as QuicLink, QuicFacts, QuicTally};
+pub use facts::{QuicFacts, QuicTally};
+pub use link::Link as QuicLink;
 pub use memory::ServerMemory;
 pub use port::QuicPort;
 pub use settings::{AddressValidation, Datagrams, Gso, MtuDiscovery, QuicSettings};

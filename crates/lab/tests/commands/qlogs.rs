@@ -161,6 +161,14 @@ fn qlogs(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// One trial of this work over the link.
+fn experiment(workload: &str, contenders: &str) -> String {
+    format!(
+        "name = \"tiny\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"h3\"\ntrials = 1\nwarmup = 0\n\
+         [[workloads]]\n{workload}{contenders}[[links]]\nname = \"{LINK}\"\n"
+    )
+}
+
 /// Pages with 0-RTT, PRIORITY_UPDATE, small windows, ACK_FREQUENCY and larger packets tried.
 const CONTENDERS: &str = "[[contenders]]\nname = \"early\"\ntransport = \"h3\"\n\
     settings = { temperature = \"early\", raise = \"priority-update\", ack_threshold = 10, mtu_discovery = true, \
@@ -175,10 +183,7 @@ fn the_drafts_schema_allows_each_record_of_both_ends_and_refuses_a_changed_one()
     let bench = Bench::new();
     bench.write(
         "pages.toml",
-        format!(
-            "name = \"pages\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"h3\"\ntrials = 1\nwarmup = 0\n\
-             [[workloads]]\nkind = \"page\"\nimages = 30\nbytes = \"3kB\"\n{CONTENDERS}[[links]]\nname = \"{LINK}\"\n"
-        ),
+        experiment("kind = \"page\"\nimages = 30\nbytes = \"3kB\"\n", CONTENDERS),
     );
     bench.run(&["race", "pages.toml", "--qlog", "--out", "run"]).raced();
     bench.write("big", vec![7; 300_000]);
@@ -234,10 +239,9 @@ fn the_qlogs_of_both_ends_and_the_decrypted_capture_of_a_trial_agree_packet_for_
     let bench = Bench::new();
     bench.write(
         "tiny.toml",
-        format!(
-            "name = \"tiny\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"h3\"\ntrials = 1\nwarmup = 0\n\
-             [[workloads]]\nkind = \"calls\"\npattern = \"serial\"\ncount = 1\nbytes = \"300kB\"\n\
-             [[contenders]]\nname = \"h3\"\ntransport = \"h3\"\n[[links]]\nname = \"{LINK}\"\n"
+        experiment(
+            "kind = \"calls\"\npattern = \"serial\"\ncount = 1\nbytes = \"300kB\"\n",
+            "[[contenders]]\nname = \"h3\"\ntransport = \"h3\"\n",
         ),
     );
     bench.run(&["race", "tiny.toml", "--capture", "--qlog", "--out", "run"]).raced();

@@ -8,7 +8,8 @@
 //! `Ready` comes before the handshake is over at a client whose early data go (0-RTT), and at a server.
 
 use super::end::{closed_by, failed_by};
-use super::link::{Link, RememberedServer};
+use super::link::Link;
+use super::memory::RememberedServer;
 use super::socket::QuicInput;
 use super::streams::{Pump, Streams};
 use crate::byte_stream::early_data;

@@ -5,7 +5,8 @@ use super::ack_only::AckOnly;
 use super::answered::Answered;
 use super::clock::{from_std, to_std};
 use super::congestion::ControllerState;
-use super::memory::ServerMemory;
+use super::facts::{QuicFacts, QuicTally};
+use super::memory::RememberedServer;
 use super::moves::Moves;
 use super::observer::Observer;
 use super::socket::{QuicHandle, QuicInput, datagram_transmit};
@@ -18,7 +19,7 @@ use quinn_proto::{
     Connection, ConnectionError, ConnectionHandle, Dir, Event, StreamId, Transmit, VarInt,
     WriteError,
 };
-use secure::{PeerWindows, QuicHandshake};
+use secure::QuicHandshake;
 use std::fmt;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -55,51 +56,6 @@ pub struct Link {
     answered: Option<Answered>,
     /// Where the connection is traced.
     observer: Option<Box<Observer>>,
-}
-
-/// What a connection sends by.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct QuicFacts {
-    /// The congestion controller's name.
-    pub congestion_control: &'static str,
-    /// The congestion window, in bytes of datagrams.
-    pub congestion_window: u64,
-    /// Bytes of a datagram at most.
-    pub datagram_size: u16,
-}
-
-/// What a connection has done so far, and what its peer allows it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct QuicTally {
-    /// Datagrams of the largest batch that was sent: 1 without segmentation by the kernel (UDP GSO).
-    pub largest_batch: u16,
-    /// Bytes of a datagram at most, by now.
-    pub datagram_size: u16,
-    /// Packets that tried whether larger datagrams arrive (RFC 8899).
-    pub mtu_probes: u64,
-    /// ACK_FREQUENCY frames: how often the peer was asked to acknowledge less (draft-ietf-quic-ack-frequency).
-    pub ack_frequency_frames: u64,
-    /// None before the peer's transport parameters came.
-    pub peer_windows: Option<PeerWindows>,
-}
-
-/// A server, and what is kept of it.
-pub(super) struct RememberedServer {
-    memory: ServerMemory,
-    name: String,
-    /// Whether this connection has told its settings.
-    is_told: bool,
-}
-
-impl RememberedServer {
-    pub(super) fn new(memory: &ServerMemory, name: &str) -> Self {
-        Self { memory: memory.clone(), name: name.to_owned(), is_told: false }
-    }
-
-    /// Its settings, from an earlier connection.
-    pub(super) fn settings(&self) -> Option<PeerSettings> {
-        self.memory.settings_of(&self.name)
-    }
 }
 
 /// Bytes of a stream that have arrived.
@@ -575,12 +531,8 @@ impl Link {
 
     /// Client: keeps the server's settings, once they are known.
     pub(super) fn remember(&mut self, settings: impl FnOnce() -> Option<PeerSettings>) {
-        if let Some(server) = &mut self.server
-            && !server.is_told
-            && let Some(settings) = settings()
-        {
-            server.is_told = true;
-            server.memory.remember(&server.name, settings);
+        if let Some(server) = &mut self.server {
+            server.tell(settings);
         }
     }
 

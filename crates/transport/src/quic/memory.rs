@@ -19,11 +19,11 @@ impl ServerMemory {
         Arc::clone(&self.tokens)
     }
 
-    pub(super) fn settings_of(&self, server: &str) -> Option<PeerSettings> {
+    fn settings_of(&self, server: &str) -> Option<PeerSettings> {
         self.settings().get(server).copied()
     }
 
-    pub(super) fn remember(&self, server: &str, settings: PeerSettings) {
+    fn remember(&self, server: &str, settings: PeerSettings) {
         let mut servers = self.settings();
         if servers.len() >= MAX_SERVERS {
             servers.pop_first();
@@ -34,6 +34,35 @@ impl ServerMemory {
     fn settings(&self) -> MutexGuard<'_, BTreeMap<String, PeerSettings>> {
         // A panic elsewhere leaves whole settings.
         self.settings.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The server of a connection, and what is kept of it.
+pub(super) struct RememberedServer {
+    memory: ServerMemory,
+    name: String,
+    /// Whether this connection has told its settings.
+    is_told: bool,
+}
+
+impl RememberedServer {
+    pub(super) fn new(memory: &ServerMemory, name: &str) -> Self {
+        Self { memory: memory.clone(), name: name.to_owned(), is_told: false }
+    }
+
+    /// Its settings, from an earlier connection.
+    pub(super) fn settings(&self) -> Option<PeerSettings> {
+        self.memory.settings_of(&self.name)
+    }
+
+    /// Keeps its settings, once they are known. They are asked for until then.
+    pub(super) fn tell(&mut self, settings: impl FnOnce() -> Option<PeerSettings>) {
+        if !self.is_told
+            && let Some(settings) = settings()
+        {
+            self.is_told = true;
+            self.memory.remember(&self.name, settings);
+        }
     }
 }
 

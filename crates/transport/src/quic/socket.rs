@@ -3,8 +3,8 @@
 //! identifiers.
 
 use super::clock::to_std;
-use super::link::{Link, RememberedServer};
-use super::memory::ServerMemory;
+use super::link::Link;
+use super::memory::{RememberedServer, ServerMemory};
 use super::settings::{AddressValidation, QuicSettings, WallClock};
 use super::unproven::UnprovenAddress;
 use crate::failure::Failure;

@@ -44,6 +44,8 @@ pub(super) struct ControlFrame {
     frame: Option<(FrameHeader, Vec<u8>)>,
 }
 
+const CRITICAL_STAYS: &str = "RFC 9114 §6.2.1: the stream stays open as long as the connection";
+
 /// The largest frame of a control stream that is read. Larger ones of an unknown type are ignored as they come.
 const LARGEST_FRAME: u64 = 16_384;
 /// Unidirectional streams of unknown types that a peer may open.
@@ -93,8 +95,7 @@ impl Session {
         *bytes = &[];
         match fin {
             Fin::Last if input.is_critical() => {
-                let text = "RFC 9114 §6.2.1: the stream stays open as long as the connection";
-                Err(connection(ErrorCode::CLOSED_CRITICAL_STREAM, text))
+                Err(connection(ErrorCode::CLOSED_CRITICAL_STREAM, CRITICAL_STAYS))
             }
             Fin::Last => Ok(()),
             Fin::More => {
@@ -104,13 +105,22 @@ impl Session {
         }
     }
 
-    /// The peer abandoned a unidirectional stream, or wants no more of one of ours.
-    pub(super) fn lose_unidirectional(&mut self, id: u64) {
-        let input = self.inputs.remove(&id);
-        if self.outputs.is_critical(id) || input.is_some_and(|input| input.is_critical()) {
-            let text = "RFC 9114 §6.2.1: the stream stays open as long as the connection";
-            self.fail_connection(ErrorCode::CLOSED_CRITICAL_STREAM, text);
+    /// The peer abandoned a unidirectional stream.
+    pub(super) fn lose_input(&mut self, id: u64) {
+        if self.inputs.remove(&id).is_some_and(|input| input.is_critical()) {
+            self.fail_connection(ErrorCode::CLOSED_CRITICAL_STREAM, CRITICAL_STAYS);
         }
+    }
+
+    /// The peer wants no more of a unidirectional stream of ours.
+    pub(super) fn lose_output(&mut self, id: u64) {
+        if self.outputs.is_critical(id) {
+            return self.fail_connection(ErrorCode::CLOSED_CRITICAL_STREAM, CRITICAL_STAYS);
+        }
+        self.outputs.abandon(id);
+        // RFC 9000 §3.5.
+        let (stream, code) = (StreamId(id), ErrorCode::NO_ERROR.0);
+        self.actions.push_back(StreamAction::Reset { stream, code });
     }
 
     fn open_input(&mut self, id: u64, kind: StreamType) -> Result<Input, Broken> {

@@ -101,6 +101,15 @@ impl Outputs {
         output.map(|output| output.is_stuck = is_stuck).is_some()
     }
 
+    /// Drops what waits on a stream that the peer wants no more of.
+    pub(super) fn abandon(&mut self, id: u64) {
+        if let Some(output) = self.streams.iter_mut().find(|output| output.id == id) {
+            self.waiting -= output.bytes.len();
+            output.bytes.clear();
+            output.is_stuck = false;
+        }
+    }
+
     /// Whether the peer must not refuse the stream.
     pub(super) fn is_critical(&self, id: u64) -> bool {
         self.streams.iter().take(CRITICAL).any(|output| output.id == id)
@@ -129,6 +138,23 @@ mod tests {
         assert_eq!(outputs.move_to(&mut out, 3), more(3));
         assert_eq!((outputs.waiting(), outputs.is_owed()), (0, false));
         assert_eq!(out.to_vec(), [2, b'a', b'b', b'c', 0]);
+    }
+
+    #[test]
+    fn what_waits_on_a_stream_that_is_abandoned_is_owed_no_more() {
+        let mut outputs = Outputs::default();
+        for place in [CONTROL, ENCODER, DECODER, GREASE] {
+            outputs.open(place as u64, StreamType(reserved(place as u64)));
+        }
+        let before = outputs.waiting();
+        outputs.put_with(GREASE, |out| out.extend_from_slice(b"grease"));
+        let mut out = SendBuf::new();
+        while outputs.waiting() > 6 {
+            outputs.move_to(&mut out, 1);
+        }
+        assert!(before > 6 && outputs.set_stuck(GREASE as u64, true) && outputs.is_owed());
+        outputs.abandon(GREASE as u64);
+        assert_eq!((outputs.waiting(), outputs.is_owed()), (0, false));
     }
 
     #[test]

@@ -300,7 +300,7 @@ impl Session {
             return;
         }
         if stream.0 & 2 != 0 {
-            return self.lose_unidirectional(stream.0);
+            return self.lose_input(stream.0);
         }
         let Some(entry) = self.streams.get(stream.0) else { return self.give_up_unseen(stream) };
         let is_told = self.is_told_of_reset(entry);
@@ -333,7 +333,7 @@ impl Session {
             return;
         }
         if stream.0 & 2 != 0 {
-            return self.lose_unidirectional(stream.0);
+            return self.lose_output(stream.0);
         }
         if !self.streams.contains(stream.0) {
             self.held.remove(&stream.0);

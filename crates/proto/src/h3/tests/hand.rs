@@ -229,6 +229,18 @@ fn must_send_h3_closed_critical_stream_if_a_critical_stream_is_closed() {
 }
 
 #[test]
+fn a_stream_of_a_reserved_type_may_be_refused_and_is_owed_no_more() {
+    let mut hand = ByHand::greeted(Settings::server());
+    let grease = StreamId(15);
+    let mut part = || hand.server.poll_stream_transmit(NOW, &mut SendBuf::new(), 3);
+    while part().is_some_and(|sent| sent.stream != grease) {}
+    assert_eq!(part().map(|sent| (sent.stream, sent.fin)), Some((grease, Fin::More)));
+    hand.server.handle_stop_sending(NOW, grease, 0x103);
+    assert_eq!(hand.server.poll_stream_transmit(NOW, &mut SendBuf::new(), 3), None);
+    assert_eq!(hand.reset_with(grease.0), Some(ErrorCode::NO_ERROR));
+}
+
+#[test]
 fn a_second_critical_stream_and_a_push_stream_of_a_client_are_refused() {
     for kind in [StreamType::CONTROL, StreamType::QPACK_ENCODER, StreamType::QPACK_DECODER] {
         let mut hand = ByHand::new(Settings::server());

@@ -108,6 +108,9 @@ pub(crate) fn file(attempted: impl fmt::Display, error: &std::io::Error) -> CliE
         ErrorKind::NotFound | ErrorKind::NotADirectory | ErrorKind::InvalidFilename => {
             CliError::misuse(what).remedy("check the path")
         }
+        ErrorKind::AlreadyExists => {
+            CliError::misuse(what).remedy("choose another name, or move away what has this one")
+        }
         ErrorKind::InvalidInput => CliError::misuse(what).remedy("copy it into a file first"),
         ErrorKind::FileTooLarge => CliError::misuse(what).remedy("name a smaller file"),
         ErrorKind::IsADirectory => CliError::misuse(what).remedy("name a file in it"),
@@ -145,6 +148,16 @@ mod tests {
     fn a_path_is_told_as_a_shell_takes_it() {
         assert_eq!(quoted(Path::new("runs/quick-1")), "runs/quick-1");
         assert_eq!(quoted(Path::new("it's mine")), r"'it'\''s mine'");
+    }
+
+    #[test]
+    fn a_name_that_is_taken_is_misuse() {
+        let taken = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
+        let error = file("making F", &taken);
+        assert_eq!(error.exit_code(), ExitCode::from(2));
+        assert!(
+            error.to_string().ends_with("\n  choose another name, or move away what has this one")
+        );
     }
 
     #[test]

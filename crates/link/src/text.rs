@@ -11,26 +11,26 @@ use crate::values::{
 };
 use std::sync::Arc;
 use std::time::Duration;
-use unit::{ParseError, parse_duration};
+use unit::{ParseError, nearest, parse_duration};
 
 /// A text that is not a link.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
     /// A profile that does not exist.
-    #[error("there is no link `{name}`; did you mean `{}`?", candidates.first().copied().unwrap_or("lan"))]
+    #[error("there is no link `{name}`{}", meant(name, known).unwrap_or_default())]
     UnknownProfile {
         /// What was asked for.
         name: String,
-        /// Every profile's name, the nearest first.
-        candidates: Vec<&'static str>,
+        /// Every profile's name.
+        known: Vec<&'static str>,
     },
     /// A setting that does not exist.
-    #[error("a link has no setting `{key}`; did you mean `{}`?", candidates.first().copied().unwrap_or("rtt"))]
+    #[error("a link has no setting `{key}`{}", meant(key, known).unwrap_or_else(|| all(known)))]
     UnknownKey {
         /// What stands before the `=`.
         key: String,
-        /// Every setting, the nearest first.
-        candidates: Vec<&'static str>,
+        /// Every setting.
+        known: Vec<&'static str>,
     },
     /// A value that does not suit its setting.
     #[error("in `{key}=`: {source}")]
@@ -365,33 +365,23 @@ fn check_against(new: Setting, given: &[(Setting, &str)]) -> Result<(), SpecErro
 }
 
 fn unknown_profile(name: &str) -> SpecError {
-    let names = profiles().iter().map(|profile| profile.name).collect();
-    SpecError::UnknownProfile { name: name.to_owned(), candidates: nearest_first(name, names) }
+    let known = profiles().iter().map(|profile| profile.name).collect();
+    SpecError::UnknownProfile { name: name.to_owned(), known }
 }
 
 fn unknown_key(key: &str) -> SpecError {
-    let keys = SETTINGS.iter().map(|setting| setting.key).collect();
-    SpecError::UnknownKey { key: key.to_owned(), candidates: nearest_first(key, keys) }
+    let known = SETTINGS.iter().map(|setting| setting.key).collect();
+    SpecError::UnknownKey { key: key.to_owned(), known }
 }
 
-fn nearest_first(word: &str, mut words: Vec<&'static str>) -> Vec<&'static str> {
-    words.sort_by_key(|other| edit_distance(word, other));
-    words
+/// What is likely to have been meant.
+fn meant(name: &str, known: &[&'static str]) -> Option<String> {
+    let near = nearest(name, known.iter().copied())?;
+    Some(format!("; did you mean `{near}`?"))
 }
 
-/// Levenshtein's distance, one row at a time.
-fn edit_distance(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, left) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, right) in b.chars().enumerate() {
-            let replaced = diagonal + usize::from(left != right);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.chars().count()]
+fn all(known: &[&'static str]) -> String {
+    format!(": it is one of {}", known.join(", "))
 }
 
 #[cfg(test)]
@@ -456,10 +446,11 @@ mod tests {
     #[test]
     fn an_unknown_name_suggests_the_nearest() {
         let error = parse("5g").unwrap_err();
-        assert!(matches!(&error, SpecError::UnknownProfile { candidates, .. }
-            if ["4g", "3g"].contains(&candidates[0])));
+        assert!(matches!(&error, SpecError::UnknownProfile { known, .. } if known.contains(&"4g")));
         let error = parse("3g,lost=1%").unwrap_err();
         assert_eq!(error.to_string(), "a link has no setting `lost`; did you mean `loss`?");
+        let error = parse("3g,foo=1").unwrap_err().to_string();
+        assert!(error.starts_with("a link has no setting `foo`: it is one of rtt, "), "{error}");
     }
 
     #[test]

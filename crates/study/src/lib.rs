@@ -33,7 +33,6 @@ pub mod load;
 pub mod merge;
 pub mod metric;
 pub mod model_check;
-mod nearest;
 pub mod outcome;
 pub mod plan;
 pub mod published;
@@ -50,4 +49,3 @@ pub mod timer;
 pub mod verdict;
 
 pub use analyse::{analyse, check_gates, deciding_metric, is_settled, planned_looks};
-pub use nearest::nearest;

@@ -132,7 +132,7 @@ fn check_metrics(wanted: &Wanted, folders: &[&Folder]) -> Result<(), CliError> {
     let Some(metric) = asked.find(|metric| !known.contains(metric.as_str())) else {
         return Ok(());
     };
-    let remedy = match study::nearest(metric, known.iter().copied()) {
+    let remedy = match unit::nearest(metric, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("there are {}", known.into_iter().collect::<Vec<_>>().join(", ")),
     };

@@ -122,7 +122,7 @@ impl Servers {
     fn unknown(&self, name: &str) -> CliError {
         let known: Vec<&str> =
             std::iter::once(ORIGIN).chain(self.all().map(ServerDeclaration::name)).collect();
-        let guess = study::nearest(name, known.iter().copied());
+        let guess = unit::nearest(name, known.iter().copied());
         let guess = guess.map_or_else(String::new, |guess| format!("did you mean `{guess}`? "));
         CliError::misuse(format!("no server is called `{name}`")).remedy(format!(
             "{guess}known are {}; another one is declared in {BESIDE}/{name}.toml beside the experiment",

@@ -33,7 +33,7 @@ pub(crate) fn check(experiment: &Experiment, catalogue: &Catalogue) -> Result<()
         let Some(client) = &contender.client else { continue };
         if catalogue.client(&client.name).is_none() {
             let known: Vec<&str> = catalogue.clients().map(|known| known.name.as_str()).collect();
-            let guess = study::nearest(&client.name, known.iter().copied());
+            let guess = unit::nearest(&client.name, known.iter().copied());
             let guess = guess.map_or_else(String::new, |guess| format!("did you mean `{guess}`? "));
             let message = format!("{}: no client `{}` is declared", contender.name, client.name);
             return Err(CliError::misuse(message).remedy(format!(

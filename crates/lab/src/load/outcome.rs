@@ -283,6 +283,12 @@ fn reason(plan: &LoadPlan, tally: &Tally, fault: Fault) -> Option<String> {
             format!("what {hosts} sent is not the protocol that was asked for, or breaks its rules")
         }
         (Fault::Http1Answer, _) => format!("{hosts} answers in HTTP/1.1, which --http1.1 asks for"),
+        // Where nothing listens for TLS, a server takes a ClientHello for a request and hangs up.
+        (Fault::Closed | Fault::Reset, _) if !is_clear && tally.connects.faults.of(fault) > 0 => {
+            format!(
+                "{hosts} ended connections within TLS's handshake: is it a TLS port? http:// asks without TLS"
+            )
+        }
         (Fault::NoDescriptors, _) => {
             "this process has no descriptor left: lower -c, or raise `ulimit -n`".to_owned()
         }

@@ -280,7 +280,7 @@ fn unknown_experiment(name: &str) -> CliError {
     }
     let known = builtin().iter().map(|builtin| builtin.name);
     let known: Vec<&str> = known.chain([PUBLISHED]).collect();
-    let guess = study::nearest(name, known.iter().copied());
+    let guess = unit::nearest(name, known.iter().copied());
     let guess = guess.map_or_else(String::new, |guess| format!("did you mean `{guess}`? "));
     CliError::misuse(format!("there is no experiment `{name}`")).remedy(format!(
         "{guess}built in: {}; else give a file that ends in .toml or .har, or the folder of a recorded site",

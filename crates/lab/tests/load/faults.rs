@@ -197,6 +197,16 @@ fn the_server_that_refuses_is_named_and_not_those_that_answer() {
 }
 
 #[test]
+fn a_port_without_tls_that_hangs_up_is_told() {
+    let bench = Bench::new();
+    let url = server(drop).replace("http:", "https:");
+    let (_, result) = load(&bench, &["-c", "2", "-d", "1s", "--insecure", &url]);
+    let warnings = result["warnings"].to_string();
+    assert!(warnings.contains("ended connections within TLS's handshake"), "{warnings}");
+    assert!(warnings.contains("is it a TLS port?"), "{warnings}");
+}
+
+#[test]
 fn a_port_without_tls_is_told_by_what_it_sends() {
     let bench = Bench::new();
     let url = server(answers).replace("http:", "https:");

@@ -52,7 +52,7 @@ pub fn check_gates(experiment: &Experiment) -> Result<(), String> {
             names.retain(|name| is_known(name));
             names.sort_unstable();
             names.dedup();
-            let near = crate::nearest(&gate.metric, names.iter().copied());
+            let near = unit::nearest(&gate.metric, names.iter().copied());
             let guess = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
             let mut decide: Vec<&str> = judged(experiment).map(deciding_metric).collect();
             decide.dedup();

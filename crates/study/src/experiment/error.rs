@@ -1,7 +1,7 @@
 //! An error in an experiment's file, and where it stands.
 
-use crate::nearest;
 use std::ops::Range;
+use unit::nearest;
 
 /// What is wrong with an experiment's file. Lines and columns count from 1, columns in characters.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -8,10 +8,10 @@ use super::{
 };
 use crate::family::{FamilySizes, blocks_for_all};
 use crate::gate::Gates;
-use crate::nearest;
 use std::collections::BTreeSet;
 use std::time::Duration;
 use unit::ByteSize;
+use unit::nearest;
 
 /// What a command line may change; None and empty lists leave things as they are.
 #[derive(Debug, Clone, PartialEq, Default)]

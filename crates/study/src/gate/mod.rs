@@ -119,7 +119,7 @@ impl Gate {
         Err(match unknown {
             None => GateError(format!("`{text}` is not two contenders with a slash between")),
             Some(name) => {
-                let near = crate::nearest(name, known.iter().copied());
+                let near = unit::nearest(name, known.iter().copied());
                 let guess =
                     near.map_or_else(String::new, |near| format!(", did you mean `{near}`?"));
                 GateError(format!(

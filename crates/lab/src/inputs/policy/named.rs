@@ -55,7 +55,7 @@ pub(super) fn unknown(name: &str) -> CliError {
 
 fn known(name: &str) -> String {
     let names: Vec<&str> = BUILTIN_POLICIES.iter().map(|policy| policy.name).collect();
-    let guess = study::nearest(name, names.iter().copied());
+    let guess = unit::nearest(name, names.iter().copied());
     let guess = guess.map_or_else(String::new, |guess| format!("did you mean `{guess}`? "));
     format!("{guess}known are {}, and files that end in .toml", names.join(", "))
 }

@@ -387,7 +387,7 @@ impl EndPoint for Origin {
             let Some(connection) = self.connections.get_mut(place) else { continue };
             let transmit = connection.poll_datagrams(now, &mut self.shared, out, max_datagrams);
             if transmit.is_some() {
-                self.quic[port].add_ready(place);
+                self.quic[port].go_on(place);
                 self.settle_upstream(now);
                 return transmit;
             }

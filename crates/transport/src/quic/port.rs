@@ -24,7 +24,14 @@ struct Ready {
     in_turn: VecDeque<usize>,
     /// Of each place, whether it has a turn.
     has_turn: Vec<bool>,
+    /// Whose turn was the last one.
+    last: Option<usize>,
+    /// How many more it had at once.
+    more: u8,
 }
+
+/// A connection that has more to send has so many more turns at once: what it needs is in the caches then.
+const MOST_MORE: u8 = 3;
 
 impl Ready {
     fn add(&mut self, place: usize) {
@@ -39,7 +46,22 @@ impl Ready {
     fn next(&mut self) -> Option<usize> {
         let place = self.in_turn.pop_front()?;
         self.has_turn[place] = false;
+        if self.last.replace(place) != Some(place) {
+            self.more = 0;
+        }
         Some(place)
+    }
+
+    /// The place whose turn it was wants another.
+    fn go_on(&mut self, place: usize) {
+        if self.last != Some(place) || self.more == MOST_MORE {
+            self.more = 0;
+            return self.add(place);
+        }
+        if !std::mem::replace(&mut self.has_turn[place], true) {
+            self.more += 1;
+            self.in_turn.push_front(place);
+        }
     }
 }
 
@@ -55,9 +77,14 @@ impl QuicPort {
         self.ready.add(place);
     }
 
-    /// The place of the connection whose turn it is to send. Where it did, it gets another turn by `add_ready`.
+    /// The place of the connection whose turn it is to send. Where it did, it gets another turn by `go_on`.
     pub fn next_ready(&mut self) -> Option<usize> {
         self.ready.next()
+    }
+
+    /// The connection whose turn it was has sent, and may have more.
+    pub fn go_on(&mut self, place: usize) {
+        self.ready.go_on(place);
     }
 
     /// Whether to ask the driver now to transmit. It is asked once, and again after it was given nothing.
@@ -83,6 +110,28 @@ impl QuicPort {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn who_has_more_goes_on_some_times_and_then_the_others_have_their_turns() {
+        let mut ready = Ready::default();
+        (0..3).for_each(|place| ready.add(place));
+        let turn = |ready: &mut Ready| {
+            let place = ready.next().unwrap();
+            ready.go_on(place);
+            place
+        };
+        let turns: Vec<usize> = (0..14).map(|_| turn(&mut ready)).collect();
+        assert_eq!(turns, [0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 0, 0]);
+        // Alone it has every turn, and what was added meanwhile has one turn, not two.
+        let mut ready = Ready::default();
+        ready.add(7);
+        for _ in 0..1_000 {
+            assert_eq!(ready.next(), Some(7));
+            ready.add(7);
+            ready.go_on(7);
+            assert_eq!(ready.in_turn, [7]);
+        }
+    }
 
     proptest! {
         /// Turns are those of a plain queue that is searched before something is added.

@@ -53,14 +53,19 @@ def held_by_h2load(server, port, groups):
         raise servers.Missing("h2load with HTTP/3 could not be built in the Debian sid root (bench/programs/h2load-h3.sh)")
     before, wall = server.resident(), BETWEEN_S * len(groups) + SETTLE_S + 3
     processes = []
-    for group in groups:
-        command = servers.in_root() + ["/usr/local/bin/h2load-h3", "--alpn-list=h3", "-t1", f"-c{group}", "-m1", "--rps=0.03",
-                                       "-D", f"{wall:.0f}", f"https://127.0.0.1:{port}/13B"]
-        processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
-        time.sleep(BETWEEN_S)
-    time.sleep(SETTLE_S)
-    held = server.resident() - before
-    said = [process.communicate()[0] for process in processes]
+    try:
+        for group in groups:
+            command = servers.in_root() + ["/usr/local/bin/h2load-h3", "--alpn-list=h3", "-t1", f"-c{group}", "-m1", "--rps=0.03",
+                                           "-D", f"{wall:.0f}", f"https://127.0.0.1:{port}/13B"]
+            processes.append(subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+            time.sleep(BETWEEN_S)
+        time.sleep(SETTLE_S)
+        held = server.resident() - before
+        said = [process.communicate()[0] for process in processes]
+    finally:
+        for process in processes:
+            process.kill()
+            process.wait()
     answered, count = sum(drivers.number(r"(\d+) 2xx", one, "h2load") for one in said), sum(groups)
     if not LEAST * count <= answered <= count:
         raise drivers.Failed(f"{server.name} answered {answered} of {count} connections: {said[-1].strip()[-300:]}")

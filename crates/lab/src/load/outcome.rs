@@ -284,7 +284,11 @@ fn reason(plan: &LoadPlan, tally: &Tally, fault: Fault) -> Option<String> {
         }
         (Fault::Http1Answer, _) => format!("{hosts} answers in HTTP/1.1, which --http1.1 asks for"),
         // Where nothing listens for TLS, a server takes a ClientHello for a request and hangs up.
-        (Fault::Closed | Fault::Reset, _) if !is_clear && tally.connects.faults.of(fault) > 0 => {
+        (Fault::Closed | Fault::Reset, offered)
+            if !is_clear
+                && !matches!(offered, Some(Offered::Http3))
+                && tally.connects.faults.of(fault) > 0 =>
+        {
             format!(
                 "{hosts} ended connections within TLS's handshake: is it a TLS port? http:// asks without TLS"
             )

@@ -57,7 +57,8 @@ def h2load(url, core, server, row):
 
 
 def h2load_by(program, url, core, server, row):
-    command = program + ["-t1", f"-c{row.connections}", f"-m{row.streams}", "-D", str(row.seconds), url]
+    urls = [url] if row.names == 1 else [f"{url}-{number}" for number in range(row.names)]
+    command = program + ["-t1", f"-c{row.connections}", f"-m{row.streams}", "-D", str(row.seconds), *urls]
     said, figures = run(command, core, server, row.seconds)
     done = number(r"(\d+) succeeded", said, "h2load")
     if number(r"(\d+) 2xx", said, "h2load") < done or not done:

@@ -38,6 +38,8 @@ class Row:
     scheme: str = "http"
     port: str = "http"
     file: str = SMALL
+    # How many names of the file each connection asks for in turn.
+    names: int = 1
     connections: int = 64
     streams: int = 0
     bytes: int = 64
@@ -126,6 +128,9 @@ def http3():
         bare = {"floor": (servers.quic_floor, drivers.quic_floor)} if file == LARGE else {}
         yield Row(f"h3-{file}-{connections}x{streams}", f"h3, {file}, {connections} connections x {streams} streams",
                   own | peers | bare, demands, file=file, connections=connections, streams=streams, **common)
+    few = {name: contender for name, contender in (own | peers).items() if name in ("wirelap", "nginx")}
+    yield Row("h3-13B-names", f"h3, 13B under {servers.NAMES} names, 32 connections x 32 streams", few, [Demand(3.0, ("nginx",))],
+              connections=32, streams=32, names=servers.NAMES, **common)
     over_tls = {"wirelap-h2": (servers.wirelap, drivers.h2load)}
     for file, connections, streams, factor in ((SMALL, 32, 32, 1 / 2), (MIDDLE, 8, 8, 1 / 1.6)):
         yield Row(f"h3-of-h2-{file}", f"our h3 beside our h2 over TLS, {file}, {connections} connections x {streams} streams",

@@ -49,6 +49,10 @@ def start(make, spot, core, options):
     raise told
 
 
+# Names that each file has besides its own.
+NAMES = 100
+
+
 class Spot:
     """A folder with the files, the certificate and its key. Where there is a root it stands within it, so that
     programs of the root and of the machine serve the same bytes."""
@@ -60,6 +64,8 @@ class Spot:
         os.makedirs(self.www)
         for name, length in sizes.items():
             place.fill(os.path.join(self.www, name), length)
+            for number in range(NAMES):
+                os.link(os.path.join(self.www, name), os.path.join(self.www, f"{name}-{number}"))
         self.cert, self.key = place.certificate(self.folder)
         with open(self.key, "rb") as key, open(self.cert, "rb") as cert:
             both = key.read() + cert.read()

@@ -149,6 +149,14 @@ impl SendBuf {
         }
     }
 
+    /// Appends a reference as a piece of its own, however short: [`SendBuf::take_piece`] gives it as it is.
+    pub fn put_piece(&mut self, bytes: Bytes) {
+        if !bytes.is_empty() {
+            self.length += bytes.len();
+            self.chunks.push_back(Chunk::Shared(bytes));
+        }
+    }
+
     /// Appends a file's part, for a driver that sends it by itself.
     pub fn put_file(&mut self, part: FilePart) {
         if !part.is_empty() {

@@ -138,6 +138,9 @@ impl Connection {
         if let Err(failure) = transport.handle_input(now, input, &mut events) {
             self.fail(now, shared, &failure);
         }
+        if let (Some(session), Some(machine)) = (&mut self.session, self.transport.machine()) {
+            session.handle_repeats(now, machine.take_repeats(), shared);
+        }
         self.return_buffers(shared);
     }
 

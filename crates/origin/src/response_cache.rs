@@ -97,6 +97,11 @@ impl CachedResponse {
         Status::OK
     }
 
+    /// When its file has to be looked at again.
+    pub(crate) fn until(&self) -> Instant {
+        self.until
+    }
+
     pub(crate) fn body(&self) -> Body {
         Body::File { file: Rc::clone(&self.file), left: 0..self.length }
     }

@@ -213,6 +213,15 @@ impl Session {
         self.keep_within_limit(context);
     }
 
+    /// The machine has answered so many requests by itself.
+    pub(crate) fn handle_repeats(&mut self, now: Instant, count: usize, shared: &mut Shared) {
+        if count > 0 {
+            self.quiet_since = now;
+            self.has_served = true;
+            shared.small_answers += count;
+        }
+    }
+
     /// Bytes that its exchanges hold.
     pub(crate) fn held(&self) -> usize {
         self.account.held()

@@ -18,6 +18,12 @@ impl WallClock {
     pub(crate) fn seconds(self, now: Instant) -> u64 {
         (self.unix + now.since(self.at)).as_secs()
     }
+
+    /// When the next second begins.
+    pub(crate) fn next_second(self, now: Instant) -> Instant {
+        let within = (self.unix + now.since(self.at)).subsec_nanos();
+        now + (Duration::from_secs(1) - Duration::from_nanos(within.into()))
+    }
 }
 
 /// The value of the `Date` field, made once a second.

@@ -301,4 +301,13 @@ pub trait ServerConnection: Connection {
     /// Gives back the head of a request that is over: the next one reuses its buffers.
     #[expect(clippy::boxed_local, reason = "it goes from hand to hand by its address")]
     fn recycle(&mut self, _head: Box<RequestHead>) {}
+
+    /// The response that this stream was just given, head and body, may be sent to each request that equals its own, until then.
+    /// The connection does so without an event. One that cannot goes on giving events.
+    fn allow_repeats(&mut self, _stream: StreamId, _until: Instant) {}
+
+    /// How many requests the connection has answered without an event since the last call.
+    fn take_repeats(&mut self) -> usize {
+        0
+    }
 }

@@ -38,6 +38,10 @@ pub(crate) struct EncodedBlock<'c> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct SentAt(usize);
 
+/// Where a block stands that came before, until another block comes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReceivedAt(usize);
+
 #[derive(Debug)]
 struct Entry<V, T> {
     version: V,
@@ -90,6 +94,22 @@ impl<V: Copy + PartialEq, T> ReceivedHeads<V, T> {
         self.heads.find(version, block)
     }
 
+    /// Where this block stands, if it came before.
+    pub(crate) fn place(&self, version: V, block: &[u8]) -> Option<ReceivedAt> {
+        self.heads.place(version, block).map(ReceivedAt)
+    }
+
+    /// The size of a block's fields, and what was read from it.
+    pub(crate) fn get(&self, ReceivedAt(at): ReceivedAt) -> (usize, &T) {
+        let entry = &self.heads.entries[at];
+        (entry.plain, &entry.value)
+    }
+
+    /// The same, to change it.
+    pub(crate) fn get_mut(&mut self, ReceivedAt(at): ReceivedAt) -> &mut T {
+        &mut self.heads.entries[at].value
+    }
+
     /// A block came; what was read is kept the second time.
     pub(crate) fn note(&mut self, version: V, block: EncodedBlock<'_>, read: impl FnOnce() -> T) {
         match self.seen_once.find(version, block.bytes) {
@@ -131,8 +151,13 @@ impl<V, T> RecentBlocks<V, T> {
 impl<V: PartialEq, T> RecentBlocks<V, T> {
     /// What a block means, and the size of its fields.
     fn find(&self, version: V, block: &[u8]) -> Option<(usize, &T)> {
-        let is_it = |entry: &&Entry<V, T>| entry.version == version && entry.block == block;
-        self.entries.iter().find(is_it).map(|entry| (entry.plain, &entry.value))
+        let entry = &self.entries[self.place(version, block)?];
+        Some((entry.plain, &entry.value))
+    }
+
+    fn place(&self, version: V, block: &[u8]) -> Option<usize> {
+        let is_it = |entry: &Entry<V, T>| entry.version == version && entry.block == block;
+        self.entries.iter().position(is_it)
     }
 }
 

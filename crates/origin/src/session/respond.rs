@@ -5,7 +5,10 @@ use crate::access::ExchangeEnd;
 use crate::answer::{Answer, CONTINUE, Plan};
 use crate::body::Body;
 use crate::exchange::{Exchange, State};
+use crate::response_cache::CachedResponse;
+use crate::shared::Shared;
 use bytes::Bytes;
+use proto::h1::KeepAlive;
 use proto::{Fin, Method, Misuse, RequestHead, ResponseHead, Status, StreamId};
 use std::time::Duration;
 use transport::Protocol;
@@ -70,8 +73,13 @@ impl Session {
         }
         match plan {
             Plan::Cached(cached) => {
+                let stream = self.exchanges[index].stream;
                 let head = context.shared.cached_head(context.now, &cached);
                 self.answer_whole(context, index, &head, cached.body());
+                if self.may_repeat(context, &cached) {
+                    let next_date = context.shared.config.wall_clock.next_second(context.now);
+                    context.machine.allow_repeats(stream, cached.until().min(next_date));
+                }
             }
             Plan::Answer(answer) => self.think(context, index, answer),
             Plan::AnswerAfter(answer) if fin == Fin::Last => self.think(context, index, *answer),
@@ -83,6 +91,17 @@ impl Session {
             Plan::WebSocket(service) => self.open_web_socket(context, index, service),
             Plan::Forward => self.begin_forward(context, index, fin),
         }
+    }
+
+    /// Whether nobody but the client notices that a response is sent again.
+    fn may_repeat(&self, context: &Context<'_>, cached: &CachedResponse) -> bool {
+        let Shared { config, delivery, log, .. } = &*context.shared;
+        self.protocol == Protocol::Http3
+            && cached.body().left() <= UNCOUNTED
+            && log.is_none()
+            && delivery.is_none()
+            && !config.visits
+            && config.keep_alive == KeepAlive::On
     }
 
     /// Answers once the server time is over.

@@ -3,6 +3,7 @@
 
 mod attacks;
 mod h3spec;
+mod repeating;
 mod sending;
 
 use bytes::BytesMut;
@@ -54,9 +55,13 @@ impl Trusted {
     }
 
     fn origin(&self, settings: QuicSettings) -> Origin {
+        self.origin_of(settings, Parts::default())
+    }
+
+    fn origin_of(&self, settings: QuicSettings, parts: Parts) -> Origin {
         let wall_clock = WallClock { at: START, unix: Duration::from_secs(1_800_000_000) };
         let kind = ListenerKind::Quic(self.server.clone(), settings);
-        Origin::new(OriginConfig::new(vec![kind], wall_clock), Parts::default())
+        Origin::new(OriginConfig::new(vec![kind], wall_clock), parts)
     }
 }
 
@@ -85,9 +90,13 @@ impl Bench {
     }
 
     fn with(trusted: &Trusted, peer: Peer, settings: QuicSettings) -> Self {
+        Self::of(peer, trusted.origin(settings))
+    }
+
+    fn of(peer: Peer, origin: Origin) -> Self {
         let mut world = World::new(1);
         let peer = world.host("10.0.0.1", peer);
-        let origin = world.host("10.0.0.2", trusted.origin(settings));
+        let origin = world.host("10.0.0.2", origin);
         world.listen_datagrams(origin, "10.0.0.2:443");
         let link = LinkSpec::parse("rtt=20ms", no_traces).unwrap();
         world.connect(peer, origin, Path::link(link));

@@ -3,6 +3,8 @@
 
 use super::stream::Stream;
 use crate::message::RequestHead;
+use bytes::Bytes;
+use std::collections::VecDeque;
 
 /// Heads and streams kept of each connection. A busy connection has a few dozen at a time.
 const KEPT: usize = 64;
@@ -25,6 +27,8 @@ pub struct BufferPool {
 pub(super) struct Buffers {
     heads: Vec<Box<RequestHead>>,
     streams: Vec<Box<Stream>>,
+    /// Responses that are sent again and wait for the transport, by their streams.
+    pub(super) repeated: VecDeque<(u64, Bytes)>,
 }
 
 impl Buffers {
@@ -55,20 +59,25 @@ impl Buffers {
 
     /// Takes what a pool has, where this has nothing.
     pub(super) fn take_from(&mut self, pool: &mut BufferPool) {
-        if self.heads.capacity() + self.streams.capacity() == 0
+        if self.capacity() == 0
             && let Some(buffers) = pool.waiting.pop()
         {
             *self = buffers;
         }
     }
 
-    /// Gives everything to a pool.
+    /// Gives everything to a pool, where nothing waits.
     pub(super) fn return_to(&mut self, pool: &mut BufferPool) {
-        if self.heads.capacity() + self.streams.capacity() > 0 {
+        if self.capacity() > 0 && self.repeated.is_empty() {
             let buffers = std::mem::take(self);
             if pool.waiting.len() < WAITING {
                 pool.waiting.push(buffers);
             }
         }
+    }
+
+    /// Places for buffers, of all kinds.
+    fn capacity(&self) -> usize {
+        self.heads.capacity() + self.streams.capacity() + self.repeated.capacity()
     }
 }

@@ -1,5 +1,6 @@
 //! What the application does.
 
+use super::repeat::SentHead;
 use super::session::{SentSections, Session};
 use super::stream::{Message, Stream};
 use crate::connection::{ConnectionState, Fin};
@@ -24,7 +25,7 @@ use wire::{Field, Fields};
 const MOST_DATAGRAMS: usize = 256;
 
 /// The last bytes of a body up to so many are copied behind the head.
-const SMALL_BODY: usize = 128;
+const SMALL_BODY: usize = 1024;
 
 impl Session {
     pub(super) fn request(
@@ -89,10 +90,14 @@ impl Session {
         fin: Fin,
     ) -> Result<(), Misuse> {
         self.check_head(stream, head)?;
-        if let Some(field) = priority::of_fields(&head.fields) {
+        let field = priority::of_fields(&head.fields);
+        if let Some(field) = field {
             self.scheduler.merge_response(stream, field);
         }
         self.write_response(stream.0, head, fin);
+        if field.is_some() {
+            self.repeats.response = None;
+        }
         Ok(())
     }
 
@@ -135,6 +140,8 @@ impl Session {
     ) {
         let found = sent.find(head, |references| self.encoder.can_repeat(references));
         if let Some((references, section)) = found.map(|at| sent.get(at)) {
+            let sizes = [section.plain, section.bytes.len()];
+            self.repeats.response = Some(SentHead { stream: id, references, sizes });
             self.encoder.repeat(id, references);
             return self.put_section(id, section);
         }

@@ -297,6 +297,7 @@ impl Session {
             let text = "RFC 9218 §7.2: PRIORITY_UPDATE names a request";
             return Err(connection(ErrorCode::ID_ERROR, text));
         }
+        self.open_repeated();
         if self.streams.contains(id) {
             self.scheduler.reprioritise(StreamId(id), priority);
             self.note_priority(id, PrioritySource::PriorityUpdate, priority);

@@ -35,6 +35,11 @@ impl FrameQueue {
         self.bytes.len() - self.sent
     }
 
+    /// What waits.
+    pub(super) fn waiting(&self) -> &[u8] {
+        &self.bytes[self.sent..]
+    }
+
     /// Drops what is not sent.
     pub(super) fn clear(&mut self) {
         if self.bytes.capacity() > self.kept {
@@ -61,7 +66,7 @@ impl FrameQueue {
         if self.is_empty() {
             return 0;
         }
-        let waiting = &self.bytes[self.sent..];
+        let waiting = self.waiting();
         let taken = waiting.len().min(limit);
         out.put(&waiting[..taken]);
         self.sent += taken;

@@ -72,7 +72,7 @@ impl Session {
     /// Ends what has waited too long for the peer's credit, and the connection where nothing goes out at all.
     fn end_stalled(&mut self) {
         let (now, patience) = (self.now, self.settings.stall_timeout);
-        self.stall.update(now, self.sent, self.ready > 0);
+        self.stall.update(now, self.sent, self.has_ready());
         if self.stall.since().is_some_and(|since| since + patience <= now) {
             let text = "time ran out waiting for the peer to take bytes";
             self.end(Some(Error::TimedOut { waiting_for: CREDIT }));
@@ -146,7 +146,8 @@ impl Session {
     pub(super) fn close_if_drained(&mut self) {
         let is_final = self.goaway_sent.is_some_and(|id| id != REFUSES_NOTHING);
         let is_draining = is_final || self.goaway_received.is_some();
-        if is_draining && self.state != ConnectionState::Closed && self.streams.is_empty() {
+        let is_done = self.streams.is_empty() && self.buffers.repeated.is_empty();
+        if is_draining && is_done && self.state != ConnectionState::Closed {
             self.end(None);
             let (code, reason) = (ErrorCode::NO_ERROR.0, "");
             self.closing = Some(StreamAction::Close { code, reason });

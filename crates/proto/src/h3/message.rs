@@ -1,5 +1,6 @@
 //! Field sections: decoded, held while they are blocked, then given to their stream (RFC 9114 §4, RFC 9204 §2.2).
 
+use super::repeat::Response;
 use super::session::{Broken, Session, connection};
 use super::stream::{BlockedSection, Message};
 use crate::connection::{Event, Fin};
@@ -20,7 +21,7 @@ use wire::qpack::Decoded;
 
 /// What a section was read as.
 #[derive(Debug, Clone)]
-enum Head {
+pub(super) enum Head {
     Request(Received<Box<RequestHead>>),
     Response(Received<ResponseHead>),
 }
@@ -28,9 +29,11 @@ enum Head {
 /// The head of a section that came, by the entries that it needs.
 #[derive(Debug)]
 pub(super) struct ReceivedHead {
-    head: Head,
+    pub(super) head: Head,
     /// The Required Insert Count.
-    required: u64,
+    pub(super) required: u64,
+    /// The response that may be sent to all requests of this section.
+    pub(super) response: Option<Response>,
 }
 
 /// Bytes of blocked sections that a connection keeps at most. A hundred requests of a browser's have a tenth of it.
@@ -44,6 +47,7 @@ impl Session {
         section: &[u8],
         fin: Fin,
     ) -> Result<Option<Event<'static>>, Broken> {
+        self.repeats.request = None;
         let Some(stream) = self.streams.get(id) else { return Ok(None) };
         let kind = match (stream.message, self.role) {
             (Message::Head, Role::Server) => Kind::Request,
@@ -102,7 +106,8 @@ impl Session {
             }
         };
         let version = self.decoder.table_version();
-        self.received.note(version, block, || ReceivedHead { head: head.clone(), required });
+        let read = || ReceivedHead { head: head.clone(), required, response: None };
+        self.received.note(version, block, read);
         self.on_head(id, head, fin).map(Some)
     }
 
@@ -114,7 +119,8 @@ impl Session {
     /// The head of a section that came before, where no entry has come to the dynamic table since: it need not be decoded
     /// and checked again. It is acknowledged and counted.
     fn find_received(&mut self, id: u64, kind: Kind, section: &[u8]) -> Option<Head> {
-        let (plain, known) = self.received.find(self.decoder.table_version(), section)?;
+        let at = self.received.place(self.decoder.table_version(), section)?;
+        let (plain, known) = self.received.get(at);
         let head = match (kind, &known.head) {
             (Kind::Request, Head::Request(known)) => {
                 let mut head = self.buffers.head().unwrap_or_default();
@@ -125,6 +131,7 @@ impl Session {
             _ => return None,
         };
         let required = known.required;
+        self.repeats.request = (kind == Kind::Request).then_some((id, at));
         self.decoder.acknowledge_section(id, required);
         self.note_section(id, EncodedBlock { bytes: section, plain });
         Some(head)

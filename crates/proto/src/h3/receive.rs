@@ -59,7 +59,7 @@ impl Session {
         input: &mut &'i [u8],
         fin: Fin,
     ) -> Result<Option<Event<'i>>, Broken> {
-        if !self.is_received(id)? {
+        if self.answer_again(id, input, fin)? || !self.is_received(id)? {
             *input = &[];
             return Ok(None);
         }
@@ -144,6 +144,7 @@ impl Session {
             self.refuse(id, ErrorCode::REQUEST_REJECTED);
             return Ok(false);
         }
+        self.open_repeated();
         let mut stream = self.buffers.stream();
         stream.head_began = Some(self.now);
         self.streams.insert(id, stream);
@@ -151,7 +152,7 @@ impl Session {
     }
 
     /// Server: something came of a request stream. Tells whether it is the first.
-    fn meet(&mut self, id: u64) -> Result<bool, Broken> {
+    pub(super) fn meet(&mut self, id: u64) -> Result<bool, Broken> {
         if id < self.next_request {
             return Ok(self.unseen.remove(&id));
         }
@@ -335,6 +336,7 @@ impl Session {
         if stream.0 & 2 != 0 {
             return self.lose_output(stream.0);
         }
+        self.open_repeated();
         if !self.streams.contains(stream.0) {
             self.held.remove(&stream.0);
             return self.give_up_unseen(stream);

@@ -63,6 +63,14 @@ impl ServerConnection for Server {
     fn recycle(&mut self, head: Box<RequestHead>) {
         self.session.buffers.keep_head(head);
     }
+
+    fn allow_repeats(&mut self, stream: StreamId, until: Instant) {
+        self.session.allow_repeats(stream, until);
+    }
+
+    fn take_repeats(&mut self) -> usize {
+        self.session.take_repeats()
+    }
 }
 
 impl Server {

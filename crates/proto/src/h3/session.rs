@@ -2,11 +2,12 @@
 //!
 //! The way of a byte: `receive.rs` reads request streams and `control.rs` all others, `message.rs` says what a field
 //! section means, `command.rs` is what the application does, `transmit.rs` is what goes out, `lifecycle.rs` is what time
-//! brings about.
+//! brings about. `repeat.rs` is a short cut for requests that come again.
 
 use super::buffers::Buffers;
 use super::message::ReceivedHead;
 use super::outputs::{CONTROL, DECODER, ENCODER, GREASE, Outputs};
+use super::repeat::Repeats;
 use super::settings::{PeerSettings, Settings};
 use super::stream::{Message, Stream};
 use super::streams::Streams;
@@ -89,6 +90,8 @@ pub(super) struct Session {
     pub(super) buffers: Buffers,
     /// Fields of a response that are done with.
     pub(super) spare_fields: Fields,
+    /// Requests that may come again.
+    pub(super) repeats: Repeats,
     pub(super) datagrams_in: VecDeque<(StreamId, Bytes)>,
     pub(super) datagrams_out: VecDeque<Bytes>,
 }
@@ -155,6 +158,7 @@ impl Session {
             headers: HeaderBytes::default(),
             buffers: Buffers::default(),
             spare_fields: Fields::new(),
+            repeats: Repeats::default(),
             datagrams_in: VecDeque::new(),
             datagrams_out: VecDeque::new(),
             settings,
@@ -218,9 +222,8 @@ impl Session {
             let bytes = self.encoder.take_instructions();
             self.outputs.put_with(ENCODER, |out| out.extend_from_slice(&bytes));
         }
-        let bytes = self.decoder.take_instructions();
-        if !bytes.is_empty() {
-            self.outputs.put_with(DECODER, |out| out.extend_from_slice(&bytes));
+        if self.decoder.has_instructions() {
+            self.outputs.put_with(DECODER, |out| self.decoder.move_instructions(out));
         }
     }
 
@@ -386,6 +389,7 @@ impl Session {
         self.timers.clear();
         self.stall.end();
         self.streams.clear();
+        self.buffers.repeated.clear();
         self.blocked.clear();
         self.held.clear();
         self.ready = 0;

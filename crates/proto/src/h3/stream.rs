@@ -111,6 +111,13 @@ impl Stream {
                 || (self.head_sent && self.outgoing.owes_end()))
     }
 
+    /// The frames of a whole small response, where the request is whole, too.
+    pub(super) fn whole(&self) -> Option<&[u8]> {
+        let ends = self.ends_with_head || self.outgoing.ends_with_data();
+        let waits = self.given == 0 && self.outgoing.bytes() == 0;
+        (self.message == Message::Over && ends && waits).then(|| self.head.waiting())
+    }
+
     /// Since when the peer owes the rest of a head.
     pub(super) fn head_since(&self) -> Option<Instant> {
         self.head_began.filter(|_| self.message != Message::Over)

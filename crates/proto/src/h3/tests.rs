@@ -3,6 +3,7 @@
 mod attacks;
 mod hand;
 mod pair;
+mod repeats;
 mod times;
 
 use super::{Client, Server, Settings};

@@ -27,11 +27,16 @@ impl Session {
     }
 
     pub(super) fn wants_transmit(&self) -> bool {
-        self.ready > 0
+        self.has_ready()
             || !self.actions.is_empty()
             || self.closing.is_some()
             || !self.datagrams_out.is_empty()
             || self.outputs.can_send()
+    }
+
+    /// Whether responses or requests could go out, if the transport took them.
+    pub(super) fn has_ready(&self) -> bool {
+        self.ready > 0 || !self.buffers.repeated.is_empty()
     }
 
     pub(super) fn poll_stream_transmit(
@@ -42,6 +47,9 @@ impl Session {
     ) -> Option<StreamTransmit> {
         self.now = now;
         if let Some(transmit) = self.outputs.move_to(out, limit) {
+            return Some(transmit);
+        }
+        if let Some(transmit) = self.send_again(out, limit) {
             return Some(transmit);
         }
         while self.ready > 0 {
@@ -67,14 +75,17 @@ impl Session {
         loop {
             let left = limit.saturating_sub(out.len() - start).max(usize::from(out.len() == start));
             stream.head.move_to(out, left);
-            let left = limit.saturating_sub(out.len() - start);
-            if !stream.head.is_empty() || (left <= HEADER && out.len() > start) {
+            if !stream.head.is_empty() {
                 break;
             }
             if stream.ends_with_head {
                 return Some(finish(stream));
             }
             if stream.outgoing.bytes() > 0 {
+                let left = limit.saturating_sub(out.len() - start);
+                if left <= HEADER && out.len() > start {
+                    break;
+                }
                 let writable = send_data(stream, out, left, low_water);
                 self.guard.useful();
                 let length = (out.len() - start) as u64;

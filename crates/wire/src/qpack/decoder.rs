@@ -14,6 +14,9 @@ const COPIES: usize = 16;
 /// Capacity that is kept between fields.
 const KEEP: usize = 16 * 1024;
 
+/// Capacity that is kept for instructions: those of one section take a few bytes.
+const KEEP_INSTRUCTIONS: usize = 64;
+
 /// What the peer's encoder may use: the two settings of RFC 9204 §5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DecoderLimits {
@@ -106,6 +109,17 @@ impl Decoder {
     /// Instructions for the decoder stream, since the last call.
     pub fn take_instructions(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.out)
+    }
+
+    /// Whether there are instructions.
+    pub fn has_instructions(&self) -> bool {
+        !self.out.is_empty()
+    }
+
+    /// Appends the instructions for the decoder stream, since the last call, to `out`.
+    pub fn move_instructions(&mut self, out: &mut Vec<u8>) {
+        out.append(&mut self.out);
+        self.out.shrink_to(KEEP_INSTRUCTIONS);
     }
 
     /// Reads a whole field section of `stream` and hands its fields to `emit`, as long as the list is not above

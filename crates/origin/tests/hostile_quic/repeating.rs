@@ -1,0 +1,124 @@
+//! Requests that come again and again on one connection, which the machine answers by itself where nobody keeps a log.
+
+use crate::{Bench, START, Trusted};
+use bytes::Bytes;
+use fuzzing::quic::{Peer, Seen, SharedPlan};
+use origin::{AccessLog, AccessRecord, File, FileFacts, Files, FilesError, Found, Parts};
+use quinn_proto::{Dir, StreamId};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::time::Duration;
+use transport::QuicSettings;
+use unit::{Instant, Seed};
+
+/// A request for `/a`, its fields as literals.
+const REQUEST: &[u8] = b"\x01\x10\x00\x00\xd1\xd7\x50\x06a.test\x51\x02/a";
+
+/// A file changes after so long,
+const CHANGES: Duration = Duration::from_millis(700);
+
+/// and is looked at again after so long.
+const FRESH: Duration = Duration::from_millis(300);
+
+/// A folder whose every file says how often it has changed.
+struct Changing {
+    reads: Rc<Cell<usize>>,
+}
+
+struct Version {
+    text: Bytes,
+    fresh_until: Instant,
+    reads: Rc<Cell<usize>>,
+}
+
+fn version_at(at: Instant) -> u64 {
+    (at.since(START).as_nanos() / CHANGES.as_nanos()) as u64
+}
+
+impl Files for Changing {
+    fn find(&self, now: Instant, _path: &str) -> Result<Found, FilesError> {
+        let (text, reads) = (format!("{:013}", version_at(now)).into(), Rc::clone(&self.reads));
+        Ok(Found::File(Rc::new(Version { text, fresh_until: now + FRESH, reads })))
+    }
+}
+
+impl File for Version {
+    fn facts(&self) -> FileFacts {
+        FileFacts { length: 13, modified: 0, modified_nanos: 0, identity: 0 }
+    }
+
+    fn read(&self, offset: u64, length: usize) -> Option<Bytes> {
+        self.reads.set(self.reads.get() + 1);
+        let from = offset as usize;
+        Some(self.text.slice(from..(from + length).min(13)))
+    }
+
+    fn is_held(&self) -> bool {
+        true
+    }
+
+    fn fresh_until(&self) -> Option<Instant> {
+        Some(self.fresh_until)
+    }
+}
+
+/// Reads nothing of what it is told.
+struct Unread;
+
+impl AccessLog for Unread {
+    fn record(&self, _record: &AccessRecord<'_>) {}
+}
+
+/// When each request was made, what came, and how often a file was read.
+struct Told {
+    asked: BTreeMap<StreamId, Instant>,
+    streams: BTreeMap<StreamId, Seen>,
+    reads: usize,
+}
+
+fn told(trusted: &Trusted, log: Option<Rc<dyn AccessLog>>) -> Told {
+    let reads = Rc::new(Cell::new(0));
+    let files: Option<Box<dyn Files>> = Some(Box::new(Changing { reads: Rc::clone(&reads) }));
+    let settings = QuicSettings { seed: Some(Seed(1)), ..QuicSettings::default() };
+    let peer = Peer::new(trusted.tls("h3"), SharedPlan::default());
+    let origin = trusted.origin_of(settings, Parts { files, log, ..Parts::default() });
+    let mut bench = Bench::of(peer, origin);
+    bench.connected();
+    bench.act(|peer| peer.open(Dir::Uni, b"\x00\x04\x00"));
+    let mut asked = BTreeMap::new();
+    for _ in 0..150 {
+        let now = bench.world.now();
+        for _ in 0..3 {
+            let stream = bench.act(|peer| {
+                let stream = peer.open(Dir::Bi, REQUEST);
+                peer.finish(stream);
+                stream
+            });
+            asked.insert(stream, now);
+        }
+        bench.run(40);
+    }
+    let streams = bench.act(|peer| std::mem::take(&mut peer.streams));
+    Told { asked, streams, reads: reads.get() }
+}
+
+#[test]
+fn what_is_sent_again_is_what_the_file_and_the_date_are_now() {
+    let trusted = Trusted::new();
+    let each = told(&trusted, Some(Rc::new(Unread)));
+    let again = told(&trusted, None);
+    assert_eq!(each.asked, again.asked);
+    assert_eq!(each.reads, each.asked.len(), "who keeps a log is asked each time");
+    assert!(again.reads * 4 < each.reads, "{} of {}", again.reads, each.reads);
+    for (stream, asked) in &each.asked {
+        let (one, other) = (&each.streams[stream], &again.streams[stream]);
+        assert!(one.is_finished && other.is_finished);
+        assert_eq!(one.bytes, other.bytes, "{stream}");
+        let text = std::str::from_utf8(&one.bytes[one.bytes.len() - 13..]).unwrap();
+        // Half a round trip later it is there.
+        let (came, version) = (*asked + Duration::from_millis(11), text.parse::<u64>().unwrap());
+        let oldest = version_at(came.max(START + FRESH) - FRESH);
+        assert!((oldest..=version_at(came)).contains(&version), "{version} at {came:?}");
+    }
+}

@@ -1,0 +1,329 @@
+//! Responses that are sent again without asking the application: nothing else may differ from a server that asks each time.
+
+use super::hand::{ByHand, GET, coded, section};
+use super::*;
+use crate::schedule::{Incremental, Priority};
+use proptest::prelude::*;
+use std::time::Duration;
+use wire::h3::Frame;
+
+const SOON: Duration = Duration::from_secs(1);
+
+/// What the application answers: by its path, a body of so many bytes.
+const BODIES: [usize; 4] = [13, 0, 600, 5_000];
+
+/// A server, and whether its application lets responses be sent again.
+struct Answering {
+    server: Server,
+    may_repeat: bool,
+    heads: Vec<ResponseHead>,
+    /// Requests that the application heard of, or the machine answered.
+    requests: usize,
+    asked: usize,
+}
+
+/// Bytes of a stream that a server sends.
+type Sent = (u64, Vec<u8>, Fin);
+
+impl Answering {
+    fn new(settings: Settings, may_repeat: bool) -> Self {
+        let head = |length: &usize| {
+            let mut head = ResponseHead::new(Status::OK);
+            head.fields = Fields::new().with("content-length", length.to_string());
+            head.fields.push(b"server", b"a server of some name");
+            head.fields.validate();
+            head
+        };
+        let (server, heads) = (server(settings), BODIES.iter().map(head).collect());
+        Self { server, may_repeat, heads, requests: 0, asked: 0 }
+    }
+
+    fn take(&mut self, now: Instant, (stream, bytes, fin): &Sent) {
+        let mut input = &bytes[..];
+        while let Some(event) = self.server.handle_stream(now, StreamId(*stream), &mut input, *fin)
+        {
+            if let Event::Request { stream, head, .. } = event {
+                self.answer(now, stream, &head);
+            }
+        }
+        let again = self.server.take_repeats();
+        assert!(again == 0 || self.may_repeat);
+        self.requests += again;
+    }
+
+    fn answer(&mut self, now: Instant, stream: StreamId, head: &RequestHead) {
+        self.requests += 1;
+        self.asked += 1;
+        let number: usize = head.path.trim_matches('/').parse().unwrap();
+        let (head, length) = (&self.heads[number], BODIES[number]);
+        let fin = if length == 0 { Fin::Last } else { Fin::More };
+        self.server.respond(stream, head, fin).unwrap();
+        if length > 0 {
+            self.server.send(stream, vec![number as u8; length].into(), Fin::Last).unwrap();
+        }
+        if self.may_repeat {
+            self.server.allow_repeats(stream, now + SOON);
+        }
+    }
+
+    fn send(&mut self, now: Instant, limit: usize) -> Option<Sent> {
+        let mut out = SendBuf::new();
+        let sent = self.server.poll_stream_transmit(now, &mut out, limit)?;
+        Some((sent.stream.0, out.to_vec(), sent.fin))
+    }
+
+    fn actions(&mut self) -> Vec<StreamAction> {
+        std::iter::from_fn(|| self.server.poll_stream_action()).collect()
+    }
+}
+
+/// One client of two servers that get the same, of which one may answer by itself.
+struct Both {
+    now: Instant,
+    client: Client,
+    servers: [Answering; 2],
+    streams: Vec<StreamId>,
+}
+
+impl Both {
+    fn new(capacity: usize) -> Self {
+        let bounds = |settings| Settings { qpack_table_capacity: capacity, ..settings };
+        let servers = [false, true].map(|may| Answering::new(bounds(Settings::server()), may));
+        let client = client(bounds(Settings::client()));
+        Self { now: NOW, client, servers, streams: Vec::new() }
+    }
+
+    fn ask(&mut self, number: usize, priority: Option<&str>) {
+        let mut head = get(&format!("/{}", number % BODIES.len()));
+        head.fields.push(b"user-agent", b"a client of some name");
+        if let Some(priority) = priority {
+            head.fields.push(b"priority", priority.as_bytes());
+        }
+        head.fields.validate();
+        self.streams.extend(self.client.request(self.now, &head, Fin::Last));
+    }
+
+    /// What the client sends goes to both.
+    fn up(&mut self, limit: usize) {
+        let mut out = SendBuf::new();
+        while let Some(sent) = self.client.poll_stream_transmit(self.now, &mut out, limit) {
+            let sent = (sent.stream.0, out.to_vec(), sent.fin);
+            out.clear();
+            self.servers.iter_mut().for_each(|server| server.take(self.now, &sent));
+        }
+        while let Some(action) = self.client.poll_stream_action() {
+            for Answering { server, .. } in &mut self.servers {
+                match action {
+                    StreamAction::Reset { stream, code } => {
+                        server.handle_stream_reset(self.now, stream, code);
+                    }
+                    StreamAction::StopSending { stream, code } => {
+                        server.handle_stop_sending(self.now, stream, code);
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// What both send is the same, and goes to the client. False where they send nothing.
+    fn down(&mut self, limit: usize) -> bool {
+        let [one, other] = self.servers.each_mut().map(|server| server.send(self.now, limit));
+        assert_eq!(one, other);
+        let actions = self.servers.each_mut().map(Answering::actions);
+        assert_eq!(actions[0], actions[1]);
+        let [actions, _] = actions;
+        for action in actions {
+            if let StreamAction::Reset { stream, code } = action {
+                self.client.handle_stream_reset(self.now, stream, code);
+            }
+        }
+        let Some((stream, bytes, fin)) = one else { return false };
+        let mut input = &bytes[..];
+        while self.client.handle_stream(self.now, StreamId(stream), &mut input, fin).is_some() {}
+        while self.client.poll_event(self.now).is_some() {}
+        true
+    }
+
+    fn check(&self) {
+        let [one, other] = &self.servers;
+        assert_eq!(one.requests, other.requests);
+        let seen = |server: &Server| {
+            let times = (server.wants_transmit(), server.poll_timeout(), server.state());
+            (times, server.header_bytes())
+        };
+        assert_eq!(seen(&one.server), seen(&other.server));
+    }
+
+    fn settle(&mut self) {
+        self.up(usize::MAX);
+        while self.down(usize::MAX) {
+            self.up(usize::MAX);
+        }
+        self.check();
+    }
+}
+
+/// One thing that happens; the numbers choose which and how.
+fn step(both: &mut Both, (kind, a, b): (u8, usize, usize)) {
+    let recent = |both: &Both| both.streams.iter().rev().nth(a % 6).copied();
+    match kind {
+        0..=7 => both.ask(a, ["u=1", "i"].get(b % 16).copied()),
+        8..=11 => both.up(if b % 4 == 0 { 1 + b } else { usize::MAX }),
+        12..=19 => {
+            let limit = if b % 3 == 0 { 1 + b } else { 10_000 };
+            (0..=a % 8).for_each(|_| _ = both.down(limit));
+        }
+        20 => {
+            if let Some(stream) = recent(both) {
+                let incremental = Incremental::Whole;
+                both.client.prioritise(stream, Priority::Urgency { urgency: 1, incremental });
+            }
+        }
+        21 => {
+            if let Some(stream) = recent(both) {
+                both.client.reset(both.now, stream);
+            }
+        }
+        22 => both.now += SOON.mul_f64(b as f64 / 1_000.0),
+        _ => both.settle(),
+    }
+    both.check();
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// The bytes of each stream, their order, what the connection asks of its transport and what it waits for are the same,
+    /// whatever else happens.
+    #[test]
+    fn a_response_that_is_sent_again_is_the_one_that_the_application_would_have_sent(
+        capacity in prop_oneof![Just(0_usize), Just(4096)],
+        steps in proptest::collection::vec((0..26_u8, 0..64_usize, 0..1_000_usize), 1..120),
+        ends in any::<bool>(),
+    ) {
+        let mut both = Both::new(capacity);
+        steps.into_iter().for_each(|one| step(&mut both, one));
+        if ends {
+            let now = both.now;
+            both.servers.iter_mut().for_each(|it| it.server.shutdown(now));
+        }
+        both.settle();
+        prop_assert!(both.servers[1].asked <= both.servers[0].asked);
+    }
+}
+
+#[test]
+fn a_request_that_comes_again_is_answered_without_the_application_until_its_time_is_over() {
+    for capacity in [0, 4096] {
+        let mut both = Both::new(capacity);
+        let asked = |both: &mut Both, number| {
+            let before = both.servers[1].asked;
+            both.ask(number, None);
+            both.settle();
+            both.servers[1].asked - before
+        };
+        // Its section is kept when it comes the second time, and its response's when the client has acknowledged all entries.
+        let first: Vec<usize> = (0..6).map(|_| asked(&mut both, 0)).collect();
+        assert_eq!(first[0], 1);
+        assert_eq!(first[5], 0, "{first:?}");
+        assert_eq!(asked(&mut both, 1), 1, "another request");
+        assert_eq!(asked(&mut both, 0), 0);
+        both.now += SOON;
+        assert_eq!(asked(&mut both, 0), 1);
+        assert_eq!(asked(&mut both, 0), 0);
+    }
+}
+
+#[test]
+fn what_waits_to_be_sent_again_goes_in_the_order_that_priorities_ask_for() {
+    let mut both = Both::new(0);
+    for _ in 0..6 {
+        both.ask(0, None);
+        both.settle();
+    }
+    let asked = both.servers[1].asked;
+    (0..3).for_each(|_| both.ask(0, None));
+    both.up(usize::MAX);
+    assert_eq!(both.servers[1].asked, asked, "three wait, and the application does not know");
+    both.ask(2, Some("u=0"));
+    both.up(usize::MAX);
+    let waiting = both.streams.split_off(both.streams.len() - 4);
+    let order = |server: &mut Answering| {
+        std::iter::from_fn(|| server.send(NOW, 10_000)).map(|(stream, ..)| stream).collect()
+    };
+    let orders: [Vec<u64>; 2] = both.servers.each_mut().map(order);
+    let urgent_first = [3, 0, 1, 2].map(|at: usize| waiting[at].0);
+    assert_eq!(orders, [urgent_first; 2]);
+}
+
+#[test]
+fn a_response_that_waits_to_be_sent_again_can_be_refused() {
+    let mut both = Both::new(0);
+    for _ in 0..6 {
+        both.ask(0, None);
+        both.settle();
+    }
+    let asked = both.servers[1].asked;
+    (0..3).for_each(|_| both.ask(0, None));
+    both.up(usize::MAX);
+    assert_eq!(both.servers[1].asked, asked);
+    let refused = both.streams[both.streams.len() - 2];
+    both.client.reset(both.now, refused);
+    both.up(usize::MAX);
+    let resets = both.servers.each_mut().map(Answering::actions);
+    let is_reset = |action: &StreamAction| matches!(action, StreamAction::Reset { stream, .. } if *stream == refused);
+    assert!(resets.iter().all(|actions| actions.iter().any(is_reset)), "{resets:?}");
+    both.settle();
+}
+
+#[test]
+fn an_orderly_end_waits_for_responses_that_are_sent_again() {
+    let mut hand = ByHand::greeted(Settings::server());
+    let request = coded(&[Frame::Headers(&section(&GET))]);
+    let mut head = ResponseHead::new(Status::OK);
+    head.fields = Fields::new().with("server", "x");
+    head.fields.validate();
+    let mut id = 0;
+    while hand.server.take_repeats() == 0 {
+        hand.actions();
+        hand.events.clear();
+        hand.bytes(id, &request, Fin::Last);
+        if let [Owned::Request(stream, ..)] = hand.events[..] {
+            hand.server.respond(StreamId(stream), &head, Fin::Last).unwrap();
+            hand.server.allow_repeats(StreamId(stream), NOW + SOON);
+        }
+        id += 4;
+        assert!(id < 40, "it is never answered by itself");
+    }
+    hand.server.shutdown(NOW);
+    let due = hand.server.poll_timeout().unwrap();
+    hand.server.handle_timeout(due);
+    assert_ne!(hand.server.state(), ConnectionState::Closed);
+    assert!(hand.closed_with().is_some(), "with the last response the connection ends");
+    assert_eq!(hand.server.state(), ConnectionState::Closed);
+}
+
+/// Looks at no event.
+#[derive(Debug)]
+struct Nobody;
+
+impl trace::Sink for Nobody {
+    fn record(&self, _now: Instant, _connection: u64, _event: &trace::Event<'_>) {}
+}
+
+#[test]
+fn a_traced_connection_has_the_application_answer_each_request() {
+    let tracer = Tracer::to(std::rc::Rc::new(Nobody));
+    let mut server = Server::new(NOW, Settings::server(), Policy::Auto.scheduler(), tracer);
+    let request = coded(&[Frame::Headers(&section(&GET))]);
+    let mut head = ResponseHead::new(Status::OK);
+    head.fields.validate();
+    for id in (0..40).step_by(4) {
+        let events = give(&mut server, id, &request, Fin::Last);
+        assert!(matches!(events[..], [Owned::Request(..)]), "{events:?}");
+        server.respond(StreamId(id), &head, Fin::Last).unwrap();
+        server.allow_repeats(StreamId(id), NOW + SOON);
+        while server.poll_stream_transmit(NOW, &mut SendBuf::new(), 10_000).is_some() {}
+    }
+}

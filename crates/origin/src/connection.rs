@@ -139,7 +139,7 @@ impl Connection {
             self.fail(now, shared, &failure);
         }
         if let (Some(session), Some(machine)) = (&mut self.session, self.transport.machine()) {
-            session.handle_repeats(now, machine.take_repeats(), shared);
+            session.handle_repeats(machine.take_repeats(), shared);
         }
         self.return_buffers(shared);
     }

@@ -303,11 +303,17 @@ pub trait ServerConnection: Connection {
     fn recycle(&mut self, _head: Box<RequestHead>) {}
 
     /// The response that this stream was just given, head and body, may be sent to each request that equals its own, until then.
-    /// The connection does so without an event. One that cannot goes on giving events.
+    /// No event tells of these requests, but [`Event::Reset`] may name their streams. A connection that cannot do so goes on
+    /// giving events.
     fn allow_repeats(&mut self, _stream: StreamId, _until: Instant) {}
 
     /// How many requests the connection has answered without an event since the last call.
     fn take_repeats(&mut self) -> usize {
         0
+    }
+
+    /// Whether responses are under way, those among them of which no event tells.
+    fn is_answering(&self) -> bool {
+        false
     }
 }

@@ -11,6 +11,7 @@ use proto::{
     Status, StreamId,
 };
 use std::collections::BTreeSet;
+use std::time::Duration;
 use trace::Tracer;
 use unit::Instant;
 
@@ -21,8 +22,13 @@ fn hear(server: &mut Server, stream: StreamId, mut piece: &[u8], fin: Fin) {
         reached::note_event(&event);
         match event {
             Event::Request { stream, .. } => {
-                let _ = server.respond(stream, &ResponseHead::new(Status::OK), Fin::More);
-                let _ = server.send(stream, Bytes::from_static(&[7; 900]), Fin::Last);
+                let mut head = ResponseHead::new(Status::OK);
+                head.fields.validate();
+                let _ = server.respond(stream, &head, Fin::More);
+                // Some are small enough to be sent again.
+                let body: &[u8] = if stream.0 % 16 == 0 { &[7; 900] } else { &[7; 90] };
+                let _ = server.send(stream, Bytes::from_static(body), Fin::Last);
+                server.allow_repeats(stream, NOW + Duration::from_secs(1));
             }
             Event::Data { stream, data, .. } => server.consume(stream, data.len()),
             _ => {}

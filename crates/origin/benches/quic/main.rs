@@ -13,7 +13,8 @@ use bytes::Bytes;
 use client::{Client, Habits};
 use endpoint::{Action, Bound, DatagramTransmit, EndPoint, ReceivedDatagrams, SocketId};
 use origin::{
-    File, FileFacts, Files, FilesError, Found, ListenerKind, Origin, OriginConfig, Parts, WallClock,
+    AccessLog, AccessRecord, File, FileFacts, Files, FilesError, Found, ListenerKind, Origin,
+    OriginConfig, Parts, WallClock,
 };
 use secure::{Authority, AuthoritySpec, ClientTls, ClientTlsOptions, QuicClientTls};
 use secure::{Resumption, ServerTls, ServerTlsOptions};
@@ -57,11 +58,13 @@ const UNACKNOWLEDGED: Work =
 const MIDDLE: Work = Work { bytes: 100_000, at_once: 8, ..ONE };
 const LARGE: Work = Work { bytes: 1_000_000, ..ONE };
 
-const PATHS: [Path; 12] = [
+const PATHS: [Path; 14] = [
     ("origin h3 one", ONE, origin),
     ("origin h3 one padded", PADDED, origin),
     ("origin h3", SMALL, origin),
     ("origin h3 many", CROWD, origin),
+    ("origin h3 logged", SMALL, logging),
+    ("origin h3 logged many", CROWD, logging),
     ("origin h3 unacknowledged", UNACKNOWLEDGED, origin),
     ("origin h3 100 kB", MIDDLE, origin),
     ("origin h3 1 MB", LARGE, origin),
@@ -206,12 +209,28 @@ fn bare(tls: &Tls, bytes: usize) -> Box<dyn EndPoint> {
 }
 
 fn origin(tls: &Tls, bytes: usize) -> Box<dyn EndPoint> {
+    origin_with(tls, bytes, None)
+}
+
+/// As [`origin`], but each request is the application's: with a log no response is sent again by the machine alone.
+fn logging(tls: &Tls, bytes: usize) -> Box<dyn EndPoint> {
+    origin_with(tls, bytes, Some(Rc::new(Unread)))
+}
+
+fn origin_with(tls: &Tls, bytes: usize, log: Option<Rc<dyn AccessLog>>) -> Box<dyn EndPoint> {
     let clock = WallClock { at: BEGIN, unix: Duration::from_secs(784_111_777) };
     let file = Rc::new(Held(Bytes::from(vec![b'a'; bytes])));
-    let parts = Parts { files: Some(Box::new(Folder(file))), ..Parts::default() };
+    let parts = Parts { files: Some(Box::new(Folder(file))), log, ..Parts::default() };
     let quic = QuicSettings { seed: Some(Seed(1)), ..QuicSettings::default() };
     let listener = ListenerKind::Quic(tls.server.clone(), quic);
     Box::new(Origin::new(OriginConfig::new(vec![listener], clock), parts))
+}
+
+/// Reads nothing of what it is told.
+struct Unread;
+
+impl AccessLog for Unread {
+    fn record(&self, _record: &AccessRecord<'_>) {}
 }
 
 /// A folder with one file in memory.

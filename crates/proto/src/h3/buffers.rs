@@ -66,9 +66,9 @@ impl Buffers {
         }
     }
 
-    /// Gives everything to a pool, where nothing waits.
+    /// Gives everything to a pool.
     pub(super) fn return_to(&mut self, pool: &mut BufferPool) {
-        if self.capacity() > 0 && self.repeated.is_empty() {
+        if self.capacity() > 0 {
             let buffers = std::mem::take(self);
             if pool.waiting.len() < WAITING {
                 pool.waiting.push(buffers);

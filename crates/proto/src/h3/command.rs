@@ -25,7 +25,7 @@ use wire::{Field, Fields};
 const MOST_DATAGRAMS: usize = 256;
 
 /// The last bytes of a body up to so many are copied behind the head.
-const SMALL_BODY: usize = 1024;
+const SMALL_BODY: usize = 128;
 
 impl Session {
     pub(super) fn request(
@@ -79,6 +79,8 @@ impl Session {
 
     pub(super) fn inform(&mut self, stream: StreamId, head: &ResponseHead) -> Result<(), Misuse> {
         self.check_head(stream, head)?;
+        // A response with such heads before it is not sent again.
+        self.repeats.request = None;
         self.write_section(stream.0, |put| head_out::response_fields(head, put));
         Ok(())
     }

@@ -55,6 +55,9 @@ impl Session {
             _ => Kind::Trailers,
         };
         if let Some(head) = self.find_received(id, kind, section) {
+            if fin == Fin::More {
+                self.repeats.request = None;
+            }
             return self.on_head(id, head, fin).map(Some);
         }
         let limit = self.settings.max_field_section_size;

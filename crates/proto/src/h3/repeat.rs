@@ -1,4 +1,4 @@
-//! Requests that equal one before them, and responses that the application lets stand for all of these. Such a request needs
+//! Requests that equal one before them, and small responses that the application lets stand for all of these. Such a request needs
 //! neither a head nor a stream here: its response, encoded before, goes to the transport as it is. The one rule: what is sent,
 //! and in which order, is what the application would have sent. So it is done only on a connection on which nothing else is
 //! under way. As soon as something is, the responses that wait become streams like all others.
@@ -77,6 +77,11 @@ impl Session {
         }
     }
 
+    /// Whether responses are under way.
+    pub(super) fn is_answering(&self) -> bool {
+        !self.streams.is_empty() || !self.buffers.repeated.is_empty()
+    }
+
     /// How many requests were answered here since the last call.
     pub(super) fn take_repeats(&mut self) -> usize {
         std::mem::take(&mut self.repeats.answered)
@@ -84,7 +89,8 @@ impl Session {
 
     /// Answers a request that equals one before, where the response to that may be sent again. Tells whether it did.
     pub(super) fn answer_again(&mut self, id: u64, input: &[u8], fin: Fin) -> Result<bool, Broken> {
-        if self.role == Role::Client || fin == Fin::More || !self.is_quiet() {
+        let is_request = self.role == Role::Server && id & 0b11 == 0;
+        if !is_request || fin == Fin::More || !self.is_quiet() {
             return Ok(false);
         }
         let Some(section) = only_section(input) else { return Ok(false) };
@@ -101,6 +107,8 @@ impl Session {
         self.decoder.acknowledge_section(id, required);
         self.move_instructions();
         self.headers.received.count(plain, section.len());
+        // Request and response.
+        self.guard.useful();
         self.guard.useful();
         self.encoder.repeat(id, head.references);
         let [plain, coded] = head.sizes;

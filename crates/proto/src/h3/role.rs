@@ -71,6 +71,10 @@ impl ServerConnection for Server {
     fn take_repeats(&mut self) -> usize {
         self.session.take_repeats()
     }
+
+    fn is_answering(&self) -> bool {
+        self.session.is_answering()
+    }
 }
 
 impl Server {
@@ -79,9 +83,11 @@ impl Server {
         self.session.buffers.take_from(pool);
     }
 
-    /// Gives its buffers back. For a connection that has no request under way.
+    /// Gives its buffers back, where no response is under way.
     pub fn return_buffers(&mut self, pool: &mut BufferPool) {
-        self.session.buffers.return_to(pool);
+        if !self.session.is_answering() {
+            self.session.buffers.return_to(pool);
+        }
     }
 }
 

@@ -10,7 +10,7 @@ use wire::h3::Frame;
 const SOON: Duration = Duration::from_secs(1);
 
 /// What the application answers: by its path, a body of so many bytes.
-const BODIES: [usize; 4] = [13, 0, 600, 5_000];
+const BODIES: [usize; 4] = [13, 0, 128, 5_000];
 
 /// A server, and whether its application lets responses be sent again.
 struct Answering {
@@ -314,16 +314,55 @@ impl trace::Sink for Nobody {
 
 #[test]
 fn a_traced_connection_has_the_application_answer_each_request() {
-    let tracer = Tracer::to(std::rc::Rc::new(Nobody));
-    let mut server = Server::new(NOW, Settings::server(), Policy::Auto.scheduler(), tracer);
-    let request = coded(&[Frame::Headers(&section(&GET))]);
-    let mut head = ResponseHead::new(Status::OK);
-    head.fields.validate();
-    for id in (0..40).step_by(4) {
-        let events = give(&mut server, id, &request, Fin::Last);
-        assert!(matches!(events[..], [Owned::Request(..)]), "{events:?}");
-        server.respond(StreamId(id), &head, Fin::Last).unwrap();
-        server.allow_repeats(StreamId(id), NOW + SOON);
-        while server.poll_stream_transmit(NOW, &mut SendBuf::new(), 10_000).is_some() {}
+    let asked = |tracer| {
+        let mut server = Server::new(NOW, Settings::server(), Policy::Auto.scheduler(), tracer);
+        let request = coded(&[Frame::Headers(&section(&GET))]);
+        let mut head = ResponseHead::new(Status::OK);
+        head.fields.validate();
+        let asked = (0..40).step_by(4).filter(|&id| {
+            let events = give(&mut server, id, &request, Fin::Last);
+            if !events.is_empty() {
+                server.respond(StreamId(id), &head, Fin::Last).unwrap();
+                server.allow_repeats(StreamId(id), NOW + SOON);
+            }
+            while server.poll_stream_transmit(NOW, &mut SendBuf::new(), 10_000).is_some() {}
+            !events.is_empty()
+        });
+        asked.count()
+    };
+    assert_eq!(asked(Tracer::to(std::rc::Rc::new(Nobody))), 10);
+    assert!(asked(Tracer::off()) < 5);
+}
+
+#[test]
+fn a_response_to_a_request_with_a_body_or_with_a_head_before_it_is_not_sent_again() {
+    for (has_body, has_early_head) in [(false, false), (true, false), (false, true)] {
+        let mut hand = ByHand::greeted(Settings::server());
+        let fields = Fields::new().with("server", "x");
+        let mut head = ResponseHead { status: Status::OK, fields };
+        head.fields.validate();
+        let request = coded(&[Frame::Headers(&section(&GET))]);
+        for id in (0..40).step_by(4) {
+            hand.events.clear();
+            hand.bytes(id, &request, if has_body { Fin::More } else { Fin::Last });
+            if has_body {
+                hand.bytes(id, &coded(&[Frame::Data(b"body")]), Fin::Last);
+            }
+            if hand.events.is_empty() {
+                break;
+            }
+            let stream = StreamId(id);
+            if has_early_head {
+                hand.server.inform(stream, &ResponseHead::new(Status::EARLY_HINTS)).unwrap();
+            }
+            hand.server.respond(stream, &head, Fin::Last).unwrap();
+            hand.server.allow_repeats(stream, NOW + SOON);
+            hand.actions();
+        }
+        // The same head without a body after it: the application is to say what that gets.
+        hand.events.clear();
+        hand.bytes(40, &request, Fin::Last);
+        let is_asked = matches!(hand.events[..], [Owned::Request(40, ..)]);
+        assert_eq!(is_asked, has_body || has_early_head, "{has_body} {has_early_head}");
     }
 }

@@ -302,9 +302,8 @@ pub trait ServerConnection: Connection {
     #[expect(clippy::boxed_local, reason = "it goes from hand to hand by its address")]
     fn recycle(&mut self, _head: Box<RequestHead>) {}
 
-    /// The response that this stream was just given, head and body, may be sent to each request that equals its own, until then.
-    /// No event tells of these requests, but [`Event::Reset`] may name their streams. A connection that cannot do so goes on
-    /// giving events.
+    /// The response that this stream was just given, head and body, may be sent until then to each request that has no body and
+    /// whose header section is the same bytes. No event tells of these requests. A connection that cannot do so goes on giving events.
     fn allow_repeats(&mut self, _stream: StreamId, _until: Instant) {}
 
     /// How many requests the connection has answered without an event since the last call.
@@ -312,8 +311,8 @@ pub trait ServerConnection: Connection {
         0
     }
 
-    /// Whether responses are under way, those among them of which no event tells.
-    fn is_answering(&self) -> bool {
+    /// Whether responses of which no event tells wait for the layer below.
+    fn has_repeats(&self) -> bool {
         false
     }
 }

@@ -77,25 +77,32 @@ struct Told {
     reads: usize,
 }
 
-fn told(trusted: &Trusted, log: Option<Rc<dyn AccessLog>>) -> Told {
-    let reads = Rc::new(Cell::new(0));
-    let files: Option<Box<dyn Files>> = Some(Box::new(Changing { reads: Rc::clone(&reads) }));
+/// A client whose SETTINGS have come, of a server with such a folder.
+fn connected(trusted: &Trusted, reads: &Rc<Cell<usize>>, log: Option<Rc<dyn AccessLog>>) -> Bench {
+    let files: Option<Box<dyn Files>> = Some(Box::new(Changing { reads: Rc::clone(reads) }));
     let settings = QuicSettings { seed: Some(Seed(1)), ..QuicSettings::default() };
     let peer = Peer::new(trusted.tls("h3"), SharedPlan::default());
     let origin = trusted.origin_of(settings, Parts { files, log, ..Parts::default() });
     let mut bench = Bench::of(peer, origin);
     bench.connected();
     bench.act(|peer| peer.open(Dir::Uni, b"\x00\x04\x00"));
+    bench
+}
+
+fn ask(peer: &mut Peer) -> StreamId {
+    let stream = peer.open(Dir::Bi, REQUEST);
+    peer.finish(stream);
+    stream
+}
+
+fn told(trusted: &Trusted, log: Option<Rc<dyn AccessLog>>) -> Told {
+    let reads = Rc::new(Cell::new(0));
+    let mut bench = connected(trusted, &reads, log);
     let mut asked = BTreeMap::new();
     for _ in 0..150 {
         let now = bench.world.now();
         for _ in 0..3 {
-            let stream = bench.act(|peer| {
-                let stream = peer.open(Dir::Bi, REQUEST);
-                peer.finish(stream);
-                stream
-            });
-            asked.insert(stream, now);
+            asked.insert(bench.act(ask), now);
         }
         bench.run(40);
     }
@@ -121,4 +128,55 @@ fn what_is_sent_again_is_what_the_file_and_the_date_are_now() {
         let oldest = version_at(came.max(START + FRESH) - FRESH);
         assert!((oldest..=version_at(came)).contains(&version), "{version} at {came:?}");
     }
+}
+
+/// The second in which the server says goodbye to a client that asks no more, and how often it has read the file.
+fn goodbye(trusted: &Trusted, log: Option<Rc<dyn AccessLog>>) -> Option<(u64, usize)> {
+    let reads = Rc::new(Cell::new(0));
+    let mut bench = connected(trusted, &reads, log);
+    for _ in 0..5 {
+        bench.act(ask);
+        bench.run(40);
+    }
+    // In one datagram: a request that comes again, and one whose end never comes.
+    let endless = bench.act(|peer| {
+        ask(peer);
+        peer.open(Dir::Bi, REQUEST)
+    });
+    let control = |bench: &mut Bench| {
+        let is_servers = |id: &StreamId| id.dir() == Dir::Uni && id.initiator().is_server();
+        let streams = |peer: &mut Peer| {
+            let control = peer.streams.iter().filter(|(id, _)| is_servers(id));
+            control.map(|(_, seen)| seen.bytes.clone()).find(|bytes| bytes.first() == Some(&0))
+        };
+        bench.act(streams).unwrap()
+    };
+    bench.run(1_000);
+    let before = control(&mut bench);
+    for second in 1..200 {
+        // Nothing ends by QUIC's own idle time-out.
+        bench.act(|peer| {
+            peer.connection.ping();
+            peer.try_write(endless, b"");
+        });
+        bench.run(1_000);
+        let said = control(&mut bench);
+        if said != before {
+            // GOAWAY (RFC 9114 §7.2.6).
+            assert_eq!(said[before.len()], 7);
+            return Some((second, reads.get()));
+        }
+    }
+    None
+}
+
+#[test]
+fn a_connection_on_which_requests_came_again_is_idle_when_others_are() {
+    let trusted = Trusted::new();
+    let (each, again) = (goodbye(&trusted, Some(Rc::new(Unread))), goodbye(&trusted, None));
+    let (Some((at, reads)), Some((also_at, fewer))) = (each, again) else {
+        panic!("{each:?}, {again:?}")
+    };
+    assert_eq!(at, also_at);
+    assert!(fewer < reads, "some were sent again");
 }

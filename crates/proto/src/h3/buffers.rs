@@ -27,7 +27,7 @@ pub struct BufferPool {
 pub(super) struct Buffers {
     heads: Vec<Box<RequestHead>>,
     streams: Vec<Box<Stream>>,
-    /// Responses that are sent again and wait for the transport, by their streams.
+    /// Responses that are sent again and wait for the transport, by their streams. Between requests it is empty.
     pub(super) repeated: VecDeque<(u64, Bytes)>,
 }
 
@@ -69,7 +69,8 @@ impl Buffers {
     /// Gives everything to a pool.
     pub(super) fn return_to(&mut self, pool: &mut BufferPool) {
         if self.capacity() > 0 {
-            let buffers = std::mem::take(self);
+            let mut buffers = std::mem::take(self);
+            buffers.repeated.shrink_to(KEPT);
             if pool.waiting.len() < WAITING {
                 pool.waiting.push(buffers);
             }

@@ -1,11 +1,11 @@
-//! Requests that equal one before them, and small responses that the application lets stand for all of these. Such a request needs
+//! Requests of the same bytes as one before, and small responses that the application allows for all of them. Such a request needs
 //! neither a head nor a stream here: its response, encoded before, goes to the transport as it is. The one rule: what is sent,
 //! and in which order, is what the application would have sent. So it is done only on a connection on which nothing else is
 //! under way. As soon as something is, the responses that wait become streams like all others.
 
 use super::message::Head;
 use super::session::{Broken, Session};
-use super::stream::{Message, Stream};
+use super::stream::Message;
 use crate::connection::{ConnectionState, Fin};
 use crate::h2::priority;
 use crate::multiplex::outgoing::Ending;
@@ -29,6 +29,8 @@ pub(super) struct Repeats {
     pub(super) response: Option<SentHead>,
     /// Requests that were answered here since the application asked.
     answered: usize,
+    /// Streams of responses that are sent again.
+    pub(super) open: usize,
 }
 
 /// A response head that was sent as it was encoded before.
@@ -62,10 +64,15 @@ impl Session {
     pub(super) fn allow_repeats(&mut self, stream: StreamId, until: Instant) {
         let Repeats { request, response, .. } = &mut self.repeats;
         let (Some((of, at)), Some(head)) = (request.take(), response.take()) else { return };
-        let Some(frames) = self.streams.get(stream.0).and_then(Stream::whole) else { return };
+        if [of, head.stream] != [stream.0; 2] {
+            return;
+        }
+        let Some(stream) = self.streams.get(stream.0) else { return };
+        let Some(frames) = stream.whole_response() else { return };
         let known = self.received.get_mut(at);
-        let may_go = |known: &Response| known.may_go(self.now, &self.encoder);
-        if [of, head.stream] != [stream.0; 2] || known.response.as_ref().is_some_and(may_go) {
+        let is_known =
+            |known: &Response| known.frames == frames && known.may_go(self.now, &self.encoder);
+        if known.response.as_ref().is_some_and(is_known) {
             return;
         }
         // Who has asked for a place of its own gets it from the scheduler.
@@ -77,9 +84,9 @@ impl Session {
         }
     }
 
-    /// Whether responses are under way.
-    pub(super) fn is_answering(&self) -> bool {
-        !self.streams.is_empty() || !self.buffers.repeated.is_empty()
+    /// Whether responses that are sent again wait for the transport.
+    pub(super) fn has_repeats(&self) -> bool {
+        self.repeats.open > 0 || !self.buffers.repeated.is_empty()
     }
 
     /// How many requests were answered here since the last call.
@@ -91,6 +98,10 @@ impl Session {
     pub(super) fn answer_again(&mut self, id: u64, input: &[u8], fin: Fin) -> Result<bool, Broken> {
         let is_request = self.role == Role::Server && id & 0b11 == 0;
         if !is_request || fin == Fin::More || !self.is_quiet() {
+            return Ok(false);
+        }
+        // Streams that overtook each other go in the scheduler's order.
+        if self.buffers.repeated.back().is_some_and(|&(last, _)| last > id) {
             return Ok(false);
         }
         let Some(section) = only_section(input) else { return Ok(false) };
@@ -156,6 +167,8 @@ impl Session {
             stream.head.put_with(|head| head.extend_from_slice(&frames));
             stream.outgoing.end(Ending::Sent);
             stream.ends_with_head = true;
+            stream.is_repeated = true;
+            self.repeats.open += 1;
             self.streams.insert(id, stream);
             self.scheduler.insert(StreamId(id), Priority::Unset);
             self.update(id);

@@ -72,8 +72,8 @@ impl ServerConnection for Server {
         self.session.take_repeats()
     }
 
-    fn is_answering(&self) -> bool {
-        self.session.is_answering()
+    fn has_repeats(&self) -> bool {
+        self.session.has_repeats()
     }
 }
 
@@ -83,9 +83,9 @@ impl Server {
         self.session.buffers.take_from(pool);
     }
 
-    /// Gives its buffers back, where no response is under way.
+    /// Gives its buffers back, for a connection whose application knows of no request. Those that it answers by itself keep them.
     pub fn return_buffers(&mut self, pool: &mut BufferPool) {
-        if !self.session.is_answering() {
+        if !self.session.has_repeats() {
             self.session.buffers.return_to(pool);
         }
     }

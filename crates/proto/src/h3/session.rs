@@ -295,7 +295,7 @@ impl Session {
     /// the response. Trailers tell the end of it before the stream's FIN comes.
     pub(super) fn is_told_of_reset(&self, stream: &Stream) -> bool {
         match self.role {
-            Role::Server => stream.message != Message::Head,
+            Role::Server => stream.message != Message::Head && !stream.is_repeated,
             Role::Client => !matches!(stream.message, Message::Trailers | Message::Over),
         }
     }
@@ -341,6 +341,7 @@ impl Session {
             self.backlog.retain(|backlog| backlog.stream.0 != id);
         }
         self.ready -= usize::from(stream.is_ready);
+        self.repeats.open -= usize::from(stream.is_repeated);
         self.buffers.keep_stream(stream);
         if self.ready == 0 {
             self.stall.end();
@@ -390,6 +391,7 @@ impl Session {
         self.stall.end();
         self.streams.clear();
         self.buffers.repeated.clear();
+        self.repeats.open = 0;
         self.blocked.clear();
         self.held.clear();
         self.ready = 0;

@@ -37,6 +37,8 @@ pub(super) struct Stream {
     pub(super) given: u64,
     /// The state last given to the scheduler.
     pub(super) is_ready: bool,
+    /// The response is one that is sent again: the application does not know of the stream.
+    pub(super) is_repeated: bool,
 }
 
 /// How far the message being received has come.
@@ -91,6 +93,7 @@ impl Stream {
             stall: Stall::default(),
             given: 0,
             is_ready: false,
+            is_repeated: false,
         }
     }
 
@@ -112,7 +115,7 @@ impl Stream {
     }
 
     /// The frames of a whole small response, where the request is whole, too.
-    pub(super) fn whole(&self) -> Option<&[u8]> {
+    pub(super) fn whole_response(&self) -> Option<&[u8]> {
         let ends = self.ends_with_head || self.outgoing.ends_with_data();
         let waits = self.given == 0 && self.outgoing.bytes() == 0;
         (self.message == Message::Over && ends && waits).then(|| self.head.waiting())

@@ -105,11 +105,29 @@ impl Both {
 
     /// What the client sends goes to both.
     fn up(&mut self, limit: usize) {
-        let mut out = SendBuf::new();
+        let sent = self.sent(limit);
+        self.arrive(sent);
+    }
+
+    /// The same, but the streams overtake each other.
+    fn up_in_disorder(&mut self) {
+        let mut sent = self.sent(usize::MAX);
+        sent.reverse();
+        self.arrive(sent);
+    }
+
+    fn sent(&mut self, limit: usize) -> Vec<Sent> {
+        let (mut out, mut all) = (SendBuf::new(), Vec::new());
         while let Some(sent) = self.client.poll_stream_transmit(self.now, &mut out, limit) {
-            let sent = (sent.stream.0, out.to_vec(), sent.fin);
+            all.push((sent.stream.0, out.to_vec(), sent.fin));
             out.clear();
-            self.servers.iter_mut().for_each(|server| server.take(self.now, &sent));
+        }
+        all
+    }
+
+    fn arrive(&mut self, sent: Vec<Sent>) {
+        for one in sent {
+            self.servers.iter_mut().for_each(|server| server.take(self.now, &one));
         }
         while let Some(action) = self.client.poll_stream_action() {
             for Answering { server, .. } in &mut self.servers {
@@ -169,7 +187,8 @@ fn step(both: &mut Both, (kind, a, b): (u8, usize, usize)) {
     let recent = |both: &Both| both.streams.iter().rev().nth(a % 6).copied();
     match kind {
         0..=7 => both.ask(a, ["u=1", "i"].get(b % 16).copied()),
-        8..=11 => both.up(if b % 4 == 0 { 1 + b } else { usize::MAX }),
+        8 => both.up_in_disorder(),
+        9..=11 => both.up(if b % 4 == 0 { 1 + b } else { usize::MAX }),
         12..=19 => {
             let limit = if b % 3 == 0 { 1 + b } else { 10_000 };
             (0..=a % 8).for_each(|_| _ = both.down(limit));

@@ -93,6 +93,20 @@ impl Both {
         Self { now: NOW, client, servers, streams: Vec::new() }
     }
 
+    /// Three responses that are sent again wait, and the application does not know of them.
+    fn with_three_waiting() -> Self {
+        let mut both = Self::new(0);
+        for _ in 0..6 {
+            both.ask(0, None);
+            both.settle();
+        }
+        let asked = both.servers[1].asked;
+        (0..3).for_each(|_| both.ask(0, None));
+        both.up(usize::MAX);
+        assert_eq!(both.servers[1].asked, asked);
+        both
+    }
+
     fn ask(&mut self, number: usize, priority: Option<&str>) {
         let mut head = get(&format!("/{}", number % BODIES.len()));
         head.fields.push(b"user-agent", b"a client of some name");
@@ -256,15 +270,7 @@ fn a_request_that_comes_again_is_answered_without_the_application_until_its_time
 
 #[test]
 fn what_waits_to_be_sent_again_goes_in_the_order_that_priorities_ask_for() {
-    let mut both = Both::new(0);
-    for _ in 0..6 {
-        both.ask(0, None);
-        both.settle();
-    }
-    let asked = both.servers[1].asked;
-    (0..3).for_each(|_| both.ask(0, None));
-    both.up(usize::MAX);
-    assert_eq!(both.servers[1].asked, asked, "three wait, and the application does not know");
+    let mut both = Both::with_three_waiting();
     both.ask(2, Some("u=0"));
     both.up(usize::MAX);
     let waiting = both.streams.split_off(both.streams.len() - 4);
@@ -278,15 +284,7 @@ fn what_waits_to_be_sent_again_goes_in_the_order_that_priorities_ask_for() {
 
 #[test]
 fn a_response_that_waits_to_be_sent_again_can_be_refused() {
-    let mut both = Both::new(0);
-    for _ in 0..6 {
-        both.ask(0, None);
-        both.settle();
-    }
-    let asked = both.servers[1].asked;
-    (0..3).for_each(|_| both.ask(0, None));
-    both.up(usize::MAX);
-    assert_eq!(both.servers[1].asked, asked);
+    let mut both = Both::with_three_waiting();
     let refused = both.streams[both.streams.len() - 2];
     both.client.reset(both.now, refused);
     both.up(usize::MAX);

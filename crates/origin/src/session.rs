@@ -51,8 +51,8 @@ pub(crate) struct Session {
     delivery: Option<Box<ConnectionDelivery>>,
     /// Since when there was no exchange.
     quiet_since: Instant,
-    /// Whether responses may wait that the machine has given by itself.
-    awaits_repeats: bool,
+    /// Whether responses may wait in the machine that have no exchange.
+    awaits_released: bool,
     /// Whether an exchange has ended.
     has_served: bool,
     /// Whether the connection ends when nothing is under way on it.
@@ -99,7 +99,7 @@ impl Session {
             account: Account::new(spec.peer),
             delivery: None,
             quiet_since: now,
-            awaits_repeats: false,
+            awaits_released: false,
             has_served: false,
             closes: false,
             failed_at: None,
@@ -173,8 +173,8 @@ impl Session {
         if self.forwarded > 0 {
             self.account_all_forwarded(context);
         }
-        if self.awaits_repeats && !context.machine.has_repeats() {
-            self.awaits_repeats = false;
+        if self.awaits_released && !context.machine.has_released() {
+            self.awaits_released = false;
             self.quiet_since = context.now;
         }
         let mut index = 0;
@@ -223,7 +223,7 @@ impl Session {
     /// The machine has answered so many requests by itself.
     pub(crate) fn handle_repeats(&mut self, count: usize, shared: &mut Shared) {
         if count > 0 {
-            self.awaits_repeats = true;
+            self.awaits_released = true;
             self.has_served = true;
             shared.small_answers += count;
         }
@@ -241,7 +241,7 @@ impl Session {
 
     /// Since when no request is in progress; None while one is.
     pub(crate) fn quiet_since(&self) -> Option<Instant> {
-        (self.exchanges.is_empty() && !self.awaits_repeats).then_some(self.quiet_since)
+        (self.exchanges.is_empty() && !self.awaits_released).then_some(self.quiet_since)
     }
 
     /// When its protocol was broken: since then only its last bytes are to be sent, and what arrives is ignored.

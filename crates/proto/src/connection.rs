@@ -311,8 +311,15 @@ pub trait ServerConnection: Connection {
         0
     }
 
+    /// The application has given this stream its response, and needs to hear nothing more of it. Tells whether the connection takes it
+    /// over: then no event tells of the stream, and no later call finds it ([`ServerConnection::allow_repeats`] comes before). A
+    /// connection that cannot do so goes on giving events.
+    fn release(&mut self, _stream: StreamId) -> bool {
+        false
+    }
+
     /// Whether responses of which no event tells wait for the layer below.
-    fn has_repeats(&self) -> bool {
+    fn has_released(&self) -> bool {
         false
     }
 }

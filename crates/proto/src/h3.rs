@@ -30,6 +30,7 @@ mod lifecycle;
 mod message;
 mod outputs;
 mod receive;
+mod released;
 mod repeat;
 mod role;
 mod session;

@@ -14,9 +14,13 @@ pub(crate) struct SentHeads<V, H>(RecentBlocks<V, (H, Arc<ValidatedFields>)>);
 #[derive(Debug)]
 pub(crate) struct ReceivedHeads<V, T> {
     /// Blocks that came once. Most heads of browsers never come again, and a copy of them would cost more than it saves.
-    seen_once: RecentBlocks<V, ()>,
+    seen_once: RecentBlocks<(Sum, V), ()>,
     heads: RecentBlocks<V, T>,
 }
+
+/// A check sum of a block: those that never come again are often of the same length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Sum(u64);
 
 /// The latest blocks of one kind.
 #[derive(Debug)]
@@ -112,10 +116,22 @@ impl<V: Copy + PartialEq, T> ReceivedHeads<V, T> {
 
     /// A block came; what was read is kept the second time.
     pub(crate) fn note(&mut self, version: V, block: EncodedBlock<'_>, read: impl FnOnce() -> T) {
-        match self.seen_once.find(version, block.bytes) {
-            None => self.seen_once.keep(version, block, || ()),
+        let sum_and_version = (Sum::of(block.bytes), version);
+        match self.seen_once.find(sum_and_version, block.bytes) {
+            None => self.seen_once.keep(sum_and_version, block, || ()),
             Some(_) => self.heads.keep(version, block, read),
         }
+    }
+}
+
+impl Sum {
+    /// Eight bytes at a time.
+    fn of(block: &[u8]) -> Self {
+        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+        let add = |sum: u64, word: u64| (sum ^ word).wrapping_mul(FACTOR).rotate_left(32);
+        let (words, rest) = block.as_chunks::<8>();
+        let sum = words.iter().fold(0, |sum, word| add(sum, u64::from_le_bytes(*word)));
+        Self(rest.iter().fold(sum, |sum, &byte| add(sum, u64::from(byte))))
     }
 }
 

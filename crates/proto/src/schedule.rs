@@ -166,6 +166,11 @@ pub trait Scheduler: std::fmt::Debug {
     /// Which ready stream sends the next frame; None where none is ready. The stream stays ready.
     fn next(&mut self) -> Option<StreamId>;
 
+    /// Whether ready streams that nobody has ranked send one after the other by their numbers, whenever they were opened and became ready.
+    fn goes_by_number(&self) -> bool {
+        false
+    }
+
     /// The stream that `next` gave has sent this many bytes. Call it before `blocked`.
     fn sent(&mut self, stream: StreamId, bytes: usize);
 }

@@ -2,8 +2,10 @@
 //!
 //! A list that is sent many times can be validated once (`validate.rs`); the result is kept until the list changes.
 
+use crate::prepared::{PreparedField, PreparedFields};
 use std::fmt;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 /// Bytes that RFC 7541 §4.1 and RFC 9113 §6.5.2 count for a field beside its name and value.
 const FIELD_OVERHEAD: usize = 32;
@@ -18,11 +20,15 @@ pub struct Fields {
 
 /// What [`Fields::validate`] found out about a list: every name is a token in lower case, every value may stand in a
 /// line, and no field belongs to one connection.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub struct ValidatedFields {
     pub(crate) lines: Box<[u8]>,
     pub(crate) content_length: Option<u64>,
     pub(crate) has_priority: bool,
+    /// Whether HPACK or QPACK has asked for it once.
+    pub(crate) is_sent: AtomicBool,
+    /// Made when one of them asks again.
+    pub(crate) prepared: OnceLock<PreparedFields>,
 }
 
 impl ValidatedFields {
@@ -174,6 +180,20 @@ impl Fields {
     /// Keeps the result of a validation until the list changes.
     pub(crate) fn set_validated(&mut self, validated: ValidatedFields) {
         self.validated = Some(Arc::new(validated));
+    }
+
+    /// The fields with what encoders of HPACK and QPACK need of them. It is worked out when they ask for it the second time, for many lists
+    /// are sent once: None before, and where the list is not validated.
+    pub fn prepared(&self) -> Option<impl Iterator<Item = PreparedField<'_>>> {
+        let validated = self.validated.as_ref()?;
+        let prepared = match validated.prepared.get() {
+            Some(prepared) => prepared,
+            None if validated.is_sent.swap(true, Ordering::Relaxed) => {
+                validated.prepared.get_or_init(|| PreparedFields::new(self))
+            }
+            None => return None,
+        };
+        Some(prepared.of(self))
     }
 
     /// The result of `validate`; None where it failed or the list has changed since.

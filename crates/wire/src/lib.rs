@@ -23,6 +23,7 @@ pub mod h3;
 pub mod hpack;
 pub mod ip;
 pub mod pcapng;
+mod prepared;
 pub mod qpack;
 pub mod quic;
 pub mod spdy;
@@ -30,3 +31,4 @@ mod validate;
 pub mod ws;
 
 pub use fields::{Field, Fields, ValidatedFields, is_lower_name};
+pub use prepared::PreparedField;

@@ -3,6 +3,8 @@
 
 use crate::fields::{Fields, ValidatedFields, is_lower_name};
 use crate::h1;
+use std::sync::OnceLock;
+use std::sync::atomic::AtomicBool;
 
 impl Fields {
     /// Validates the list, until it changes. A list that some protocol cannot send as it is stays unvalidated.
@@ -27,11 +29,14 @@ impl Fields {
         }
         let has_priority = self.iter().any(|field| field.name == b"priority");
         let (lines, content_length) = (lines.into(), framing.content_length());
-        self.set_validated(ValidatedFields { lines, content_length, has_priority });
+        let (is_sent, prepared) = (AtomicBool::new(false), OnceLock::new());
+        let validated = ValidatedFields { lines, content_length, has_priority, is_sent, prepared };
+        self.set_validated(validated);
     }
 }
 
-/// RFC 9110 §7.6.1, RFC 9113 §8.2.2: fields that the connection writes, or that mean something else on each.
+/// RFC 9110 §7.6.1, RFC 9113 §8.2.2: fields that the connection writes, or that mean something else on each. Encoders need not look for
+/// them in a validated list.
 fn belongs_to_connection(name: &[u8]) -> bool {
     matches!(
         name,
@@ -61,7 +66,7 @@ mod tests {
         assert_eq!((validated.content_length(), validated.has_priority()), (Some(5), false));
         assert_eq!(fields, plain, "validation is not part of the value");
         fields.push(b"age", b"1");
-        assert_eq!(fields.validated(), None);
+        assert!(fields.validated().is_none());
         fields.clear();
         fields.validate();
         assert_eq!(fields.validated().map(|validated| validated.lines().len()), Some(0));
@@ -84,7 +89,7 @@ mod tests {
         ] {
             let mut fields = Fields::new().with(name, value);
             fields.validate();
-            assert_eq!(fields.validated(), None, "{name}: {value:?}");
+            assert!(fields.validated().is_none(), "{name}: {value:?}");
         }
     }
 }

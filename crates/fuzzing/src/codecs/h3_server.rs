@@ -5,7 +5,7 @@ use crate::{decode, reached};
 use bytes::Bytes;
 use endpoint::SendBuf;
 use proto::h3::{Server, Settings};
-use proto::schedule::RoundRobin;
+use proto::schedule::Rfc9218;
 use proto::{
     Connection, ConnectionState, Event, Fin, MultiplexedConnection, ResponseHead, ServerConnection,
     Status, StreamId,
@@ -29,6 +29,9 @@ fn hear(server: &mut Server, stream: StreamId, mut piece: &[u8], fin: Fin) {
                 let body: &[u8] = if stream.0 % 16 == 0 { &[7; 900] } else { &[7; 90] };
                 let _ = server.send(stream, Bytes::from_static(body), Fin::Last);
                 server.allow_repeats(stream, NOW + Duration::from_secs(1));
+                if stream.0 % 8 == 0 {
+                    server.release(stream);
+                }
             }
             Event::Data { stream, data, .. } => server.consume(stream, data.len()),
             _ => {}
@@ -43,7 +46,7 @@ fn hear(server: &mut Server, stream: StreamId, mut piece: &[u8], fin: Fin) {
 pub(crate) fn run(input: &[u8]) {
     let Some(parts) = decode::<Vec<(u8, u8, &[u8])>>(input) else { return };
     let settings = Settings { qpack_blocked_streams: 2, ..Settings::server() };
-    let mut server = Server::new(NOW, settings, Box::new(RoundRobin::default()), Tracer::off());
+    let mut server = Server::new(NOW, settings, Box::new(Rfc9218::default()), Tracer::off());
     let (mut ended, mut over) = (BTreeSet::new(), BTreeSet::new());
     for (stream, what, bytes) in parts {
         // The client's streams alone: QUIC does not let it write on others.

@@ -1,4 +1,4 @@
-//! A client that asks for one path again and again. It speaks HTTP/3 by hand, over quinn-proto.
+//! A client that asks for one path, or for a few in turn, again and again. It speaks HTTP/3 by hand, over quinn-proto.
 
 use crate::bare::{from_std, to_std};
 use bytes::BytesMut;
@@ -38,10 +38,12 @@ pub(crate) struct Habits {
     pub(crate) pads: bool,
     /// Whether it acknowledges field sections and insertions (RFC 9204 §4.4.1, §4.4.3).
     pub(crate) acknowledges: bool,
+    /// How many paths it asks for in turn.
+    pub(crate) names: usize,
 }
 
 impl Habits {
-    pub(crate) const USUAL: Self = Self { pads: false, acknowledges: true };
+    pub(crate) const USUAL: Self = Self { pads: false, acknowledges: true, names: 1 };
 }
 
 impl Client {
@@ -89,7 +91,7 @@ impl Client {
     }
 
     pub(crate) fn ask(&mut self) {
-        let stream = self.open(Dir::Bi, REQUEST);
+        let stream = self.open(Dir::Bi, &request(self.asked % self.habits.names));
         self.connection.send_stream(stream).finish().expect("a stream of its own");
         self.asked += 1;
     }
@@ -236,5 +238,8 @@ const CONTROL: &[u8] = b"\x00\x04\x06\x01\x50\x00\x07\x40\x64";
 const ENCODER: u8 = 2;
 const DECODER: u8 = 3;
 
-/// HEADERS: GET https://a.test/a by names of the static table (RFC 9204 §4.5).
-const REQUEST: &[u8] = b"\x01\x10\0\0\xd1\xd7\x50\x06a.test\x51\x02/a";
+/// HEADERS: GET https://a.test/00, or another number, by names of the static table (RFC 9204 §4.5).
+fn request(name: usize) -> Vec<u8> {
+    let start = b"\x01\x11\0\0\xd1\xd7\x50\x06a.test\x51\x03/";
+    [&start[..], format!("{name:02}").as_bytes()].concat()
+}

@@ -53,16 +53,21 @@ const PADDED: Work = Work { habits: Habits { pads: true, ..Habits::USUAL }, ..ON
 const SMALL: Work = Work { at_once: 32, ..ONE };
 /// As the row of `bench/run` has it: what a request needs has left the processor's caches when the next one comes.
 const CROWD: Work = Work { connections: 32, ..SMALL };
+/// No request comes again soon.
+const NAMES: Work = Work { habits: Habits { names: 100, ..Habits::USUAL }, ..SMALL };
+const CROWD_NAMES: Work = Work { connections: 32, ..NAMES };
 const UNACKNOWLEDGED: Work =
     Work { habits: Habits { acknowledges: false, ..Habits::USUAL }, ..SMALL };
 const MIDDLE: Work = Work { bytes: 100_000, at_once: 8, ..ONE };
 const LARGE: Work = Work { bytes: 1_000_000, ..ONE };
 
-const PATHS: [Path; 14] = [
+const PATHS: [Path; 16] = [
     ("origin h3 one", ONE, origin),
     ("origin h3 one padded", PADDED, origin),
     ("origin h3", SMALL, origin),
     ("origin h3 many", CROWD, origin),
+    ("origin h3 names", NAMES, origin),
+    ("origin h3 names many", CROWD_NAMES, origin),
     ("origin h3 logged", SMALL, logging),
     ("origin h3 logged many", CROWD, logging),
     ("origin h3 unacknowledged", UNACKNOWLEDGED, origin),

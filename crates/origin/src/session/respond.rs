@@ -76,9 +76,10 @@ impl Session {
                 let stream = self.exchanges[index].stream;
                 let head = context.shared.cached_head(context.now, &cached);
                 self.answer_whole(context, index, &head, cached.body());
-                if self.may_repeat(context, &cached) {
+                if self.is_unobserved(context, &cached) {
                     let next_date = context.shared.config.wall_clock.next_second(context.now);
                     context.machine.allow_repeats(stream, cached.until().min(next_date));
+                    self.release(context, stream);
                 }
             }
             Plan::Answer(answer) => self.think(context, index, answer),
@@ -93,8 +94,18 @@ impl Session {
         }
     }
 
-    /// Whether nobody but the client notices that a response is sent again.
-    fn may_repeat(&self, context: &Context<'_>, cached: &CachedResponse) -> bool {
+    /// Leaves a response that was given to the machine, where that takes it over.
+    fn release(&mut self, context: &mut Context<'_>, stream: StreamId) {
+        if context.machine.release(stream)
+            && let Some(index) = self.find(stream)
+        {
+            self.end(context, index, ExchangeEnd::Done);
+            self.awaits_released = true;
+        }
+    }
+
+    /// Whether nobody but the client notices that a response is sent again, or that its exchange ends before it is sent.
+    fn is_unobserved(&self, context: &Context<'_>, cached: &CachedResponse) -> bool {
         let Shared { config, delivery, log, .. } = &*context.shared;
         self.protocol == Protocol::Http3
             && cached.body().left() <= UNCOUNTED

@@ -1,4 +1,5 @@
-//! Requests that come again and again on one connection, which the machine answers by itself where nobody keeps a log.
+//! Small responses that wait without their streams, and requests that come again and again on one connection, which the machine answers
+//! by itself: both where nobody keeps a log.
 
 use crate::{Bench, START, Trusted};
 use bytes::Bytes;
@@ -14,6 +15,12 @@ use unit::{Instant, Seed};
 
 /// A request for `/a`, its fields as literals.
 const REQUEST: &[u8] = b"\x01\x10\x00\x00\xd1\xd7\x50\x06a.test\x51\x02/a";
+
+/// Where the last character of its path stands.
+const NAME: usize = REQUEST.len() - 1;
+
+/// Bytes of a file: as many as a response may have that waits without its stream.
+const LENGTH: usize = 128;
 
 /// A file changes after so long,
 const CHANGES: Duration = Duration::from_millis(700);
@@ -38,20 +45,21 @@ fn version_at(at: Instant) -> u64 {
 
 impl Files for Changing {
     fn find(&self, now: Instant, _path: &str) -> Result<Found, FilesError> {
-        let (text, reads) = (format!("{:013}", version_at(now)).into(), Rc::clone(&self.reads));
+        let (text, reads) =
+            (format!("{:0LENGTH$}", version_at(now)).into(), Rc::clone(&self.reads));
         Ok(Found::File(Rc::new(Version { text, fresh_until: now + FRESH, reads })))
     }
 }
 
 impl File for Version {
     fn facts(&self) -> FileFacts {
-        FileFacts { length: 13, modified: 0, modified_nanos: 0, identity: 0 }
+        FileFacts { length: LENGTH as u64, modified: 0, modified_nanos: 0, identity: 0 }
     }
 
     fn read(&self, offset: u64, length: usize) -> Option<Bytes> {
         self.reads.set(self.reads.get() + 1);
         let from = offset as usize;
-        Some(self.text.slice(from..(from + length).min(13)))
+        Some(self.text.slice(from..(from + length).min(LENGTH)))
     }
 
     fn is_held(&self) -> bool {
@@ -90,21 +98,41 @@ fn connected(trusted: &Trusted, reads: &Rc<Cell<usize>>, log: Option<Rc<dyn Acce
 }
 
 fn ask(peer: &mut Peer) -> StreamId {
-    let stream = peer.open(Dir::Bi, REQUEST);
+    ask_with(peer, REQUEST)
+}
+
+fn ask_with(peer: &mut Peer, request: &[u8]) -> StreamId {
+    let stream = peer.open(Dir::Bi, request);
     peer.finish(stream);
     stream
 }
 
-fn told(trusted: &Trusted, log: Option<Rc<dyn AccessLog>>) -> Told {
+/// What a client asks for.
+#[derive(Clone, Copy)]
+struct Asks {
+    /// So many files in turn,
+    names: u8,
+    /// so many of them at once,
+    at_once: usize,
+    /// so many times,
+    rounds: usize,
+    /// and again after so many milliseconds.
+    pause: u64,
+}
+
+fn told(trusted: &Trusted, log: Option<Rc<dyn AccessLog>>, asks: Asks) -> Told {
+    let Asks { names, at_once, rounds, pause } = asks;
     let reads = Rc::new(Cell::new(0));
     let mut bench = connected(trusted, &reads, log);
     let mut asked = BTreeMap::new();
-    for _ in 0..150 {
+    for _ in 0..rounds {
         let now = bench.world.now();
-        for _ in 0..3 {
-            asked.insert(bench.act(ask), now);
+        for _ in 0..at_once {
+            let mut request = REQUEST.to_vec();
+            request[NAME] += (asked.len() % usize::from(names)) as u8;
+            asked.insert(bench.act(|peer| ask_with(peer, &request)), now);
         }
-        bench.run(40);
+        bench.run(pause);
     }
     let streams = bench.act(|peer| std::mem::take(&mut peer.streams));
     Told { asked, streams, reads: reads.get() }
@@ -113,16 +141,32 @@ fn told(trusted: &Trusted, log: Option<Rc<dyn AccessLog>>) -> Told {
 #[test]
 fn what_is_sent_again_is_what_the_file_and_the_date_are_now() {
     let trusted = Trusted::new();
-    let each = told(&trusted, Some(Rc::new(Unread)));
-    let again = told(&trusted, None);
-    assert_eq!(each.asked, again.asked);
+    let asks = Asks { names: 1, at_once: 3, rounds: 150, pause: 40 };
+    let (each, again) = (told(&trusted, Some(Rc::new(Unread)), asks), told(&trusted, None, asks));
     assert_eq!(each.reads, each.asked.len(), "who keeps a log is asked each time");
     assert!(again.reads * 4 < each.reads, "{} of {}", again.reads, each.reads);
+    same_and_new(&each, &again);
+}
+
+#[test]
+fn what_waits_without_its_stream_is_what_the_file_and_the_date_are_now() {
+    let trusted = Trusted::new();
+    // More than the first window takes.
+    let asks = Asks { names: 26, at_once: 60, rounds: 20, pause: 200 };
+    let (each, released) =
+        (told(&trusted, Some(Rc::new(Unread)), asks), told(&trusted, None, asks));
+    assert_eq!(released.reads, each.reads, "no request comes again soon");
+    same_and_new(&each, &released);
+}
+
+/// Both have the same bytes, and they are those of a file that is fresh.
+fn same_and_new(each: &Told, again: &Told) {
+    assert_eq!(each.asked, again.asked);
     for (stream, asked) in &each.asked {
         let (one, other) = (&each.streams[stream], &again.streams[stream]);
         assert!(one.is_finished && other.is_finished);
         assert_eq!(one.bytes, other.bytes, "{stream}");
-        let text = std::str::from_utf8(&one.bytes[one.bytes.len() - 13..]).unwrap();
+        let text = std::str::from_utf8(&one.bytes[one.bytes.len() - LENGTH..]).unwrap();
         // Half a round trip later it is there.
         let (came, version) = (*asked + Duration::from_millis(11), text.parse::<u64>().unwrap());
         let oldest = version_at(came.max(START + FRESH) - FRESH);

@@ -3,7 +3,30 @@
 
 use super::head::{check_name, check_value};
 use crate::{Field, Fields, Method, RequestHead, ResponseHead};
+use wire::PreparedField;
 use wire::hpack::Encoder;
+
+/// What takes the fields of a head as they are sent, one after the other.
+pub(crate) trait FieldSink {
+    fn put(&mut self, field: Field<'_>);
+    fn put_prepared(&mut self, field: PreparedField<'_>);
+}
+
+/// A header block of HTTP/2, and its encoder.
+struct Block<'b> {
+    encoder: &'b mut Encoder,
+    out: &'b mut Vec<u8>,
+}
+
+impl FieldSink for Block<'_> {
+    fn put(&mut self, field: Field<'_>) {
+        self.encoder.field(field, self.out);
+    }
+
+    fn put_prepared(&mut self, field: PreparedField<'_>) {
+        self.encoder.prepared_field(field, self.out);
+    }
+}
 
 /// Checks that a request can be sent to a peer that takes header lists up to `limit`.
 pub(crate) fn check_request(head: &RequestHead, limit: u32) -> Result<(), &'static str> {
@@ -59,14 +82,14 @@ fn check_fields(fields: &Fields) -> Result<(), &'static str> {
 /// Appends a request's header block.
 pub(crate) fn encode_request(encoder: &mut Encoder, head: &RequestHead, out: &mut Vec<u8>) {
     encoder.begin(out);
-    request_fields(head, |field| encoder.field(field, out));
+    put_request(head, &mut Block { encoder, out });
 }
 
-/// Hands out the fields of a request's header block.
+/// Gives a request's fields to `sink`.
 #[inline]
-pub(crate) fn request_fields(head: &RequestHead, mut put: impl FnMut(Field<'_>)) {
+pub(crate) fn put_request(head: &RequestHead, sink: &mut impl FieldSink) {
     let mut pseudo = |name: &[u8], value: &str| {
-        put(Field { name, value: value.as_bytes(), sensitive: false });
+        sink.put(Field { name, value: value.as_bytes(), sensitive: false });
     };
     let connect = head.method == Method::Connect && head.protocol.is_none();
     pseudo(b":method", head.method.as_str());
@@ -80,34 +103,38 @@ pub(crate) fn request_fields(head: &RequestHead, mut put: impl FnMut(Field<'_>))
         pseudo(b":scheme", head.scheme.as_str());
         pseudo(b":path", &head.path);
     }
-    regular_fields(&head.fields, put);
+    put_regular(&head.fields, sink);
 }
 
 /// Appends a response's header block.
 pub(crate) fn encode_response(encoder: &mut Encoder, head: &ResponseHead, out: &mut Vec<u8>) {
     encoder.begin(out);
-    response_fields(head, |field| encoder.field(field, out));
+    put_response(head, &mut Block { encoder, out });
 }
 
-/// Hands out the fields of a response's header block.
+/// Gives a response's fields to `sink`.
 #[inline]
-pub(crate) fn response_fields(head: &ResponseHead, mut put: impl FnMut(Field<'_>)) {
+pub(crate) fn put_response(head: &ResponseHead, sink: &mut impl FieldSink) {
     let code = head.status.code();
     let digit = |value: u16| b'0' + (value % 10) as u8;
     let status = [digit(code / 100), digit(code / 10), digit(code)];
-    put(Field { name: b":status", value: &status, sensitive: false });
-    regular_fields(&head.fields, put);
+    sink.put(Field { name: b":status", value: &status, sensitive: false });
+    put_regular(&head.fields, sink);
 }
 
 /// Appends the block of trailers.
 pub(crate) fn encode_trailers(encoder: &mut Encoder, fields: &Fields, out: &mut Vec<u8>) {
     encoder.begin(out);
-    regular_fields(fields, |field| encoder.field(field, out));
+    put_regular(fields, &mut Block { encoder, out });
 }
 
-/// Hands out regular fields as they are sent.
+/// Gives regular fields to `sink`, as they are sent.
 #[inline]
-pub(crate) fn regular_fields(fields: &Fields, mut put: impl FnMut(Field<'_>)) {
+pub(crate) fn put_regular(fields: &Fields, sink: &mut impl FieldSink) {
+    // A validated list has no field that is changed or left out below.
+    if let Some(prepared) = fields.prepared() {
+        return prepared.for_each(|field| sink.put_prepared(field));
+    }
     for mut field in fields.iter() {
         let lower;
         if has_upper(field.name) {
@@ -117,7 +144,7 @@ pub(crate) fn regular_fields(fields: &Fields, mut put: impl FnMut(Field<'_>)) {
         if !belongs_to_connection(&field) {
             // RFC 7541 §7.1.3: credentials are never indexed.
             field.sensitive |= matches!(field.name, b"authorization" | b"proxy-authorization");
-            put(field);
+            sink.put(field);
         }
     }
 }
@@ -133,4 +160,41 @@ fn belongs_to_connection(field: &Field<'_>) -> bool {
 
 fn has_upper(name: &[u8]) -> bool {
     name.iter().any(u8::is_ascii_uppercase)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_with_a_field_that_is_changed_or_left_out_is_not_validated() {
+        for name in [
+            "connection",
+            "host",
+            "keep-alive",
+            "proxy-connection",
+            "te",
+            "transfer-encoding",
+            "upgrade",
+            "authorization",
+            "proxy-authorization",
+            "Server",
+        ] {
+            let mut fields = Fields::new().with(name, "x");
+            let before = blocks(&fields);
+            fields.validate();
+            assert!(fields.validated().is_none(), "{name}");
+            assert_eq!(blocks(&fields), before, "{name}");
+        }
+    }
+
+    /// What is sent of a list, the first time and later.
+    fn blocks(fields: &Fields) -> Vec<Vec<u8>> {
+        let block = |_| {
+            let mut block = Vec::new();
+            encode_trailers(&mut Encoder::new(0), fields, &mut block);
+            block
+        };
+        (0..3).map(block).collect()
+    }
 }

@@ -27,8 +27,8 @@ pub struct BufferPool {
 pub(super) struct Buffers {
     heads: Vec<Box<RequestHead>>,
     streams: Vec<Box<Stream>>,
-    /// Responses that are sent again and wait for the transport, by their streams. Between requests it is empty.
-    pub(super) repeated: VecDeque<(u64, Bytes)>,
+    /// Responses that wait without their streams. Between requests it is empty.
+    pub(super) released: VecDeque<(u64, Bytes)>,
 }
 
 impl Buffers {
@@ -70,7 +70,7 @@ impl Buffers {
     pub(super) fn return_to(&mut self, pool: &mut BufferPool) {
         if self.capacity() > 0 {
             let mut buffers = std::mem::take(self);
-            buffers.repeated.shrink_to(KEPT);
+            buffers.released.shrink_to(KEPT);
             if pool.waiting.len() < WAITING {
                 pool.waiting.push(buffers);
             }
@@ -79,6 +79,6 @@ impl Buffers {
 
     /// Places for buffers, of all kinds.
     fn capacity(&self) -> usize {
-        self.heads.capacity() + self.streams.capacity() + self.repeated.capacity()
+        self.heads.capacity() + self.streams.capacity() + self.released.capacity()
     }
 }

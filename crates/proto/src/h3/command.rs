@@ -5,6 +5,7 @@ use super::session::{SentSections, Session};
 use super::stream::{Message, Stream};
 use crate::connection::{ConnectionState, Fin};
 use crate::error::{Misuse, Refused};
+use crate::h2::head_out::FieldSink;
 use crate::h2::{head_out, priority};
 use crate::message::{Method, RequestHead, ResponseHead};
 use crate::multiplex::outgoing::Ending;
@@ -18,14 +19,24 @@ use unit::Instant;
 use wire::h3::{
     ErrorCode, Frame, FrameHeader, FrameKind, parse_varint, put_varint, reserved, varint_length,
 };
-use wire::qpack::References;
-use wire::{Field, Fields};
+use wire::qpack::{Encoder, References};
+use wire::{Field, Fields, PreparedField};
 
 /// Datagrams that wait for the application or the transport; older ones are dropped (RFC 9221 §5.2).
 const MOST_DATAGRAMS: usize = 256;
 
 /// The last bytes of a body up to so many are copied behind the head.
 const SMALL_BODY: usize = 128;
+
+impl FieldSink for Encoder {
+    fn put(&mut self, field: Field<'_>) {
+        self.field(field);
+    }
+
+    fn put_prepared(&mut self, field: PreparedField<'_>) {
+        self.prepared_field(field);
+    }
+}
 
 impl Session {
     pub(super) fn request(
@@ -64,7 +75,7 @@ impl Session {
             self.put_frame(id, kind, b"");
         }
         let mut sent = std::mem::take(&mut self.sent_requests);
-        self.write_head(id, &mut sent, head, |put| head_out::request_fields(head, put));
+        self.write_head(id, &mut sent, head, |encoder| head_out::put_request(head, encoder));
         self.sent_requests = sent;
         Ok(stream)
     }
@@ -81,7 +92,7 @@ impl Session {
         self.check_head(stream, head)?;
         // A response with such heads before it is not sent again.
         self.repeats.request = None;
-        self.write_section(stream.0, |put| head_out::response_fields(head, put));
+        self.write_section(stream.0, |encoder| head_out::put_response(head, encoder));
         Ok(())
     }
 
@@ -94,11 +105,15 @@ impl Session {
         self.check_head(stream, head)?;
         let field = priority::of_fields(&head.fields);
         if let Some(field) = field {
+            self.reopen_released();
             self.scheduler.merge_response(stream, field);
         }
         self.write_response(stream.0, head, fin);
         if field.is_some() {
             self.repeats.response = None;
+            if let Some(stream) = self.streams.get_mut(stream.0) {
+                stream.is_ranked = true;
+            }
         }
         Ok(())
     }
@@ -120,7 +135,7 @@ impl Session {
             }
         }
         let mut sent = std::mem::take(&mut self.sent_responses);
-        self.write_head(id, &mut sent, head, |put| head_out::response_fields(head, put));
+        self.write_head(id, &mut sent, head, |encoder| head_out::put_response(head, encoder));
         self.sent_responses = sent;
     }
 
@@ -129,7 +144,7 @@ impl Session {
         if let Some(stream) = self.streams.get_mut(id) {
             stream.ends_with_head = true;
         }
-        self.write_section(id, |put| head_out::regular_fields(fields, put));
+        self.write_section(id, |encoder| head_out::put_regular(fields, encoder));
     }
 
     /// Queues the HEADERS frame of a head, as it was encoded before where it was sent before.
@@ -138,7 +153,7 @@ impl Session {
         id: u64,
         sent: &mut SentSections<H>,
         head: &H,
-        fields: impl FnOnce(&mut dyn FnMut(Field<'_>)),
+        put: impl FnOnce(&mut Encoder),
     ) {
         let found = sent.find(head, |references| self.encoder.can_repeat(references));
         if let Some((references, section)) = found.map(|at| sent.get(at)) {
@@ -147,7 +162,7 @@ impl Session {
             self.encoder.repeat(id, references);
             return self.put_section(id, section);
         }
-        let references = self.write_section(id, fields);
+        let references = self.write_section(id, put);
         if let Some(references) = references {
             let (bytes, plain) = (&self.section[..], self.encoder.plain_size());
             sent.keep(references, head, EncodedBlock { bytes, plain });
@@ -155,13 +170,9 @@ impl Session {
     }
 
     /// Encodes a field section and queues its HEADERS frame. Gives what it refers to, where it can be sent again.
-    fn write_section(
-        &mut self,
-        id: u64,
-        fields: impl FnOnce(&mut dyn FnMut(Field<'_>)),
-    ) -> Option<References> {
+    fn write_section(&mut self, id: u64, put: impl FnOnce(&mut Encoder)) -> Option<References> {
         self.encoder.begin(id);
-        fields(&mut |field| self.encoder.field(field));
+        put(&mut self.encoder);
         let mut bytes = std::mem::take(&mut self.section);
         bytes.clear();
         let references = self.encoder.end(&mut bytes);
@@ -255,7 +266,8 @@ impl Session {
     }
 
     pub(super) fn prioritise(&mut self, stream: StreamId, priority: Priority) {
-        self.scheduler.reprioritise(stream, priority);
+        self.reopen_released();
+        self.rank(stream.0, priority);
         let is_told = self.role == Role::Client && self.streams.contains(stream.0);
         if let (true, Priority::Urgency { urgency, incremental }) = (is_told, priority) {
             let value = priority::to_field(urgency, incremental);

@@ -297,9 +297,9 @@ impl Session {
             let text = "RFC 9218 §7.2: PRIORITY_UPDATE names a request";
             return Err(connection(ErrorCode::ID_ERROR, text));
         }
-        self.open_repeated();
+        self.reopen_released();
         if self.streams.contains(id) {
-            self.scheduler.reprioritise(StreamId(id), priority);
+            self.rank(id, priority);
             self.note_priority(id, PrioritySource::PriorityUpdate, priority);
         } else if id >= self.next_request || self.unseen.contains(&id) {
             self.early.retain(|&(other, _)| other != id);

@@ -146,7 +146,7 @@ impl Session {
     pub(super) fn close_if_drained(&mut self) {
         let is_final = self.goaway_sent.is_some_and(|id| id != REFUSES_NOTHING);
         let is_draining = is_final || self.goaway_received.is_some();
-        let is_done = self.streams.is_empty() && self.buffers.repeated.is_empty();
+        let is_done = self.streams.is_empty() && self.buffers.released.is_empty();
         if is_draining && is_done && self.state != ConnectionState::Closed {
             self.end(None);
             let (code, reason) = (ErrorCode::NO_ERROR.0, "");

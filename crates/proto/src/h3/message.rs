@@ -257,19 +257,31 @@ impl Session {
 
     /// A PRIORITY_UPDATE that came early goes before the `priority` field (RFC 9218 §7).
     pub(super) fn open_in_scheduler(&mut self, id: u64, field: Option<PriorityField>) {
-        let stream = StreamId(id);
-        self.scheduler.insert(stream, Priority::Unset);
         let early = self.early.iter().position(|&(other, _)| other == id);
         let early = early.and_then(|at| self.early.remove(at)).map(|(_, priority)| priority);
         let field = field.map(PriorityField::priority);
-        if let Some(priority) = early.or(field) {
-            self.scheduler.reprioritise(stream, priority);
+        let said = early.or(field);
+        if said.is_some() {
+            // It need not follow what waits.
+            self.reopen_released();
+        }
+        self.scheduler.insert(StreamId(id), Priority::Unset);
+        if let Some(priority) = said {
+            self.rank(id, priority);
         }
         for (by, said) in [(PrioritySource::Field, field), (PrioritySource::PriorityUpdate, early)]
         {
             if let Some(said) = said {
                 self.note_priority(id, by, said);
             }
+        }
+    }
+
+    /// Client or application say how a stream ranks.
+    pub(super) fn rank(&mut self, id: u64, priority: Priority) {
+        self.scheduler.reprioritise(StreamId(id), priority);
+        if let Some(stream) = self.streams.get_mut(id) {
+            stream.is_ranked = true;
         }
     }
 

@@ -144,7 +144,9 @@ impl Session {
             self.refuse(id, ErrorCode::REQUEST_REJECTED);
             return Ok(false);
         }
-        self.open_repeated();
+        if self.overtakes_released(id) {
+            self.reopen_released();
+        }
         let mut stream = self.buffers.stream();
         stream.head_began = Some(self.now);
         self.streams.insert(id, stream);
@@ -336,7 +338,7 @@ impl Session {
         if stream.0 & 2 != 0 {
             return self.lose_output(stream.0);
         }
-        self.open_repeated();
+        self.reopen_released();
         if !self.streams.contains(stream.0) {
             self.held.remove(&stream.0);
             return self.give_up_unseen(stream);

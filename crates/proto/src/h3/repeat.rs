@@ -1,21 +1,16 @@
 //! Requests of the same bytes as one before, and small responses that the application allows for all of them. Such a request needs
-//! neither a head nor a stream here: its response, encoded before, goes to the transport as it is. The one rule: what is sent,
-//! and in which order, is what the application would have sent. So it is done only on a connection on which nothing else is
-//! under way. As soon as something is, the responses that wait become streams like all others.
+//! neither a head nor a stream here: its response, encoded before, waits for the transport as it is (`released.rs`). The one rule:
+//! what is sent, and in which order, is what the application would have sent. So it is done only on a connection on which nothing else
+//! is under way.
 
 use super::message::Head;
 use super::session::{Broken, Session};
-use super::stream::Message;
-use crate::connection::{ConnectionState, Fin};
+use crate::connection::Fin;
 use crate::h2::priority;
-use crate::multiplex::outgoing::Ending;
 use crate::multiplex::status::Role;
-use crate::multiplexed_connection::StreamTransmit;
 use crate::recent_blocks::ReceivedAt;
-use crate::schedule::Priority;
 use crate::stream_id::StreamId;
 use bytes::Bytes;
-use endpoint::SendBuf;
 use unit::Instant;
 use wire::h3::{FrameKind, parse_varint};
 use wire::qpack::{Encoder, References};
@@ -29,8 +24,6 @@ pub(super) struct Repeats {
     pub(super) response: Option<SentHead>,
     /// Requests that were answered here since the application asked.
     answered: usize,
-    /// Streams of responses that are sent again.
-    pub(super) open: usize,
 }
 
 /// A response head that was sent as it was encoded before.
@@ -48,6 +41,7 @@ pub(super) struct Response {
     /// Its frames: HEADERS, and DATA where it has a body.
     frames: Bytes,
     head: SentHead,
+    has_body: bool,
     /// From then on the application is asked again.
     until: Instant,
 }
@@ -79,14 +73,10 @@ impl Session {
         if let Head::Request(request) = &known.head
             && priority::of_fields(&request.head.fields).is_none()
         {
-            let frames = Bytes::copy_from_slice(frames);
-            known.response = Some(Response { frames, head, until });
+            let (frames, has_body) =
+                (Bytes::copy_from_slice(frames), only_section(frames).is_none());
+            known.response = Some(Response { frames, head, has_body, until });
         }
-    }
-
-    /// Whether responses that are sent again wait for the transport.
-    pub(super) fn has_repeats(&self) -> bool {
-        self.repeats.open > 0 || !self.buffers.repeated.is_empty()
     }
 
     /// How many requests were answered here since the last call.
@@ -100,8 +90,7 @@ impl Session {
         if !is_request || fin == Fin::More || !self.is_quiet() {
             return Ok(false);
         }
-        // Streams that overtook each other go in the scheduler's order.
-        if self.buffers.repeated.back().is_some_and(|&(last, _)| last > id) {
+        if self.overtakes_released(id) {
             return Ok(false);
         }
         let Some(section) = only_section(input) else { return Ok(false) };
@@ -110,7 +99,7 @@ impl Session {
         let (plain, known) = self.received.get(at);
         let may_go = |known: &&Response| known.may_go(self.now, &self.encoder);
         let Some(response) = known.response.as_ref().filter(may_go) else { return Ok(false) };
-        let Response { frames, head, .. } = response.clone();
+        let Response { frames, head, has_body, .. } = response.clone();
         let required = known.required;
         if !self.meet(id)? {
             return Ok(true);
@@ -118,61 +107,21 @@ impl Session {
         self.decoder.acknowledge_section(id, required);
         self.move_instructions();
         self.headers.received.count(plain, section.len());
-        // Request and response.
         self.guard.useful();
-        self.guard.useful();
+        if has_body {
+            self.guard.useful();
+        }
         self.encoder.repeat(id, head.references);
         let [plain, coded] = head.sizes;
         self.headers.sent.count(plain, coded);
         self.repeats.answered += 1;
-        self.buffers.repeated.push_back((id, frames));
-        let is_first = self.buffers.repeated.len() == 1;
-        if is_first && self.stall.update(self.now, self.sent, true) {
-            self.watch_stall();
-        }
+        self.put_released(id, frames);
         Ok(true)
     }
 
-    /// Whether nothing is under way but responses that are sent again.
+    /// Whether nothing is under way but responses that were released.
     fn is_quiet(&self) -> bool {
-        self.streams.is_empty()
-            && self.early.is_empty()
-            && self.state == ConnectionState::Open
-            && !self.tracer.is_on()
-    }
-
-    /// Gives the next response that is sent again, where all of it may go.
-    pub(super) fn send_again(&mut self, out: &mut SendBuf, limit: usize) -> Option<StreamTransmit> {
-        let (_, frames) = self.buffers.repeated.front()?;
-        if frames.len() > limit {
-            self.open_repeated();
-            return None;
-        }
-        let (id, frames) = self.buffers.repeated.pop_front()?;
-        self.sent += frames.len() as u64;
-        out.put_piece(frames);
-        if self.buffers.repeated.is_empty() {
-            self.stall.end();
-            self.close_if_drained();
-        }
-        Some(StreamTransmit { stream: StreamId(id), fin: Fin::Last })
-    }
-
-    /// Something else is under way: the responses that wait become streams.
-    pub(super) fn open_repeated(&mut self) {
-        while let Some((id, frames)) = self.buffers.repeated.pop_front() {
-            let mut stream = self.buffers.stream();
-            stream.message = Message::Over;
-            stream.head_sent = true;
-            stream.head.put_with(|head| head.extend_from_slice(&frames));
-            stream.outgoing.end(Ending::Sent);
-            stream.ends_with_head = true;
-            stream.is_repeated = true;
-            self.repeats.open += 1;
-            self.streams.insert(id, stream);
-            self.scheduler.insert(StreamId(id), Priority::Unset);
-            self.update(id);
-        }
+        self.streams.is_empty() && self.may_release()
     }
 }
 

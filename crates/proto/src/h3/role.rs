@@ -72,8 +72,12 @@ impl ServerConnection for Server {
         self.session.take_repeats()
     }
 
-    fn has_repeats(&self) -> bool {
-        self.session.has_repeats()
+    fn release(&mut self, stream: StreamId) -> bool {
+        self.session.release(stream)
+    }
+
+    fn has_released(&self) -> bool {
+        self.session.has_released()
     }
 }
 
@@ -83,9 +87,9 @@ impl Server {
         self.session.buffers.take_from(pool);
     }
 
-    /// Gives its buffers back, for a connection whose application knows of no request. Those that it answers by itself keep them.
+    /// Gives its buffers back, for a connection whose application knows of no request. Responses that wait without their streams keep them.
     pub fn return_buffers(&mut self, pool: &mut BufferPool) {
-        if !self.session.has_repeats() {
+        if !self.session.has_released() {
             self.session.buffers.return_to(pool);
         }
     }

@@ -2,7 +2,7 @@
 //!
 //! The way of a byte: `receive.rs` reads request streams and `control.rs` all others, `message.rs` says what a field
 //! section means, `command.rs` is what the application does, `transmit.rs` is what goes out, `lifecycle.rs` is what time
-//! brings about. `repeat.rs` is a short cut for requests that come again.
+//! brings about. Short cuts: `released.rs` for small responses, `repeat.rs` for requests that come again.
 
 use super::buffers::Buffers;
 use super::message::ReceivedHead;
@@ -67,6 +67,8 @@ pub(super) struct Session {
     /// Server: streams below `next_request` that no bytes have come on.
     pub(super) unseen: BTreeSet<u64>,
     pub(super) scheduler: Box<dyn Scheduler>,
+    /// Whether it takes equals by their numbers.
+    pub(super) goes_by_number: bool,
     pub(super) ready: usize,
     /// Priorities that came before their requests.
     pub(super) early: VecDeque<(u64, Priority)>,
@@ -92,6 +94,8 @@ pub(super) struct Session {
     pub(super) spare_fields: Fields,
     /// Requests that may come again.
     pub(super) repeats: Repeats,
+    /// How many streams are there whose responses had been released.
+    pub(super) reopened: usize,
     pub(super) datagrams_in: VecDeque<(StreamId, Bytes)>,
     pub(super) datagrams_out: VecDeque<Bytes>,
 }
@@ -121,6 +125,7 @@ impl Session {
         tracer: Tracer,
     ) -> Self {
         scheduler.peer_sends_no_dependencies();
+        let goes_by_number = scheduler.goes_by_number();
         let mut session = Self {
             role,
             tracer,
@@ -142,6 +147,7 @@ impl Session {
             request_limit: 0,
             unseen: BTreeSet::new(),
             scheduler,
+            goes_by_number,
             ready: 0,
             early: VecDeque::new(),
             events: VecDeque::new(),
@@ -159,6 +165,7 @@ impl Session {
             buffers: Buffers::default(),
             spare_fields: Fields::new(),
             repeats: Repeats::default(),
+            reopened: 0,
             datagrams_in: VecDeque::new(),
             datagrams_out: VecDeque::new(),
             settings,
@@ -295,7 +302,7 @@ impl Session {
     /// the response. Trailers tell the end of it before the stream's FIN comes.
     pub(super) fn is_told_of_reset(&self, stream: &Stream) -> bool {
         match self.role {
-            Role::Server => stream.message != Message::Head && !stream.is_repeated,
+            Role::Server => stream.message != Message::Head && !stream.is_reopened,
             Role::Client => !matches!(stream.message, Message::Trailers | Message::Over),
         }
     }
@@ -341,9 +348,9 @@ impl Session {
             self.backlog.retain(|backlog| backlog.stream.0 != id);
         }
         self.ready -= usize::from(stream.is_ready);
-        self.repeats.open -= usize::from(stream.is_repeated);
+        self.reopened -= usize::from(stream.is_reopened);
         self.buffers.keep_stream(stream);
-        if self.ready == 0 {
+        if !self.has_ready() {
             self.stall.end();
         }
         self.scheduler.remove(StreamId(id));
@@ -365,14 +372,15 @@ impl Session {
             return;
         }
         if can_send {
+            let is_first = !self.has_ready();
             self.ready += 1;
             self.scheduler.ready(StreamId(id));
-            if self.ready == 1 && self.stall.update(self.now, self.sent, true) {
+            if is_first && self.stall.update(self.now, self.sent, true) {
                 self.watch_stall();
             }
         } else {
             self.ready -= 1;
-            if self.ready == 0 {
+            if !self.has_ready() {
                 self.stall.end();
             }
             self.scheduler.blocked(StreamId(id));
@@ -390,8 +398,8 @@ impl Session {
         self.timers.clear();
         self.stall.end();
         self.streams.clear();
-        self.buffers.repeated.clear();
-        self.repeats.open = 0;
+        self.buffers.released.clear();
+        self.reopened = 0;
         self.blocked.clear();
         self.held.clear();
         self.ready = 0;

@@ -37,8 +37,10 @@ pub(super) struct Stream {
     pub(super) given: u64,
     /// The state last given to the scheduler.
     pub(super) is_ready: bool,
-    /// The response is one that is sent again: the application does not know of the stream.
-    pub(super) is_repeated: bool,
+    /// Client or application have said how it ranks.
+    pub(super) is_ranked: bool,
+    /// The response had been released: the application does not know of the stream.
+    pub(super) is_reopened: bool,
 }
 
 /// How far the message being received has come.
@@ -93,7 +95,8 @@ impl Stream {
             stall: Stall::default(),
             given: 0,
             is_ready: false,
-            is_repeated: false,
+            is_ranked: false,
+            is_reopened: false,
         }
     }
 
@@ -117,7 +120,7 @@ impl Stream {
     /// The frames of a whole small response, where the request is whole, too.
     pub(super) fn whole_response(&self) -> Option<&[u8]> {
         let ends = self.ends_with_head || self.outgoing.ends_with_data();
-        let waits = self.given == 0 && self.outgoing.bytes() == 0;
+        let waits = self.given == 0 && self.outgoing.bytes() == 0 && !self.is_stuck;
         (self.message == Message::Over && ends && waits).then(|| self.head.waiting())
     }
 

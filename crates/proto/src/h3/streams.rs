@@ -22,6 +22,10 @@ impl Streams {
         self.places.is_empty()
     }
 
+    pub(super) fn len(&self) -> usize {
+        self.places.len()
+    }
+
     pub(super) fn contains(&self, id: u64) -> bool {
         self.place(id).is_some()
     }

@@ -36,7 +36,7 @@ impl Session {
 
     /// Whether responses or requests could go out, if the transport took them.
     pub(super) fn has_ready(&self) -> bool {
-        self.ready > 0 || !self.buffers.repeated.is_empty()
+        self.ready > 0 || !self.buffers.released.is_empty()
     }
 
     pub(super) fn poll_stream_transmit(
@@ -49,7 +49,7 @@ impl Session {
         if let Some(transmit) = self.outputs.move_to(out, limit) {
             return Some(transmit);
         }
-        if let Some(transmit) = self.send_again(out, limit) {
+        if let Some(transmit) = self.send_released(out, limit) {
             return Some(transmit);
         }
         while self.ready > 0 {

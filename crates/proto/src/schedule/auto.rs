@@ -194,6 +194,10 @@ impl Scheduler for Auto {
         self.active().next()
     }
 
+    fn goes_by_number(&self) -> bool {
+        matches!(self.decides, Decides::Urgencies)
+    }
+
     fn sent(&mut self, stream: StreamId, bytes: usize) {
         self.active().sent(stream, bytes);
     }

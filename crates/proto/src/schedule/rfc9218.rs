@@ -119,6 +119,10 @@ impl Scheduler for Rfc9218 {
         urgency.parts.first().map(|slot| self.streams[slot].name)
     }
 
+    fn goes_by_number(&self) -> bool {
+        true
+    }
+
     fn sent(&mut self, stream: StreamId, bytes: usize) {
         let Some(slot) = self.streams.find(stream).filter(|&slot| self.streams[slot].ready) else {
             return;

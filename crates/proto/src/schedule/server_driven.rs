@@ -126,6 +126,10 @@ impl Scheduler for ServerDriven {
         }
     }
 
+    fn goes_by_number(&self) -> bool {
+        self.asked.goes_by_number()
+    }
+
     fn sent(&mut self, stream: StreamId, bytes: usize) {
         self.ranking(stream).sent(stream, bytes);
     }

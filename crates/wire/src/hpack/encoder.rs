@@ -1,11 +1,12 @@
 //! Fields to a header block. The one rule: what may stand in a table is looked up by [`EntryIndex`], and never searched.
 
-use super::static_table::{self, Found};
+use super::static_table::ENTRIES;
 use super::{dynamic_table::DynamicTable, huffman, integer};
-use crate::entry_index::{EntryIndex, Hashes, hash};
+use crate::entry_index::EntryIndex;
 use crate::fields::Field;
+use crate::prepared::{Facts, Found, PreparedField};
 
-const STATIC: usize = static_table::ENTRIES.len();
+const STATIC: usize = ENTRIES.len();
 
 /// One direction's encoder.
 #[derive(Debug)]
@@ -57,36 +58,48 @@ impl Encoder {
 
     /// Appends a field to the block. Its name must be in lower case.
     pub fn field(&mut self, field: Field<'_>, out: &mut Vec<u8>) {
+        self.put(field, &field, out);
+    }
+
+    /// The same for a field of a validated list.
+    pub fn prepared_field(&mut self, field: PreparedField<'_>, out: &mut Vec<u8>) {
+        self.put(field.field, &field, out);
+    }
+
+    #[inline]
+    fn put(&mut self, field: Field<'_>, facts: &impl Facts, out: &mut Vec<u8>) {
         self.plain += plain_size(field);
         let Field { name, value, sensitive } = field;
-        let found = static_table::find(name, value);
+        let found = facts.in_hpack();
         if let (Found::Whole(index), false) = (found, sensitive) {
-            integer::encode(index, 7, 0x80, out);
+            integer::encode(usize::from(index), 7, 0x80, out);
             return;
         }
-        let (name_hash, inserted) = (hash(name, 0), self.table.inserted());
+        let (name_hash, inserted) = (facts.name_hash(), self.table.inserted());
         let name_index = match found {
-            Found::Whole(index) | Found::Name(index) => index,
+            Found::Whole(index) | Found::Name(index) => usize::from(index),
             Found::Nothing => {
                 let newest = self.index.name(name_hash, inserted);
                 self.index_of(newest, |(n, _)| n == name).unwrap_or(0)
             }
         };
+        let literal = |form, out: &mut Vec<u8>| {
+            put_name(name_index, form, name, out);
+            facts.put_value(out);
+        };
         if sensitive {
-            literal(name_index, Form::Never, name, value, out);
-            return;
+            return literal(Form::Never, out);
         }
         if !worth_indexing(name, value, self.table.capacity()) {
-            literal(name_index, Form::Without, name, value, out);
-            return;
+            return literal(Form::Without, out);
         }
-        let hashes = Hashes { name: name_hash, whole: hash(value, name_hash) };
+        let hashes = facts.hashes(name_hash);
         let newest = self.index.whole(hashes.whole, inserted);
         if let Some(index) = self.index_of(newest, |(n, v)| n == name && v == value) {
             integer::encode(index, 7, 0x80, out);
             return;
         }
-        literal(name_index, Form::Incremental, name, value, out);
+        literal(Form::Incremental, out);
         self.table.insert(name, value);
         self.index.insert(hashes, self.table.inserted());
     }
@@ -128,19 +141,20 @@ enum Form {
     Never,
 }
 
-fn literal(name_index: usize, form: Form, name: &[u8], value: &[u8], out: &mut Vec<u8>) {
+/// The beginning of a literal. Its value follows.
+fn put_name(name_index: usize, form: Form, name: &[u8], out: &mut Vec<u8>) {
     match form {
         Form::Incremental => integer::encode(name_index, 6, 0x40, out),
         Form::Without => integer::encode(name_index, 4, 0x00, out),
         Form::Never => integer::encode(name_index, 4, 0x10, out),
     }
     if name_index == 0 {
-        string(name, out);
+        put_string(name, out);
     }
-    string(value, out);
 }
 
-fn string(text: &[u8], out: &mut Vec<u8>) {
+/// Appends a string literal (RFC 7541 §5.2).
+pub(crate) fn put_string(text: &[u8], out: &mut Vec<u8>) {
     let coded = huffman::coded_length(text);
     if coded < text.len() {
         integer::encode(coded, 7, 0x80, out);

@@ -101,10 +101,15 @@ pub(crate) fn encode(text: &[u8], out: &mut Vec<u8>) {
         let length = u32::from(LENGTHS[usize::from(byte)]);
         held = (held << length) | u64::from(TABLES.codes[usize::from(byte)]);
         bits += length;
-        while bits >= 8 {
-            bits -= 8;
-            out.push((held >> bits) as u8);
+        // No code is longer than 30 bits, so what is held fits.
+        if bits >= 32 {
+            bits -= 32;
+            out.extend_from_slice(&((held >> bits) as u32).to_be_bytes());
         }
+    }
+    while bits >= 8 {
+        bits -= 8;
+        out.push((held >> bits) as u8);
     }
     if bits > 0 {
         out.push(((held << (8 - bits)) as u8) | (0xff >> bits));

@@ -1,5 +1,7 @@
 //! The static table (RFC 7541 Appendix A).
 
+use crate::prepared::Found;
+
 /// Name and value of entry `index + 1`.
 pub(super) const ENTRIES: [(&[u8], &[u8]); 61] = [
     (b":authority", b""),
@@ -65,29 +67,18 @@ pub(super) const ENTRIES: [(&[u8], &[u8]); 61] = [
     (b"www-authenticate", b""),
 ];
 
-/// What the static table has for a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
-    /// Name and value, at this index.
-    Whole(usize),
-    /// The name, at this index.
-    Name(usize),
-    /// Nothing.
-    Nothing,
-}
-
 /// Looks a field up.
-pub(super) fn find(name: &[u8], value: &[u8]) -> Found {
+pub(crate) fn find(name: &[u8], value: &[u8]) -> Found {
     let Some(first) = index_of_name(name) else { return Found::Nothing };
     // Entries of one name stand together; only the first sixteen have values.
     let mut index = first;
     while index <= 16 && ENTRIES[index - 1].0 == name {
         if ENTRIES[index - 1].1 == value && !value.is_empty() {
-            return Found::Whole(index);
+            return Found::Whole(index as u8);
         }
         index += 1;
     }
-    Found::Name(first)
+    Found::Name(first as u8)
 }
 
 /// The first entry of that name. Names are told apart by length and one byte, then compared once.
@@ -159,10 +150,10 @@ mod tests {
     fn every_entry_is_found_where_the_rfc_has_it() {
         for (at, (name, value)) in ENTRIES.iter().enumerate() {
             match find(name, value) {
-                Found::Whole(index) => assert_eq!(index, at + 1),
+                Found::Whole(index) => assert_eq!(usize::from(index), at + 1),
                 Found::Name(index) => {
                     assert!(value.is_empty(), "{}", String::from_utf8_lossy(name));
-                    assert_eq!(ENTRIES[index - 1].0, *name);
+                    assert_eq!(ENTRIES[usize::from(index) - 1].0, *name);
                 }
                 Found::Nothing => panic!("{} is lost", String::from_utf8_lossy(name)),
             }

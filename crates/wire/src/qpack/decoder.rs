@@ -1,6 +1,7 @@
 //! Field sections to fields. The one rule: a section that needs entries which have not come is not touched, and a
 //! field that is over the list's limit is neither copied nor handed out.
 
+use super::integer::Text;
 use super::section::{OVERHEAD, Prefix};
 use super::static_table::ENTRIES;
 use super::{Error, Fault, Partial, integer};
@@ -8,8 +9,8 @@ use crate::fields::Field;
 use crate::hpack::TableVersion;
 use crate::hpack::dynamic_table::DynamicTable;
 
-/// How many times the list's limit may be copied out of the tables by literals that name an entry.
-const COPIES: usize = 16;
+/// How many times the list's limit the names of literals may be, all together: they are handed out, and may cost only a byte each.
+const NAMES: usize = 16;
 
 /// Capacity that is kept between fields.
 const KEEP: usize = 16 * 1024;
@@ -55,6 +56,7 @@ pub struct Decoder {
     told: u64,
     /// Instructions for the decoder stream.
     out: Vec<u8>,
+    /// For strings in Huffman's code.
     scratch: Vec<u8>,
 }
 
@@ -139,7 +141,7 @@ impl Decoder {
             return Ok(Decoded::Blocked { required: prefix.required });
         }
         let mut size = 0_usize;
-        let mut copies_left = limit.max(OVERHEAD).saturating_mul(COPIES);
+        let mut names_left = limit.max(OVERHEAD).saturating_mul(NAMES);
         while !rest.is_empty() {
             let at = section.len() - rest.len();
             let mut guarded = |field: Field<'_>| {
@@ -150,8 +152,7 @@ impl Decoder {
             };
             let name = self.field(prefix, &mut rest, &mut guarded);
             let name = name.map_err(|fault| Error { at, fault })?;
-            copies_left =
-                copies_left.checked_sub(name).ok_or(Error { at, fault: Fault::Excess })?;
+            names_left = names_left.checked_sub(name).ok_or(Error { at, fault: Fault::Excess })?;
         }
         self.acknowledge_section(stream, prefix.required);
         Ok(Decoded::Whole { size, required: prefix.required })
@@ -166,7 +167,7 @@ impl Decoder {
         }
     }
 
-    /// Reads one field line (RFC 9204 §4.5.2 to §4.5.6); gives the length of a name that was copied.
+    /// Reads one field line (RFC 9204 §4.5.2 to §4.5.6); gives the length of a literal's name.
     fn field(
         &mut self,
         prefix: Prefix,
@@ -174,50 +175,57 @@ impl Decoder {
         emit: &mut impl FnMut(Field<'_>),
     ) -> Result<usize, Fault> {
         let first = rest.first().copied().ok_or(Fault::Truncated)?;
-        let mut text = std::mem::take(&mut self.scratch);
-        text.clear();
+        let (name, value) = match first {
+            // Indexed field line.
+            0x80.. => {
+                let index = integer::take(rest, 6)?;
+                self.indexed(prefix, index, first & 0x40 != 0)?
+            }
+            // Indexed field line with post-base index.
+            0x10..0x20 => {
+                let index = integer::take(rest, 4)?;
+                self.after_base(prefix, index)?
+            }
+            _ => return self.literal(prefix, first, rest, emit),
+        };
+        emit(Field { name, value, sensitive: false });
+        Ok(0)
+    }
+
+    /// Reads a literal field line; gives the length of its name.
+    fn literal(
+        &mut self,
+        prefix: Prefix,
+        first: u8,
+        rest: &mut &[u8],
+        emit: &mut impl FnMut(Field<'_>),
+    ) -> Result<usize, Fault> {
+        let mut decoded = std::mem::take(&mut self.scratch);
         let outcome = (|| {
-            let (sensitive, name_end) = match first {
-                // Indexed field line.
-                0x80.. => {
-                    let index = integer::take(rest, 6)?;
-                    let (name, value) = self.indexed(prefix, index, first & 0x40 != 0)?;
-                    emit(Field { name, value, sensitive: false });
-                    return Ok(0);
-                }
-                // Indexed field line with post-base index.
-                0x10..0x20 => {
+            let (sensitive, name) = match first {
+                // With name reference.
+                0x40.. => {
                     let index = integer::take(rest, 4)?;
-                    let (name, value) = self.after_base(prefix, index)?;
-                    emit(Field { name, value, sensitive: false });
-                    return Ok(0);
+                    let (name, _) = self.indexed(prefix, index, first & 0x10 != 0)?;
+                    (first & 0x20 != 0, Text::Plain(name))
                 }
-                // Literal field line with name reference.
-                0x40..0x80 => {
-                    let index = integer::take(rest, 4)?;
-                    text.extend_from_slice(self.indexed(prefix, index, first & 0x10 != 0)?.0);
-                    (first & 0x20 != 0, text.len())
-                }
-                // Literal field line with post-base name reference.
+                // With post-base name reference.
                 0x00..0x10 => {
                     let index = integer::take(rest, 3)?;
-                    text.extend_from_slice(self.after_base(prefix, index)?.0);
-                    (first & 0x08 != 0, text.len())
+                    let (name, _) = self.after_base(prefix, index)?;
+                    (first & 0x08 != 0, Text::Plain(name))
                 }
-                // Literal field line with literal name.
-                0x20..0x40 => {
-                    integer::take_string(rest, 3, usize::MAX, &mut text)?;
-                    (first & 0x10 != 0, text.len())
-                }
+                // With literal name.
+                _ => (first & 0x10 != 0, integer::take_text(rest, 3, &mut decoded)?),
             };
-            integer::take_string(rest, 7, usize::MAX, &mut text)?;
-            let (name, value) = text.split_at(name_end);
+            let value = integer::take_text(rest, 7, &mut decoded)?;
+            let (name, value) = (name.bytes(&decoded), value.bytes(&decoded));
             emit(Field { name, value, sensitive });
-            Ok(name_end)
+            Ok(name.len())
         })();
-        text.clear();
-        text.shrink_to(KEEP);
-        self.scratch = text;
+        decoded.clear();
+        decoded.shrink_to(KEEP);
+        self.scratch = decoded;
         outcome
     }
 

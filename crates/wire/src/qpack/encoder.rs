@@ -4,12 +4,12 @@
 //! A lookup is a hash and one comparison, as in [`crate::hpack`].
 
 use super::section::{OVERHEAD, Prefix};
-use super::static_table::{self, Found};
 use super::{Error, Fault, Partial, integer};
-use crate::entry_index::{EntryIndex, Hashes, hash};
+use crate::entry_index::{EntryIndex, Hashes};
 use crate::fields::Field;
 use crate::hpack::dynamic_table::DynamicTable;
 use crate::hpack::plain_size;
+use crate::prepared::{Facts, Found, PreparedField};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What the peer's decoder allows: the two settings of RFC 9204 §5.
@@ -127,22 +127,32 @@ impl Encoder {
 
     /// Adds a field. Its name must be in lower case.
     pub fn field(&mut self, field: Field<'_>) {
+        self.put(field, &field);
+    }
+
+    /// The same for a field of a validated list.
+    pub fn prepared_field(&mut self, field: PreparedField<'_>) {
+        self.put(field.field, &field);
+    }
+
+    #[inline]
+    fn put(&mut self, field: Field<'_>, facts: &impl Facts) {
         self.section.plain += plain_size(field);
         let Field { name, value, sensitive } = field;
-        let found = static_table::find(name, value);
+        let found = facts.in_qpack();
         if let (Found::Whole(index), false) = (found, sensitive) {
-            return integer::put(index as u64, 6, 0xc0, &mut self.section.lines);
+            return integer::put(u64::from(index), 6, 0xc0, &mut self.section.lines);
         }
-        let name_hash = hash(name, 0);
+        let name_hash = facts.name_hash();
         let may_refer = self.section.may_refer;
         if !sensitive && may_refer && self.is_worth_indexing(name, value) {
-            let hashes = Hashes { name: name_hash, whole: hash(value, name_hash) };
+            let hashes = facts.hashes(name_hash);
             let known = self.index.whole(hashes.whole, self.table.inserted());
             let entry = self.usable(known, |(n, v)| n == name && v == value);
             let entry = match entry {
                 Err(InUse) => None,
                 Ok(Some(entry)) => Some(entry),
-                Ok(None) => self.insert(field, found, hashes),
+                Ok(None) => self.insert(field, facts, hashes),
             };
             if let Some(entry) = entry {
                 return self.put_indexed(entry);
@@ -156,7 +166,7 @@ impl Encoder {
             }
             _ => Ok(None),
         };
-        self.put_literal(field, found, name_entry.ok().flatten());
+        self.put_literal(field, facts, name_entry.ok().flatten());
     }
 
     /// Ends the section and appends it to `out`. Gives what it refers to; None where the same fields may take fewer bytes
@@ -345,22 +355,22 @@ impl Encoder {
     }
 
     /// Inserts an entry where older ones can make space for it; gives it where this section may refer to it.
-    fn insert(&mut self, field: Field<'_>, found: Found, hashes: Hashes) -> Option<u64> {
+    fn insert(&mut self, field: Field<'_>, facts: &impl Facts, hashes: Hashes) -> Option<u64> {
         let Field { name, value, .. } = field;
         if !self.can_insert(name.len() + value.len() + OVERHEAD) {
             return None;
         }
         let name_count = self.index.name(hashes.name, self.table.inserted());
-        match found {
+        match facts.in_qpack() {
             Found::Whole(index) | Found::Name(index) => {
-                integer::put(index as u64, 6, 0xc0, &mut self.out);
+                integer::put(u64::from(index), 6, 0xc0, &mut self.out);
             }
             Found::Nothing => match self.live(name_count, |(n, _)| n == name) {
                 Some(age) => integer::put(age, 6, 0x80, &mut self.out),
                 None => integer::put_string(name, 5, 0x40, &mut self.out),
             },
         }
-        integer::put_string(value, 7, 0, &mut self.out);
+        facts.put_value(&mut self.out);
         self.table.insert(name, value);
         let count = self.table.inserted();
         self.index.insert(hashes, count);
@@ -409,15 +419,15 @@ impl Encoder {
         }
     }
 
-    fn put_literal(&mut self, field: Field<'_>, found: Found, entry: Option<u64>) {
+    fn put_literal(&mut self, field: Field<'_>, facts: &impl Facts, entry: Option<u64>) {
         let never = |bit: u8| if field.sensitive { bit } else { 0 };
         if let Some(absolute) = entry {
             self.refer(absolute);
         }
         let Section { base, lines, .. } = &mut self.section;
-        match (found, entry) {
+        match (facts.in_qpack(), entry) {
             (Found::Whole(index) | Found::Name(index), _) => {
-                integer::put(index as u64, 4, 0x50 | never(0x20), lines);
+                integer::put(u64::from(index), 4, 0x50 | never(0x20), lines);
             }
             (Found::Nothing, Some(absolute)) => match base.checked_sub(absolute + 1) {
                 Some(index) => integer::put(index, 4, 0x40 | never(0x20), lines),
@@ -427,7 +437,7 @@ impl Encoder {
                 integer::put_string(field.name, 3, 0x20 | never(0x10), lines);
             }
         }
-        integer::put_string(field.value, 7, 0, lines);
+        facts.put_value(lines);
     }
 }
 

@@ -5,14 +5,17 @@ use crate::h3::LARGEST;
 use crate::hpack::huffman;
 
 /// Appends `value` with a prefix of `bits` bits below `flags`.
+#[inline]
 pub(super) fn put(value: u64, bits: u32, flags: u8, out: &mut Vec<u8>) {
     let full = (1_u64 << bits) - 1;
-    if value < full {
-        out.push(flags | value as u8);
-        return;
+    out.push(flags | value.min(full) as u8);
+    if value >= full {
+        put_rest(value - full, out);
     }
-    out.push(flags | full as u8);
-    let mut rest = value - full;
+}
+
+/// Appends what the prefix has no space for.
+fn put_rest(mut rest: u64, out: &mut Vec<u8>) {
     while rest >= 128 {
         out.push(rest as u8 | 0x80);
         rest >>= 7;
@@ -21,30 +24,37 @@ pub(super) fn put(value: u64, bits: u32, flags: u8, out: &mut Vec<u8>) {
 }
 
 /// Reads an integer whose prefix is the low `bits` bits of the first byte of `input`.
+#[inline]
 pub(super) fn take(input: &mut &[u8], bits: u32) -> Result<u64, Fault> {
     let full = (1_u64 << bits) - 1;
-    let (&first, mut rest) = input.split_first().ok_or(Fault::Truncated)?;
-    let mut value = u64::from(first) & full;
+    let (&first, rest) = input.split_first().ok_or(Fault::Truncated)?;
+    let value = u64::from(first) & full;
     if value == full {
-        let mut shift = 0;
-        loop {
-            let (&byte, tail) = rest.split_first().ok_or(Fault::Truncated)?;
-            rest = tail;
-            if shift > 56 {
-                return Err(Fault::Overflow);
-            }
-            value += u64::from(byte & 0x7f) << shift;
-            if value > LARGEST {
-                return Err(Fault::Overflow);
-            }
-            shift += 7;
-            if byte & 0x80 == 0 {
-                break;
-            }
-        }
+        return take_rest(value, rest, input);
     }
     *input = rest;
     Ok(value)
+}
+
+/// Adds what follows a full prefix to its `value`.
+fn take_rest<'i>(mut value: u64, mut rest: &'i [u8], input: &mut &'i [u8]) -> Result<u64, Fault> {
+    let mut shift = 0;
+    loop {
+        let (&byte, tail) = rest.split_first().ok_or(Fault::Truncated)?;
+        rest = tail;
+        if shift > 56 {
+            return Err(Fault::Overflow);
+        }
+        value += u64::from(byte & 0x7f) << shift;
+        if value > LARGEST {
+            return Err(Fault::Overflow);
+        }
+        shift += 7;
+        if byte & 0x80 == 0 {
+            *input = rest;
+            return Ok(value);
+        }
+    }
 }
 
 /// Appends a string whose length has a prefix of `bits` bits; the bit above them says Huffman.
@@ -59,6 +69,44 @@ pub(super) fn put_string(text: &[u8], bits: u32, flags: u8, out: &mut Vec<u8>) {
     }
 }
 
+/// A string that was read.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Text<'i> {
+    /// It stands as it is in the input, or in a table.
+    Plain(&'i [u8]),
+    /// It was decoded: this part of a buffer.
+    Decoded { start: usize, end: usize },
+}
+
+impl Text<'_> {
+    /// Its bytes. `decoded` is the buffer for what is decoded.
+    pub(super) fn bytes<'t>(&'t self, decoded: &'t [u8]) -> &'t [u8] {
+        match *self {
+            Self::Plain(text) => text,
+            Self::Decoded { start, end } => &decoded[start..end],
+        }
+    }
+}
+
+/// Takes the string off the front of `input`; one in Huffman's code is appended to `decoded`.
+pub(super) fn take_text<'i>(
+    input: &mut &'i [u8],
+    bits: u32,
+    decoded: &mut Vec<u8>,
+) -> Result<Text<'i>, Fault> {
+    let huffman = input.first().is_some_and(|&first| first & (1 << bits) != 0);
+    let length = take(input, bits)?;
+    let length = usize::try_from(length).map_err(|_| Fault::TooLong)?;
+    let (coded, rest) = input.split_at_checked(length).ok_or(Fault::Truncated)?;
+    *input = rest;
+    if !huffman {
+        return Ok(Text::Plain(coded));
+    }
+    let start = decoded.len();
+    huffman::decode(coded, decoded).map_err(|_| Fault::Huffman)?;
+    Ok(Text::Decoded { start, end: decoded.len() })
+}
+
 /// Appends to `text` the string at the front of `input`. Nothing is decoded that is longer than `most` bytes coded.
 pub(super) fn take_string(
     input: &mut &[u8],
@@ -66,18 +114,14 @@ pub(super) fn take_string(
     most: usize,
     text: &mut Vec<u8>,
 ) -> Result<(), Fault> {
-    let huffman = input.first().is_some_and(|&first| first & (1 << bits) != 0);
-    let length = take(input, bits)?;
-    let length = usize::try_from(length).ok().filter(|&length| length <= most);
-    let (coded, rest) =
-        input.split_at_checked(length.ok_or(Fault::TooLong)?).ok_or(Fault::Truncated)?;
-    *input = rest;
-    if huffman {
-        huffman::decode(coded, text).map_err(|_| Fault::Huffman)
-    } else {
-        text.extend_from_slice(coded);
-        Ok(())
+    let mut ahead = *input;
+    if take(&mut ahead, bits)? > most as u64 {
+        return Err(Fault::TooLong);
     }
+    if let Text::Plain(plain) = take_text(input, bits, text)? {
+        text.extend_from_slice(plain);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
 //! The static table (RFC 9204 Appendix A).
 
+use crate::prepared::Found;
+
 /// Name and value of entry `index`.
 pub(super) const ENTRIES: [(&[u8], &[u8]); 99] = [
     (b":authority", b""),
@@ -103,29 +105,18 @@ pub(super) const ENTRIES: [(&[u8], &[u8]); 99] = [
     (b"x-frame-options", b"sameorigin"),
 ];
 
-/// Where a field was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Found {
-    /// Name and value, at this index.
-    Whole(usize),
-    /// The name, at this index.
-    Name(usize),
-    /// Nothing.
-    Nothing,
-}
-
 /// Looks a field up: a hash and the few entries that share it.
-pub(super) fn find(name: &[u8], value: &[u8]) -> Found {
+pub(crate) fn find(name: &[u8], value: &[u8]) -> Found {
     let mut found = Found::Nothing;
     let mut at = HEADS[bucket(name)];
     while at != NONE {
         let (n, v) = ENTRIES[usize::from(at)];
         if n == name {
             if v == value {
-                return Found::Whole(usize::from(at));
+                return Found::Whole(at);
             }
             if found == Found::Nothing {
-                found = Found::Name(usize::from(at));
+                found = Found::Name(at);
             }
         }
         at = NEXT[usize::from(at)];
@@ -166,9 +157,9 @@ mod tests {
     #[test]
     fn every_entry_is_found_where_the_rfc_has_it() {
         for (at, (name, value)) in ENTRIES.iter().enumerate() {
-            assert_eq!(find(name, value), Found::Whole(at));
+            assert_eq!(find(name, value), Found::Whole(at as u8));
             assert!(
-                matches!(find(name, b"some other value"), Found::Name(i) if ENTRIES[i].0 == *name)
+                matches!(find(name, b"some other value"), Found::Name(i) if ENTRIES[usize::from(i)].0 == *name)
             );
         }
         assert_eq!(find(b"x-thing", b""), Found::Nothing);

@@ -1,4 +1,5 @@
-//! Responses that are sent again without asking the application: nothing else may differ from a server that asks each time.
+//! Responses that wait without their streams, and those that are sent again without asking the application: nothing else may differ from a
+//! server whose application answers each request and hears of each stream.
 
 use super::hand::{ByHand, GET, coded, section};
 use super::*;
@@ -10,7 +11,16 @@ use wire::h3::Frame;
 const SOON: Duration = Duration::from_secs(1);
 
 /// What the application answers: by its path, a body of so many bytes.
-const BODIES: [usize; 4] = [13, 0, 128, 5_000];
+const BODIES: [usize; 7] = [13, 0, 128, 5_000, 13, 13, 13];
+
+/// What it answers late.
+const LATE: usize = 4;
+
+/// What it answers with a priority.
+const RANKED: usize = 5;
+
+/// What has an early head.
+const HINTED: usize = 6;
 
 /// A server, and whether its application lets responses be sent again.
 struct Answering {
@@ -20,30 +30,48 @@ struct Answering {
     /// Requests that the application heard of, or the machine answered.
     requests: usize,
     asked: usize,
+    /// Responses that waited without their streams, of those that the application was asked for.
+    released: Vec<StreamId>,
+    /// Requests that it answers late.
+    late: Vec<StreamId>,
 }
 
 /// Bytes of a stream that a server sends.
 type Sent = (u64, Vec<u8>, Fin);
 
 impl Answering {
-    fn new(settings: Settings, may_repeat: bool) -> Self {
-        let head = |length: &usize| {
+    fn new(settings: Settings, policy: Policy, may_repeat: bool) -> Self {
+        let head = |(number, length): (usize, &usize)| {
             let mut head = ResponseHead::new(Status::OK);
             head.fields = Fields::new().with("content-length", length.to_string());
             head.fields.push(b"server", b"a server of some name");
+            if number == RANKED {
+                head.fields.push(b"priority", b"u=2, i");
+            }
             head.fields.validate();
             head
         };
-        let (server, heads) = (server(settings), BODIES.iter().map(head).collect());
-        Self { server, may_repeat, heads, requests: 0, asked: 0 }
+        let server = Server::new(NOW, settings, policy.scheduler(), Tracer::off());
+        let heads = BODIES.iter().enumerate().map(head).collect();
+        Self {
+            server,
+            may_repeat,
+            heads,
+            requests: 0,
+            asked: 0,
+            released: Vec::new(),
+            late: Vec::new(),
+        }
     }
 
     fn take(&mut self, now: Instant, (stream, bytes, fin): &Sent) {
         let mut input = &bytes[..];
         while let Some(event) = self.server.handle_stream(now, StreamId(*stream), &mut input, *fin)
         {
-            if let Event::Request { stream, head, .. } = event {
-                self.answer(now, stream, &head);
+            match event {
+                Event::Request { stream, head, .. } => self.answer(now, stream, &head),
+                Event::Reset { stream, .. } => assert!(!self.released.contains(&stream)),
+                _ => {}
             }
         }
         let again = self.server.take_repeats();
@@ -54,15 +82,33 @@ impl Answering {
     fn answer(&mut self, now: Instant, stream: StreamId, head: &RequestHead) {
         self.requests += 1;
         self.asked += 1;
-        let number: usize = head.path.trim_matches('/').parse().unwrap();
+        match head.path.trim_matches('/').parse().unwrap() {
+            LATE => self.late.push(stream),
+            number => self.respond(now, stream, number),
+        }
+    }
+
+    fn respond(&mut self, now: Instant, stream: StreamId, number: usize) {
         let (head, length) = (&self.heads[number], BODIES[number]);
+        if number == HINTED {
+            // Refused where the client has given it up, as the response is.
+            let _refused = self.server.inform(stream, &ResponseHead::new(Status::EARLY_HINTS));
+        }
         let fin = if length == 0 { Fin::Last } else { Fin::More };
-        self.server.respond(stream, head, fin).unwrap();
+        if self.server.respond(stream, head, fin).is_err() {
+            // The client has given it up.
+            return;
+        }
         if length > 0 {
             self.server.send(stream, vec![number as u8; length].into(), Fin::Last).unwrap();
         }
         if self.may_repeat {
-            self.server.allow_repeats(stream, now + SOON);
+            if number != LATE {
+                self.server.allow_repeats(stream, now + SOON);
+            }
+            if self.server.release(stream) {
+                self.released.push(stream);
+            }
         }
     }
 
@@ -72,7 +118,12 @@ impl Answering {
         Some((sent.stream.0, out.to_vec(), sent.fin))
     }
 
-    fn actions(&mut self) -> Vec<StreamAction> {
+    fn actions(&mut self, now: Instant) -> Vec<StreamAction> {
+        while let Some(event) = self.server.poll_event(now) {
+            if let Event::Reset { stream, .. } = event {
+                assert!(!self.released.contains(&stream), "the application is done with it");
+            }
+        }
         std::iter::from_fn(|| self.server.poll_stream_action()).collect()
     }
 }
@@ -86,16 +137,17 @@ struct Both {
 }
 
 impl Both {
-    fn new(capacity: usize) -> Self {
+    fn new(capacity: usize, policy: Policy) -> Self {
         let bounds = |settings| Settings { qpack_table_capacity: capacity, ..settings };
-        let servers = [false, true].map(|may| Answering::new(bounds(Settings::server()), may));
+        let servers =
+            [false, true].map(|may| Answering::new(bounds(Settings::server()), policy, may));
         let client = client(bounds(Settings::client()));
         Self { now: NOW, client, servers, streams: Vec::new() }
     }
 
     /// Three responses that are sent again wait, and the application does not know of them.
     fn with_three_waiting() -> Self {
-        let mut both = Self::new(0);
+        let mut both = Self::new(0, Policy::Auto);
         for _ in 0..6 {
             both.ask(0, None);
             both.settle();
@@ -162,7 +214,7 @@ impl Both {
     fn down(&mut self, limit: usize) -> bool {
         let [one, other] = self.servers.each_mut().map(|server| server.send(self.now, limit));
         assert_eq!(one, other);
-        let actions = self.servers.each_mut().map(Answering::actions);
+        let actions = self.servers.each_mut().map(|it| it.actions(self.now));
         assert_eq!(actions[0], actions[1]);
         let [actions, _] = actions;
         for action in actions {
@@ -192,6 +244,7 @@ impl Both {
         while self.down(usize::MAX) {
             self.up(usize::MAX);
         }
+        assert!(self.servers.iter().all(|it| !it.server.has_released()));
         self.check();
     }
 }
@@ -219,6 +272,30 @@ fn step(both: &mut Both, (kind, a, b): (u8, usize, usize)) {
             }
         }
         22 => both.now += SOON.mul_f64(b as f64 / 1_000.0),
+        23 => {
+            let now = both.now;
+            for server in &mut both.servers {
+                let late = std::mem::take(&mut server.late);
+                late.into_iter().for_each(|stream| server.respond(now, stream, LATE));
+            }
+        }
+        24 => {
+            let due = both.servers[0].server.poll_timeout();
+            both.now = due.filter(|_| b % 8 == 0).map_or(both.now, |due| due.max(both.now));
+            let now = both.now;
+            both.servers.iter_mut().for_each(|it| it.server.handle_timeout(now));
+        }
+        25 => {
+            if let Some(stream) = recent(both) {
+                let priority =
+                    Priority::Decided { urgency: (b % 8) as u8, incremental: Incremental::Whole };
+                both.servers.iter_mut().for_each(|it| it.server.prioritise(stream, priority));
+            }
+        }
+        26 if b % 16 == 0 => {
+            let now = both.now;
+            both.servers.iter_mut().for_each(|it| it.server.shutdown(now));
+        }
         _ => both.settle(),
     }
     both.check();
@@ -232,10 +309,11 @@ proptest! {
     #[test]
     fn a_response_that_is_sent_again_is_the_one_that_the_application_would_have_sent(
         capacity in prop_oneof![Just(0_usize), Just(4096)],
-        steps in proptest::collection::vec((0..26_u8, 0..64_usize, 0..1_000_usize), 1..120),
+        policy in (0..2 * Policy::ALL.len()).prop_map(|at| Policy::ALL.get(at).copied().unwrap_or_default()),
+        steps in proptest::collection::vec((0..30_u8, 0..64_usize, 0..1_000_usize), 1..120),
         ends in any::<bool>(),
     ) {
-        let mut both = Both::new(capacity);
+        let mut both = Both::new(capacity, policy);
         steps.into_iter().for_each(|one| step(&mut both, one));
         if ends {
             let now = both.now;
@@ -249,7 +327,7 @@ proptest! {
 #[test]
 fn a_request_that_comes_again_is_answered_without_the_application_until_its_time_is_over() {
     for capacity in [0, 4096] {
-        let mut both = Both::new(capacity);
+        let mut both = Both::new(capacity, Policy::Auto);
         let asked = |both: &mut Both, number| {
             let before = both.servers[1].asked;
             both.ask(number, None);
@@ -266,6 +344,25 @@ fn a_request_that_comes_again_is_answered_without_the_application_until_its_time
         assert_eq!(asked(&mut both, 0), 1);
         assert_eq!(asked(&mut both, 0), 0);
     }
+}
+
+#[test]
+fn a_small_response_waits_without_its_stream_where_nothing_else_is_under_way() {
+    let mut both = Both::new(0, Policy::Auto);
+    let mut released = |numbers: &[usize], priority| {
+        let before = both.servers[1].released.len();
+        numbers.iter().for_each(|&number| both.ask(number, priority));
+        both.up(usize::MAX);
+        let now = both.servers[1].released.len() - before;
+        both.settle();
+        now
+    };
+    assert_eq!(released(&[0, 1, 2], None), 3);
+    assert_eq!(released(&[3, 0], None), 0, "a large one is under way");
+    assert_eq!(released(&[0, 3, 0], None), 1);
+    assert_eq!(released(&[0, 0], Some("u=1")), 0, "the client ranks them");
+    assert_eq!(released(&[RANKED], None), 0, "the application ranks it");
+    assert_eq!(released(&[LATE], None), 0);
 }
 
 #[test]
@@ -288,7 +385,7 @@ fn a_response_that_waits_to_be_sent_again_can_be_refused() {
     let refused = both.streams[both.streams.len() - 2];
     both.client.reset(both.now, refused);
     both.up(usize::MAX);
-    let resets = both.servers.each_mut().map(Answering::actions);
+    let resets = both.servers.each_mut().map(|it| it.actions(NOW));
     let is_reset = |action: &StreamAction| matches!(action, StreamAction::Reset { stream, .. } if *stream == refused);
     assert!(resets.iter().all(|actions| actions.iter().any(is_reset)), "{resets:?}");
     both.settle();
@@ -308,7 +405,7 @@ fn an_orderly_end_waits_for_responses_that_are_sent_again() {
         hand.bytes(id, &request, Fin::Last);
         if let [Owned::Request(stream, ..)] = hand.events[..] {
             hand.server.respond(StreamId(stream), &head, Fin::Last).unwrap();
-            hand.server.allow_repeats(StreamId(stream), NOW + SOON);
+            hand.server.allow_repeats(StreamId(stream), NOW + 3_600 * SOON);
         }
         id += 4;
         assert!(id < 40, "it is never answered by itself");
@@ -317,6 +414,9 @@ fn an_orderly_end_waits_for_responses_that_are_sent_again() {
     let due = hand.server.poll_timeout().unwrap();
     hand.server.handle_timeout(due);
     assert_ne!(hand.server.state(), ConnectionState::Closed);
+    let mut input = &request[..];
+    assert!(hand.server.handle_stream(due, StreamId(id), &mut input, Fin::Last).is_none());
+    assert_eq!(hand.server.take_repeats(), 0, "one that comes again, too, comes too late");
     assert!(hand.closed_with().is_some(), "with the last response the connection ends");
     assert_eq!(hand.server.state(), ConnectionState::Closed);
 }

@@ -4,6 +4,7 @@
 mod frames;
 mod keys;
 mod observed_key;
+mod padding;
 mod session;
 mod tap;
 
@@ -23,6 +24,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tap::read_parameters;
 use trace::{QuicInitiator, Tracer};
 
+pub use padding::PaddingSwitch;
 pub use session::QuicHandshake;
 pub use tap::{Observed, PacketTap, PeerWindows};
 

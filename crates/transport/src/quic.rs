@@ -11,6 +11,7 @@ mod facts;
 mod link;
 mod memory;
 mod moves;
+mod new_path;
 mod observer;
 mod port;
 mod settings;

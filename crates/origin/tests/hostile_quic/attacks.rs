@@ -183,6 +183,41 @@ fn other_addresses_that_probe_their_paths_are_answered_three_times_a_second() {
     an_honest_client_is_answered(&trusted, &mut bench);
 }
 
+/// Whoever has a connection may send its packets in other people's names (RFC 9000 §9.3).
+#[test]
+fn an_address_that_a_client_moves_to_is_sent_three_times_what_it_sends() {
+    for (padding, is_padded) in [(40, false), (1_000, true)] {
+        let (trusted, mut bench) = attacked();
+        bench.connected();
+        for number in 0..5 {
+            let elsewhere = SocketAddr::from(([10, 0, 0, 1], 9 + number));
+            // PING and padding.
+            let taken =
+                bench.taken(|peer| peer.send_frames(&[&[1][..], &vec![0; padding]].concat()));
+            let length: usize = taken.iter().map(Vec::len).sum();
+            let now = bench.world.now();
+            bench.world.with(bench.origin, |origin| {
+                for datagram in &taken {
+                    origin.handle_datagrams(now, SOCKET, received(elsewhere, datagram));
+                }
+            });
+            bench.run(1_500);
+            let sent: Vec<usize> = bench
+                .world
+                .packets()
+                .iter()
+                .filter(|packet| packet.flow.unwrap().destination == elsewhere)
+                .map(|packet| packet.length as usize - 28)
+                .collect();
+            assert!(!sent.is_empty(), "it is probed");
+            let most = sent.iter().max().unwrap();
+            assert_eq!(*most >= 1_200, is_padded, "{sent:?}");
+            assert!(sent.iter().sum::<usize>() <= 3 * length, "{sent:?} of {length}");
+        }
+        an_honest_client_is_answered(&trusted, &mut bench);
+    }
+}
+
 #[test]
 fn acknowledgements_of_what_was_never_sent_end_the_connection() {
     let (trusted, mut bench) = attacked();

@@ -2,6 +2,7 @@
 
 use super::frames::padding_start;
 use super::observed_key::{PacketObserver, observed};
+use super::padding::{PaddingSwitch, switched};
 use super::tap::{PacketTap, tapped};
 use bytes::BytesMut;
 use quinn_proto::crypto::{HeaderKey, KeyPair, Keys, PacketKey};
@@ -53,7 +54,7 @@ pub(super) fn initial_keys(
     }
 }
 
-pub(super) fn packet_keys(keys: rustls::quic::Keys, tap: Option<&PacketTap>) -> Keys {
+fn packet_keys(keys: rustls::quic::Keys, tap: Option<&PacketTap>) -> Keys {
     let (header_local, packet_local) = split(keys.local);
     let (header_remote, packet_remote) = split(keys.remote);
     Keys {
@@ -76,12 +77,31 @@ pub(super) fn handshake_keys(
     keys
 }
 
+/// The keys of 1-RTT packets.
+pub(super) fn one_rtt_keys(
+    keys: rustls::quic::Keys,
+    tap: Option<&PacketTap>,
+    padding: Option<&PaddingSwitch>,
+) -> Keys {
+    let mut keys = packet_keys(keys, tap);
+    keys.packet.local = with_switch(keys.packet.local, padding);
+    keys
+}
+
 pub(super) fn updated_keys(
     keys: PacketKeySet,
     tap: Option<&PacketTap>,
+    padding: Option<&PaddingSwitch>,
 ) -> KeyPair<Box<dyn PacketKey>> {
-    let remote = tapped(Box::new(keys.remote), tap);
-    KeyPair { local: tapped(Box::new(keys.local), tap), remote: observed(remote, PaddingCut) }
+    let (local, remote) = (tapped(Box::new(keys.local), tap), tapped(Box::new(keys.remote), tap));
+    KeyPair { local: with_switch(local, padding), remote: observed(remote, PaddingCut) }
+}
+
+fn with_switch(key: Box<dyn PacketKey>, padding: Option<&PaddingSwitch>) -> Box<dyn PacketKey> {
+    match padding {
+        Some(switch) => switched(key, switch),
+        None => key,
+    }
 }
 
 /// One direction's keys. For a client's early data, too: it only seals with them. A server opens early data with them.

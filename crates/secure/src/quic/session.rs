@@ -1,6 +1,9 @@
 //! One connection's TLS handshake over QUIC.
 
-use super::keys::{early_keys, handshake_keys, initial_keys, packet_keys, retry_tag, updated_keys};
+use super::keys::{
+    early_keys, handshake_keys, initial_keys, one_rtt_keys, retry_tag, updated_keys,
+};
+use super::padding::PaddingSwitch;
 use super::tap::{Observed, PacketTap, PeerWindows, read_parameters};
 use crate::error::TlsError;
 use crate::tls::Negotiated;
@@ -31,6 +34,8 @@ pub struct QuicHandshake {
     pub failure: Option<TlsError>,
     /// What shows the connection's packets in clear, where they are observed.
     pub tap: Option<PacketTap>,
+    /// Server: leaves the padding off packets.
+    pub padding: Option<PaddingSwitch>,
 }
 
 impl QuicHandshake {
@@ -56,6 +61,8 @@ pub(super) struct Session {
     handshake_opened: Arc<AtomicBool>,
     failure: Option<TlsError>,
     tap: Option<PacketTap>,
+    /// None for a client.
+    padding: Option<PaddingSwitch>,
 }
 
 enum Handshake {
@@ -84,6 +91,10 @@ impl Session {
         server: &str,
         tap: Option<PacketTap>,
     ) -> Self {
+        let padding = match &connection {
+            Connection::Client(_) => None,
+            Connection::Server(_) => Some(PaddingSwitch::default()),
+        };
         Self {
             handshake: Handshake::Running(Box::new(connection)),
             initial,
@@ -95,6 +106,7 @@ impl Session {
             handshake_opened: Arc::default(),
             failure: None,
             tap,
+            padding,
         }
     }
 
@@ -179,6 +191,7 @@ impl crypto::Session for Session {
             proves_address: self.handshake_opened.load(Ordering::Relaxed),
             failure: self.failure.clone(),
             tap: self.tap.clone(),
+            padding: self.padding.clone(),
         }))
     }
 
@@ -251,12 +264,12 @@ impl crypto::Session for Session {
                 keys
             }
         };
-        Some(packet_keys(keys, self.tap.as_ref()))
+        Some(one_rtt_keys(keys, self.tap.as_ref(), self.padding.as_ref()))
     }
 
     fn next_1rtt_keys(&mut self) -> Option<KeyPair<Box<dyn PacketKey>>> {
-        let tap = self.tap.as_ref();
-        self.next.as_mut().map(|next| updated_keys(next.next_packet_keys(), tap))
+        let (tap, padding) = (self.tap.as_ref(), self.padding.as_ref());
+        self.next.as_mut().map(|next| updated_keys(next.next_packet_keys(), tap, padding))
     }
 
     fn is_valid_retry(&self, original: &ConnectionId, header: &[u8], payload: &[u8]) -> bool {

@@ -189,7 +189,11 @@ impl Link {
         self.observe(now);
         self.note_closed(now);
         if self.quic.remote_address() != before {
-            self.moves.handle_moved(now, before, remote);
+            let padding = self.handshake().and_then(|handshake| handshake.padding);
+            self.moves.handle_moved(now, before, &self.quic, padding);
+        }
+        if self.quic.remote_address() == remote {
+            self.moves.handle_received(length, &self.quic);
         }
         if frames.is_some_and(|frames| frames < self.frames_received()) {
             self.follow(elsewhere);
@@ -265,6 +269,7 @@ impl Link {
             return self.send_kept_back(out);
         }
         let max = match &self.unproven {
+            None if self.moves.sends_alone(&self.quic) => 1,
             None => self.batch(max_datagrams),
             // What comes next from the client allows more.
             Some(unproven) if unproven.credit() == 0 => return None,
@@ -306,7 +311,9 @@ impl Link {
     /// What quinn-proto sends, but for answers to other addresses that are too many.
     fn poll_allowed(&mut self, now: Instant, max: usize, out: &mut Vec<u8>) -> Option<Transmit> {
         loop {
-            let transmit = self.quic.poll_transmit(to_std(now), max, out)?;
+            self.moves.begin_transmit();
+            let made = self.quic.poll_transmit(to_std(now), max, out);
+            let transmit = self.moves.end_transmit(made)?;
             let is_to_peer = transmit.destination == self.quic.remote_address();
             if is_to_peer || self.moves.allow_answer(now) {
                 return Some(transmit);

@@ -1,7 +1,10 @@
 //! How much a connection sends to other addresses than the peer's (RFC 9000 §9). The one rule: a server goes to a new address once a
-//! second at most, and answers those that only probe their path three times a second. Whoever has a connection may send packets in
-//! other people's names (§9.3), and each is answered by a datagram of 1,200 bytes, which quinn-proto cannot make smaller.
+//! second at most, probes it with no more bytes than it may send there, and answers those that only probe their path three times a second.
+//! Whoever has a connection may send packets in other people's names (§9.3), and each would be answered by a datagram of 1,200 bytes.
 
+use super::new_path::NewPath;
+use quinn_proto::{Connection, Transmit};
+use secure::PaddingSwitch;
 use std::net::SocketAddr;
 use std::time::Duration;
 use unit::Instant;
@@ -11,6 +14,8 @@ use unit::Instant;
 pub(super) struct Moves {
     last: Option<Box<Move>>,
     probes: Option<Box<Probes>>,
+    /// Where the client is, until quinn-proto has validated it.
+    new_path: Option<Box<NewPath>>,
 }
 
 /// Answers to addresses that the peer is not at, since a time.
@@ -52,10 +57,49 @@ impl Moves {
         is_allowed
     }
 
-    /// The client has moved. Back to where it was is no new address.
-    pub(super) fn handle_moved(&mut self, now: Instant, from: SocketAddr, to: SocketAddr) {
-        if self.last.as_deref().is_none_or(|last| last.from != to) {
+    /// The client has moved away from `from`. Back to where it was is no new address.
+    pub(super) fn handle_moved(
+        &mut self,
+        now: Instant,
+        from: SocketAddr,
+        quic: &Connection,
+        padding: Option<PaddingSwitch>,
+    ) {
+        if self.last.as_deref().is_none_or(|last| last.from != quic.remote_address()) {
             self.last = Some(Box::new(Move { at: now, from }));
+        }
+        let was_validated = self.new_path.is_none();
+        let new_path = padding.map(|padding| NewPath::new(quic, padding, was_validated));
+        self.new_path = new_path.map(Box::new);
+    }
+
+    /// A packet of so many bytes came from where the client is.
+    #[inline]
+    pub(super) fn handle_received(&mut self, bytes: usize, quic: &Connection) {
+        self.new_path.take_if(|path| path.handle_received(bytes, quic));
+    }
+
+    /// Whether quinn-proto is to make its next datagram alone.
+    #[inline]
+    pub(super) fn sends_alone(&mut self, quic: &Connection) -> bool {
+        self.new_path.take_if(|path| path.is_left(quic));
+        self.new_path.as_ref().is_some_and(|path| path.is_short())
+    }
+
+    /// quinn-proto makes a datagram next.
+    #[inline]
+    pub(super) fn begin_transmit(&mut self) {
+        if let Some(path) = &mut self.new_path {
+            path.begin_transmit();
+        }
+    }
+
+    /// quinn-proto has made one, or has none. Gives it as it is sent.
+    #[inline]
+    pub(super) fn end_transmit(&mut self, made: Option<Transmit>) -> Option<Transmit> {
+        match &mut self.new_path {
+            Some(path) => path.end_transmit(made),
+            None => made,
         }
     }
 }

@@ -6,6 +6,17 @@ use trace::{QuicAck, QuicConnectionId, QuicEcnCounts, QuicErrorSpace, QuicFrame,
 /// Where the PADDING frames that end this payload begin. None where it does not end with padding, or where its frames
 /// cannot be told apart: then quinn-proto finds the error.
 pub(super) fn padding_start(payload: &[u8]) -> Option<usize> {
+    padding_behind(payload, |_| ())
+}
+
+/// The same for a payload with PATH_CHALLENGE; None for all others.
+pub(super) fn padding_behind_challenge(payload: &[u8]) -> Option<usize> {
+    let mut has_challenge = false;
+    let note = |frame: &QuicFrame| has_challenge |= matches!(frame, QuicFrame::PathChallenge);
+    padding_behind(payload, note).filter(|_| has_challenge)
+}
+
+fn padding_behind(payload: &[u8], mut note: impl FnMut(&QuicFrame)) -> Option<usize> {
     // Most packets end with a stream's data.
     if payload.last() != Some(&0) {
         return None;
@@ -13,7 +24,9 @@ pub(super) fn padding_start(payload: &[u8]) -> Option<usize> {
     let mut rest = payload;
     while !rest.is_empty() {
         let before = rest;
-        match read_frame(&mut rest, &mut |_, _| {})? {
+        let frame = read_frame(&mut rest, &mut |_, _| {})?;
+        note(&frame);
+        match frame {
             QuicFrame::Padding { .. } if rest.is_empty() => {
                 return Some(payload.len() - before.len());
             }

@@ -13,14 +13,22 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Takes the padding off opened packets. quinn-proto parses each PADDING byte as a frame, and a datagram may hold a
-/// thousand.
+/// thousand; bytes of a stream that wait for earlier ones keep all of the packet that they came in.
 struct PaddingCut;
+
+/// Where no more than this part of a packet is left, it is copied, so that the rest is kept by nobody.
+const COPIED_PART: usize = 2;
 
 impl PacketObserver for PaddingCut {
     fn opened(&self, _number: u64, _header: &[u8], payload: &mut BytesMut, _length: usize) {
         if let Some(start) = padding_start(payload) {
             // One byte stays: a packet must hold a frame (RFC 9000 §12.4), and padding alone counts as in flight.
-            payload.truncate(start + 1);
+            let frames = &payload[..start + 1];
+            if COPIED_PART * frames.len() <= payload.len() {
+                *payload = BytesMut::from(frames);
+            } else {
+                payload.truncate(start + 1);
+            }
         }
     }
 }
@@ -139,6 +147,17 @@ pub(super) fn retry_tag(original: &ConnectionId, packet: &[u8]) -> [u8; 16] {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_left_of_a_padded_packet_keeps_little_memory() {
+        for (frames, most) in [(&b"\x0e\x00\x01\x01x"[..], 64), (&[1; 900], 1_200)] {
+            let mut payload =
+                BytesMut::from(&[frames, &vec![0; 1_150 - frames.len()]].concat()[..]);
+            PaddingCut.opened(0, b"", &mut payload, 1_200);
+            assert_eq!(payload, [frames, b"\0"].concat());
+            assert!(payload.capacity() <= most, "{}", payload.capacity());
+        }
+    }
 
     /// RFC 9001, appendix A.4.
     #[test]

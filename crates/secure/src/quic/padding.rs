@@ -1,32 +1,30 @@
-//! Leaves the padding off packets before they are sealed. quinn-proto fills up a datagram with PATH_CHALLENGE to 1,200 bytes, also where
-//! so many may not be sent (RFC 9000 §8.2.1), and cannot be told otherwise.
+//! Leaves the padding off packets with PATH_CHALLENGE before they are sealed. quinn-proto fills up their datagrams to 1,200 bytes, also
+//! where so many may not be sent (RFC 9000 §8.2.1), and cannot be told otherwise. All other packets stay as they are: padding is what a
+//! probe of the MTU is for.
 
-use super::frames::padding_start;
+use super::frames::padding_behind_challenge;
 use bytes::BytesMut;
 use quinn_proto::crypto::{CryptoError, PacketKey};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Asks a connection's key to leave the padding off the next packet. Clones share it.
+/// Asks a connection's key to leave the padding off a packet with PATH_CHALLENGE. Clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct PaddingSwitch(Arc<AtomicUsize>);
 
 /// Nothing is asked for.
 const NOTHING: usize = 0;
 
-/// The next packet that ends with padding is to be sealed without it. Any other number is the bytes that one was shorter.
+/// The next packet with PATH_CHALLENGE is to be sealed without padding. Any other number is the bytes that one was shorter.
 const ASKED: usize = usize::MAX;
 
-/// Bytes of frames that stay at least: header protection needs a sample behind them (RFC 9001 §5.4.2).
-const LEAST: usize = 4;
-
 impl PaddingSwitch {
-    /// The next packet with a short header goes without its padding.
+    /// The next packet with PATH_CHALLENGE goes without its padding. It must be the last of its datagram, and alone in its batch.
     pub fn leave_off(&self) {
         self.0.store(ASKED, Ordering::Relaxed);
     }
 
-    /// How many bytes shorter a packet was made since then: so many at its end are not to be sent. Nothing is asked for from now on.
+    /// How many bytes shorter a packet was made: so many at its end are not to be sent. Nothing is asked for from now on.
     pub fn take(&self) -> usize {
         match self.0.swap(NOTHING, Ordering::Relaxed) {
             ASKED => 0,
@@ -50,8 +48,8 @@ impl PacketKey for SwitchedKey {
         let mut end = buf.len();
         if self.switch.0.load(Ordering::Relaxed) == ASKED {
             let frames = &buf[header_len..end - self.key.tag_len()];
-            if let Some(start) = padding_start(frames) {
-                let left_off = frames.len() - start.max(LEAST).min(frames.len());
+            if let Some(start) = padding_behind_challenge(frames) {
+                let left_off = frames.len() - start;
                 end -= left_off;
                 self.switch.0.store(left_off, Ordering::Relaxed);
             }
@@ -135,17 +133,17 @@ mod tests {
     }
 
     #[test]
-    fn a_packet_without_padding_stays_as_it_is_and_a_short_one_keeps_enough_for_its_sample() {
+    fn all_but_padded_challenges_stay_as_they_are() {
         let switch = PaddingSwitch::default();
-        for (frames, padding, shorter) in
-            [(&b"\x08\x00data"[..], 0, 0), (b"\x01", 1_000, 997), (b"\x01", 2, 0), (b"", 10, 6)]
-        {
+        for (frames, padding) in [
+            (&b"\x1a12345678\x08\x00data"[..], 0),
+            // A probe of the MTU, and an answer to a challenge.
+            (b"\x01", 1_000),
+            (b"\x1b12345678", 1_000),
+        ] {
             switch.leave_off();
             let (packet, left_off) = sealed(&switch, frames, padding);
-            assert_eq!(left_off, shorter, "{frames:?} and {padding}");
-            assert_eq!(packet.len(), 6 + frames.len() + padding - shorter + TAG);
-            let length = (frames.len() + padding - shorter) as u16;
-            assert!(packet.ends_with(&length.to_be_bytes()));
+            assert_eq!((packet.len(), left_off), (6 + frames.len() + padding + TAG, 0));
         }
     }
 }

@@ -16,8 +16,7 @@ use bytes::Bytes;
 use endpoint::DatagramTransmit;
 use proto::h3::PeerSettings;
 use quinn_proto::{
-    Connection, ConnectionError, ConnectionHandle, Dir, Event, StreamId, Transmit, VarInt,
-    WriteError,
+    Connection, ConnectionError, ConnectionHandle, Dir, Event, StreamId, VarInt, WriteError,
 };
 use secure::QuicHandshake;
 use std::fmt;
@@ -193,7 +192,7 @@ impl Link {
             self.moves.handle_moved(now, before, &self.quic, padding);
         }
         if self.quic.remote_address() == remote {
-            self.moves.handle_received(length, &self.quic);
+            self.moves.handle_received(length);
         }
         if frames.is_some_and(|frames| frames < self.frames_received()) {
             self.follow(elsewhere);
@@ -269,8 +268,7 @@ impl Link {
             return self.send_kept_back(out);
         }
         let max = match &self.unproven {
-            None if self.moves.sends_alone(&self.quic) => 1,
-            None => self.batch(max_datagrams),
+            None => self.moves.batch(&self.quic, self.batch(max_datagrams)),
             // What comes next from the client allows more.
             Some(unproven) if unproven.credit() == 0 => return None,
             // Whether it is allowed shows once it is made.
@@ -279,7 +277,7 @@ impl Link {
         if let Some(answered) = &mut self.answered {
             answered.handle_transmit(&mut self.quic);
         }
-        let transmit = self.poll_allowed(now, max, out);
+        let transmit = self.moves.poll_transmit(now, &mut self.quic, max, out);
         self.observe(now);
         let sent = transmit.as_ref().map_or(0, |transmit| transmit.size);
         if let Some(transmit) = &transmit {
@@ -306,20 +304,6 @@ impl Link {
             return None;
         }
         Some(self.redirected(transmit))
-    }
-
-    /// What quinn-proto sends, but for answers to other addresses that are too many.
-    fn poll_allowed(&mut self, now: Instant, max: usize, out: &mut Vec<u8>) -> Option<Transmit> {
-        loop {
-            self.moves.begin_transmit();
-            let made = self.quic.poll_transmit(to_std(now), max, out);
-            let transmit = self.moves.end_transmit(made)?;
-            let is_to_peer = transmit.destination == self.quic.remote_address();
-            if is_to_peer || self.moves.allow_answer(now) {
-                return Some(transmit);
-            }
-            out.clear();
-        }
     }
 
     /// The datagram that was made, once the client's address allows its bytes.

@@ -1,8 +1,9 @@
 //! How much a connection sends to other addresses than the peer's (RFC 9000 §9). The one rule: a server goes to a new address once a
-//! second at most, probes it with no more bytes than it may send there, and answers those that only probe their path three times a second.
-//! Whoever has a connection may send packets in other people's names (§9.3), and each would be answered by a datagram of 1,200 bytes.
+//! second at most, and answers those that only probe their path three times a second. Whoever has a connection may send packets in other
+//! people's names (§9.3), and each may be answered by a full datagram (`new_path`).
 
-use super::new_path::NewPath;
+use super::clock::to_std;
+use super::new_path::{Made, NewPath};
 use quinn_proto::{Connection, Transmit};
 use secure::PaddingSwitch;
 use std::net::SocketAddr;
@@ -46,7 +47,7 @@ impl Moves {
     }
 
     /// Whether an answer may go at `now` to an address that probes its path (PATH_RESPONSE). It is counted then.
-    pub(super) fn allow_answer(&mut self, now: Instant) -> bool {
+    fn allow_answer(&mut self, now: Instant) -> bool {
         let probes =
             self.probes.get_or_insert_with(|| Box::new(Probes { since: now, answered: 0 }));
         if now.since(probes.since) >= APART {
@@ -75,31 +76,47 @@ impl Moves {
 
     /// A packet of so many bytes came from where the client is.
     #[inline]
-    pub(super) fn handle_received(&mut self, bytes: usize, quic: &Connection) {
-        self.new_path.take_if(|path| path.handle_received(bytes, quic));
-    }
-
-    /// Whether quinn-proto is to make its next datagram alone.
-    #[inline]
-    pub(super) fn sends_alone(&mut self, quic: &Connection) -> bool {
-        self.new_path.take_if(|path| path.is_left(quic));
-        self.new_path.as_ref().is_some_and(|path| path.is_short())
-    }
-
-    /// quinn-proto makes a datagram next.
-    #[inline]
-    pub(super) fn begin_transmit(&mut self) {
+    pub(super) fn handle_received(&mut self, bytes: usize) {
         if let Some(path) = &mut self.new_path {
-            path.begin_transmit();
+            path.handle_received(bytes);
         }
     }
 
-    /// quinn-proto has made one, or has none. Gives it as it is sent.
+    /// How many of `max` datagrams quinn-proto may make at a time.
     #[inline]
-    pub(super) fn end_transmit(&mut self, made: Option<Transmit>) -> Option<Transmit> {
-        match &mut self.new_path {
-            Some(path) => path.end_transmit(made),
-            None => made,
+    pub(super) fn batch(&mut self, quic: &Connection, max: usize) -> usize {
+        self.new_path.take_if(|path| path.is_left(quic));
+        self.new_path.as_ref().map_or(max, |path| path.batch(quic, max))
+    }
+
+    /// What `quic` sends next, at most `max` datagrams, but for what may not go to the address that they are for.
+    pub(super) fn poll_transmit(
+        &mut self,
+        now: Instant,
+        quic: &mut Connection,
+        max: usize,
+        out: &mut Vec<u8>,
+    ) -> Option<Transmit> {
+        loop {
+            if let Some(path) = &mut self.new_path {
+                path.begin_transmit();
+            }
+            let Some(mut transmit) = quic.poll_transmit(to_std(now), max, out) else {
+                self.new_path.iter_mut().for_each(|path| path.end_without());
+                return None;
+            };
+            let made = match &mut self.new_path {
+                Some(path) => path.end_transmit(&mut transmit, quic),
+                None => Made::Sent,
+            };
+            if made == Made::Validated {
+                self.new_path = None;
+            }
+            let is_to_peer = transmit.destination == quic.remote_address();
+            if made != Made::Dropped && (is_to_peer || self.allow_answer(now)) {
+                return Some(transmit);
+            }
+            out.clear();
         }
     }
 }

@@ -1,11 +1,12 @@
-//! The address that a server's client has moved to, until quinn-proto has validated it (RFC 9000 §8.2). The one rule: a datagram that
-//! probes it is padded to 1,200 bytes only where three times what came from there allows so many.
+//! The address that a server's client has moved to, until quinn-proto has validated it (RFC 9000 §8.2). The one rule: what only probes the
+//! address is no longer than three times what came from there allows.
 //!
-//! quinn-proto counts too, but by datagrams: it begins one whenever a single byte is allowed. One that has data of streams besides
-//! cannot be made shorter.
+//! quinn-proto counts, too, but begins a datagram whenever a single byte is allowed. So its PATH_CHALLENGE goes without padding where
+//! 1,200 bytes are too many, and a probe of the MTU is dropped. A datagram with an answer's bytes cannot be made shorter: one may be too
+//! long. And quinn-proto does not ask again with 1,200 bytes once a short challenge is answered (§8.2.3).
 
 use super::unproven::UnprovenAddress;
-use quinn_proto::{Connection, Transmit};
+use quinn_proto::{Connection, ConnectionStats, Transmit};
 use secure::PaddingSwitch;
 use std::net::SocketAddr;
 
@@ -14,10 +15,38 @@ pub(super) struct NewPath {
     remote: SocketAddr,
     bytes: UnprovenAddress,
     padding: PaddingSwitch,
-    /// PATH_RESPONSE frames that had come before.
-    responses: u64,
     /// quinn-proto first asks the client where it was whether it has left, if that address was validated.
     asks_old_first: bool,
+    sent: Sent,
+}
+
+/// What quinn-proto has sent so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Sent {
+    challenges: u64,
+    mtu_probes: u64,
+    closes: u64,
+}
+
+impl Sent {
+    fn of(stats: &ConnectionStats) -> Self {
+        Self {
+            challenges: stats.frame_tx.path_challenge,
+            mtu_probes: stats.path.sent_plpmtud_probes,
+            closes: stats.frame_tx.connection_close,
+        }
+    }
+}
+
+/// What becomes of a datagram that quinn-proto has made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Made {
+    /// It goes.
+    Sent,
+    /// It goes, and the address is validated.
+    Validated,
+    /// It may not go, and quinn-proto counts on a loss.
+    Dropped,
 }
 
 /// What a datagram with PATH_CHALLENGE has at least (RFC 9000 §8.2.1).
@@ -30,15 +59,14 @@ impl NewPath {
             remote: quic.remote_address(),
             bytes: UnprovenAddress::default(),
             padding,
-            responses: quic.stats().frame_rx.path_response,
             asks_old_first: was_validated,
+            sent: Sent::of(&quic.stats()),
         }
     }
 
-    /// A packet of so many bytes came from there. Tells whether it has validated the address.
-    pub(super) fn handle_received(&mut self, bytes: usize, quic: &Connection) -> bool {
+    /// A packet of so many bytes came from there.
+    pub(super) fn handle_received(&mut self, bytes: usize) {
         self.bytes.handle_received(bytes);
-        quic.stats().frame_rx.path_response > self.responses
     }
 
     /// Whether quinn-proto has given the address up.
@@ -46,27 +74,38 @@ impl NewPath {
         quic.remote_address() != self.remote
     }
 
-    /// Whether a padded datagram is too long.
-    pub(super) fn is_short(&self) -> bool {
-        self.bytes.credit() < PADDED
+    /// How many of `max` datagrams may be made at a time.
+    pub(super) fn batch(&self, quic: &Connection, max: usize) -> usize {
+        let allowed = self.bytes.credit() / u64::from(quic.current_mtu());
+        max.min(allowed as usize).max(1)
     }
 
-    /// A datagram is made next.
+    /// A batch is made next. Where a challenge goes without its padding it is a batch of one.
     pub(super) fn begin_transmit(&mut self) {
-        if self.is_short() && !self.asks_old_first {
+        if self.bytes.credit() < PADDED && !self.asks_old_first {
             self.padding.leave_off();
         }
     }
 
-    /// It was made, or there is none. Gives it as it is sent.
-    pub(super) fn end_transmit(&mut self, made: Option<Transmit>) -> Option<Transmit> {
-        let left_off = self.padding.take();
-        let mut transmit = made?;
+    /// It was made. Shortens it where its padding was left off.
+    pub(super) fn end_transmit(&mut self, made: &mut Transmit, quic: &Connection) -> Made {
+        made.size -= self.padding.take();
         self.asks_old_first = false;
-        transmit.size -= left_off;
-        if transmit.destination == self.remote {
-            self.bytes.handle_sent(transmit.size);
+        let before = std::mem::replace(&mut self.sent, Sent::of(&quic.stats()));
+        if made.destination != self.remote {
+            return Made::Sent;
         }
-        Some(transmit)
+        let size = made.size as u64;
+        if self.sent.mtu_probes > before.mtu_probes && size > self.bytes.credit() {
+            return Made::Dropped;
+        }
+        self.bytes.handle_sent(made.size);
+        // Each of its packets to an address that is not validated has a challenge, but for probes of the MTU and closes.
+        if self.sent == before { Made::Validated } else { Made::Sent }
+    }
+
+    /// There was nothing to be made.
+    pub(super) fn end_without(&mut self) {
+        self.padding.take();
     }
 }

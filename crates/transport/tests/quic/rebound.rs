@@ -178,3 +178,36 @@ fn a_server_follows_its_client_to_one_new_address_a_second() {
     let answers = &pair.world.end_point(near).seen.answers;
     assert_eq!(answers.values().filter(|answer| answer.bytes == 100).count(), 40);
 }
+
+/// A server may not yet send 1,200 bytes to where a small request came from. Its client answers a shorter challenge, too.
+#[test]
+fn a_client_that_is_elsewhere_after_a_pause_is_probed_with_few_bytes_and_answered() {
+    let mut pair = pair("rtt=100ms,rebind=2s", &settings(), &[1_000]);
+    pair.run(1);
+    pair.world.run_for(Duration::from_secs(3));
+    let (near, now) = (pair.near, pair.world.now());
+    pair.world.with(near, |near| {
+        near.command(now, |toy| {
+            toy.ask(0);
+        })
+    });
+    pair.world.run_for(4 * RTT);
+    let after = |packet: &&PacketRecord| packet.at >= now;
+    let packets: Vec<&PacketRecord> = pair.world.packets().iter().filter(after).collect();
+    let bytes = |packet: &PacketRecord| packet.udp.unwrap().payload;
+    let (asked, down): (Vec<&PacketRecord>, Vec<&PacketRecord>) =
+        packets.into_iter().partition(|packet| packet.direction == Direction::Up);
+    // The server first asks at the old address whether the client has left it.
+    let probe = down.iter().find(|packet| packet.flow != down[0].flow).unwrap();
+    assert!(bytes(down[0]) == 1_200 && bytes(probe) <= 3 * bytes(asked[0]), "{down:?}");
+    let now = pair.world.now();
+    pair.world.with(near, |near| {
+        near.command(now, |toy| {
+            toy.ask(200_000);
+        })
+    });
+    pair.run(3);
+    let answer = &pair.world.end_point(near).seen.answers[&8];
+    let took = answer.last.expect("it is whole").since(now);
+    assert!(answer.bytes == 200_000 && took <= 6 * RTT, "{took:?}");
+}

@@ -18,12 +18,7 @@
 mod decoder;
 pub(crate) mod dynamic_table;
 mod encoder;
-pub(crate) mod huffman;
 pub(crate) mod integer;
-mod static_table;
-
-pub(crate) use encoder::put_string;
-pub(crate) use static_table::find as static_entry;
 
 pub use decoder::Decoder;
 pub use encoder::{Encoder, TableVersion, plain_size};

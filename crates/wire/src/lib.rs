@@ -14,6 +14,7 @@
 mod base64url;
 pub mod cache_digest;
 pub mod casper;
+mod coding;
 mod entry_index;
 mod fields;
 pub mod golomb;

@@ -2,20 +2,9 @@
 //! table, its hashes, and its value as a string literal. It is worked out when the encoder asks for it, or once for all fields of a
 //! list that is sent many times.
 
+use crate::coding::{Found, hpack_table, put_string, qpack_table};
 use crate::entry_index::{Hashes, hash};
 use crate::fields::{Field, Fields};
-use crate::{hpack, qpack};
-
-/// Where a static table has a field.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
-    /// Name and value, at this index.
-    Whole(u8),
-    /// The name, at this index.
-    Name(u8),
-    /// Nothing.
-    Nothing,
-}
 
 /// What an encoder asks of a field.
 pub(crate) trait Facts {
@@ -34,11 +23,11 @@ pub(crate) trait Facts {
 /// A field of which nothing was worked out.
 impl Facts for Field<'_> {
     fn in_hpack(&self) -> Found {
-        hpack::static_entry(self.name, self.value)
+        hpack_table::find(self.name, self.value)
     }
 
     fn in_qpack(&self) -> Found {
-        qpack::static_entry(self.name, self.value)
+        qpack_table::find(self.name, self.value)
     }
 
     fn name_hash(&self) -> u64 {
@@ -50,7 +39,7 @@ impl Facts for Field<'_> {
     }
 
     fn put_value(&self, out: &mut Vec<u8>) {
-        hpack::put_string(self.value, out);
+        put_string(self.value, 7, 0, out);
     }
 }
 

@@ -25,11 +25,8 @@ mod decoder;
 mod encoder;
 mod integer;
 mod section;
-mod static_table;
 #[cfg(test)]
 mod tests;
-
-pub(crate) use static_table::find as static_entry;
 
 pub use decoder::{Decoded, Decoder, DecoderLimits};
 pub use encoder::{Encoder, EncoderLimits, References};

@@ -3,8 +3,9 @@
 
 use super::dynamic_table::{DynamicTable, OVERHEAD};
 use super::encoder::TableVersion;
-use super::static_table::ENTRIES;
-use super::{Error, Fault, huffman, integer};
+use super::{Error, Fault, integer};
+use crate::coding::hpack_table::ENTRIES;
+use crate::coding::huffman;
 use crate::fields::Field;
 
 /// How many times the list's limit may be copied out of the table by literals that name an entry: two

@@ -1,10 +1,11 @@
 //! Fields to a header block. The one rule: what may stand in a table is looked up by [`EntryIndex`], and never searched.
 
-use super::static_table::ENTRIES;
-use super::{dynamic_table::DynamicTable, huffman, integer};
+use super::{dynamic_table::DynamicTable, integer};
+use crate::coding::hpack_table::ENTRIES;
+use crate::coding::{Found, put_string};
 use crate::entry_index::EntryIndex;
 use crate::fields::Field;
-use crate::prepared::{Facts, Found, PreparedField};
+use crate::prepared::{Facts, PreparedField};
 
 const STATIC: usize = ENTRIES.len();
 
@@ -149,19 +150,7 @@ fn put_name(name_index: usize, form: Form, name: &[u8], out: &mut Vec<u8>) {
         Form::Never => integer::encode(name_index, 4, 0x10, out),
     }
     if name_index == 0 {
-        put_string(name, out);
-    }
-}
-
-/// Appends a string literal (RFC 7541 §5.2).
-pub(crate) fn put_string(text: &[u8], out: &mut Vec<u8>) {
-    let coded = huffman::coded_length(text);
-    if coded < text.len() {
-        integer::encode(coded, 7, 0x80, out);
-        huffman::encode(text, out);
-    } else {
-        integer::encode(text.len(), 7, 0x00, out);
-        out.extend_from_slice(text);
+        put_string(name, 7, 0, out);
     }
 }
 

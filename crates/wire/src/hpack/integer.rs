@@ -1,24 +1,15 @@
 //! Integers with a prefix (RFC 7541 §5.1).
 
 use super::Fault;
+use crate::coding::put_integer;
 
 /// No index or length of ours comes near it; beyond it an integer is an attack.
 const LARGEST: usize = (1 << 28) - 1;
 
 /// Appends `value` with a prefix of `bits` bits below `flags`.
+#[inline]
 pub(crate) fn encode(value: usize, bits: u32, flags: u8, out: &mut Vec<u8>) {
-    let full = (1_usize << bits) - 1;
-    if value < full {
-        out.push(flags | value as u8);
-        return;
-    }
-    out.push(flags | full as u8);
-    let mut rest = value - full;
-    while rest >= 128 {
-        out.push(rest as u8 | 0x80);
-        rest >>= 7;
-    }
-    out.push(rest as u8);
+    put_integer(value as u64, bits, flags, out);
 }
 
 /// Reads an integer whose prefix is the low `bits` bits of the first byte of `input`.

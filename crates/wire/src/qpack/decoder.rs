@@ -3,8 +3,8 @@
 
 use super::integer::Text;
 use super::section::{OVERHEAD, Prefix};
-use super::static_table::ENTRIES;
 use super::{Error, Fault, Partial, integer};
+use crate::coding::qpack_table::ENTRIES;
 use crate::fields::Field;
 use crate::hpack::TableVersion;
 use crate::hpack::dynamic_table::DynamicTable;

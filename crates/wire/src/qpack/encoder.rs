@@ -5,11 +5,12 @@
 
 use super::section::{OVERHEAD, Prefix};
 use super::{Error, Fault, Partial, integer};
+use crate::coding::Found;
 use crate::entry_index::{EntryIndex, Hashes};
 use crate::fields::Field;
 use crate::hpack::dynamic_table::DynamicTable;
 use crate::hpack::plain_size;
-use crate::prepared::{Facts, Found, PreparedField};
+use crate::prepared::{Facts, PreparedField};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What the peer's decoder allows: the two settings of RFC 9204 §5.

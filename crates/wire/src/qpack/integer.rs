@@ -1,27 +1,10 @@
 //! Integers with a prefix (RFC 7541 §5.1), of 62 bits as RFC 9204 §4.1.1 asks, and strings (RFC 9204 §4.1.2).
 
+pub(super) use crate::coding::{put_integer as put, put_string};
+
 use super::Fault;
+use crate::coding::huffman;
 use crate::h3::LARGEST;
-use crate::hpack::huffman;
-
-/// Appends `value` with a prefix of `bits` bits below `flags`.
-#[inline]
-pub(super) fn put(value: u64, bits: u32, flags: u8, out: &mut Vec<u8>) {
-    let full = (1_u64 << bits) - 1;
-    out.push(flags | value.min(full) as u8);
-    if value >= full {
-        put_rest(value - full, out);
-    }
-}
-
-/// Appends what the prefix has no space for.
-fn put_rest(mut rest: u64, out: &mut Vec<u8>) {
-    while rest >= 128 {
-        out.push(rest as u8 | 0x80);
-        rest >>= 7;
-    }
-    out.push(rest as u8);
-}
 
 /// Reads an integer whose prefix is the low `bits` bits of the first byte of `input`.
 #[inline]
@@ -54,18 +37,6 @@ fn take_rest<'i>(mut value: u64, mut rest: &'i [u8], input: &mut &'i [u8]) -> Re
             *input = rest;
             return Ok(value);
         }
-    }
-}
-
-/// Appends a string whose length has a prefix of `bits` bits; the bit above them says Huffman.
-pub(super) fn put_string(text: &[u8], bits: u32, flags: u8, out: &mut Vec<u8>) {
-    let coded = huffman::coded_length(text);
-    if coded < text.len() {
-        put(coded as u64, bits, flags | 1 << bits, out);
-        huffman::encode(text, out);
-    } else {
-        put(text.len() as u64, bits, flags, out);
-        out.extend_from_slice(text);
     }
 }
 

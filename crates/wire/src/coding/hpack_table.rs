@@ -1,9 +1,9 @@
 //! The static table (RFC 7541 Appendix A).
 
-use crate::prepared::Found;
+use super::Found;
 
 /// Name and value of entry `index + 1`.
-pub(super) const ENTRIES: [(&[u8], &[u8]); 61] = [
+pub(crate) const ENTRIES: [(&[u8], &[u8]); 61] = [
     (b":authority", b""),
     (b":method", b"GET"),
     (b":method", b"POST"),

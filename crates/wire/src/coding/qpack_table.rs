@@ -1,9 +1,9 @@
 //! The static table (RFC 9204 Appendix A).
 
-use crate::prepared::Found;
+use super::Found;
 
 /// Name and value of entry `index`.
-pub(super) const ENTRIES: [(&[u8], &[u8]); 99] = [
+pub(crate) const ENTRIES: [(&[u8], &[u8]); 99] = [
     (b":authority", b""),
     (b":path", b"/"),
     (b"age", b"0"),

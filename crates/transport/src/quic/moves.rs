@@ -1,6 +1,6 @@
 //! How much a connection sends to other addresses than the peer's (RFC 9000 §9). The one rule: a server goes to a new address once a
 //! second at most, and answers those that only probe their path three times a second. Whoever has a connection may send packets in other
-//! people's names (§9.3), and each may be answered by a full datagram (`new_path`).
+//! people's names (§9.3). `new_path` has what a new address is sent; an answer to a probe has 1,200 bytes, which quinn-proto makes.
 
 use super::clock::to_std;
 use super::new_path::{Made, NewPath};
@@ -69,7 +69,7 @@ impl Moves {
         if self.last.as_deref().is_none_or(|last| last.from != quic.remote_address()) {
             self.last = Some(Box::new(Move { at: now, from }));
         }
-        let was_validated = self.new_path.is_none();
+        let was_validated = !self.new_path.as_ref().is_some_and(|path| path.is_at(from));
         let new_path = padding.map(|padding| NewPath::new(quic, padding, was_validated));
         self.new_path = new_path.map(Box::new);
     }

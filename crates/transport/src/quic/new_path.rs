@@ -1,9 +1,10 @@
-//! The address that a server's client has moved to, until quinn-proto has validated it (RFC 9000 §8.2). The one rule: what only probes the
-//! address is no longer than three times what came from there allows.
+//! The address that a server's client has moved to, until quinn-proto has validated it (RFC 9000 §8.2). The one rule: there is no padding
+//! where three times what came from the address does not allow it.
 //!
-//! quinn-proto counts, too, but begins a datagram whenever a single byte is allowed. So its PATH_CHALLENGE goes without padding where
-//! 1,200 bytes are too many, and a probe of the MTU is dropped. A datagram with an answer's bytes cannot be made shorter: one may be too
-//! long. And quinn-proto does not ask again with 1,200 bytes once a short challenge is answered (§8.2.3).
+//! quinn-proto counts, too, but begins a datagram whenever a single byte is allowed, and counts what comes from any address. So its
+//! PATH_CHALLENGE goes without padding where 1,200 bytes are too many, and a probe of the MTU is dropped. What else is in a datagram, an
+//! answer's bytes or a long ACK, cannot be left off: such a one may be too long. And quinn-proto does not ask again with 1,200 bytes once a
+//! short challenge is answered (§8.2.3).
 
 use super::unproven::UnprovenAddress;
 use quinn_proto::{Connection, ConnectionStats, Transmit};
@@ -25,7 +26,6 @@ pub(super) struct NewPath {
 struct Sent {
     challenges: u64,
     mtu_probes: u64,
-    closes: u64,
 }
 
 impl Sent {
@@ -33,7 +33,6 @@ impl Sent {
         Self {
             challenges: stats.frame_tx.path_challenge,
             mtu_probes: stats.path.sent_plpmtud_probes,
-            closes: stats.frame_tx.connection_close,
         }
     }
 }
@@ -69,9 +68,14 @@ impl NewPath {
         self.bytes.handle_received(bytes);
     }
 
+    /// Whether it is this address.
+    pub(super) fn is_at(&self, remote: SocketAddr) -> bool {
+        self.remote == remote
+    }
+
     /// Whether quinn-proto has given the address up.
     pub(super) fn is_left(&self, quic: &Connection) -> bool {
-        quic.remote_address() != self.remote
+        !self.is_at(quic.remote_address())
     }
 
     /// How many of `max` datagrams may be made at a time.
@@ -101,7 +105,7 @@ impl NewPath {
         }
         self.bytes.handle_sent(made.size);
         // Each of its packets to an address that is not validated has a challenge, but for probes of the MTU and closes.
-        if self.sent == before { Made::Validated } else { Made::Sent }
+        if self.sent == before && !quic.is_closed() { Made::Validated } else { Made::Sent }
     }
 
     /// There was nothing to be made.

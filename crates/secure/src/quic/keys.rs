@@ -2,7 +2,7 @@
 
 use super::frames::padding_start;
 use super::observed_key::{PacketObserver, observed};
-use super::padding::{PaddingSwitch, switched};
+use super::padding::PaddingSwitch;
 use super::tap::{PacketTap, tapped};
 use bytes::BytesMut;
 use quinn_proto::crypto::{HeaderKey, KeyPair, Keys, PacketKey};
@@ -107,7 +107,7 @@ pub(super) fn updated_keys(
 
 fn with_switch(key: Box<dyn PacketKey>, padding: Option<&PaddingSwitch>) -> Box<dyn PacketKey> {
     match padding {
-        Some(switch) => switched(key, switch),
+        Some(switch) => observed(key, switch.clone()),
         None => key,
     }
 }

@@ -3,8 +3,7 @@
 //! probe of the MTU is for.
 
 use super::frames::padding_behind_challenge;
-use bytes::BytesMut;
-use quinn_proto::crypto::{CryptoError, PacketKey};
+use super::observed_key::PacketObserver;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -33,55 +32,24 @@ impl PaddingSwitch {
     }
 }
 
-/// `key`, which leaves padding off where `switch` says so.
-pub(super) fn switched(key: Box<dyn PacketKey>, switch: &PaddingSwitch) -> Box<dyn PacketKey> {
-    Box::new(SwitchedKey { key, switch: switch.clone() })
-}
-
-struct SwitchedKey {
-    key: Box<dyn PacketKey>,
-    switch: PaddingSwitch,
-}
-
-impl PacketKey for SwitchedKey {
-    fn encrypt(&self, packet: u64, buf: &mut [u8], header_len: usize) {
-        let mut end = buf.len();
-        if self.switch.0.load(Ordering::Relaxed) == ASKED {
-            let frames = &buf[header_len..end - self.key.tag_len()];
-            if let Some(start) = padding_behind_challenge(frames) {
-                let left_off = frames.len() - start;
-                end -= left_off;
-                self.switch.0.store(left_off, Ordering::Relaxed);
-            }
+impl PacketObserver for PaddingSwitch {
+    fn left_off(&self, payload: &[u8]) -> usize {
+        if self.0.load(Ordering::Relaxed) != ASKED {
+            return 0;
         }
-        self.key.encrypt(packet, &mut buf[..end], header_len);
-    }
-
-    fn decrypt(
-        &self,
-        packet: u64,
-        header: &[u8],
-        payload: &mut BytesMut,
-    ) -> Result<(), CryptoError> {
-        self.key.decrypt(packet, header, payload)
-    }
-
-    fn tag_len(&self) -> usize {
-        self.key.tag_len()
-    }
-
-    fn confidentiality_limit(&self) -> u64 {
-        self.key.confidentiality_limit()
-    }
-
-    fn integrity_limit(&self) -> u64 {
-        self.key.integrity_limit()
+        let Some(start) = padding_behind_challenge(payload) else { return 0 };
+        let left_off = payload.len() - start;
+        self.0.store(left_off, Ordering::Relaxed);
+        left_off
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::quic::observed_key::observed;
+    use bytes::BytesMut;
+    use quinn_proto::crypto::{CryptoError, PacketKey};
 
     const TAG: usize = 2;
 
@@ -115,7 +83,7 @@ mod tests {
     /// What is sent of a packet with these frames, and how much shorter it is.
     fn sealed(switch: &PaddingSwitch, frames: &[u8], padding: usize) -> (Vec<u8>, usize) {
         let mut packet = [b"header", frames, &vec![0; padding], &[9; TAG]].concat();
-        switched(Box::new(Plain), switch).encrypt(7, &mut packet, 6);
+        observed(Box::new(Plain), switch.clone()).encrypt(7, &mut packet, 6);
         let shorter = switch.take();
         packet.truncate(packet.len() - shorter);
         (packet, shorter)

@@ -9,14 +9,18 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, OnceLock, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 
 /// The variable by which every process of a test is known: children inherit it.
 const MARK: &str = "WIRELAP_TEST_MARK";
 
-/// Nothing here takes as long, unless it hangs.
+/// A command that has written nothing to its folder for so long hangs. How long it takes in all says nothing: on a busy
+/// machine every trial may run again.
 const HANGS: Duration = Duration::from_secs(120);
+
+/// No command takes as long in all, whatever it writes.
+const TOO_LONG: Duration = Duration::from_secs(600);
 
 /// Held by every test that has a bench.
 static TESTS: RwLock<()> = RwLock::new(());
@@ -311,17 +315,22 @@ impl Running {
     pub(crate) fn end(mut self) -> Ran {
         let out = drain(self.child.stdout.take());
         let err = drain(self.child.stderr.take());
-        let mut waited = Duration::ZERO;
+        let started = os::clock::now();
+        let (mut looked, mut found) = (started, last_change(&self.mark));
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
-            if waited > HANGS {
-                self.child.kill().unwrap();
-                panic!("hangs: {}", err.join().unwrap());
+            let now = os::clock::now();
+            if now.since(looked) > HANGS {
+                let before = std::mem::replace(&mut found, last_change(&self.mark));
+                if found == before || now.since(started) > TOO_LONG {
+                    self.child.kill().unwrap();
+                    panic!("hangs: {}", err.join().unwrap());
+                }
+                looked = now;
             }
             std::thread::sleep(Duration::from_millis(5));
-            waited += Duration::from_millis(5);
         };
         let code = status.code().unwrap_or_else(|| 128 + status.signal().unwrap());
         Ran { code, out: out.join().unwrap(), err: err.join().unwrap() }
@@ -423,6 +432,18 @@ pub(crate) fn all_outcomes(folder: &Path) -> Vec<(String, String, Option<String>
     let mut query = rows.prepare("SELECT key, outcome, reason FROM trials ORDER BY key").unwrap();
     let rows = query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?))).unwrap();
     rows.map(Result::unwrap).collect()
+}
+
+/// When anything in a folder or below it last changed.
+fn last_change(folder: impl AsRef<Path>) -> SystemTime {
+    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    // What is gone by now has changed its folder.
+    let changes = entries.filter_map(|entry| {
+        let about = entry.metadata().ok()?;
+        let own = about.modified().ok()?;
+        Some(if about.is_dir() { own.max(last_change(entry.path())) } else { own })
+    });
+    changes.max().unwrap_or(SystemTime::UNIX_EPOCH)
 }
 
 fn uid() -> u32 {

@@ -104,6 +104,14 @@ impl ClientConfig {
             tracer: Tracer::off(),
         }
     }
+
+    /// Sets how many bytes a server may send on a stream, and on a connection, before the client allows more: the flow control of
+    /// HTTP/2, HTTP/3 and SPDY.
+    pub fn set_receive_windows(&mut self, stream: u32, connection: u32) {
+        (self.h2.stream_window, self.h2.connection_window) = (stream, connection);
+        (self.quic.stream_window, self.quic.connection_window) = (stream, connection);
+        (self.spdy.stream_window, self.spdy.session_window) = (stream, connection);
+    }
 }
 
 /// HTTP/3 raced against the client's transport over TLS. To each origin a connection over QUIC is begun, and one over TCP

@@ -19,7 +19,9 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use stream::{StreamEvents, WebSocketEvent, WebSocketSpec, WebSocketStream};
 use trace::{ConnectionRecord, FetchOutcome, FetchRecord, Protocol, SpokenProtocol};
-use transport::{Client, ClientSettings, ClientSpec, Connection, Protocol as Spoken};
+use transport::{
+    Client, ClientSettings, ClientSpec, Connection, Protocol as Spoken, QuicFacts, QuicTally,
+};
 use unit::{Instant, Seed};
 
 /// The messages of a WebSocket: what to send, and what to do with what is received.
@@ -80,6 +82,8 @@ pub struct WebSocketClient<C> {
     phase: Phase,
     /// Over QUIC: what the server is told at the end.
     farewell: Option<Farewell>,
+    quic_facts: Option<QuicFacts>,
+    quic_tally: Option<QuicTally>,
     actions: VecDeque<Action>,
 }
 
@@ -125,8 +129,27 @@ impl<C: Conversation> WebSocketClient<C> {
     /// A client that begins when it is started. Settings of `config` for pools and other protocols have no effect.
     pub fn new(config: ClientConfig, own: WebSocketConfig, conversation: C) -> Self {
         let settings = connection_settings(&config, config.transport.web_socket_offer());
-        let (phase, actions) = (Phase::Waiting, VecDeque::new());
-        Self { config, settings, own, conversation, phase, farewell: None, actions }
+        Self {
+            config,
+            settings,
+            own,
+            conversation,
+            phase: Phase::Waiting,
+            farewell: None,
+            quic_facts: None,
+            quic_tally: None,
+            actions: VecDeque::new(),
+        }
+    }
+
+    /// What the connection began to send by; None where it was not over QUIC.
+    pub fn quic_facts(&self) -> Option<&QuicFacts> {
+        self.quic_facts.as_ref()
+    }
+
+    /// What the connection has done; None where it was not over QUIC, or has not ended.
+    pub fn quic_tally(&self) -> Option<&QuicTally> {
+        self.quic_tally.as_ref()
     }
 
     /// Returns the conversation.
@@ -148,13 +171,14 @@ impl<C: Conversation> WebSocketClient<C> {
         };
         let authority = format!("{}:{}", url.host, url.port()).into();
         let destination = Destination { authority, remote, proxy: None };
-        let (transport, quic) = match self.open(now, &url, remote) {
+        let (mut transport, quic) = match self.open(now, &url, remote) {
             Ok(opened) => opened,
             Err(failure) => {
                 let failure = Failure::of_transport(&destination, failure, &self.settings);
                 return self.never_opened(now, opening, &failure);
             }
         };
+        self.quic_facts = transport.link().map(|link| link.facts());
         let authority = destination.authority.to_string();
         let running = Running {
             began: now,
@@ -238,6 +262,7 @@ impl<C: Conversation> WebSocketClient<C> {
             self.conversation.handle_failure(now, &reason);
         }
         transport.complete(&mut connection);
+        self.quic_tally = transport.link().map(|link| link.tally());
         connection.protocol = match stage {
             Stage::Opening => SpokenProtocol::None,
             _ => spoken(&self.settings),

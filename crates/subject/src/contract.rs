@@ -1,4 +1,4 @@
-//! The subject contract, versions 1 and 2: a JSON job in, JSON lines out. `docs/subjects.md` describes it for authors of
+//! The subject contract, versions 1 to 3: a JSON job in, JSON lines out. `docs/subjects.md` describes it for authors of
 //! subjects. This module has the same as types. Nothing here starts a program.
 
 mod job;
@@ -9,8 +9,8 @@ mod tests;
 mod transcript;
 
 pub use job::{
-    EarlierVisit, Fetch, Job, Leaves, Message, Negotiation, Pattern, Replay, Tls, Transport,
-    Workload,
+    EarlierVisit, Fetch, Job, Leaves, Message, Negotiation, Pattern, ReceiveWindows, Replay, Tls,
+    Transport, Workload,
 };
 pub use line::{DoneLine, FetchLine, NextLine, OutputLine, ReadyLine, UnsupportedLine};
 pub use page::PageLine;
@@ -22,6 +22,9 @@ pub const CONTRACT: u32 = 1;
 /// The version of a job in which a fetch has a method, header fields or a body. A subject that knows only version 1 would
 /// make a GET of it.
 pub const CONTRACT_WITH_REQUESTS: u32 = 2;
+
+/// The version of a job that sets receive windows. A subject that knows only version 2 would have its own.
+pub const CONTRACT_WITH_WINDOWS: u32 = 3;
 
 /// The exit code of a subject that cannot do its job (the same as quic-interop-runner's).
 pub const UNSUPPORTED: i32 = 127;

@@ -1,7 +1,7 @@
 //! Declarations of client subjects: how each is started, and what it supports. They are TOML files. Some are built in;
 //! a user can add one without a rebuild. Nothing here starts a program.
 
-use crate::contract::{CONTRACT, CONTRACT_WITH_REQUESTS, Transport, Workload};
+use crate::contract::{CONTRACT, CONTRACT_WITH_WINDOWS, Transport, Workload};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -214,11 +214,19 @@ impl ClientDeclaration {
             return Ok(());
         }
         let (name, known) = (&self.name, self.contract);
-        Err(Lacking {
-            reason: format!(
-                "{name} makes plain GETs (contract {known}); methods, header fields and bodies are contract {contract}"
-            ),
-            remedy: "give the contender another client, such as curl, or wirelap's own".into(),
+        Err(match contract {
+            CONTRACT_WITH_WINDOWS => Lacking {
+                reason: format!(
+                    "{name} has receive windows of its own (contract {known}); `stream_window` and `connection_window` are contract {contract}"
+                ),
+                remedy: "leave them away, or the contender's client".into(),
+            },
+            _ => Lacking {
+                reason: format!(
+                    "{name} makes plain GETs (contract {known}); methods, header fields and bodies are contract {contract}"
+                ),
+                remedy: "give the contender another client, such as curl, or wirelap's own".into(),
+            },
         })
     }
 
@@ -277,8 +285,8 @@ impl ClientDeclaration {
         if self.command.first().is_none_or(String::is_empty) {
             return Some("`command` needs a program");
         }
-        if !(CONTRACT..=CONTRACT_WITH_REQUESTS).contains(&self.contract) {
-            return Some("`contract` is 1 or 2");
+        if !(CONTRACT..=CONTRACT_WITH_WINDOWS).contains(&self.contract) {
+            return Some("`contract` is 1, 2 or 3");
         }
         self.transports.is_empty().then_some("`transports` needs at least one entry")
     }

@@ -400,6 +400,7 @@ fn config(args: &GetArgs) -> Result<ClientConfig, CliError> {
     config.limits.per_origin = usize::from(args.connections);
     config.timeouts =
         Timeouts { connect: args.connect_timeout, stall: stall_timeout(args), whole: None };
+    config.set_receive_windows(args.stream_window, args.connection_window);
     config.profile = Profile::Bare;
     config.priorities = Priorities::Silent;
     config.redirects = args.max_redirs;

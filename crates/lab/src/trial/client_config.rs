@@ -10,7 +10,6 @@ use client::{
     Race, Raises, Security, Timeouts, Transport,
 };
 use page::Browser;
-use proto::h2;
 use secure::{ClientTls, ClientTlsOptions, KeyLog, Pem, Trust};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -81,8 +80,6 @@ pub(crate) fn client_config(
         RaiseBy::Profile => Raises::Browser,
         RaiseBy::PriorityUpdate => Raises::PriorityUpdate,
     };
-    config.spdy.stream_window = settings.stream_window.0 as u32;
-    config.spdy.session_window = settings.connection_window.0 as u32;
     if contender.transport.is_over_quic() {
         config.quic = quic_settings(contender);
     }
@@ -91,11 +88,8 @@ pub(crate) fn client_config(
         config.socket.keep_alive = Some(MOST_SILENCE);
         config.quic.keep_alive = Some(MOST_SILENCE);
     }
-    config.h2 = h2::Settings {
-        stream_window: settings.stream_window.0 as u32,
-        connection_window: settings.connection_window.0 as u32,
-        ..h2::Settings::client()
-    };
+    let (stream, connection) = (settings.stream_window, settings.connection_window);
+    config.set_receive_windows(stream.0 as u32, connection.0 as u32);
     Ok(config)
 }
 

@@ -31,6 +31,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use study::experiment::{Contender, FirstVisit, Tls, Transport};
 use trace::{CacheTally, HintTally};
+use transport::{QuicFacts, QuicTally};
 use unit::Instant;
 
 /// Does the job.
@@ -148,7 +149,8 @@ fn echo(
             let own = task.web_socket(contender.settings.client);
             let talk = EchoSocket::new(messages, task.pattern());
             let mut client = WebSocketClient::new(config.clone(), own, talk);
-            let said = run_client(&mut client)?;
+            let mut said = run_client(&mut client)?;
+            said.read_back(client.quic_facts(), client.quic_tally());
             let view = report(&client.into_conversation().records, said);
             whole = Some(match whole {
                 None => view,
@@ -172,7 +174,8 @@ fn stream(
     let Some(delivery) = task.delivery(contender.settings.delivery) else {
         let own = task.web_socket(contender.settings.client);
         let mut client = WebSocketClient::new(config, own, StreamSocket::new(task.streams()));
-        let said = run_client(&mut client)?;
+        let mut said = run_client(&mut client)?;
+        said.read_back(client.quic_facts(), client.quic_tally());
         let done = client.into_conversation();
         let report = report(&done.records, said);
         return Ok(NearReport { tokens: done.tokens().collect(), ..report });
@@ -195,6 +198,18 @@ pub(crate) struct Said {
     pub(super) cookies: Option<Cookies>,
 }
 
+impl Said {
+    /// Notes what a client's last connection over QUIC did.
+    fn read_back(&mut self, facts: Option<&QuicFacts>, tally: Option<&QuicTally>) {
+        if let Some(facts) = facts {
+            self.settings.extend(read_back("near", facts));
+        }
+        if let Some(tally) = tally {
+            self.settings.extend(tallied(["near", "far"], tally));
+        }
+    }
+}
+
 /// Does `work` to its end; gives it back, with what sockets and reactor reported.
 pub(crate) fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, Said), CliError> {
     let mut client = Client::new(config, work);
@@ -202,12 +217,7 @@ pub(crate) fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, Said),
     if let Some(port) = client.alternative() {
         said.settings.insert(ALT_SVC.to_owned(), format!("h3 on port {port}"));
     }
-    if let Some(facts) = client.quic_facts() {
-        said.settings.extend(read_back("near", facts));
-    }
-    if let Some(tally) = client.quic_tally() {
-        said.settings.extend(tallied(["near", "far"], tally));
-    }
+    said.read_back(client.quic_facts(), client.quic_tally());
     said.cookies = client.cookies().cloned();
     Ok((client.into_work(), said))
 }

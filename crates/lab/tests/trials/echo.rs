@@ -210,6 +210,14 @@ fn settings(trials: &Trials) {
             (near.into(), far.into())
         );
     }
+    // QUIC's are read back at both ends, for a WebSocket as for requests.
+    for end in ["near", "far"] {
+        for contender in ["ws-h3", "h3"] {
+            let said = &trials.of("serial", contender)["settings"];
+            assert_eq!(said[format!("{end} quic congestion control")], "cubic", "{contender}");
+            assert!(said[format!("{end} quic largest batch")].is_string(), "{contender}: {said}");
+        }
+    }
 }
 
 /// Answers each request on its connections with `body`.

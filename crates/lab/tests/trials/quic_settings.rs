@@ -52,3 +52,48 @@ fn what_is_turned_on_quic_is_read_back_and_said_to_be_unequal() {
         assert!(terms.starts_with("unequal: ") && terms.contains(part), "{part}: {terms}");
     }
 }
+
+/// A window of 64 KiB lets so much through in each round trip, and 2 MB take 30 of them at least.
+#[test]
+fn downloads_have_the_receive_windows_that_are_asked_for() {
+    if !trials_run_here() {
+        return;
+    }
+    let windows = "settings = { stream_window = \"64KiB\", connection_window = \"100kB\" }";
+    let mut race = "name = \"windows\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"h2\"\ntrials = 1\nwarmup = 0\n\
+        timeout = \"20s\"\n[[links]]\nname = \"rtt=40ms,down=50mbit,up=50mbit\"\n\
+        [[workloads]]\nkind = \"download\"\nfiles = [\"2MB\"]\ncount = 1\n"
+        .to_owned();
+    for (name, rest) in [
+        ("h2", format!("transport = \"h2\"\n{windows}")),
+        ("h3", format!("transport = \"h3\"\n{windows}")),
+        ("usual", "transport = \"h3\"".to_owned()),
+        ("curl", format!("transport = \"h2\"\nclient = \"curl\"\n{windows}")),
+    ] {
+        race += &format!("[[contenders]]\nname = \"{name}\"\n{rest}\n");
+    }
+    let bench = Bench::new();
+    bench.write("windows.toml", race);
+    let result = bench.race_whole("windows.toml", "out", &[]);
+    let rows = records(&bench.path("out"));
+    let row = |contender: &str| {
+        let is_its =
+            |row: &&serde_json::Value| row["plan"]["cell"]["contender"]["name"] == contender;
+        rows.iter().rfind(is_its).unwrap()
+    };
+    for slow in ["h2", "h3"] {
+        let total = row(slow)["metrics"]["load_ms"].as_f64().unwrap();
+        assert!(total > 30.0 * 40.0, "{slow}: {total} ms");
+    }
+    for (what, of_usual, of_turned) in [
+        ("near quic stream window", "6291456", "65536"),
+        ("near quic connection window", "15728640", "100000"),
+    ] {
+        let settings = ["usual", "h3"].map(|contender| &row(contender)["settings"][what]);
+        assert_eq!(settings, [of_usual, of_turned], "{what}");
+    }
+    let curl = &row("curl")["outcome"];
+    assert_eq!(curl["kind"], "unsupported", "{result}");
+    let reason = curl["reason"].as_str().unwrap();
+    assert!(reason.starts_with("curl has receive windows of its own (contract 2)"), "{reason}");
+}

@@ -13,8 +13,8 @@ use trace::Protocol;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(title = "wirelap subject job")]
 pub struct Job {
-    /// The version of the contract: 2 if a fetch is more than a plain GET, otherwise 1. A job may have more fields than
-    /// these; a subject ignores fields that it does not know.
+    /// The version of the contract: 3 if the job has receive windows, 2 if a fetch is more than a plain GET, otherwise 1. A job may
+    /// have more fields than these; a subject ignores fields that it does not know.
     pub contract: u32,
     /// What the fetches are for.
     pub workload: Workload,
@@ -32,6 +32,9 @@ pub struct Job {
     pub keep_alive: bool,
     /// Whether TLS sessions may be resumed.
     pub resumption: bool,
+    /// Contract 3: the receive windows of HTTP/2, HTTP/3 and SPDY; absent: the subject's own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub receive_windows: Option<ReceiveWindows>,
     /// What is to be fetched, in this order.
     pub fetches: Vec<Fetch>,
     /// A PEM file with the root certificate to trust; null without TLS.
@@ -64,6 +67,15 @@ pub struct Job {
     pub warmup: u32,
     /// Milliseconds after which a fetch has failed.
     pub timeout_ms: u64,
+}
+
+/// How many bytes the server may send before the client allows more (flow control).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ReceiveWindows {
+    /// On each stream.
+    pub stream: u32,
+    /// On all streams of a connection together.
+    pub connection: u32,
 }
 
 /// What a browser does before its work, in this order.

@@ -73,6 +73,7 @@ pub(super) mod tests {
             connections: 6,
             keep_alive: true,
             resumption: true,
+            receive_windows: None,
             fetches: (0..).zip(urls).map(|(id, url)| Fetch::get(id, (*url).into(), None)).collect(),
             trust: None,
             public_keys: Vec::new(),

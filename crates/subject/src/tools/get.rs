@@ -75,6 +75,10 @@ fn command(job: &Job, folder: &Path, files: &[PathBuf]) -> Result<Command, ToolE
     if let Some(keys) = &job.key_log {
         command.env("SSLKEYLOGFILE", keys);
     }
+    if let Some(windows) = job.receive_windows {
+        command.arg(format!("--stream-window={}", windows.stream));
+        command.arg(format!("--connection-window={}", windows.connection));
+    }
     command.arg("--connections").arg(job.connections.min(MOST_CONNECTIONS).to_string());
     if job.pattern == Pattern::Serial {
         command.args(["--parallel-max", "1"]);

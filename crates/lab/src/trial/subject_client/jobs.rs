@@ -9,8 +9,9 @@ use crate::trial::task::Task;
 use crate::trial::{browser_visit, capture};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use study::experiment::{EchoPattern, Processes, Tls, Transport};
-use subject::contract::{self, Fetch, Job, Message};
+use study::experiment::{Contender, EchoPattern, Processes, Settings, Tls, Transport};
+use subject::contract::{self, Fetch, Job, Message, ReceiveWindows};
+use trace::Protocol;
 
 /// What is asked of the subject, as its declaration supports it.
 #[derive(Debug, Clone, Copy)]
@@ -50,7 +51,9 @@ pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked<'_>) -> Vec<Job
         None => fetches(order, task, is_clear),
     };
     let origin = fetches.first().map(Fetch::origin).unwrap_or_default();
+    let receive_windows = receive_windows(contender);
     let contract = match fetches.iter().all(Fetch::is_plain_get) {
+        _ if receive_windows.is_some() => contract::CONTRACT_WITH_WINDOWS,
         true => contract::CONTRACT,
         false => contract::CONTRACT_WITH_REQUESTS,
     };
@@ -64,6 +67,7 @@ pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked<'_>) -> Vec<Job
         connections: connections(task).unwrap_or(settings.connections),
         keep_alive: settings.keep_alive,
         resumption: settings.resumption && !is_clear,
+        receive_windows,
         trust: (!is_clear).then(|| order.scratch.join(ROOT)),
         public_keys: asked
             .browser
@@ -88,6 +92,20 @@ pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked<'_>) -> Vec<Job
         }
         _ => vec![whole],
     }
+}
+
+/// The receive windows that the contender sets; None where it leaves them to the subject, or its protocol has none.
+fn receive_windows(contender: &Contender) -> Option<ReceiveWindows> {
+    let usual = Settings::usual(contender.transport);
+    let settings = &contender.settings;
+    let has_windows =
+        !matches!(contender.transport.protocol(), Protocol::Http1 | Protocol::WebSocket);
+    let is_set = settings.stream_window != usual.stream_window
+        || settings.connection_window != usual.connection_window;
+    (is_set && has_windows).then_some(ReceiveWindows {
+        stream: settings.stream_window.0 as u32,
+        connection: settings.connection_window.0 as u32,
+    })
 }
 
 /// A task in the contract's words; None where it has none.
@@ -229,6 +247,21 @@ mod tests {
         let ids: Vec<u32> = jobs.iter().map(|job| job.fetches[0].id).collect();
         assert_eq!(ids, [0, 1, 2]);
         assert_eq!(told(DOWNLOAD, "transport = \"h2\"").len(), 1);
+    }
+
+    #[test]
+    fn windows_that_a_contender_sets_are_told_where_its_protocol_has_any() {
+        let turned = |contender: &str| {
+            let set = "settings = { stream_window = \"100kB\", connection_window = \"200kB\" }";
+            let job = told(DOWNLOAD, &format!("{contender}\n{set}")).remove(0);
+            (job.contract, job.receive_windows)
+        };
+        let windows = ReceiveWindows { stream: 100_000, connection: 200_000 };
+        assert_eq!(turned("transport = \"h2\""), (3, Some(windows)));
+        assert_eq!(turned("transport = \"h3\""), (3, Some(windows)));
+        assert_eq!(turned("transport = \"http/1.1\""), (1, None));
+        let usual = &told(DOWNLOAD, "transport = \"h2\"")[0];
+        assert_eq!((usual.contract, usual.receive_windows), (1, None));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use crate::schedule::{Incremental, Priority};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 use unit::Seed;
+use wire::h3::{FrameKind, SettingsList, parse_varint};
 
 /// One direction's streams.
 #[derive(Debug, Default)]
@@ -153,6 +154,49 @@ fn body_of(events: &[Owned], id: u64) -> (Vec<u8>, Fin) {
         }
     }
     all
+}
+
+/// All that a machine sends now, by stream.
+fn all_sent(machine: &mut impl MultiplexedConnection) -> BTreeMap<u64, Vec<u8>> {
+    let mut wire = Wire::default();
+    while pull(machine, &mut wire, 1 << 16) {}
+    wire.streams.into_iter().map(|(id, (bytes, _))| (id, bytes)).collect()
+}
+
+/// The kinds of the frames of a stream.
+fn kinds(mut bytes: &[u8]) -> Vec<u64> {
+    let mut kinds = Vec::new();
+    while let Some(kind) = parse_varint(&mut bytes) {
+        let length = parse_varint(&mut bytes).unwrap() as usize;
+        bytes = &bytes[length..];
+        kinds.push(kind);
+    }
+    kinds
+}
+
+/// Numbers that stand for nothing (RFC 9114 §6.2.3, §7.2.4.1 and §7.2.8): a peer that does not ignore them is found.
+#[test]
+fn each_side_sends_a_reserved_setting_a_reserved_frame_and_a_reserved_stream() {
+    let reserved = wire::h3::reserved(7);
+    let settings = |usual: Settings| Settings { grease: Some(7), ..usual };
+    let mut client = client(settings(Settings::client()));
+    client.request(NOW, &get("/a"), Fin::Last).unwrap();
+    client.request(NOW, &get("/b"), Fin::Last).unwrap();
+    let asked = all_sent(&mut client);
+    let greeted = all_sent(&mut server(settings(Settings::server())));
+    for (sent, first) in [(&asked, 2), (&greeted, 3)] {
+        let types: Vec<u64> =
+            (0..4).map(|nth| parse_varint(&mut &sent[&(first + 4 * nth)][..]).unwrap()).collect();
+        assert_eq!(types, [0, 2, 3, reserved]);
+        let mut control = &sent[&first][1..];
+        assert_eq!(kinds(control)[..2], [FrameKind::SETTINGS.0, reserved]);
+        parse_varint(&mut control).unwrap();
+        let length = parse_varint(&mut control).unwrap() as usize;
+        let list = SettingsList::parse(&control[..length]).unwrap();
+        assert!(list.iter().any(|setting| (setting.id.0, setting.value) == (reserved, 7)));
+    }
+    assert_eq!(kinds(&asked[&0]), [reserved, FrameKind::HEADERS.0]);
+    assert_eq!(kinds(&asked[&4]), [FrameKind::HEADERS.0]);
 }
 
 proptest! {

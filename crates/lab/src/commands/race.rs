@@ -87,6 +87,12 @@ fn choose(args: &RaceArgs) -> Result<Vec<Selected>, CliError> {
     Ok(chosen)
 }
 
+/// Whether the files can be written that the user names. What they hold is known after hours.
+pub(super) fn check_files(args: &RaceArgs) -> Result<(), CliError> {
+    let files = [&args.bmf, &args.gates.junit, &args.gates.markdown];
+    files.into_iter().flatten().try_for_each(|file| named_file::check(file))
+}
+
 /// Whether all can run that is asked for. Nothing is written yet.
 fn check(args: &RaceArgs, chosen: &[Selected]) -> Result<(), CliError> {
     let is_program = |folder: &PathBuf| folder.join(STRACE).is_file();
@@ -100,6 +106,7 @@ fn check(args: &RaceArgs, chosen: &[Selected]) -> Result<(), CliError> {
         return Err(CliError::misuse("no contender is a browser, and --film films browsers alone")
             .remedy("add --client chromium, or leave --film away"));
     }
+    check_files(args)?;
     chosen.iter().try_for_each(service::check)?;
     for one in chosen {
         if let Some(key) = &args.capture {

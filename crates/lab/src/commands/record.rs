@@ -21,6 +21,7 @@ use unit::counted;
 pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, CliError> {
     check_url(&args.url)?;
     check_output(&args.output)?;
+    args.har.iter().try_for_each(|file| named_file::check(file))?;
     let program = program(&args.browser)?;
     let interrupts = Interrupts::take().map_err(CliError::failed)?;
     let profile = Scratch::make(std::env::temp_dir().join(scratch_name("record")))?;

@@ -269,3 +269,17 @@ fn a_full_standard_output_is_the_machines_lack() {
     let ran = bench.shell(&[], "$W list > /dev/full");
     ran.said(3, &["writing to standard output", "free some space"]);
 }
+
+/// A race takes long, and what it ends with is written to these files at its end.
+#[test]
+fn files_that_cannot_be_written_are_told_before_the_first_trial() {
+    let bench = Bench::new();
+    bench.write("tiny.toml", experiment("none", 1));
+    fs::create_dir(bench.path("folder")).unwrap();
+    for flag in ["--junit", "--markdown", "--bmf"] {
+        refused(&bench, &["race", "tiny.toml", flag, "nowhere/x"], &["writing nowhere/x: "]);
+        refused(&bench, &["race", "tiny.toml", flag, "folder"], &["writing folder: "]);
+    }
+    let recording = ["record", "http://127.0.0.1:9/", "-o", "site", "--har", "nowhere/x"];
+    refused(&bench, &recording, &["writing nowhere/x: "]);
+}

@@ -1,6 +1,6 @@
 //! `wirelap race --resume`: goes on with a run.
 
-use super::{exit_code, interrupts, race, sharded};
+use super::{check_files, exit_code, interrupts, race, sharded};
 use crate::cli::RaceArgs;
 use crate::error::CliError;
 use crate::race::run_folder::RunFolder;
@@ -12,6 +12,7 @@ use study::record::RunHeader;
 
 /// Goes on with the run in `dir`, or adds trials to it.
 pub(super) fn run(args: &RaceArgs, dir: &Path) -> Result<ExitCode, CliError> {
+    check_files(args)?;
     let folder = RunFolder::open(dir);
     folder.check_contents()?;
     let store = Store::open_whole(&folder.rows())?;

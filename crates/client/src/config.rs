@@ -105,13 +105,22 @@ impl ClientConfig {
         }
     }
 
-    /// Sets how many bytes a server may send on a stream, and on a connection, before the client allows more: the flow control of
-    /// HTTP/2, HTTP/3 and SPDY.
-    pub fn set_receive_windows(&mut self, stream: u32, connection: u32) {
+    /// Sets the receive windows of HTTP/2, HTTP/3 and SPDY.
+    pub fn set_receive_windows(&mut self, windows: ReceiveWindows) {
+        let ReceiveWindows { stream, connection } = windows;
         (self.h2.stream_window, self.h2.connection_window) = (stream, connection);
         (self.quic.stream_window, self.quic.connection_window) = (stream, connection);
         (self.spdy.stream_window, self.spdy.session_window) = (stream, connection);
     }
+}
+
+/// How many bytes a server may send before the client allows more (flow control).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReceiveWindows {
+    /// On each stream.
+    pub stream: u32,
+    /// On all streams of a connection together.
+    pub connection: u32,
 }
 
 /// HTTP/3 raced against the client's transport over TLS. To each origin a connection over QUIC is begun, and one over TCP

@@ -62,7 +62,7 @@ pub use calls::{Calls, Pattern};
 pub use client::Client;
 pub use config::{
     ClientConfig, Downgrades, EarlyHints, KeepAlive, LostFetches, PoolLimits, Priorities, Push,
-    Race, Raises, Surplus, Timeouts,
+    Race, Raises, ReceiveWindows, Surplus, Timeouts,
 };
 pub use cookies::Cookies;
 pub use download::{

@@ -142,12 +142,12 @@ impl<C: Conversation> WebSocketClient<C> {
         }
     }
 
-    /// What the connection began to send by; None where it was not over QUIC.
+    /// What the connection over QUIC began to send by; None where there was none.
     pub fn quic_facts(&self) -> Option<&QuicFacts> {
         self.quic_facts.as_ref()
     }
 
-    /// What the connection has done; None where it was not over QUIC, or has not ended.
+    /// What the connection over QUIC has done; None where none has ended.
     pub fn quic_tally(&self) -> Option<&QuicTally> {
         self.quic_tally.as_ref()
     }

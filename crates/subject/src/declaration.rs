@@ -34,10 +34,10 @@ pub struct ClientDeclaration {
     /// unsupported.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub milestones: Vec<PageMetric>,
-    /// The version of the contract that it knows (default 1). With 2, its fetches may have methods, header fields and
-    /// bodies.
+    /// The version of the contract that it knows (default 1), and with it those before. With 2, its fetches may have methods,
+    /// header fields and bodies. With 3, its job may set receive windows.
     #[serde(default = "first_contract", skip_serializing_if = "is_first_contract")]
-    #[schemars(range(min = 1, max = 2))]
+    #[schemars(range(min = 1, max = 3))]
     pub contract: u32,
     /// A command that prints its version. It runs after the measurement, if the subject did not report a version itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -219,7 +219,7 @@ impl ClientDeclaration {
                 reason: format!(
                     "{name} has receive windows of its own (contract {known}); `stream_window` and `connection_window` are contract {contract}"
                 ),
-                remedy: "leave them away, or the contender's client".into(),
+                remedy: "leave them away, or the contender's client; one that takes them declares `contract = 3`".into(),
             },
             _ => Lacking {
                 reason: format!(

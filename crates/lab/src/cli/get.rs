@@ -12,6 +12,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
+use study::experiment::receive_window;
 use unit::ByteSize;
 
 /// Download files: resumed, verified, and never half there under their final names.
@@ -82,12 +83,12 @@ pub(crate) struct GetArgs {
     /// HTTP/3 alone, over QUIC; a URL without a scheme is https:// then
     #[arg(long, conflicts_with_all = ["http1_1", "http2", "http2_prior_knowledge"])]
     pub(crate) http3: bool,
-    /// Receive window of a stream, of HTTP/2 and HTTP/3: bytes of a file that the server may send before more are allowed
-    #[arg(long, value_name = "SIZE", default_value = "6MiB", value_parser = parse_window, conflicts_with = "http1_1")]
-    pub(crate) stream_window: u32,
-    /// Receive window of a connection: the same for all its files together
-    #[arg(long, value_name = "SIZE", default_value = "15MiB", value_parser = parse_window, conflicts_with = "http1_1")]
-    pub(crate) connection_window: u32,
+    /// Receive window of each stream of HTTP/2 and HTTP/3, from 65535 bytes on [default: 6MiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_window, conflicts_with = "http1_1")]
+    pub(crate) stream_window: Option<u32>,
+    /// Receive window of each connection, for all its streams together [default: 15MiB]
+    #[arg(long, value_name = "SIZE", value_parser = parse_window, conflicts_with = "http1_1")]
+    pub(crate) connection_window: Option<u32>,
     /// Write a qlog file for each connection over QUIC into DIR [default: the variable QLOGDIR]
     #[arg(long, value_name = "DIR", requires = "http3", value_hint = ValueHint::DirPath)]
     pub(crate) qlog: Option<PathBuf>,
@@ -313,12 +314,9 @@ fn parse_since(text: &str) -> Result<SystemTime, String> {
     })
 }
 
-/// RFC 9113 §6.9.1: a window of 2^31 is an error, and a connection's is never below 65,535 bytes.
 fn parse_window(text: &str) -> Result<u32, String> {
-    match text.parse::<ByteSize>().map_err(|error| error.to_string())?.0 {
-        bytes @ 65_535..=0x7fff_ffff => Ok(bytes as u32),
-        _ => Err("a receive window is from 65535 to 2147483647 bytes".to_owned()),
-    }
+    let size = text.parse::<ByteSize>().map_err(|error| error.to_string())?;
+    Ok(receive_window(size)?.0 as u32)
 }
 
 fn parse_rate(text: &str) -> Result<NonZeroU64, String> {

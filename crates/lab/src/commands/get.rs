@@ -15,7 +15,8 @@ use crate::get::{proxies, resolve, trust};
 use crate::qlog;
 use client::{
     Client, ClientConfig, Downgrades, Download, DownloadSettings, Joins, Offer, Priorities,
-    Profile, Protocol, Report, Retry, Security, Surplus, Timeouts, Transport, Wanted,
+    Profile, Protocol, ReceiveWindows, Report, Retry, Security, Surplus, Timeouts, Transport,
+    Wanted,
 };
 use os::files::writer::{
     Cache, DigestPolicy, Existing, UnfinishedPart, WriterSettings, WrittenFile,
@@ -400,7 +401,17 @@ fn config(args: &GetArgs) -> Result<ClientConfig, CliError> {
     config.limits.per_origin = usize::from(args.connections);
     config.timeouts =
         Timeouts { connect: args.connect_timeout, stall: stall_timeout(args), whole: None };
-    config.set_receive_windows(args.stream_window, args.connection_window);
+    let (stream, connection) = (args.stream_window, args.connection_window);
+    if stream.or(connection).is_some() && offer == Offer::Only(Protocol::Http1) {
+        return Err(CliError::misuse(
+            "HTTP/1.1 has no receive windows, and several --connections speak it",
+        )
+        .remedy("add --http2, or leave --stream-window and --connection-window away"));
+    }
+    config.set_receive_windows(ReceiveWindows {
+        stream: stream.unwrap_or(config.quic.stream_window),
+        connection: connection.unwrap_or(config.quic.connection_window),
+    });
     config.profile = Profile::Bare;
     config.priorities = Priorities::Silent;
     config.redirects = args.max_redirs;

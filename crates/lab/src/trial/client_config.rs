@@ -7,7 +7,7 @@ use crate::error::CliError;
 use crate::get::trust::system_authorities;
 use client::{
     ClientConfig, EarlyHints, HostAddress, Hosts, KeepAlive, LostFetches, Offer, PoolLimits, Push,
-    Race, Raises, Security, Timeouts, Transport,
+    Race, Raises, ReceiveWindows, Security, Timeouts, Transport,
 };
 use page::Browser;
 use secure::{ClientTls, ClientTlsOptions, KeyLog, Pem, Trust};
@@ -80,6 +80,10 @@ pub(crate) fn client_config(
         RaiseBy::Profile => Raises::Browser,
         RaiseBy::PriorityUpdate => Raises::PriorityUpdate,
     };
+    config.set_receive_windows(ReceiveWindows {
+        stream: settings.stream_window.0 as u32,
+        connection: settings.connection_window.0 as u32,
+    });
     if contender.transport.is_over_quic() {
         config.quic = quic_settings(contender);
     }
@@ -88,8 +92,6 @@ pub(crate) fn client_config(
         config.socket.keep_alive = Some(MOST_SILENCE);
         config.quic.keep_alive = Some(MOST_SILENCE);
     }
-    let (stream, connection) = (settings.stream_window, settings.connection_window);
-    config.set_receive_windows(stream.0 as u32, connection.0 as u32);
     Ok(config)
 }
 

@@ -150,7 +150,7 @@ fn echo(
             let talk = EchoSocket::new(messages, task.pattern());
             let mut client = WebSocketClient::new(config.clone(), own, talk);
             let mut said = run_client(&mut client)?;
-            said.read_back(client.quic_facts(), client.quic_tally());
+            said.note_quic(client.quic_facts(), client.quic_tally());
             let view = report(&client.into_conversation().records, said);
             whole = Some(match whole {
                 None => view,
@@ -175,7 +175,7 @@ fn stream(
         let own = task.web_socket(contender.settings.client);
         let mut client = WebSocketClient::new(config, own, StreamSocket::new(task.streams()));
         let mut said = run_client(&mut client)?;
-        said.read_back(client.quic_facts(), client.quic_tally());
+        said.note_quic(client.quic_facts(), client.quic_tally());
         let done = client.into_conversation();
         let report = report(&done.records, said);
         return Ok(NearReport { tokens: done.tokens().collect(), ..report });
@@ -200,7 +200,7 @@ pub(crate) struct Said {
 
 impl Said {
     /// Notes what a client's last connection over QUIC did.
-    fn read_back(&mut self, facts: Option<&QuicFacts>, tally: Option<&QuicTally>) {
+    fn note_quic(&mut self, facts: Option<&QuicFacts>, tally: Option<&QuicTally>) {
         if let Some(facts) = facts {
             self.settings.extend(read_back("near", facts));
         }
@@ -217,7 +217,7 @@ pub(crate) fn drive<W: Work>(config: ClientConfig, work: W) -> Result<(W, Said),
     if let Some(port) = client.alternative() {
         said.settings.insert(ALT_SVC.to_owned(), format!("h3 on port {port}"));
     }
-    said.read_back(client.quic_facts(), client.quic_tally());
+    said.note_quic(client.quic_facts(), client.quic_tally());
     said.cookies = client.cookies().cloned();
     Ok((client.into_work(), said))
 }

@@ -15,12 +15,15 @@ use tempfile::TempDir;
 /// The variable by which every process of a test is known: children inherit it.
 const MARK: &str = "WIRELAP_TEST_MARK";
 
-/// A command that has written nothing to its folder for so long hangs. How long it takes in all says nothing: on a busy
-/// machine every trial may run again.
-const HANGS: Duration = Duration::from_secs(120);
+/// A command hangs if its folder has stayed as it is for so long. How long it takes in all says nothing: on a busy machine every
+/// trial may run again. A race that waits for a quiet machine writes nothing for two minutes.
+const HANGS: Duration = Duration::from_secs(180);
 
-/// No command takes as long in all, whatever it writes.
+/// No command takes as long in all, whatever is written.
 const TOO_LONG: Duration = Duration::from_secs(600);
+
+/// How often a command's folder is looked at.
+const LOOK: Duration = Duration::from_secs(2);
 
 /// Held by every test that has a bench.
 static TESTS: RwLock<()> = RwLock::new(());
@@ -316,19 +319,26 @@ impl Running {
         let out = drain(self.child.stdout.take());
         let err = drain(self.child.stderr.take());
         let started = os::clock::now();
-        let (mut looked, mut found) = (started, last_change(&self.mark));
+        let (mut looked, mut lived) = (started, started);
+        let mut change = last_change(Path::new(&self.mark));
         let status = loop {
             if let Some(status) = self.child.try_wait().unwrap() {
                 break status;
             }
             let now = os::clock::now();
-            if now.since(looked) > HANGS {
-                let before = std::mem::replace(&mut found, last_change(&self.mark));
-                if found == before || now.since(started) > TOO_LONG {
-                    self.child.kill().unwrap();
-                    panic!("hangs: {}", err.join().unwrap());
+            if now.since(looked) > LOOK {
+                let before = std::mem::replace(&mut change, last_change(Path::new(&self.mark)));
+                (looked, lived) = (now, if change == before { lived } else { now });
+            }
+            for (span, limit, fault) in [
+                (now.since(lived), HANGS, "nothing has come to its folder"),
+                (now.since(started), TOO_LONG, "it has not ended"),
+            ] {
+                if span > limit {
+                    // Whoever has its standard error would keep it open.
+                    processes(&self.mark).iter().for_each(|(pid, _)| signal(*pid, "KILL"));
+                    panic!("{fault} for {span:?}: {}", err.join().unwrap());
                 }
-                looked = now;
             }
             std::thread::sleep(Duration::from_millis(5));
         };
@@ -434,16 +444,13 @@ pub(crate) fn all_outcomes(folder: &Path) -> Vec<(String, String, Option<String>
     rows.map(Result::unwrap).collect()
 }
 
-/// When anything in a folder or below it last changed.
-fn last_change(folder: impl AsRef<Path>) -> SystemTime {
-    let entries = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
-    // What is gone by now has changed its folder.
-    let changes = entries.filter_map(|entry| {
-        let about = entry.metadata().ok()?;
-        let own = about.modified().ok()?;
-        Some(if about.is_dir() { own.max(last_change(entry.path())) } else { own })
-    });
-    changes.max().unwrap_or(SystemTime::UNIX_EPOCH)
+/// When a file or folder, or anything below it, last changed. What is gone has changed its folder.
+fn last_change(path: &Path) -> SystemTime {
+    let Ok(about) = fs::symlink_metadata(path) else { return SystemTime::UNIX_EPOCH };
+    let own = about.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+    let below = about.is_dir().then(|| fs::read_dir(path).ok()).flatten();
+    let entries = below.into_iter().flatten().filter_map(Result::ok);
+    entries.map(|entry| last_change(&entry.path())).fold(own, SystemTime::max)
 }
 
 fn uid() -> u32 {

@@ -23,3 +23,4 @@ mod server;
 mod started;
 mod surplus;
 mod trusted;
+mod windows;

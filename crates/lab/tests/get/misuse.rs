@@ -12,7 +12,7 @@ fn wrong_words_are_told_before_anything_is_asked_for() {
     bench.write("other-sums", format!("{}  other\n", "0".repeat(64)));
     let (one, two) = (server.url("/file"), server.url("/x/file"));
     let other = server.url("/other");
-    let cases: [(&[&str], &[&str]); 20] = [
+    let cases: [(&[&str], &[&str]); 24] = [
         (&[], &["<URL>"]),
         (&["ftp://a/b"], &["ftp"]),
         (&[&one, "--sha256", "abc"], &["64 hexadecimal digits"]),
@@ -29,6 +29,13 @@ fn wrong_words_are_told_before_anything_is_asked_for() {
         (&[&one, "--max-time", "soon"], &["is no time"]),
         (&[&one, "-H", "Range: bytes=0-1"], &["wirelap's own to send"]),
         (&[&one, "--http1.1", "--http2"], &["cannot be used with"]),
+        (&[&one, "--stream-window", "1kB"], &["from 65535 to 2147483647 bytes"]),
+        (&[&one, "--connection-window", "2GiB"], &["from 65535 to 2147483647 bytes"]),
+        (&[&one, "--http1.1", "--stream-window", "1MB"], &["cannot be used with"]),
+        (
+            &[&one, "--connections", "2", "--stream-window", "1MB"],
+            &["HTTP/1.1 has no receive windows", "add --http2"],
+        ),
         (&[&one, "--http3"], &["HTTP/3 needs https://", "leave out --http3"]),
         (&[&one, "--cacert", "none.pem"], &["reading none.pem", "check the path"]),
         (&[&one, "--checksums", "bad-sums"], &["bad-sums, line 1", "sha256sum"]),

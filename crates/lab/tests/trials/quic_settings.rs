@@ -53,7 +53,8 @@ fn what_is_turned_on_quic_is_read_back_and_said_to_be_unequal() {
     }
 }
 
-/// A window of 64 KiB lets so much through in each round trip, and 2 MB take 30 of them at least.
+/// A window of 64 KiB lets so much through in each round trip at most, so 2 MB take 30 of them at least. `get`'s own tests have what a server
+/// is told.
 #[test]
 fn downloads_have_the_receive_windows_that_are_asked_for() {
     if !trials_run_here() {

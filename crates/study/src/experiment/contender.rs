@@ -47,7 +47,18 @@ pub struct ClientSubject {
     pub warmup: u32,
 }
 
+impl ClientSubject {
+    /// What does downloads where no other client is named: `wirelap get`, as a subject.
+    pub const OWN_DOWNLOADER: &str = "wirelap-get";
+}
+
 impl Contender {
+    /// The client's name, where it is not wirelap's own.
+    pub fn foreign_client(&self) -> Option<&str> {
+        let name = self.client.as_ref().map(|client| client.name.as_str());
+        name.filter(|name| *name != ClientSubject::OWN_DOWNLOADER)
+    }
+
     /// The declared server that wirelap starts for it, where that is not its own.
     pub fn foreign_server(&self) -> Option<&str> {
         match &self.server {
@@ -203,6 +214,11 @@ impl Transport {
     /// Whether it is over QUIC, in UDP.
     pub fn is_over_quic(self) -> bool {
         self.protocol().is_over_quic()
+    }
+
+    /// Whether it has receive windows for streams, beside TCP's.
+    pub fn has_receive_windows(self) -> bool {
+        !matches!(self.protocol(), Protocol::Http1 | Protocol::WebSocket)
     }
 
     /// What `tls = "auto"` means: browsers speak HTTP/2 and SPDY over TLS alone, and HTTP/1.1 is clear until asked,
@@ -554,6 +570,15 @@ fn yes() -> bool {
 
 fn is_yes(value: &bool) -> bool {
     *value
+}
+
+/// A receive window of HTTP/2, HTTP/3 and SPDY, in bytes; the error says which there are. HTTP/2 decides (RFC 9113 §6.9): above
+/// 2^31-1 a window is an error, and below 65,535 a connection's cannot be set.
+pub fn receive_window(size: ByteSize) -> Result<ByteSize, &'static str> {
+    match size.0 {
+        65_535..=0x7fff_ffff => Ok(size),
+        _ => Err("a receive window is from 65535 to 2147483647 bytes"),
+    }
 }
 
 /// Chromium, net/http/http_network_session.cc: `kSpdyStreamMaxRecvWindowSize`.

@@ -33,7 +33,7 @@ pub use browser::{Profile, RaiseBy};
 pub use calls::{CallsWorkload, OwnRequests, Pattern, RequestSource, ServerTime};
 pub use contender::{
     ClientSubject, CongestionControl, Contender, Negotiation, Priorities, Settings, Temperature,
-    Tls, Transport,
+    Tls, Transport, receive_window,
 };
 pub use download::{DownloadWorkload, Processes};
 pub use echo::{EchoPattern, EchoWorkload};

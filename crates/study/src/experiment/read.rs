@@ -12,6 +12,7 @@ mod workloads;
 
 use super::contender::{
     ClientSubject, Contender, Negotiation, Priorities, Settings, Temperature, Tls, Transport,
+    receive_window,
 };
 use super::fast::Fast;
 use super::file::{
@@ -473,13 +474,9 @@ impl Reader<'_> {
         field: &Option<Spanned<SizeField>>,
     ) -> Result<Option<unit::ByteSize>, ExperimentError> {
         let Some(field) = field else { return Ok(None) };
-        let size = field.get_ref().0;
-        // RFC 9113 §6.9.1: a window above 2^31-1 is an error; below 65,535 the connection's cannot be set.
-        match size.0 {
-            65_535..=0x7fff_ffff => Ok(Some(size)),
-            _ => {
-                Err(self.fault(field.span(), "a receive window is from 65535 to 2147483647 bytes"))
-            }
+        match receive_window(field.get_ref().0) {
+            Ok(size) => Ok(Some(size)),
+            Err(fault) => Err(self.fault(field.span(), fault)),
         }
     }
 

@@ -55,7 +55,9 @@ fn uses_tcp(contender: &Contender) -> bool {
 
 fn differences(own: &Contender, other: &Contender) -> Vec<String> {
     let (mine, theirs) = (&own.settings, &other.settings);
+    let client = |one: &Contender| one.foreign_client().unwrap_or("wirelap").to_owned();
     let mut all = vec![
+        ("client", client(own), client(other)),
         ("MTU", mine.mtu.to_string(), theirs.mtu.to_string()),
         ("initial window", mine.initial_window.to_string(), theirs.initial_window.to_string()),
         (
@@ -63,28 +65,31 @@ fn differences(own: &Contender, other: &Contender) -> Vec<String> {
             mine.congestion_control.name().to_owned(),
             theirs.congestion_control.name().to_owned(),
         ),
-        ("stream window", mine.stream_window.to_string(), theirs.stream_window.to_string()),
     ];
-    let has_window = |one: &&Contender| {
-        let protocol = one.transport.protocol();
-        matches!(
-            protocol,
-            Protocol::Http2
-                | Protocol::Http3
-                | Protocol::Spdy31
-                | Protocol::WebSocketH2
-                | Protocol::WebSocketH3
-        )
-    };
-    if [own, other].iter().all(has_window) {
-        let windows = [mine, theirs].map(|one| one.connection_window.to_string());
-        let [mine, theirs] = windows;
-        all.push(("connection window", mine, theirs));
+    // Other people's clients have windows of their own, which nobody tells.
+    if [own, other].iter().all(|one| one.foreign_client().is_none()) {
+        let [stream, others_stream] = [mine, theirs].map(|one| one.stream_window.to_string());
+        all.push(("stream window", stream, others_stream));
+        if [own, other].iter().all(|one| has_connection_window(one)) {
+            let [whole, others] = [mine, theirs].map(|one| one.connection_window.to_string());
+            all.push(("connection window", whole, others));
+        }
     }
     let differ = all.into_iter().filter(|(_, mine, theirs)| mine != theirs);
     differ
         .map(|(what, mine, theirs)| format!("{what} {mine}, where {} has {theirs}", other.name))
         .collect()
+}
+
+fn has_connection_window(contender: &Contender) -> bool {
+    matches!(
+        contender.transport.protocol(),
+        Protocol::Http2
+            | Protocol::Http3
+            | Protocol::Spdy31
+            | Protocol::WebSocketH2
+            | Protocol::WebSocketH3
+    )
 }
 
 #[cfg(test)]
@@ -130,6 +135,22 @@ mod tests {
             *c,
             ["MTU 1280, where a has 1500", "congestion control reno, where a has cubic"]
         );
+    }
+
+    #[test]
+    fn another_client_is_a_difference_and_its_windows_are_its_own() {
+        let none: Vec<String> = Vec::new();
+        // The rest of the line is the contender's own.
+        let [h2, h3] = ["h2\"\nclient = \"curl", "h3\"\nclient = \"curl"];
+        let small = "stream_window = \"100kB\", connection_window = \"1MB\"";
+        let beside = unmatched(&[("a", h2, small), ("b", "h3", "")]);
+        assert_eq!(
+            beside,
+            [vec!["client curl, where b has wirelap"], vec!["client wirelap, where a has curl"]]
+        );
+        assert_eq!(unmatched(&[("a", h2, small), ("b", h3, "")]), [none.clone(), none]);
+        let own = "h2\"\nclient = \"wirelap-get";
+        assert!(unmatched(&[("a", own, ""), ("b", "h3", "")]).iter().all(Vec::is_empty));
     }
 
     #[test]

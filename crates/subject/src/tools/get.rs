@@ -4,7 +4,7 @@
 
 use super::drive::{Parsed, Stream, ToolRun};
 use super::{Emit, ToolError, rename};
-use crate::contract::{FetchLine, Job, OutputLine, Pattern, Tls, Transport};
+use crate::contract::{Fetch, FetchLine, Job, OutputLine, Pattern, Tls, Transport};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -99,6 +99,7 @@ fn able(job: &Job) -> Result<(), ToolError> {
         Pattern::Staggered { .. } => {
             no("wirelap get fetches as fast as it can, and not by the clock")
         }
+        _ if !job.fetches.iter().all(Fetch::is_plain_get) => no("wirelap get makes plain GETs"),
         _ if job.tls == Tls::V1_2 => no("wirelap get speaks the newest TLS that the server does"),
         _ if !job.keep_alive && job.fetches.len() > 1 => no("wirelap get keeps its connections"),
         _ if !job.resumption && job.tls != Tls::None && job.connections > 1 => {
@@ -137,6 +138,8 @@ fn the_one<'a, T: PartialEq + Clone + 'a>(mut all: impl Iterator<Item = &'a T>) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::contract::ReceiveWindows;
+    use crate::tools::browser::tests::job;
 
     #[test]
     fn a_line_of_verbose_tells_of_a_connection() {
@@ -154,6 +157,19 @@ mod tests {
             Some(("http/1.1".to_owned(), None))
         );
         assert_eq!(read("error: the server closed the connection (why not): so"), None);
+    }
+
+    #[test]
+    fn receive_windows_are_told_where_the_job_has_them() {
+        let mut job = job(&["https://far.test/1MB"]);
+        let words = |job: &Job| {
+            let command = command(job, Path::new("out"), &[PathBuf::from("out/0")]).unwrap();
+            let words = command.get_args().map(|word| word.to_string_lossy().into_owned());
+            words.filter(|word| word.contains("window")).collect::<Vec<_>>()
+        };
+        assert!(words(&job).is_empty());
+        job.receive_windows = Some(ReceiveWindows { stream: 70_000, connection: 80_000 });
+        assert_eq!(words(&job), ["--stream-window=70000", "--connection-window=80000"]);
     }
 
     #[test]

@@ -11,7 +11,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use study::experiment::{Contender, EchoPattern, Processes, Settings, Tls, Transport};
 use subject::contract::{self, Fetch, Job, Message, ReceiveWindows};
-use trace::Protocol;
 
 /// What is asked of the subject, as its declaration supports it.
 #[derive(Debug, Clone, Copy)]
@@ -94,15 +93,13 @@ pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked<'_>) -> Vec<Job
     }
 }
 
-/// The receive windows that the contender sets; None where it leaves them to the subject, or its protocol has none.
+/// The contender's receive windows where they are not the usual ones; None leaves them to the subject, or its protocol has none.
 fn receive_windows(contender: &Contender) -> Option<ReceiveWindows> {
     let usual = Settings::usual(contender.transport);
     let settings = &contender.settings;
-    let has_windows =
-        !matches!(contender.transport.protocol(), Protocol::Http1 | Protocol::WebSocket);
     let is_set = settings.stream_window != usual.stream_window
         || settings.connection_window != usual.connection_window;
-    (is_set && has_windows).then_some(ReceiveWindows {
+    (is_set && contender.transport.has_receive_windows()).then_some(ReceiveWindows {
         stream: settings.stream_window.0 as u32,
         connection: settings.connection_window.0 as u32,
     })

@@ -39,9 +39,6 @@ use study::outcome::Outcome;
 use subject::contract::Job;
 use subject::{ClientDeclaration, Lacking};
 
-/// What does downloads where no other client is named.
-const OWN_DOWNLOADER: &str = "wirelap-get";
-
 /// The file in a trial's folder that holds the root certificate.
 const ROOT: &str = "root.pem";
 
@@ -109,7 +106,7 @@ impl SubjectClient {
         match (&contender.client, task) {
             (Some(client), _) => Some(client.clone()),
             (None, Task::Download { .. }) => {
-                Some(ClientSubject { name: OWN_DOWNLOADER.to_owned(), warmup: 0 })
+                Some(ClientSubject { name: ClientSubject::OWN_DOWNLOADER.to_owned(), warmup: 0 })
             }
             (None, _) => None,
         }

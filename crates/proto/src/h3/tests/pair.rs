@@ -176,9 +176,10 @@ fn kinds(mut bytes: &[u8]) -> Vec<u64> {
 
 /// Numbers that stand for nothing (RFC 9114 §6.2.3, §7.2.4.1 and §7.2.8): a peer that does not ignore them is found.
 #[test]
-fn each_side_sends_a_reserved_setting_a_reserved_frame_and_a_reserved_stream() {
-    let reserved = wire::h3::reserved(7);
-    let settings = |usual: Settings| Settings { grease: Some(7), ..usual };
+fn reserved_numbers_are_sent_as_a_setting_as_frames_and_as_a_stream() {
+    const GREASE: u64 = 7;
+    let reserved = wire::h3::reserved(GREASE);
+    let settings = |usual: Settings| Settings { grease: Some(GREASE), ..usual };
     let mut client = client(settings(Settings::client()));
     client.request(NOW, &get("/a"), Fin::Last).unwrap();
     client.request(NOW, &get("/b"), Fin::Last).unwrap();
@@ -193,8 +194,9 @@ fn each_side_sends_a_reserved_setting_a_reserved_frame_and_a_reserved_stream() {
         parse_varint(&mut control).unwrap();
         let length = parse_varint(&mut control).unwrap() as usize;
         let list = SettingsList::parse(&control[..length]).unwrap();
-        assert!(list.iter().any(|setting| (setting.id.0, setting.value) == (reserved, 7)));
+        assert!(list.iter().any(|setting| (setting.id.0, setting.value) == (reserved, GREASE)));
     }
+    // Before the first request alone.
     assert_eq!(kinds(&asked[&0]), [reserved, FrameKind::HEADERS.0]);
     assert_eq!(kinds(&asked[&4]), [FrameKind::HEADERS.0]);
 }

@@ -7,7 +7,7 @@ use crate::trial::outcome::failed;
 use crate::trial::site_contents::ReplayCounts;
 use crate::trial::subject_client::SubjectReport;
 use os::cgroup::Version;
-use os::net::LinkCounters;
+use os::net::{Lateness, LinkCounters};
 use os::process::Usage;
 use os::reactor::LoopTimes;
 use std::collections::BTreeMap;
@@ -43,6 +43,9 @@ pub(super) struct Observed {
 
 /// What both ends say, and what their processes used.
 pub(crate) struct Ends {
+    /// How late the link's packets were until the client had done its work. What comes later is in nobody's way, and waits while
+    /// processes end.
+    pub(crate) lateness: Lateness,
     pub(crate) client: ClientReport,
     pub(crate) server: Option<ServerLog>,
     /// The times of our origin's event loop.

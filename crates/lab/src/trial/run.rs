@@ -66,7 +66,11 @@ impl Trial<'_> {
             false => broken_instrument("the first process of the trial's namespaces was killed"),
         });
         let machine = machine.end(&topology).map_err(failed)?;
-        let (counters, missed, link_settings) = (path.counters(), path.missed(), path.settings());
+        let (mut counters, missed, link_settings) =
+            (path.counters(), path.missed(), path.settings());
+        if let Ok(ends) = &ends {
+            counters.lateness = ends.lateness.clone();
+        }
         drop(path);
         // An active queue tells of a packet when it leaves. What passes a TCP proxy by is sent before it comes to the link.
         let link = &self.network.forward.link;
@@ -147,6 +151,7 @@ impl BothEnds<'_> {
         };
         let mut proxy = self.start_proxy()?;
         let client = self.run_client(&mut server, path);
+        let lateness = path.counters().lateness;
         if let Some(fault) = proxy.as_mut().and_then(SplitProxy::fault) {
             return Err(broken_instrument(fault));
         }
@@ -182,6 +187,7 @@ impl BothEnds<'_> {
             None => ServerCpu::Counted,
         };
         Ok(Ends {
+            lateness,
             client,
             server,
             far_times: report.times,

@@ -24,7 +24,7 @@ tls = "none"
 const HOP: f64 = 150.0;
 
 /// The kernel's own multicast (listener reports), which comes while a server is being started, is not on the link: it once
-/// made each such trial one of a packet that was sent too late.
+/// made each such trial one of a packet that was sent too late. So did the client's last acknowledgement, which waits while its process ends.
 #[test]
 fn servers_of_others_are_raced_behind_a_proxy_too() {
     if !trials_run_here() {

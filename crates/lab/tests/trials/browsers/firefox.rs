@@ -10,7 +10,7 @@ use std::fs;
 
 /// The head of Firefox's experiments: its own work is a small part of a load over a slow link, which the audit asks for.
 pub(super) fn head() -> String {
-    HEAD.replace("rtt=40ms,down=8mbit,up=4mbit", "slow-4g")
+    HEAD.replace("rtt=40ms,down=8mbit,up=4mbit", "rtt=400ms,down=1mbit,up=1mbit")
 }
 
 pub(super) fn race(bench: &Bench, contenders: &[(&str, &str)]) -> Vec<Value> {

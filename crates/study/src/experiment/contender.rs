@@ -7,6 +7,7 @@ use super::next_view::NextView;
 use super::page::FetchPriority;
 use super::policy::PolicyChoice;
 use super::quantity::size;
+use super::receive_windows::{CHROMIUM_CONNECTION_WINDOW, CHROMIUM_STREAM_WINDOW};
 use super::service::{PortKind, RunningService, Server};
 use super::side::Side;
 use super::stream::Delivery;
@@ -572,19 +573,6 @@ fn is_yes(value: &bool) -> bool {
     *value
 }
 
-/// A receive window of HTTP/2, HTTP/3 and SPDY, in bytes; the error says which there are. HTTP/2 decides (RFC 9113 §6.9): above
-/// 2^31-1 a window is an error, and below 65,535 a connection's cannot be set.
-pub fn receive_window(size: ByteSize) -> Result<ByteSize, &'static str> {
-    match size.0 {
-        65_535..=0x7fff_ffff => Ok(size),
-        _ => Err("a receive window is from 65535 to 2147483647 bytes"),
-    }
-}
-
-/// Chromium, net/http/http_network_session.cc: `kSpdyStreamMaxRecvWindowSize`.
-const CHROMIUM_STREAM_WINDOW: ByteSize = ByteSize(6 * 1024 * 1024);
-/// Chromium, net/http/http_network_session.cc: `kSpdySessionMaxRecvWindowSize`.
-const CHROMIUM_CONNECTION_WINDOW: ByteSize = ByteSize(15 * 1024 * 1024);
 /// RFC 6928 §2: ten segments.
 const RFC_6928_INITIAL_WINDOW: u32 = 10;
 /// RFC 894: what Ethernet carries.

@@ -19,6 +19,7 @@ mod page;
 mod policy;
 pub(crate) mod quantity;
 mod read;
+mod receive_windows;
 mod service;
 mod side;
 mod source;
@@ -33,7 +34,7 @@ pub use browser::{Profile, RaiseBy};
 pub use calls::{CallsWorkload, OwnRequests, Pattern, RequestSource, ServerTime};
 pub use contender::{
     ClientSubject, CongestionControl, Contender, Negotiation, Priorities, Settings, Temperature,
-    Tls, Transport, receive_window,
+    Tls, Transport,
 };
 pub use download::{DownloadWorkload, Processes};
 pub use echo::{EchoPattern, EchoWorkload};
@@ -48,6 +49,7 @@ pub use page::{
     MOST_PARTS, PART_BYTES, PageMetric, PageParts, PageShape, PageWorkload,
 };
 pub use policy::PolicyChoice;
+pub use receive_windows::receive_window;
 pub use service::{ORIGIN, PortKind, RunningService, Server};
 pub use side::Side;
 pub use source::Source;

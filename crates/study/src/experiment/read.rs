@@ -12,7 +12,6 @@ mod workloads;
 
 use super::contender::{
     ClientSubject, Contender, Negotiation, Priorities, Settings, Temperature, Tls, Transport,
-    receive_window,
 };
 use super::fast::Fast;
 use super::file::{
@@ -21,6 +20,7 @@ use super::file::{
 use super::one_or_table::ServerField;
 use super::policy::PolicyChoice;
 use super::quantity::{SizeField, SpanField};
+use super::receive_windows::receive_window;
 use super::terms::Terms;
 use super::{Experiment, ExperimentError, LinkChoice, MOST_TRIALS, Workload};
 use crate::family::{FamilySizes, blocks_for_all};

@@ -4,10 +4,10 @@
 //! | profile | source |
 //! |---|---|
 //! | `chrome-46` | unverified. Chrome sent no dependencies and no `priority` field in 2015; the weights are those of its five levels |
-//! | `chrome-92` | recorded from Chromium 92: crates/client/tests/goldens/chrome-92-*.txt |
-//! | `chrome-156` | recorded from Chromium 156: crates/client/tests/goldens/chrome-156-*.txt |
+//! | `chrome-92` | recorded from Chromium 92: crates/client/tests/virtual_time/goldens/chrome-92-*.txt |
+//! | `chrome-156` | recorded from Chromium 156: crates/client/tests/virtual_time/goldens/chrome-156-*.txt |
 //! | `firefox-38` | published, and in part derived: see `firefox_38` |
-//! | `firefox-153` | recorded from Firefox 153: crates/client/tests/goldens/firefox-153-*.txt |
+//! | `firefox-153` | recorded from Firefox 153: crates/client/tests/virtual_time/goldens/firefox-153-*.txt |
 
 use crate::priority::Priority;
 use serde::{Deserialize, Serialize};

@@ -3,7 +3,7 @@
 //!
 //! | profile | source |
 //! |---|---|
-//! | `chrome-156`, `chrome-92`, `firefox-153` | recorded: crates/client/tests/goldens/\*-link-\*.txt and \*-hint-\*.txt |
+//! | `chrome-156`, `chrome-92`, `firefox-153` | recorded: crates/client/tests/virtual_time/goldens/\*-link-\*.txt and \*-hint-\*.txt |
 //! | `chrome-46`, `firefox-38` | unverified: as the same resource in the markup |
 //!
 //! Sound, video and tracks are in no recording, and neither is a raised style sheet, script or font.

@@ -1,5 +1,5 @@
 //! Fonts that a style sheet names. A browser asks for one when text is laid out in it, and lays out nothing before the page can be painted:
-//! so it was recorded from Chromium 92 and 156 (crates/client/tests/goldens). A font that the document preloads waits for nothing.
+//! so it was recorded from Chromium 92 and 156 (crates/client/tests/virtual_time/goldens). A font that the document preloads waits for nothing.
 
 use super::Load;
 use super::track::State;

@@ -2,7 +2,7 @@
 //! third_party/blink/renderer/platform/loader/fetch/resource_load_scheduler.cc).
 //!
 //! In this mode Chromium has two fetches of medium urgency in flight at most. One of low urgency goes only where there is no other
-//! one, and beside one more urgent fetch at most: so it was recorded from Chromium 92 and 156 (crates/client/tests/goldens).
+//! one, and beside one more urgent fetch at most: so it was recorded from Chromium 92 and 156 (crates/client/tests/virtual_time/goldens).
 //!
 //! The mode ends when the parser comes to `<body>`: every classic script in the head is there, and every style sheet before it with
 //! all that it imports. A page without such a script has no tight mode.

@@ -146,11 +146,13 @@ impl<W: Work> Client<W> {
             let Some(&place) = open.places.get(&handle) else { continue };
             let Some(mut connection) = self.take(ConnectionId(place)) else { continue };
             connection.exchanges.heard = now;
+            let was_closing = connection.is_closing();
             let taken = self.drive(now, &mut connection, |transport, events| {
                 transport.handle_input(now, input, events)
             });
             match taken {
-                Ok(()) if connection.is_closing() => self.settle_quic(connection),
+                // It was retired then.
+                Ok(()) if was_closing => self.settle_quic(connection),
                 Ok(()) => self.put_back(now, connection),
                 Err(failure) => self.fail(now, connection, failure),
             }

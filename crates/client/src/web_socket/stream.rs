@@ -155,11 +155,16 @@ impl WebSocketStream {
         event: Http<'_>,
     ) {
         match event {
-            Http::Response { head, .. } => match self.confirm(&head) {
+            Http::Response { head, fin, .. } => match self.confirm(&head) {
                 Ok(agreed) => {
                     let role = Role::Client { masks: self.masks };
                     let (settings, tracer) = (self.settings.clone(), self.tracer.clone());
-                    self.socket = Some(Connection::new(now, role, settings, &agreed, tracer));
+                    let mut socket = Connection::new(now, role, settings, &agreed, tracer);
+                    // RFC 8441 §5: the end of the stream is that of the bytes.
+                    if fin == Fin::Last {
+                        socket.handle_eof(now);
+                    }
+                    self.socket = Some(socket);
                     self.events.push_back(WebSocketEvent::Opened(head.status));
                 }
                 Err(error) => {
@@ -180,8 +185,16 @@ impl WebSocketStream {
             Http::Reset { error, .. } | Http::Closed { error: Some(error) } => {
                 self.events.push_back(WebSocketEvent::Failed(error));
             }
-            Http::Closed { error: None }
-            | Http::Informational { .. }
+            // Over QUIC nothing else tells that the connection has ended in good order.
+            Http::Closed { error: None } => match &mut self.socket {
+                Some(socket) => socket.handle_eof(now),
+                None if self.refused.is_none() => {
+                    let error = Error::Truncated { within: "a WebSocket's handshake" };
+                    self.events.push_back(WebSocketEvent::Failed(error));
+                }
+                None => {}
+            },
+            Http::Informational { .. }
             | Http::Trailers { .. }
             | Http::Promise { .. }
             | Http::Writable { .. }
@@ -290,5 +303,49 @@ fn take(
 impl std::fmt::Debug for WebSocketStream {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("WebSocketStream").field("socket", &self.socket).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proto::schedule::RoundRobin;
+    use proto::{Fields, Scheme, h2};
+
+    const NOW: Instant = Instant::from_nanos(1_000_000_000);
+    const STREAM: StreamId = StreamId(1);
+
+    /// A WebSocket over HTTP/2 that was asked for, and what it tells of `event` after its response.
+    fn told_of(fin: Fin, event: Option<Http<'_>>) -> Vec<String> {
+        let spec = WebSocketSpec {
+            request: RequestHead::get(Scheme::Https, "a.test".to_owned(), "/ws".to_owned()),
+            deflate: None,
+            writes: Writes::One,
+            compression_level: 1,
+            seed: Seed(1),
+        };
+        let (settings, order) = (h2::Settings::client(), Box::new(RoundRobin::default()));
+        let mut machine = h2::Client::new(NOW, settings, order, Tracer::off());
+        let mut stream = WebSocketStream::new(spec, Tracer::off());
+        stream.ask(NOW, &mut machine, Protocol::Http2);
+        let head = ResponseHead { status: Status::OK, fields: Fields::new() };
+        stream.handle_event(NOW, &mut machine, Http::Response { stream: STREAM, head, fin });
+        if let Some(event) = event {
+            stream.handle_event(NOW, &mut machine, event);
+        }
+        let events = std::iter::from_fn(|| stream.poll_event(NOW));
+        events.map(|event| format!("{event:?}")).collect()
+    }
+
+    #[test]
+    fn the_end_of_the_stream_or_of_the_connection_is_the_end_of_the_websocket() {
+        let open = told_of(Fin::More, None);
+        assert_eq!(open.len(), 1, "{open:?}");
+        // RFC 8441 §5: a response that ends the stream; and CONNECTION_CLOSE in good order, of which QUIC tells no end of the stream.
+        let closed = Some(Http::Closed { error: None });
+        for told in [told_of(Fin::Last, None), told_of(Fin::More, closed)] {
+            assert_eq!(told[0], open[0]);
+            assert!(told.len() == 2 && told[1].starts_with("Failed(Truncated"), "{told:?}");
+        }
     }
 }

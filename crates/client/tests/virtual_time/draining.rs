@@ -1,7 +1,9 @@
 //! A server of HTTP/3 that stops: what it has begun arrives whole, and what it did not take is asked of another one.
 
 use crate::world::{START, Trusted};
-use client::{Bodies, Client, FetchId, FetchList, FetchSpec, PageLoad, Transport, Work};
+use client::{
+    Bodies, Calls, Client, FetchId, FetchList, FetchSpec, PageLoad, Pattern, Transport, Work,
+};
 use link::{LinkSpec, no_traces};
 use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
 use page::{Browser, Load, Synthetic};
@@ -143,3 +145,31 @@ fn a_server_that_stops_refuses_new_connections() {
     assert!(bench.world.elapsed() < Duration::from_millis(400), "{:?}", bench.world.elapsed());
     ended(&mut bench);
 }
+
+#[test]
+fn a_connection_that_its_server_closes_between_requests_is_recorded_and_others_follow_it() {
+    let url = "https://a.test/image/1?bytes=1000".parse().unwrap();
+    let calls = Calls::new(vec![FetchSpec::get(url); 4], Pattern::Staggered { every: TWO_SECONDS });
+    let trusted = Trusted::new(&["h2"]);
+    let mut bench = joined(&trusted, LINK, calls);
+    // Each server stops a second after its answer, and another one takes the address.
+    for _ in 0..3 {
+        bench.world.run_for(TWO_SECONDS / 2);
+        bench.world.stop(bench.far);
+        bench.world.run_for(TWO_SECONDS / 4);
+        bench.world.take(bench.far);
+        bench.far = bench.world.host("10.0.0.2", origin(&trusted));
+        bench.world.listen_datagrams(bench.far, "10.0.0.2:443");
+        let path = Path::link(LinkSpec::parse(LINK, no_traces).unwrap());
+        bench.world.connect(bench.near, bench.far, path);
+        bench.world.run_for(TWO_SECONDS / 4);
+    }
+    assert_eq!(bench.world.run_until_finished(bench.near), Ended::Finished);
+    let calls = bench.world.take(bench.near).into_work();
+    let outcomes = calls.records.fetches.iter().map(|fetch| fetch.outcome.clone());
+    assert_eq!(outcomes.collect::<Vec<_>>(), [const { FetchOutcome::Done }; 4]);
+    let requests: Vec<u32> = calls.records.connections.iter().map(|one| one.requests).collect();
+    assert_eq!(requests, [1, 1, 1, 1]);
+}
+
+const TWO_SECONDS: Duration = Duration::from_secs(2);

@@ -282,9 +282,11 @@ impl Load {
         let Some(protocol) = transport.protocol() else { return };
         let timings = transport.timings();
         let tally = &mut self.ledger.tally;
+        // With early data requests go before the handshake is over, and its time is not told.
         if connection.is_over_quic() {
-            let secured = timings.secured.unwrap_or(timings.opened);
-            tally.connects.quic.record(secured.since(timings.opened));
+            if let Some(secured) = timings.secured {
+                tally.connects.quic.record(secured.since(timings.opened));
+            }
         } else if let (Some(connected), Some(secured)) = (timings.connected, timings.secured) {
             tally.connects.tls.record(secured.since(connected));
         }

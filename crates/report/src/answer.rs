@@ -3,13 +3,13 @@
 
 use crate::number::{Percent, Ratio};
 use crate::overview::{Group, measure};
-use crate::words::{audited, listed, ratio, saved, sentence_case};
+use crate::words::{audited, failures, listed, ratio, saved, sentence_case};
 use crate::{Report, command};
 use study::blocks::Audited;
 use study::comparison::{Comparison, Verdict};
 use study::deciding_metric;
 use study::metric;
-use study::result::Ranked;
+use study::result::{CellResult, Ranked};
 use unit::counted;
 
 /// A part of the sentence.
@@ -112,18 +112,28 @@ fn regression(group: &Group<'_>) -> Option<Clause> {
         [] => None,
         [one] => {
             let much = saved(group, one).map_or_else(String::new, |much| format!(" {much}"));
-            let text = format!("on {link}, {} is{much} slower than {baseline}", one.contender);
+            let failed = told_failures(group, one);
+            let text =
+                format!("on {link}, {} is{much} slower than {baseline}{failed}", one.contender);
             Some(Clause { ratio: by(one), ..Clause::plain(text) })
         }
         several => {
-            let name = |ranked: &&Ranked| match by(ranked) {
-                Some(by) => format!("{} ({by})", ranked.contender),
-                None => ranked.contender.clone(),
+            let name = |ranked: &&Ranked| {
+                let told = [by(ranked), failures(group, ranked)].into_iter().flatten();
+                match told.collect::<Vec<_>>().join("; ") {
+                    told if told.is_empty() => ranked.contender.clone(),
+                    told => format!("{} ({told})", ranked.contender),
+                }
             };
             let names = up_to_three(several.iter().map(name).collect());
             Some(Clause::plain(format!("on {link}, {names} are slower than {baseline}")))
         }
     }
+}
+
+/// `: h1-tls failed in 11 of 14 trials, h2 in none`; empty where neither failed.
+fn told_failures(group: &Group<'_>, ranked: &Ranked) -> String {
+    failures(group, ranked).map_or_else(String::new, |told| format!(": {told}"))
 }
 
 /// In a page race with TLS, every contender besides the baseline may be without TLS. The sentence then states what they
@@ -226,7 +236,7 @@ fn level_or_undecided(group: &Group<'_>, margin: f64) -> Vec<String> {
     // Undecided means that more trials may decide it. Where no two contenders ran in one block there is no finding at
     // all.
     if all.iter().all(|ranked| ranked.comparison.ratio.is_none()) {
-        return vec!["nothing could be compared".to_owned()];
+        return vec![nothing_compared(group)];
     }
     let names = |verdict| -> Vec<String> {
         let found = group.with_verdict(verdict);
@@ -239,8 +249,14 @@ fn level_or_undecided(group: &Group<'_>, margin: f64) -> Vec<String> {
     let ties = names(Verdict::Tie);
     let margin = Percent(margin);
     let slower = slower_ties(group);
+    let decided = group.decided_pairs();
     if group.with_verdict(Verdict::Tie).len() == all.len() {
-        said.push(format!("all tie within {margin}{slower}"));
+        let baseline = group.verdicts.map_or("", |verdicts| &verdicts.baseline);
+        let with = if decided.is_empty() { String::new() } else { format!(" with {baseline}") };
+        let pair = |(fast, slow): &(&str, &str)| format!("{fast} is faster than {slow}");
+        let pairs = up_to_three(decided.iter().map(pair).collect());
+        let pairs = if pairs.is_empty() { pairs } else { format!("; {pairs}") };
+        said.push(format!("all tie{with} within {margin}{slower}{pairs}"));
     } else if !ties.is_empty() && group.winner().is_none() {
         let baseline = group.verdicts.map_or("", |verdicts| &verdicts.baseline);
         let (verb, names) = (if ties.len() == 1 { "ties" } else { "tie" }, up_to_three(ties));
@@ -255,6 +271,21 @@ fn level_or_undecided(group: &Group<'_>, margin: f64) -> Vec<String> {
         said.push(format!("{} {verb} undecided", up_to_three(undecided)));
     }
     said
+}
+
+/// That there is no finding, and why, where the baseline alone could not run.
+fn nothing_compared(group: &Group<'_>) -> String {
+    let could_run = |cell: &CellResult| cell.trials.unsupported < cell.trials.all();
+    let Some(baseline) = group.baseline().filter(|cell| !could_run(cell)) else {
+        return "nothing could be compared".to_owned();
+    };
+    let name = &baseline.contender.name;
+    match group.cells.iter().any(|cell| could_run(cell)) {
+        true => format!(
+            "{name}, the baseline, cannot run here, so nothing is compared with it; --baseline takes another one"
+        ),
+        false => "nothing could be compared".to_owned(),
+    }
 }
 
 /// Those that tie within the margin and yet are surely slower, with their ratios; empty without any.
@@ -328,7 +359,10 @@ impl<'a> Lead<'a> {
             }
             (Some(saved), Some(before)) if before == names => format!("on {link} {saved} sooner"),
             (Some(saved), Some(_)) => format!("on {link}, {names} {saved} sooner"),
-            (None, _) => format!("on {link}, {names} {beat} {baseline}"),
+            (None, _) => {
+                let failed = told_failures(self.group, self.least);
+                format!("on {link}, {names} {beat} {baseline}{failed}")
+            }
         };
         let ratio = ratio(&self.least.comparison);
         Clause {

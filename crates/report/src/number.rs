@@ -85,9 +85,11 @@ impl TimeFormat {
 
     /// A difference in this format, with one decimal less because it is less precise, but never rounded to zero.
     fn difference(self, millis: f64) -> String {
+        let size = millis.abs();
         let coarse = Self { decimals: self.decimals.saturating_sub(1), ..self };
-        let fits = coarse.number(millis.abs()).bytes().any(|b| b.is_ascii_digit() && b != b'0');
-        (if fits { coarse } else { self }).with_unit(millis.abs())
+        let shows =
+            |format: &Self| format.number(size).bytes().any(|b| b.is_ascii_digit() && b != b'0');
+        [coarse, self].into_iter().find(shows).unwrap_or(Self::three_digits(size)).with_unit(size)
     }
 }
 
@@ -186,15 +188,23 @@ impl Ratio {
     }
 
     fn decimals(self) -> usize {
-        let touches_one = |bound: f64| bound != 1.0 && (bound - 1.0).abs() < 0.005;
-        match self.value {
+        // With a large factor, hundredths carry no information.
+        let of_size = |value: f64| match value {
             v if v >= 99.5 => 0,
             v if v >= 9.95 => 1,
-            // A bound that differs from 1 must not print as 1.00.
-            _ if self.ci.iter().any(|bound| touches_one(*bound)) => 3,
-            // With a large factor, hundredths carry no information.
             v if v < 0.095 => 3,
             _ => 2,
+        };
+        // A large ratio may have a bound on the other side of 1.
+        let low = self.ci[0];
+        let of_low = if (0.095..9.95).contains(&low) { of_size(low) } else { 0 };
+        let least = of_size(self.value).max(of_low);
+        // A bound that differs from 1 must not print as 1.00; where 1 is not in the interval, in no case.
+        let touches_one = |bound: f64| bound != 1.0 && (bound - 1.0).abs() < 0.005;
+        let touching = if self.ci.iter().any(|bound| touches_one(*bound)) { 3 } else { 0 };
+        match self.ci[0] > 1.0 || self.ci[1] < 1.0 {
+            true => decimals_beside(&self.ci, 1.0, least.max(touching)),
+            false => least.max(touching),
         }
     }
 }
@@ -288,6 +298,7 @@ mod tests {
         assert_eq!(difference(-2010.0, 4420.0), "2.0\u{a0}s");
         assert_eq!(difference(-40.0, 4420.0), "0.04\u{a0}s");
         assert_eq!(difference(3.2, 45.1), "3\u{a0}ms");
+        assert_eq!(difference(-4.5, 4420.0), "4.50\u{a0}ms", "less than a hundredth of a second");
         assert_eq!(difference(2959.0, 54.9), "3.0\u{a0}s", "many times the baseline");
     }
 
@@ -299,6 +310,12 @@ mod tests {
         assert_eq!((plain.number(), plain.short_interval()), ("0.55".into(), "[.54, .56]".into()));
         let wide = Ratio { value: 1.2, ci: [0.9, f64::INFINITY] };
         assert_eq!(wide.short_interval(), "[.90, ∞]");
+        let large = Ratio { value: 12.0, ci: [0.97, 20.0] };
+        assert_eq!((large.number(), large.interval()), ("12.00".into(), "[0.97, 20.00]".into()));
+        let close = Ratio { value: 0.95, ci: [0.9, 0.9998] };
+        assert_eq!(close.short_interval(), "[.9000, .9998]");
+        let level = Ratio { value: 1.0, ci: [0.9998, 1.0002] };
+        assert_eq!(level.short_interval(), "[1.000, 1.000]");
         let anything = Ratio { value: 3.65, ci: [0.0, f64::INFINITY] };
         assert_eq!(
             (anything.interval(), anything.short_interval()),

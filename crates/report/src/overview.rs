@@ -8,7 +8,7 @@ use study::experiment::{Contender, Tls, Workload};
 use study::metric;
 use study::outcome::Outcome;
 use study::record::TrialRecord;
-use study::result::{CellResult, LinkResult, Ranked, Verdicts};
+use study::result::{CellResult, LinkResult, MedianTrial, Ranked, Verdicts};
 use study::stats::Summary;
 
 /// All contenders over one link at one workload.
@@ -70,11 +70,23 @@ impl<'a> Report<'a> {
         rows
     }
 
-    /// From the first trial's beginning to the last one's end, in milliseconds; None without rows.
+    /// From the first trial's beginning to the last one's end, in milliseconds, without pauses in which the run had ended and
+    /// was not yet resumed; None without rows.
     pub(crate) fn elapsed_ms(&self) -> Option<f64> {
-        let begin = self.rows.iter().map(|row| row.started_unix_ms).min()?;
-        let end = |row: &TrialRecord| (row.started_unix_ms - begin) as f64 + row.duration_ms;
-        Some(self.rows.iter().map(end).fold(0.0, f64::max))
+        let span = |row: &TrialRecord| {
+            let begin = row.started_unix_ms as f64;
+            (begin, begin + row.duration_ms)
+        };
+        let mut spans: Vec<(f64, f64)> = self.rows.iter().map(span).collect();
+        spans.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let (mut elapsed, mut until) = (0.0, spans.first()?.0);
+        for (begin, end) in spans {
+            let idle = (begin - until).max(0.0);
+            let idle = if idle < PAUSE_MS { idle } else { 0.0 };
+            elapsed += idle + (end - begin.max(until)).max(0.0);
+            until = until.max(end);
+        }
+        Some(elapsed)
     }
 
     /// The figures of `link`, in words.
@@ -169,11 +181,24 @@ impl<'a> Group<'a> {
         verdicts.ranking.iter().filter(leads).collect()
     }
 
-    /// Whether everyone is level with the baseline, and nothing else is to be said.
+    /// Whether everyone is level with the baseline and with each other, and nothing else is to be said.
     pub(crate) fn all_tie(&self) -> bool {
         let tie =
             |r: &Ranked| r.comparison.verdict == Verdict::Tie && r.comparison.reason.is_none();
-        self.verdicts.is_some_and(|v| !v.ranking.is_empty() && v.ranking.iter().all(tie))
+        let is_level =
+            self.verdicts.is_some_and(|v| !v.ranking.is_empty() && v.ranking.iter().all(tie));
+        is_level && self.decided_pairs().is_empty()
+    }
+
+    /// The pairs of which one is surely faster, the faster one first.
+    pub(crate) fn decided_pairs(&self) -> Vec<(&'a str, &'a str)> {
+        let pairs = self.verdicts.map_or(&[][..], |verdicts| &verdicts.pairs);
+        let decided = pairs.iter().filter_map(|pair| match pair.comparison.verdict {
+            Verdict::Faster => Some((&*pair.a, &*pair.b)),
+            Verdict::Slower => Some((&*pair.b, &*pair.a)),
+            _ => None,
+        });
+        decided.collect()
     }
 
     /// Whether `ranked` ties with the baseline, and yet is surely slower: the interval lies above 1, and the ratio is off by more
@@ -204,6 +229,9 @@ impl<'a> Group<'a> {
     }
 }
 
+/// So long nothing runs only between the end of a run and its `--resume`.
+const PAUSE_MS: f64 = 600_000.0;
+
 /// A per cent or less is not worth a word.
 const SLIGHT: f64 = 0.01;
 
@@ -230,6 +258,11 @@ pub(crate) fn median_of(workload: &Workload) -> String {
 /// The times that decide over `cell`, summed up: of a page its load, of calls what their pattern waits for.
 pub(crate) fn load(cell: &CellResult) -> Option<&Summary> {
     cell.metrics.get(deciding_metric(&cell.workload))
+}
+
+/// Whether the link of that trial has a rate: without one nothing tells the time of its bytes from their wait.
+pub(crate) fn has_rate(trial: &MedianTrial) -> bool {
+    trial.timeline.as_ref().is_some_and(|timeline| timeline.down.rate_bps.is_some())
 }
 
 /// The time of `trial` that decides, where it counts.

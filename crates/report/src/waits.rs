@@ -3,10 +3,12 @@
 
 use crate::Report;
 use crate::number;
-use crate::overview::Group;
+use crate::overview::{Group, has_rate};
 use crate::words::{handshakes, listed};
 use study::comparison::Verdict;
+use study::deciding_metric;
 use study::experiment::{Transport, WorkloadKind};
+use study::metric;
 use study::reconcile::{Parts, Wait, WaySummary};
 use study::result::{CellResult, MedianTrial};
 use unit::{ByteSize, counted};
@@ -32,7 +34,9 @@ pub(crate) fn waits(report: &Report<'_>, group: &Group<'_>) -> Option<String> {
         Verdict::Tie => true,
         _ => return None,
     };
-    Compared { slow, fast }.sentence(is_level)
+    // The parts are those of the whole load, where the verdict may be on a part of it.
+    let is_of_load = matches!(deciding_metric(group.workload), metric::LOAD_MS | metric::TOTAL_MS);
+    Compared { slow, fast, is_of_load }.sentence(is_level)
 }
 
 /// The verdict on `of` against `other`.
@@ -86,6 +90,8 @@ impl<'a> Load<'a> {
 struct Compared<'a> {
     slow: Load<'a>,
     fast: Load<'a>,
+    /// Whether the verdict is on the time of the load.
+    is_of_load: bool,
 }
 
 impl Compared<'_> {
@@ -131,8 +137,9 @@ impl Compared<'_> {
             [] => String::new(),
             some => format!("; {fast} waits longer by {}", listed(some)),
         };
+        let end = if self.is_of_load { "" } else { " to its end" };
         Some(format!(
-            "{slow}'s median trial takes {more} longer than {fast}'s: {}{less}",
+            "{slow}'s median trial takes {more} longer than {fast}'s{end}: {}{less}",
             listed(&longer)
         ))
     }
@@ -140,11 +147,14 @@ impl Compared<'_> {
     /// `305 ms in handshakes (2 round trips against 1)`.
     fn wait(&self, wait: Wait, longer: i64) -> String {
         let time = number::duration(longer.unsigned_abs() as f64 / 1e6);
+        let has_rate = has_rate(self.slow.median);
         let what = match wait {
             Wait::Handshakes => "in handshakes",
-            Wait::Requests => "in request round trips",
+            Wait::Requests if has_rate => "in request round trips",
+            Wait::Requests => "from requests to first bytes",
             Wait::WindowGrowth => "in window growth",
-            Wait::Serialisation => "in sending bytes at the link's rate",
+            Wait::Serialisation if has_rate => "in sending bytes at the link's rate",
+            Wait::Serialisation => "from first bytes to last bytes",
             Wait::LossRecovery => "in loss recovery",
             Wait::Server => "for the server",
             Wait::Client => "in the client",

@@ -90,9 +90,11 @@ pub(crate) fn exploratory(result: &RunResult) -> Option<String> {
     ))
 }
 
-/// The ratio of a comparison with its interval; None where there was nothing to compare.
+/// The ratio of a comparison with its interval; None where there was nothing to compare, and where so many trials failed that
+/// the ratio is no figure.
 pub(crate) fn ratio(comparison: &Comparison) -> Option<Ratio> {
     let (value, ci) = (comparison.ratio?, comparison.ci95?);
+    (value.0 > 0.0 && value.0.is_finite()).then_some(())?;
     Some(Ratio { value: value.0, ci: [ci[0].0, ci[1].0] })
 }
 
@@ -141,16 +143,21 @@ pub(crate) fn would_have_shown(comparison: &Comparison) -> Option<String> {
     Some(format!("smallest detectable difference: {percent} (found in 4 runs of 5)"))
 }
 
-/// The remark beside a verdict: why there is no other verdict, and what would decide it. Trials have their own reason
-/// for being unsupported, and what the audit refused of the contender itself stands with its trials.
+/// The remark beside a verdict: why there is no other verdict, and what would decide it. What is unsupported or was refused of the
+/// contender itself stands with its trials.
 pub(crate) fn remarks(group: &Group<'_>, ranked: &Ranked) -> Vec<String> {
     let Ranked { contender, comparison, .. } = ranked;
     let own = group.cell(contender).and_then(|cell| cell.refused.as_ref());
     let own = own.map(|refused| format!("{contender}: {refused}"));
-    let reason = comparison.reason.clone().filter(|reason| {
-        comparison.verdict != Verdict::Unsupported && own.as_ref() != Some(reason)
-    });
-    reason.into_iter().chain(still_needed(comparison)).collect()
+    let is_of_own_trials = |reason: &str| {
+        let words = reason.strip_prefix(contender.as_str());
+        comparison.verdict == Verdict::Unsupported && words.is_some_and(|it| it.starts_with(": "))
+    };
+    let reason = comparison.reason.clone();
+    let reason = reason.filter(|reason| own.as_ref() != Some(reason) && !is_of_own_trials(reason));
+    // Without a ratio failures alone have decided.
+    let failed = failures(group, ranked).filter(|_| ratio(comparison).is_none());
+    reason.into_iter().chain(failed).chain(still_needed(comparison)).collect()
 }
 
 /// That medians of so few trials have no interval; None where each has one.
@@ -167,9 +174,12 @@ pub(crate) fn without_interval<'g>(
 }
 
 /// The joint confidence of the verdicts: over the comparisons with the baseline on one link, and over all comparisons
-/// of the run. Empty where no comparison has an interval.
+/// of the run. Empty where no comparison has an interval, and where trials were added to a judged run: then none holds.
 pub(crate) fn confidence(report: &Report<'_>) -> Vec<String> {
     let result = report.result;
+    if result.exploratory.is_some() {
+        return Vec::new();
+    }
     let level = result.family.confidence;
     let compared = result.verdicts.iter().flat_map(|table| &table.ranking);
     let mut ratios = compared.filter_map(|ranked| ratio(&ranked.comparison));
@@ -214,11 +224,38 @@ pub(crate) fn confidence(report: &Report<'_>) -> Vec<String> {
 }
 
 /// The time that `ranked` saves against the baseline, without a sign and in the digits of the baseline's own time. None
-/// where the verdict finds no difference.
+/// where the verdict finds no difference, where the medians tell another one, and where trials failed: the verdict counts them
+/// as slower than any time, and the medians leave them out.
 pub(crate) fn saved(group: &Group<'_>, ranked: &Ranked) -> Option<String> {
-    matches!(ranked.comparison.verdict, Verdict::Faster | Verdict::Slower).then_some(())?;
+    let saved_s = ranked.saved_s?;
+    let is_told = match ranked.comparison.verdict {
+        Verdict::Faster => saved_s > 0.0,
+        Verdict::Slower => saved_s < 0.0,
+        _ => false,
+    };
+    if !is_told || failures(group, ranked).is_some() {
+        return None;
+    }
     let baseline = load(group.baseline()?)?;
-    Some(number::difference(ranked.saved_s? * 1e3, baseline.median))
+    Some(number::difference(saved_s * 1e3, baseline.median))
+}
+
+/// How often the baseline and `ranked` failed: `h1-tls failed in 11 of 14 trials, h2 in none`. None where neither did.
+pub(crate) fn failures(group: &Group<'_>, ranked: &Ranked) -> Option<String> {
+    let both = [group.baseline()?, group.cell(&ranked.contender)?];
+    let [more, less] = match both[0].trials.failed >= both[1].trials.failed {
+        true => both,
+        false => [both[1], both[0]],
+    };
+    let (name, failed) = (&more.contender.name, more.trials.failed);
+    let other = match less.trials.failed {
+        0 => "none".to_owned(),
+        some => format!("{some} of {}", less.trials.all()),
+    };
+    (failed > 0).then(|| {
+        let all = counted(more.trials.all(), "trial");
+        format!("{name} failed in {failed} of {all}, {} in {other}", less.contender.name)
+    })
 }
 
 /// A share with its sign, in whole per cent.
@@ -243,13 +280,13 @@ pub(crate) fn sentence_case(words: &str) -> String {
 }
 
 /// Why the winner wins, as far as round trips and connections explain it: `h1-tls waits for 9 request round trips in a
-/// row, on 6 connections; h2 for 1, on 1 connection`, `h2 waits for 2 round trips of handshakes; h3 for 1`. None where both
-/// wait for as many.
+/// row, on 6 connections; h2 for 1, on 1 connection`, `h2 waits for 2 round trips of handshakes; h3 for 1`. None where the
+/// winner waits for as many or more.
 pub(crate) fn round_trips(group: &Group<'_>) -> Option<String> {
     let slow = group.baseline()?;
     let fast = group.cell(&group.winner()?.contender)?;
     let (a, b) = (slow.median_trial.as_ref()?, fast.median_trial.as_ref()?);
-    let rounds = a.rounds.zip(b.rounds).filter(|(a, b)| a != b);
+    let rounds = a.rounds.zip(b.rounds).filter(|(slow, fast)| slow > fast);
     let requests = rounds.map(|(slow_rounds, fast_rounds)| {
         format!(
             "{} waits for {} in a row, on {}; {} for {}, on {}",
@@ -265,7 +302,7 @@ pub(crate) fn round_trips(group: &Group<'_>) -> Option<String> {
     let is_told = requests.is_none()
         || [slow, fast].iter().any(|cell| cell.contender.transport.is_over_quic());
     let shaken = handshakes(slow).zip(handshakes(fast));
-    let shaken = shaken.filter(|(slow, fast)| is_told && slow != fast);
+    let shaken = shaken.filter(|(slow, fast)| is_told && slow > fast);
     let shaken = shaken.map(|(a, b)| match &requests {
         Some(_) => format!("handshakes take {} against {b}", counted(a, "round trip")),
         None => {

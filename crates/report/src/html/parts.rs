@@ -5,7 +5,7 @@ use super::table::{figure, table, text};
 use crate::hue::Hue;
 use crate::markup::Markup;
 use crate::number::duration;
-use crate::overview::Group;
+use crate::overview::{Group, has_rate};
 use crate::scale::{Position, Scale};
 use crate::{Report, command};
 use study::reconcile::Parts;
@@ -161,6 +161,10 @@ fn title(group: &Group<'_>, split: &[Split<'_>]) -> String {
         })
         .collect();
     let shares = crate::words::listed(&shares);
+    // Without a rate the parts do not tell the path's time from the ends'.
+    if !split.iter().all(|split| has_rate(split.median)) {
+        return format!("Parts of the load time on {}", group.link.name);
+    }
     format!("Share of the load time on {} spent on round trips: {shares}", group.link.name)
 }
 

@@ -2,7 +2,7 @@
 
 use crate::file_name::file_name;
 use crate::markup::Markup;
-use crate::overview::Group;
+use crate::overview::{Group, has_rate};
 use crate::{Report, words};
 use std::collections::BTreeSet;
 use study::experiment::WorkloadKind;
@@ -109,10 +109,10 @@ fn bottleneck(group: &Group<'_>) -> Option<String> {
     }
     let fastest = group.fastest_first().into_iter().find(|cell| parts(cell).is_some())?;
     let first = group.baseline().filter(|cell| parts(cell).is_some()).unwrap_or(fastest);
-    let (word, share) = largest(parts(first)?);
+    let (word, share) = largest(first)?;
     let mut text = format!("{:.0} % of {}'s time {word}", share * 100.0, first.contender.name);
     if fastest.contender.name != first.contender.name {
-        let (word, share) = largest(parts(fastest)?);
+        let (word, share) = largest(fastest)?;
         text.push_str(&format!("; {:.0} % of {}'s {word}", share * 100.0, fastest.contender.name));
     }
     Some(text)
@@ -123,7 +123,13 @@ fn parts(cell: &CellResult) -> Option<Parts> {
 }
 
 /// The largest part of a load time in words, with its share. What waits for the far side counts as one.
-fn largest(parts: Parts) -> (String, f64) {
+fn largest(cell: &CellResult) -> Option<(String, f64)> {
+    let parts = parts(cell)?;
+    let has_rate = cell.median_trial.as_ref().is_some_and(has_rate);
+    let receiving = match has_rate {
+        true => "the link's rate: the bytes keep it busy",
+        false => "receiving: from first bytes to last bytes",
+    };
     let trips = [
         ("connects", parts.connect_ns),
         ("TLS", parts.tls_ns),
@@ -131,7 +137,7 @@ fn largest(parts: Parts) -> (String, f64) {
         ("window growth", parts.window_ns),
     ];
     let mut named = [
-        ("the link's rate: the bytes keep it busy", parts.serialisation_ns),
+        (receiving, parts.serialisation_ns),
         ("loss recovery: packets or a connection were lost", parts.loss_ns),
         ("the server", parts.server_ns),
         ("the client", parts.client_ns),
@@ -142,12 +148,14 @@ fn largest(parts: Parts) -> (String, f64) {
     let (word, nanos) = named[0];
     let share = nanos as f64 / parts.total_ns() as f64;
     if !word.is_empty() {
-        return (format!("goes into {word}"), share);
+        return Some((format!("goes into {word}"), share));
     }
     let mut trips = trips.to_vec();
     trips.sort_by_key(|(_, nanos)| std::cmp::Reverse(*nanos));
     let worth = |(_, nanos): &&(&str, u64)| *nanos * 5 >= parts.round_trips_ns();
     let most: Vec<&str> = trips.iter().filter(worth).map(|(name, _)| *name).collect();
     let mostly = if trips.iter().any(|one| one.1 > 0 && !worth(&one)) { "mostly " } else { "" };
-    (format!("goes into round trips ({mostly}{})", words::listed(&most)), share)
+    // Without a rate what is waited for is not only the path.
+    let trips = if has_rate { "round trips" } else { "waiting for first bytes" };
+    Some((format!("goes into {trips} ({mostly}{})", words::listed(&most)), share))
 }

@@ -5,7 +5,8 @@ use serde_json::{Map, Value, json};
 use study::result::RunResult;
 
 /// A benchmark for each cell, `experiment/workload/link/contender`, with the median of every metric as a measure. The bounds are
-/// those of the median's 95 % interval, where there were enough trials for one.
+/// those of the median's 95 % interval, where there were enough trials for one. `trials` and `failed_trials` are there without a
+/// figure, too: medians leave out what failed.
 pub fn bmf(result: &RunResult) -> String {
     let mut benchmarks = Map::new();
     for cell in &result.cells {
@@ -18,12 +19,11 @@ pub fn bmf(result: &RunResult) -> String {
             }
             (name.clone(), figures)
         });
-        let measures: Map<String, Value> = measures.collect();
-        if !measures.is_empty() {
-            let name =
-                format!("{}/{}/{}/{}", result.experiment, id.workload, id.link, id.contender);
-            benchmarks.insert(name, Value::Object(measures));
-        }
+        let mut measures: Map<String, Value> = measures.collect();
+        measures.insert("trials".to_owned(), json!({ "value": cell.trials.all() }));
+        measures.insert("failed_trials".to_owned(), json!({ "value": cell.trials.failed }));
+        let name = format!("{}/{}/{}/{}", result.experiment, id.workload, id.link, id.contender);
+        benchmarks.insert(name, Value::Object(measures));
     }
     format!("{:#}\n", Value::Object(benchmarks))
 }

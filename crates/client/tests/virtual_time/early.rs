@@ -7,12 +7,12 @@ use client::{
     Bodies, Client, ClientConfig, FetchId, FetchList, FetchSpec, Offer, Protocol, Security,
     Transport,
 };
-use endpoint::{FastOpen, SocketSettings};
+use endpoint::{FastOpen, SocketId, SocketSettings};
 use link::{LinkSpec, no_traces};
-use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
+use origin::{ListenerKind, Origin, OriginConfig, Parts, UpstreamSettings, WallClock};
 use proto::{Fields, Method, Status};
 use secure::{Resumption, ServerTlsOptions};
-use sim::{Ended, Host, Path, World};
+use sim::{Connections, Ended, Host, Path, Script, Scripted, World};
 use std::time::Duration;
 use trace::{ConnectionRecord, EarlyData, FetchOutcome, FetchRecord, MadeAgain};
 use transport::{AddressValidation, QuicSettings};
@@ -49,7 +49,7 @@ impl Bench {
         Self { trusted, transport, client, quic, fast_open }
     }
 
-    fn origin(&self) -> Origin {
+    fn config(&self) -> OriginConfig {
         let wall_clock = WallClock { at: START, unix: Duration::from_secs(1_800_000_000) };
         let kind = match self.transport {
             Transport::H3 => ListenerKind::Quic(self.trusted.server.clone(), self.quic.clone()),
@@ -57,7 +57,23 @@ impl Bench {
         };
         let mut config = OriginConfig::new(vec![kind], wall_clock);
         config.protocols = self.transport.offer.protocols().collect();
-        Origin::new(config, Parts::default())
+        config
+    }
+
+    fn origin(&self) -> Origin {
+        Origin::new(self.config(), Parts::default())
+    }
+
+    /// An origin in this world, where this transport reaches it.
+    fn listening(&self, world: &mut World, origin: Origin) -> Host<Origin> {
+        match self.transport {
+            Transport::H3 => {
+                let far = world.host("10.0.0.2", origin);
+                world.listen_datagrams(far, "10.0.0.2:443");
+                far
+            }
+            _ => world.listen("10.0.0.2:443", origin),
+        }
     }
 
     /// Fetches these at once, with what is remembered of earlier visits; tells when it began, too.
@@ -71,14 +87,7 @@ impl Bench {
         config.socket = SocketSettings { fast_open: self.fast_open, ..config.socket };
         let list = FetchList::new(specs, Bodies::Keep);
         let near = world.host("10.0.0.1", Client::new(config, list));
-        let far: Host<Origin> = match self.transport {
-            Transport::H3 => {
-                let far = world.host("10.0.0.2", self.origin());
-                world.listen_datagrams(far, "10.0.0.2:443");
-                far
-            }
-            _ => world.listen("0.0.0.0:0", self.origin()),
-        };
+        let far = self.listening(&mut world, self.origin());
         world.connect(near, far, Path::link(LinkSpec::parse(link, no_traces).unwrap()));
         assert_eq!(world.run_until_finished(near), Ended::Finished);
         Visit(world.take(near).into_work())
@@ -248,6 +257,81 @@ fn too_early_is_heeded_after_the_handshake() {
         let visit = Visit(far.run(Client::new(bench.client.clone(), list)).into_work());
         assert_eq!((visit.fetch(0).status, far.seen.len()), (Some(425), 1), "{transport:?}");
         assert!(visit.fetch(0).made_again.is_empty(), "{transport:?}");
+    }
+}
+
+/// An application behind an origin, 10 ms from it. It answers 425 to what came early, or to everything.
+#[derive(Default)]
+struct Application {
+    refuses_all: bool,
+    requests: Vec<String>,
+}
+
+impl Script for Application {
+    fn handle_bytes(&mut self, connections: &mut Connections, socket: SocketId, bytes: &[u8]) {
+        let request = String::from_utf8_lossy(bytes).into_owned();
+        let answer = match self.refuses_all || is_early(&request) {
+            true => "HTTP/1.1 425 Too Early\r\nContent-Length: 4\r\n\r\nwait",
+            false => "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\nnow",
+        };
+        connections.send(socket, answer.as_bytes());
+        self.requests.push(request);
+    }
+}
+
+/// Whether a gateway says that a request came as early data (RFC 8470 §5.1).
+fn is_early(request: &str) -> bool {
+    request.to_ascii_lowercase().contains("\r\nearly-data: 1\r\n")
+}
+
+impl Bench {
+    /// Asks an origin for what its application answers. Gives the application's requests, too.
+    fn visit_application(&self, refuses_all: bool) -> (Visit, Vec<String>) {
+        let mut world = World::new(1);
+        let application = Application { refuses_all, ..Application::default() };
+        let application = world.listen("10.0.0.3:8000", Scripted::new(application));
+        let mut config = self.config();
+        config.upstream = Some(UpstreamSettings::new("10.0.0.3:8000".parse().unwrap()));
+        let far = self.listening(&mut world, Origin::new(config, Parts::default()));
+        let url = "https://a.test/application".parse().unwrap();
+        let list = FetchList::new([FetchSpec::get(url)], Bodies::Keep);
+        let near = world.host("10.0.0.1", Client::new(self.client.clone(), list));
+        for (one, other, link) in
+            [(near.id(), far.id(), "rtt=100ms"), (far.id(), application.id(), "rtt=10ms")]
+        {
+            world.connect(one, other, Path::link(LinkSpec::parse(link, no_traces).unwrap()));
+        }
+        assert_eq!(world.run_until_finished(near), Ended::Finished);
+        let visit = Visit(world.take(near).into_work());
+        (visit, world.take(application).into_script().requests)
+    }
+}
+
+#[test]
+fn too_early_of_an_application_behind_a_gateway_is_heeded_over_every_transport() {
+    for transport in ALL {
+        let bench = Bench::new(transport, Resumption::Early);
+        bench.prime();
+        let (visit, requests) = bench.visit_application(false);
+        assert_eq!(visit.early_data(), [EarlyData::Accepted], "{transport:?}");
+        assert_eq!((visit.fetch(0).status, visit.body(0)), (Some(200), &b"now"[..]));
+        assert_eq!(visit.fetch(0).made_again, [MadeAgain::TooEarly], "{transport:?}");
+        let early: Vec<bool> = requests.iter().map(|request| is_early(request)).collect();
+        assert_eq!(early, [true, false], "{transport:?}: {requests:?}");
+        // Without early data it is an answer like others.
+        let bench = Bench::new(transport, Resumption::On);
+        bench.prime();
+        let (visit, requests) = bench.visit_application(true);
+        assert_eq!((visit.fetch(0).status, visit.body(0)), (Some(425), &b"wait"[..]));
+        assert_eq!((requests.len(), is_early(&requests[0])), (1, false), "{transport:?}");
+        assert!(visit.fetch(0).made_again.is_empty(), "{transport:?}");
+        // Nor is a second refusal heeded, of a request that came after the handshake.
+        let bench = Bench::new(transport, Resumption::Early);
+        bench.prime();
+        let (visit, requests) = bench.visit_application(true);
+        assert_eq!((visit.fetch(0).status, visit.body(0)), (Some(425), &b"wait"[..]));
+        assert_eq!(visit.fetch(0).made_again, [MadeAgain::TooEarly], "{transport:?}");
+        assert_eq!(requests.len(), 2, "{transport:?}: {requests:?}");
     }
 }
 

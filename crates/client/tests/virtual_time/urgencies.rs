@@ -73,8 +73,8 @@ fn page(random: &mut Random) -> (Vec<FetchSpec>, Pattern) {
     (specs, pattern)
 }
 
-/// What the origin saw of a page, and the priority of each stream.
-fn fetched(trusted: &Trusted, seed: Seed) -> (Vec<Seen>, BTreeMap<u64, Priority>) {
+/// What an origin of this policy saw of a page, and the priority of each stream.
+fn fetched(trusted: &Trusted, policy: Policy, seed: Seed) -> (Vec<Seen>, BTreeMap<u64, Priority>) {
     let mut random = seed.random();
     let (specs, pattern) = page(&mut random);
     let by_url: BTreeMap<String, Priority> =
@@ -87,7 +87,7 @@ fn fetched(trusted: &Trusted, seed: Seed) -> (Vec<Seen>, BTreeMap<u64, Priority>
     let wall_clock = WallClock { at: START, unix: Duration::from_secs(1_800_000_000) };
     let kind = ListenerKind::Quic(trusted.server.clone(), quic);
     let mut config = OriginConfig::new(vec![kind], wall_clock);
-    config.priorities = Policy::Rfc9218;
+    config.priorities = policy;
     let log = Rc::new(Log::default());
     let parts = Parts { tracer: Tracer::to(log.clone()), ..Parts::default() };
     let client = Client::new(trusted.config(Transport::H3), Calls::new(specs, pattern));
@@ -101,11 +101,16 @@ fn fetched(trusted: &Trusted, seed: Seed) -> (Vec<Seen>, BTreeMap<u64, Priority>
     world.connect(near, far, Path::link(LinkSpec::parse(&link, no_traces).unwrap()));
     assert_eq!(world.run_until_finished(near), Ended::Finished);
     let fetches = world.take(near).into_work().records.fetches;
+    assert_eq!(fetches.len(), by_url.len(), "every fetch has a priority of its own");
     let priority = |fetch: &trace::FetchRecord| {
         assert_eq!(fetch.outcome, FetchOutcome::Done, "{fetch:?}");
         (fetch.stream, by_url[&fetch.url])
     };
-    (log.0.take(), fetches.iter().map(priority).collect())
+    let priorities: BTreeMap<_, _> = fetches.iter().map(priority).collect();
+    let seen = log.0.take();
+    let asked = seen.iter().filter(|event| matches!(event, Seen::Asked { .. })).count();
+    assert_eq!((asked, priorities.len()), (fetches.len(), fetches.len()), "{seen:?}");
+    (seen, priorities)
 }
 
 /// The most bytes that went before an answer which should have gone first, and that answer's stream.
@@ -135,6 +140,28 @@ fn most_overtaken(seen: &[Seen], priorities: &BTreeMap<u64, Priority>) -> (u64, 
     most
 }
 
+/// Bytes that went before an answer which was asked for earlier and should go later.
+fn brought_forward(seen: &[Seen], priorities: &BTreeMap<u64, Priority>) -> u64 {
+    let mut open: Vec<u64> = Vec::new();
+    let mut total = 0;
+    for event in seen {
+        match *event {
+            Seen::Asked { stream } => open.push(stream),
+            Seen::Sent { stream, bytes, is_last } => {
+                let own = (stream, priorities[&stream]);
+                let earlier = open.iter().take_while(|other| **other != stream);
+                if earlier.copied().any(|other| goes_first(own, (other, priorities[&other]))) {
+                    total += bytes;
+                }
+                if is_last {
+                    open.retain(|other| *other != stream);
+                }
+            }
+        }
+    }
+    total
+}
+
 /// RFC 9218 §10: whether all of `one` goes before any of `other`.
 fn goes_first(one: (u64, Priority), other: (u64, Priority)) -> bool {
     let are_whole = !one.1.incremental && !other.1.incremental;
@@ -145,14 +172,36 @@ fn goes_first(one: (u64, Priority), other: (u64, Priority)) -> bool {
 #[test]
 fn urgent_answers_go_first_in_each_of_a_thousand_pages_but_for_one_batch() {
     let trusted = Trusted::new(&["h2"]);
+    let mut with_a_choice = 0;
     for seed in 0..PAGES {
-        let (seen, priorities) = fetched(&trusted, Seed(seed));
+        let (seen, priorities) = fetched(&trusted, Policy::Rfc9218, Seed(seed));
         let (overtaken, stream) = most_overtaken(&seen, &priorities);
         assert!(
             overtaken <= BATCH,
             "page {seed}: {overtaken} bytes went before stream {stream}: {priorities:?} {seen:?}"
         );
+        if seed < 2 { eprintln!("D {priorities:?}\nD {seen:?}"); }
+        if seed < 40 { eprintln!("P {seed} over={overtaken} bf={}", brought_forward(&seen, &priorities)); }
+        with_a_choice += u64::from(brought_forward(&seen, &priorities) > BATCH);
     }
+    eprintln!("CHOICE {with_a_choice}");
+    assert!(with_a_choice > PAGES / 2, "answers compete in {with_a_choice} pages");
+}
+
+/// The control: the same pages of an origin that does not look at priorities.
+#[test]
+fn in_order_of_asking_urgent_answers_wait_for_more_than_a_batch() {
+    let trusted = Trusted::new(&["h2"]);
+    let pages = 50;
+    let mut out_of_order = 0;
+    for seed in 0..pages {
+        let (seen, priorities) = fetched(&trusted, Policy::Fifo, Seed(seed));
+        let (overtaken, _) = most_overtaken(&seen, &priorities);
+        eprintln!("FIFO {seed} {overtaken} n={} total={}", priorities.len(), seen.iter().map(|e| match e { Seen::Sent{bytes,..} => *bytes, _ => 0}).sum::<u64>());
+        out_of_order += u64::from(overtaken > BATCH);
+    }
+    eprintln!("OOO {out_of_order}");
+    assert!(out_of_order > pages / 2, "{out_of_order} pages");
 }
 
 #[test]

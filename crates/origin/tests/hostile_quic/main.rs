@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "a test's own helpers may panic")]
 
 mod attacks;
+mod early;
 mod h3spec;
 mod repeating;
 mod sending;

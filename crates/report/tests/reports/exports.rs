@@ -59,14 +59,19 @@ fn csv_has_a_line_a_trial_and_a_field_a_column() {
 fn bencher_gets_the_median_of_each_cell_with_its_interval() {
     for run in [Run::clean(), Run::troubled(), hostile()] {
         let document: Value = serde_json::from_str(&report::bmf(&run.result)).unwrap();
-        let told = run.result.cells.iter().filter(|cell| !cell.metrics.is_empty());
-        assert_eq!(document.as_object().unwrap().len(), told.clone().count());
-        for cell in told {
+        assert_eq!(document.as_object().unwrap().len(), run.result.cells.len());
+        for cell in &run.result.cells {
             let id = cell.id();
             let name =
                 format!("{}/{}/{}/{}", run.result.experiment, id.workload, id.link, id.contender);
-            let summary = &cell.metrics["load_ms"];
-            let measure = &document[name]["load_ms"];
+            let measures = &document[name];
+            assert_eq!(measures["trials"]["value"], cell.trials.all());
+            assert_eq!(measures["failed_trials"]["value"], cell.trials.failed);
+            let Some(summary) = cell.metrics.get("load_ms") else {
+                assert!(cell.metrics.is_empty() && measures["load_ms"].is_null());
+                continue;
+            };
+            let measure = &measures["load_ms"];
             assert_eq!(measure["value"], summary.median);
             assert_eq!(measure["lower_value"].as_f64(), summary.ci95.map(|[low, _]| low));
             assert_eq!(measure["upper_value"].as_f64(), summary.ci95.map(|[_, high]| high));

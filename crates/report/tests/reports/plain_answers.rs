@@ -162,6 +162,31 @@ fn trials_that_were_added_are_counted_over_all_cells_and_planned_ones_by_cell() 
 }
 
 #[test]
+fn the_summary_for_a_ci_system_tells_of_what_was_not_measured_and_why() {
+    let run = Run::troubled();
+    let mut result = run.result.clone();
+    result.warnings.push("the links were not kept".to_owned());
+    let (markdown, junit) = (report::race_markdown(&result), report::race_junit(&result));
+    assert!(markdown.contains("\n**the links were not kept**\n"), "{markdown}");
+    let mut not_measured = 0;
+    for cell in &run.result.cells {
+        let (all, failed) = (cell.trials.all(), cell.trials.failed);
+        if cell.trials.measured < all && cell.workload.check_of.is_none() {
+            not_measured += 1;
+            let told = format!("{} of {all} measured", cell.trials.measured);
+            assert!(markdown.contains(&told) && junit.contains(&told), "{markdown}\n{junit}");
+            let told = format!(", {failed} failed");
+            assert!(failed == 0 || markdown.contains(&told), "{markdown}");
+        }
+    }
+    assert!(not_measured > 0);
+    for one in run.result.verdicts.iter().flat_map(|table| &table.ranking) {
+        let reason = one.comparison.reason.iter();
+        assert!(reason.into_iter().all(|reason| junit.contains(reason.as_str())), "{junit}");
+    }
+}
+
+#[test]
 fn a_connection_for_each_request_is_told() {
     let mut run = Run::of(quick(), |_| None);
     assert!(!terminal(&run.report(), WIDE).contains("one for each request"));

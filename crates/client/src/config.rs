@@ -1,13 +1,14 @@
 //! The settings of a client.
 
+use crate::failure::Failure;
 use crate::{Cookies, Hosts, Profile, Proxies, Transport};
 use endpoint::SocketSettings;
-use page::Browser;
+use page::{Browser, Scheme, Url};
 use secure::ClientTls;
 use std::collections::BTreeMap;
 use std::time::Duration;
 use trace::Tracer;
-use transport::QuicSettings;
+use transport::{Protocol, QuicSettings};
 use unit::ByteSize;
 
 /// Everything that a client needs to know before it starts.
@@ -103,6 +104,25 @@ impl ClientConfig {
             surplus: Surplus::default(),
             tracer: Tracer::off(),
         }
+    }
+
+    /// Whether what is spoken to the host of `url` goes through its proxy, where it has one. The error says that it does not, and
+    /// the way out.
+    pub fn check_proxy(&self, url: &Url) -> Result<(), String> {
+        let unproxied = self.unproxied(self.transport.scheme(url.scheme), &url.host);
+        unproxied.map_or(Ok(()), |failure| Err(failure.to_string()))
+    }
+
+    /// That what is spoken to `host` does not go through its proxy. Tunnels are of TCP, and a proxy is asked for whole URLs over
+    /// HTTP/1.1.
+    pub(crate) fn unproxied(&self, scheme: Scheme, host: &str) -> Option<Failure> {
+        let (proxy, protocol) = (self.proxies.find(scheme, host)?, self.transport.known(scheme)?);
+        let may_be_proxied = match scheme {
+            Scheme::Http => protocol == Protocol::Http1,
+            Scheme::Https => !protocol.is_over_quic(),
+        };
+        (!may_be_proxied)
+            .then(|| Failure::Unproxied { protocol: protocol.name(), proxy: proxy.to_string() })
     }
 
     /// Sets the receive windows of HTTP/2, HTTP/3 and SPDY.

@@ -40,14 +40,11 @@ pub(crate) fn boot() -> String {
     read("/proc/sys/kernel/random/boot_id").unwrap_or_default()
 }
 
-/// The fact that is never the same twice.
-pub(crate) const LOAD: &str = "load average at the start";
-
 /// Further facts, by the files that hold them. The settings of the trials' namespaces are in their rows.
 const FACTS: [(&str, &str); 15] = [
     ("congestion control of the host", "/proc/sys/net/ipv4/tcp_congestion_control"),
     ("congestion controls there are", "/proc/sys/net/ipv4/tcp_available_congestion_control"),
-    (LOAD, "/proc/loadavg"),
+    (HostFacts::LOAD, "/proc/loadavg"),
     ("clock source", "/sys/devices/system/clocksource/clocksource0/current_clocksource"),
     ("frequency governor", "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
     ("net.core.rmem_max", "/proc/sys/net/core/rmem_max"),

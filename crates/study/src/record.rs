@@ -11,7 +11,7 @@ use crate::shard::Shard;
 use crate::timeline::Timeline;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use trace::{ConnectionRecord, DeliveryRecord, FetchRecord};
 
 /// The schema that [`RunHeader`] and [`TrialRecord`] follow.
@@ -76,6 +76,33 @@ pub struct HostFacts {
     pub calibration: Option<Calibration>,
     /// Other facts, by name.
     pub more: BTreeMap<String, String>,
+}
+
+impl HostFacts {
+    /// The fact among [`HostFacts::more`] that is another one each time.
+    pub const LOAD: &str = "load average at the start";
+
+    /// What is not the same on `later`, by which figures may differ: name, and both values.
+    pub fn differences(&self, later: &Self) -> Vec<(String, String, String)> {
+        let facts = |host: &Self| {
+            [
+                ("the system", host.os.clone()),
+                ("the kernel", host.kernel.clone()),
+                ("the processor", host.cpu.clone()),
+                ("cores", host.cores.to_string()),
+                ("root", host.root.to_string()),
+            ]
+        };
+        let named = facts(self).into_iter().zip(facts(later));
+        let named = named.map(|((name, old), (_, new))| (name.to_owned(), old, new));
+        let told = |host: &Self, name: &str| {
+            host.more.get(name).cloned().unwrap_or_else(|| "not told".to_owned())
+        };
+        let names: BTreeSet<&String> = self.more.keys().chain(later.more.keys()).collect();
+        let more = names.into_iter().filter(|name| **name != Self::LOAD);
+        let more = more.map(|name| (name.clone(), told(self, name), told(later, name)));
+        named.chain(more).filter(|(_, old, new)| old != new).collect()
+    }
 }
 
 /// The row of one trial.

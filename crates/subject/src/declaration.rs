@@ -176,15 +176,22 @@ impl ClientDeclaration {
 
     /// Whether it supports this. The error says why not.
     pub fn supports(&self, transport: Transport, workload: Workload) -> Result<(), Lacking> {
-        let name = &self.name;
-        let reason = if !self.transports.contains(&transport) {
-            format!("{name} is not declared to speak {transport}")
-        } else if !self.workloads.contains(&workload) {
-            format!("{name} is not declared to do this kind of workload")
-        } else {
-            return Ok(());
-        };
-        Err(Lacking { reason, remedy: "take the contender out, or give it another client".into() })
+        self.speaks(transport)?;
+        let is_declared = self.workloads.contains(&workload);
+        is_declared.then_some(()).ok_or_else(|| self.undeclared("do this kind of workload"))
+    }
+
+    /// Whether it speaks this. The error says that it does not.
+    pub fn speaks(&self, transport: Transport) -> Result<(), Lacking> {
+        let is_declared = self.transports.contains(&transport);
+        is_declared.then_some(()).ok_or_else(|| self.undeclared(&format!("speak {transport}")))
+    }
+
+    fn undeclared(&self, what: &str) -> Lacking {
+        Lacking {
+            reason: format!("{} is not declared to {what}", self.name),
+            remedy: "take the contender out, or give it another client".into(),
+        }
     }
 
     /// Whether it is a browser: it says when a page was painted.

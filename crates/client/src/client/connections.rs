@@ -49,13 +49,7 @@ impl<W: Work> Client<W> {
     pub(super) fn reachable(&self, origin: &Origin) -> Result<(), Failure> {
         let proxy = self.config.proxies.find(origin.scheme, &origin.host);
         let host = proxy.map_or(&origin.host, |proxy| &proxy.host).clone();
-        if let Some(proxy) = proxy
-            && let Some(protocol) = self.config.transport.known(origin.scheme)
-            && !may_be_proxied(protocol, origin.scheme)
-        {
-            let proxy = proxy.to_string();
-            return Err(Failure::Unproxied { protocol: protocol.name(), proxy });
-        }
+        self.config.unproxied(origin.scheme, &origin.host).map_or(Ok(()), Err)?;
         match self.remotes(origin).is_empty() {
             true => Err(Failure::UnknownHost { host }),
             false => Ok(()),
@@ -384,13 +378,5 @@ impl<W: Work> Client<W> {
                 self.release(connection);
             }
         }
-    }
-}
-
-/// Tunnels are of TCP, and a proxy is asked for whole URLs over HTTP/1.1.
-fn may_be_proxied(protocol: Protocol, scheme: Scheme) -> bool {
-    match scheme {
-        Scheme::Http => protocol == Protocol::Http1,
-        Scheme::Https => !protocol.is_over_quic(),
     }
 }

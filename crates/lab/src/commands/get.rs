@@ -393,6 +393,8 @@ fn config(args: &GetArgs) -> Result<ClientConfig, CliError> {
     config.proxies = proxies::proxies(args.proxy.as_ref(), &environment::proxy_variables())?;
     // Behind a proxy it is the proxy that finds a server.
     let addresses = args.addresses();
+    let reached = addresses.iter().try_for_each(|address| config.check_proxy(&address.url));
+    reached.map_err(CliError::misuse)?;
     let asked = addresses.iter().map(|Address { url, .. }| {
         let proxy = config.proxies.find(url.scheme, &url.host);
         proxy.map_or(url.host.as_str(), |proxy| proxy.host.as_str())

@@ -53,10 +53,13 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
             shard::check(&one.experiment, &planned(one)?.trials, shard.of())?;
         }
     }
+    check_flags(args, &chosen)?;
     if args.dry_run {
         return dry_run::run(args, &chosen, shard);
     }
-    check(args, &chosen)?;
+    check_files(args)?;
+    chosen.iter().try_for_each(service::check)?;
+    os::net::probe()?;
     // Before a folder is made: from then on, Ctrl-C says how to go on.
     let interrupts = interrupts()?;
     match shard {
@@ -93,8 +96,8 @@ pub(super) fn check_files(args: &RaceArgs) -> Result<(), CliError> {
     files.into_iter().flatten().try_for_each(|file| named_file::check(file))
 }
 
-/// Whether all can run that is asked for. Nothing is written yet.
-fn check(args: &RaceArgs, chosen: &[Selected]) -> Result<(), CliError> {
+/// Whether what the flags ask for is there. Nothing is written, and nobody is asked.
+fn check_flags(args: &RaceArgs, chosen: &[Selected]) -> Result<(), CliError> {
     let is_program = |folder: &PathBuf| folder.join(STRACE).is_file();
     if args.profile && !environment::program_folders().iter().any(is_program) {
         return Err(CliError::lacking(format!(
@@ -106,8 +109,6 @@ fn check(args: &RaceArgs, chosen: &[Selected]) -> Result<(), CliError> {
         return Err(CliError::misuse("no contender is a browser, and --film films browsers alone")
             .remedy("add --client chromium, or leave --film away"));
     }
-    check_files(args)?;
-    chosen.iter().try_for_each(service::check)?;
     for one in chosen {
         if let Some(key) = &args.capture {
             trials::check_key(&one.experiment, &planned(one)?.trials, key)?;
@@ -116,7 +117,6 @@ fn check(args: &RaceArgs, chosen: &[Selected]) -> Result<(), CliError> {
             trials::check_qlog_key(&one.experiment, &planned(one)?.trials, key)?;
         }
     }
-    os::net::probe()?;
     Ok(())
 }
 

@@ -59,21 +59,10 @@ fn inputs(folder: &RunFolder) -> Result<Vec<(std::path::PathBuf, String)>, CliEr
 
 /// What is not as it was: figures of the two runs may differ for it.
 fn differences(then: &RunHeader, now: &HostFacts) -> Vec<String> {
-    let before = &then.host;
-    let mut pairs = vec![
-        ("wirelap", then.version.clone(), env!("CARGO_PKG_VERSION").to_owned()),
-        ("the system", before.os.clone(), now.os.clone()),
-        ("the kernel", before.kernel.clone(), now.kernel.clone()),
-        ("the processor", before.cpu.clone(), now.cpu.clone()),
-        ("cores", before.cores.to_string(), now.cores.to_string()),
-        ("root", before.root.to_string(), now.root.to_string()),
-    ];
-    let settings = before.more.iter().filter(|(name, _)| **name != machine::LOAD);
-    pairs.extend(settings.map(|(name, value)| {
-        let now = now.more.get(name).cloned().unwrap_or_else(|| "not told".to_owned());
-        (name.as_str(), value.clone(), now)
-    }));
-    let differ = pairs.into_iter().filter(|(_, before, now)| before != now);
+    let version = env!("CARGO_PKG_VERSION");
+    let other = (then.version != version)
+        .then(|| ("wirelap".to_owned(), then.version.clone(), version.to_owned()));
+    let differ = other.into_iter().chain(then.host.differences(now));
     differ.map(|(what, before, now)| format!("{what} was {before}, and is {now} now")).collect()
 }
 
@@ -97,7 +86,7 @@ mod tests {
             machines: Vec::new(),
             missing: Vec::new(),
         };
-        then.host.more.insert(machine::LOAD.to_owned(), "99.0 99.0 99.0".to_owned());
+        then.host.more.insert(HostFacts::LOAD.to_owned(), "99.0 99.0 99.0".to_owned());
         assert_eq!(differences(&then, &facts), Vec::<String>::new());
         then.host.kernel = "2.6.32".to_owned();
         then.version = "0.0.9".to_owned();

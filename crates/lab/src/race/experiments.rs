@@ -3,7 +3,6 @@
 
 use crate::cli::RaceArgs;
 use crate::console;
-use crate::environment;
 use crate::error::{self, CliError};
 use crate::foreign;
 use crate::inputs::files;
@@ -13,7 +12,7 @@ use crate::inputs::regular::{self, LONGEST_TEXT, position};
 use crate::inputs::servers::{Servers, Source};
 use crate::inputs::site;
 use crate::inputs::subjects;
-use crate::race::service;
+use crate::race::{foretold, service};
 use crate::trial::profile;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -63,12 +62,12 @@ pub(crate) fn select(name: &str, args: &RaceArgs) -> Result<Selected, CliError> 
     })?;
     let known_servers = Servers::of_experiment(beside, &args.subjects)?;
     let servers = known_servers.used_by(&experiment)?;
-    let missing = known_servers.missing(&experiment, &environment::program_folders());
-    missing.iter().for_each(|sentence| console::note(sentence));
     let files = files::gather(&mut experiment)?;
     let subjects = subjects::known(beside, &args.subjects)?;
     subjects::check(&experiment, &subjects)?;
     leave_out_checks(&mut experiment, &subjects);
+    let unsupported = foretold::unsupported(&experiment, &known_servers, &subjects)?;
+    unsupported.iter().for_each(|sentence| console::note(sentence));
     let experiment = foreign::cleaned(&experiment).map_err(CliError::failed)?;
     Ok(Selected { experiment, files, subjects, servers })
 }

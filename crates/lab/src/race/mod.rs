@@ -10,6 +10,7 @@ pub(crate) mod again;
 pub(crate) mod beside_browser;
 pub(crate) mod experiments;
 pub(crate) mod films;
+mod foretold;
 mod leader;
 pub(crate) mod merge;
 pub(crate) mod planned;

@@ -194,14 +194,16 @@ pub(crate) fn unanswered(result: &RunResult) -> Option<String> {
         }
         _ => return None,
     };
-    let mut reasons: BTreeMap<(&str, &str), usize> = BTreeMap::new();
+    let mut reasons: BTreeMap<(&str, &str, &str), usize> = BTreeMap::new();
     for failure in &result.failures {
-        *reasons.entry((&failure.outcome, &failure.reason)).or_default() += 1;
+        let remedy = failure.remedy.as_deref().unwrap_or_default();
+        *reasons.entry((&failure.outcome, &failure.reason, remedy)).or_default() += 1;
     }
     let most = reasons.into_iter().max_by_key(|(_, count)| *count);
     let all = result.trials.all();
-    let why = most.map_or_else(String::new, |((outcome, reason), count)| {
-        format!(": {count} of {all} {outcome}: {reason}")
+    let why = most.map_or_else(String::new, |((outcome, reason, remedy), count)| {
+        let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
+        format!(": {count} of {all} {outcome}: {reason}{remedy}")
     });
     Some(format!("{} answers nothing: {what}{why}", result.experiment))
 }

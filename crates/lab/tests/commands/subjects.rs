@@ -515,3 +515,34 @@ fn a_server_that_this_machine_lacks_is_named_before_the_race_with_what_brings_it
     let ran = bench.run(&["race", "ours.toml", "--dry-run"]);
     assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
 }
+
+#[test]
+fn what_a_dry_run_tells_is_true_of_the_race() {
+    let bench = Bench::new();
+    std::fs::create_dir(bench.path("subjects")).unwrap();
+    bench.write(
+        "subjects/ghost.toml",
+        "name = \"ghost\"\nrole = \"client\"\ncommand = [\"no-such-client\"]\nworkloads = [\"page\"]\n\
+         remedy = \"sudo apt install ghost\"\ntransports = [\"http/1.1\"]\n",
+    );
+    bench.write(
+        "subjects/old.toml",
+        "name = \"old\"\nrole = \"client\"\ncommand = [\"true\"]\nworkloads = [\"page\"]\n\
+         transports = [\"http/1.1\"]\n",
+    );
+    let contenders = "[[contenders]]\nname = \"gone\"\ntransport = \"http/1.1\"\nclient = \"ghost\"\n\
+                      [[contenders]]\nname = \"older\"\ntransport = \"h3\"\nclient = \"old\"\n";
+    bench.write("theirs.toml", experiment("rtt=20ms", 8) + contenders);
+    let dry =
+        |more: &[&str]| bench.run(&[&["race", "theirs.toml", "--dry-run"][..], more].concat());
+    let said = [
+        "ghost needs no-such-client, which is not here, so its trials will be unsupported: sudo apt install ghost",
+        "old is not declared to speak h3, so the trials of older will be unsupported",
+    ];
+    let ran = dry(&["--margin", "7%"]);
+    ran.said(0, &said);
+    assert!(ran.out.contains("margin 7 %,"), "{ran:?}");
+    // What the race refuses is refused at once.
+    dry(&["--film"]).said(2, &["no contender is a browser"]);
+    dry(&["--capture=nobody"]).said(2, &["no trial of", "nobody"]);
+}

@@ -134,9 +134,9 @@ fn a_proxy_that_refuses_is_named_with_its_reason() {
     let nobody = format!("127.0.0.1:{}", free_port());
     proxied.get(&["--proxy", &nobody, &proxied.tls]).said(1, &["by the proxy", "refused"]);
     let ran = proxied.get(&["--proxy", &proxy, "--http3", &proxied.tls]);
-    ran.said(1, &["h3 does not go through the proxy"]);
+    ran.said(2, &["h3 does not go through the proxy"]);
     let ran = proxied.get(&["--proxy", &proxy, "--http2-prior-knowledge", &proxied.clear]);
-    ran.said(1, &["h2 does not go through the proxy"]);
+    ran.said(2, &["h2 does not go through the proxy"]);
     proxied.end();
 }
 

@@ -62,9 +62,15 @@ fn evidence(
     }
 }
 
-fn unsupported(trials: &Trials<'_>) -> Option<String> {
+/// Why the trials could not run, and what would mend it; None where they could.
+pub(super) fn unsupported(trials: &Trials<'_>) -> Option<String> {
     trials.rows.iter().find_map(|row| match &row.outcome {
-        Outcome::Unsupported { reason, .. } => Some(format!("{}: {reason}", trials.run)),
+        Outcome::Unsupported { reason, remedy } if remedy.is_empty() => {
+            Some(format!("{}: {reason}", trials.run))
+        }
+        Outcome::Unsupported { reason, remedy } => {
+            Some(format!("{}: {reason} ({remedy})", trials.run))
+        }
         _ => None,
     })
 }

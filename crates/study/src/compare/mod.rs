@@ -332,7 +332,10 @@ impl Judge {
             change,
             reason: match change {
                 Change::Failed => failed,
-                _ => refused.or(withheld).or(failed),
+                _ => refused
+                    .or(withheld)
+                    .or(failed)
+                    .or_else(|| gates::unsupported(a).or_else(|| gates::unsupported(b))),
             },
         }
     }
@@ -350,15 +353,18 @@ fn verdict(interval: Interval, margin: f64) -> Change {
 
 fn differences(a: Run<'_>, b: Run<'_>, cells: &[(&Trials<'_>, &Trials<'_>)]) -> Vec<String> {
     let (old, new) = (a.header, b.header);
-    let facts = [
-        ("wirelap", old.version.clone(), new.version.clone()),
-        ("seed", old.experiment.seed.to_string(), new.experiment.seed.to_string()),
-        ("kernel", old.host.kernel.clone(), new.host.kernel.clone()),
-        ("processor", old.host.cpu.clone(), new.host.cpu.clone()),
-        ("cores", old.host.cores.to_string(), new.host.cores.to_string()),
-        ("run as root", old.host.root.to_string(), new.host.root.to_string()),
-    ];
-    let differ = facts.into_iter().filter(|(_, old, new)| old != new);
+    let facts = |run: &RunHeader| {
+        let experiment = &run.experiment;
+        let timeout = format!("{:?}", experiment.timeout);
+        [
+            ("wirelap", run.version.clone()),
+            ("seed", experiment.seed.to_string()),
+            ("the limit of a trial's time", timeout),
+        ]
+    };
+    let named = facts(old).into_iter().zip(facts(new)).filter(|(old, new)| old != new);
+    let named = named.map(|((name, old), (_, new))| (name.to_owned(), old, new));
+    let differ = named.chain(old.host.differences(&new.host));
     let mut sentences: Vec<String> =
         differ.map(|(what, old, new)| format!("{what}: {old} before, {new} after")).collect();
     let mut changed: BTreeSet<String> = BTreeSet::new();

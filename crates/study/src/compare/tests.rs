@@ -273,3 +273,19 @@ fn over_many_pairs_of_like_runs_hardly_any_has_a_change_found() {
 fn the_schema_of_a_comparison_is_the_published_one() {
     schema_file::check("comparison.schema.json", &comparison_schema());
 }
+
+#[test]
+fn a_cell_that_could_not_run_says_why_and_what_mends_it() {
+    let lack = |mut row: TrialRecord| {
+        if row.plan.cell.contender.name == "h2" {
+            let (reason, remedy) = ("no chromium".to_owned(), "apt install chromium".to_owned());
+            row.outcome = Outcome::Unsupported { reason, remedy };
+        }
+        row
+    };
+    let rows: Vec<TrialRecord> = rows(2, |_| 1.0).into_iter().map(lack).collect();
+    let comparison = compared(&rows, &[]);
+    let h2 = comparison.changes.iter().find(|change| change.cell.contender == "h2").unwrap();
+    assert_eq!(h2.change, Change::NotMeasured);
+    assert_eq!(h2.reason.as_deref(), Some("b: no chromium (apt install chromium)"));
+}

@@ -87,7 +87,8 @@ fn describe(chosen: &Selected, args: &RaceArgs, shard: Option<Shard>) -> Result<
         text,
         "{what}; baseline {}, margin {} %, seed {}",
         experiment.baseline,
-        experiment.margin * 100.0,
+        // To a ten-thousandth of a percent: 0.07 times 100 is not 7.
+        (experiment.margin * 1e6).round() / 1e4,
         experiment.seed
     );
     match args.verbose {

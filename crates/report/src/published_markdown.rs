@@ -76,7 +76,7 @@ fn ratio(out: &mut String, ratio: &PublishedRatio) {
     let ours = ratio.ours.zip(ratio.ci95);
     let ours = ours.map(|(value, [low, high])| Ratio { value: value.0, ci: [low.0, high.0] });
     let (number, interval) = ours.map_or_else(
-        || ("not run".to_owned(), String::new()),
+        || (words::no_ratio(ratio).to_owned(), String::new()),
         |ours| (ours.number(), ours.interval()),
     );
     let role = words::ratio_role(ratio);

@@ -453,6 +453,11 @@ pub(crate) fn findings_need(report: &Report<'_>) -> Vec<String> {
     lines
 }
 
+/// Why ours has no figure beside a published ratio.
+pub(crate) fn no_ratio(ratio: &PublishedRatio) -> &'static str {
+    if ratio.trials == 0 { "not run" } else { "no figure" }
+}
+
 /// What a published ratio is for: to judge ours, or to find the link's delay and rate.
 pub(crate) fn ratio_role(ratio: &PublishedRatio) -> &'static str {
     if ratio.reconstructs { "used to fit the link (not judged)" } else { "judged" }

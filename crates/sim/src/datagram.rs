@@ -2,7 +2,7 @@
 
 use crate::host::{HostId, HostState, Socket};
 use crate::packet::{Datagram, Packet};
-use crate::path::PathId;
+use crate::path::{PathId, Route};
 use crate::world::World;
 use crate::write::unrecorded;
 use bytes::{Bytes, BytesMut};
@@ -92,7 +92,9 @@ impl World {
     }
 
     fn find_datagram_host(&self, from: HostId, to: SocketAddr) -> Option<(HostId, PathId)> {
-        let has = |host: &HostId| self.hosts[host.0].addresses.contains(&to.ip());
+        let behind = |route: &Route| route.nat.as_ref()?.behind(to.ip());
+        let ip = self.routes.iter().find_map(behind).unwrap_or(to.ip());
+        let has = |host: &HostId| self.hosts[host.0].addresses.contains(&ip);
         let far = (0..self.hosts.len()).map(HostId).find(has)?;
         let path = self.routes.iter().position(|route| route.joins(from, far))?;
         Some((far, PathId(path)))

@@ -91,6 +91,11 @@ impl Route {
         }
     }
 
+    /// The host at its near end.
+    pub(crate) fn near(&self) -> HostId {
+        self.ends[0]
+    }
+
     /// Whether it joins these hosts.
     pub(crate) fn joins(&self, one: HostId, other: HostId) -> bool {
         self.ends == [one, other] || self.ends == [other, one]

@@ -146,6 +146,13 @@ impl World {
         self.routes.push(Route::new(near.into(), far.into(), path, seed));
     }
 
+    /// Has the rebinding of this host's paths change its address, too: it goes over to another network.
+    pub fn moves_to(&mut self, near: impl Into<HostId>, address: IpAddr) {
+        let near = near.into();
+        let own = self.routes.iter_mut().filter(|route| route.near() == near);
+        own.filter_map(|route| route.nat.as_mut()).for_each(|nat| nat.to_another_network(address));
+    }
+
     /// Has `plan` decide what becomes of each connect to this host.
     pub fn plan_connections(
         &mut self,

@@ -87,7 +87,7 @@ fn row(ratio: &PublishedRatio) -> [String; 6] {
     let ours = ratio.ours.zip(ratio.ci95);
     let ours = ours.map(|(value, ci)| Ratio { value: value.0, ci: [ci[0].0, ci[1].0] });
     let (number, interval) = ours.map_or_else(
-        || ("not run".to_owned(), String::new()),
+        || (words::no_ratio(ratio).to_owned(), String::new()),
         |ours| (ours.number(), ours.interval()),
     );
     let error = ratio.error.map_or_else(String::new, words::signed_percent);

@@ -105,7 +105,7 @@ fn row(ratio: &PublishedRatio) -> [String; 9] {
         (a, b) => [a, b].map(|time| time.unwrap_or_else(|| "–".to_owned())).join(" / "),
     };
     let ours = ratio.ours.zip(ratio.ci95).map_or_else(
-        || "not run".to_owned(),
+        || words::no_ratio(ratio).to_owned(),
         |(ours, [low, high])| {
             let ours = Ratio { value: ours.0, ci: [low.0, high.0] };
             format!("{} {}", ours.number(), ours.interval())

@@ -233,8 +233,12 @@ fn describe(what: &str, ours: Option<&Comparison>, agreement: Agreement) -> Stri
     let is_small = figures.is_some_and(|(ratio, _)| ratio.0 < 0.095);
     let decimals = if agreement == Agreement::CannotTell || is_small { 3 } else { 2 };
     match figures {
-        Some((ratio, [_, high])) if high.0.is_infinite() => {
+        Some((ratio, [low, high])) if low.0 <= 0.0 && high.0.is_infinite() => {
             format!("{what}: {:.decimals$}, too few trials for an interval", ratio.0)
+        }
+        // A trial that failed ranks as slower than any time.
+        Some((_, [low, high])) if high.0.is_infinite() => {
+            format!("{what}: {:.decimals$} at least, for trials failed", low.0)
         }
         Some((ratio, [low, high])) => {
             format!("{what}: {:.decimals$} [{:.decimals$}, {:.decimals$}]", ratio.0, low.0, high.0)

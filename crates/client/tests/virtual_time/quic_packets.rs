@@ -10,8 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::time::Duration;
 use trace::{
-    ControlFrame, Direction, Event, PacketRecord, QuicEnd, QuicFrame, QuicInitiator, QuicPacket,
-    QuicSpace, Sink, Tracer,
+    ControlFrame, Direction, Event, Fate, PacketRecord, QuicEnd, QuicFrame, QuicInitiator,
+    QuicPacket, QuicSpace, Sink, Tracer,
 };
 use transport::QuicSettings;
 use unit::Instant;
@@ -97,15 +97,30 @@ fn check_way(sent: &Told, received: &Told, packets: &[PacketRecord], way: Direct
     for (number, packet) in &came {
         assert_eq!(all.get(number), Some(packet), "{way:?} {number:?}");
     }
+    assert_eq!(came.len(), received.received.len(), "no number came twice");
     // The sizes of the packets of a moment are those of its datagrams.
     let mut told: BTreeMap<Instant, u64> = BTreeMap::new();
     sent.sent.iter().for_each(|(at, packet)| *told.entry(*at).or_default() += packet.length);
     let mut seen: BTreeMap<Instant, u64> = BTreeMap::new();
     let own = packets.iter().filter(|packet| packet.direction == way);
+    // What the link let through has come, until the receiver closed the connection.
+    let closes = |packet: &QuicPacket| {
+        packet.frames.iter().any(|frame| matches!(frame, QuicFrame::ConnectionClose { .. }))
+    };
+    let closed = received.sent.iter().find(|(_, packet)| closes(packet)).map(|(at, _)| *at);
+    let is_heard = |at| closed.is_none_or(|closed| at <= closed);
+    let mut delivered = 0;
     for packet in own {
-        *seen.entry(packet.at).or_default() += u64::from(packet.udp.unwrap().payload);
+        let bytes = u64::from(packet.udp.unwrap().payload);
+        *seen.entry(packet.at).or_default() += bytes;
+        delivered += match packet.fate {
+            Fate::Delivered { at } if is_heard(at) => bytes,
+            _ => 0,
+        };
     }
     assert_eq!(told, seen, "{way:?}");
+    let came_bytes: u64 = came.values().map(|packet| packet.length).sum();
+    assert_eq!(came_bytes, delivered, "{way:?}");
     // Nothing is reordered here, so that only what is lost is taken for lost.
     let lost: BTreeSet<_> = sent.lost.iter().copied().collect();
     assert_eq!(lost.len(), sent.lost.len());

@@ -1,9 +1,10 @@
 //! Contenders that the command line asks for by name: they race in any experiment, and what they spoke can be
 //! read from the rows.
 
-use crate::bench::{Bench, HAR, experiment, outcomes, trials_run_here};
+use crate::bench::{Bench, HAR, experiment, outcomes, records, trials_run_here};
 use rusqlite::Connection;
 use serde_json::Value;
+use std::collections::BTreeMap;
 
 const ECHO: &str = "name = \"echo\"\ntitle = \"an echo\"\nquestion = \"does it run?\"\nbaseline = \"ws\"\n\
     trials = 1\nwarmup = 0\n[[workloads]]\nkind = \"echo\"\npattern = \"serial\"\ncount = 5\n\
@@ -135,6 +136,86 @@ fn a_recorded_page_is_raced_over_spdy_by_name() {
 }
 
 #[test]
+fn a_har_is_raced_over_three_protocols_and_two_links_from_one_command() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::alone();
+    bench.write("page.har", HAR);
+    let lossy = format!("{LINK},loss=1%");
+    let cells =
+        ["--contenders", "h1-tls,h2,h3", "--links", LINK, "--links", &lossy, "--trials", "2"];
+    let result = bench.race_whole("page.har", "run", &cells);
+    // With dependencies inferred, and flat: twice on each link.
+    let mut measured = BTreeMap::<(String, String), u32>::new();
+    for record in records(&bench.path("run")) {
+        match record["outcome"]["kind"].as_str().unwrap() {
+            "measured" => {}
+            // Of a block that ran again.
+            "invalid" => continue,
+            _ => panic!("{}", record["outcome"]),
+        }
+        let cell = &record["plan"]["cell"];
+        let name = |what: &str| cell[what]["name"].as_str().unwrap().to_owned();
+        let (contender, link) = (name("contender"), name("link"));
+        let spoken = match &*contender {
+            "h1-tls" => "http/1.1",
+            other => other,
+        };
+        // Two hosts, and a resource of each.
+        let connections = record["connections"].as_array().unwrap();
+        assert_eq!(connections.len(), 2, "{contender}: {connections:?}");
+        for connection in connections {
+            assert_eq!(connection["protocol"], spoken, "{connection}");
+            assert_eq!(connection["tls"]["version"], "TLSv1.3", "{connection}");
+        }
+        let is_h3 = contender == "h3";
+        let over_quic = record["packets"]["quic_connections"].as_u64().unwrap_or(0);
+        assert_eq!(over_quic, if is_h3 { 2 } else { 0 }, "{contender}");
+        let fetches = record["fetches"].as_array().unwrap();
+        let bodies: Vec<_> = fetches.iter().map(|fetch| fetch["body_bytes"].as_u64()).collect();
+        assert_eq!(bodies, [Some(2000), Some(3000)], "{contender}: {fetches:?}");
+        *measured.entry((link, contender)).or_default() += 1;
+    }
+    let cells = [LINK, &lossy].map(|link| ["h1-tls", "h2", "h3"].map(|name| (link, name)));
+    for (link, name) in cells.into_iter().flatten() {
+        assert!(measured[&(link.to_owned(), name.to_owned())] >= 4, "{link} {name}: {measured:?}");
+    }
+    told_of_each_pair(&bench, &result, &[LINK, &lossy]);
+}
+
+/// A verdict on each pair of three contenders, in the result, on the terminal and in the page, which says why it is none yet.
+fn told_of_each_pair(bench: &Bench, result: &Value, links: &[&str]) {
+    let verdicts = result["verdicts"].as_array().unwrap();
+    let told = bench.run(&["report", "run"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    let page = std::fs::read_to_string(bench.path("run/report.html")).unwrap();
+    for link in links {
+        let verdict = verdicts.iter().find(|verdict| verdict["link"] == *link).unwrap();
+        let pairs: Vec<_> = verdict["pairs"].as_array().unwrap().iter().collect();
+        let named: Vec<_> = pairs.iter().map(|pair| [&pair["a"], &pair["b"]]).collect();
+        assert_eq!(named, [["h1-tls", "h2"], ["h1-tls", "h3"], ["h2", "h3"]], "{link}");
+        for pair in pairs {
+            // Two blocks decide nothing.
+            assert_eq!(pair["verdict"], "undecided", "{pair}");
+            assert!(pair["ratio"].as_f64().unwrap() > 0.0, "{pair}");
+            let reason = pair["reason"].as_str().unwrap();
+            assert!(reason.starts_with("2 blocks are too few"), "{reason}");
+            assert!(told.contains(reason) || pair["a"] != "h1-tls", "{reason}: {told}");
+        }
+        assert!(told.contains(link) && page.contains(link), "{told}");
+    }
+    for (terminal, html) in [
+        ("2 trials are too few", "2 blocks are too few"),
+        ("h1-tls 2 connections, HTTP/1.1, one for each request", "2 connections, HTTP/1.1"),
+        ("h2 2 connections, HTTP/2, one for each request", "2 connections, HTTP/2"),
+        ("h3 2 connections, HTTP/3, one for each request", "2 connections, HTTP/3"),
+    ] {
+        assert!(told.contains(terminal), "{terminal}: {told}");
+        assert!(page.contains(html), "{html}");
+    }
+}
+
+#[test]
 fn list_names_the_contenders_that_race_takes() {
     let bench = Bench::new();
     let listed: Value = serde_json::from_str(&bench.run(&["list", "--json"]).out).unwrap();
@@ -183,7 +264,7 @@ fn what_goes_over_tls_is_fetched_as_https_in_rows_views_har_and_page() {
     };
     let mut seen = std::collections::BTreeSet::new();
     for run in ["run", "echo"] {
-        for record in crate::bench::records(&bench.path(run)) {
+        for record in records(&bench.path(run)) {
             let contender = record["plan"]["cell"]["contender"]["name"].as_str().unwrap();
             for fetch in record["fetches"].as_array().unwrap() {
                 let url = fetch["url"].as_str().unwrap();

@@ -8,7 +8,9 @@ const RACE: &str = "name = \"own\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = 
     [[contenders]]\nname = \"h3\"\ntransport = \"h3\"\n\
     [[contenders]]\nname = \"shipped\"\ntransport = \"h3\"\nsettings = { terms = \"as-shipped\" }\n\
     [[contenders]]\nname = \"turned\"\ntransport = \"h3\"\nsettings = { congestion_control = \"reno\", initial_window = 20, \
-    mtu = 1300, mtu_discovery = true, gso = false, ack_threshold = 9, stream_window = \"200kB\", connection_window = \"300kB\" }\n";
+    mtu = 1300, mtu_discovery = true, gso = false, ack_threshold = 9, stream_window = \"200kB\", connection_window = \"300kB\" }\n\
+    [[contenders]]\nname = \"bbr\"\ntransport = \"h3\"\nsettings = { congestion_control = \"bbr\" }\n\
+    [[contenders]]\nname = \"h2-shipped\"\ntransport = \"h2\"\nsettings = { terms = \"as-shipped\" }\n";
 
 #[test]
 fn what_is_turned_on_quic_is_read_back_and_said_to_be_unequal() {
@@ -39,6 +41,26 @@ fn what_is_turned_on_quic_is_read_back_and_said_to_be_unequal() {
     let batch =
         |of: &serde_json::Value| of["far quic largest batch"].as_str().unwrap().parse::<u16>();
     assert!(batch(&usual).unwrap() > 1 && batch(&turned) == Ok(1), "{usual} {turned}");
+    let count = |of: &serde_json::Value, what: &str| {
+        of[what].as_str().unwrap_or_else(|| panic!("{what}: {of}")).parse::<u32>().unwrap()
+    };
+    let probes = |of: &serde_json::Value| count(of, "far quic mtu probes");
+    assert!(probes(&usual) == 0 && probes(&turned) > 0, "{usual} {turned}");
+    // As the wild has it: small datagrams at first, and larger ones where they pass.
+    let shipped = settings("shipped");
+    assert_eq!(count(&shipped, "far quic datagram size"), 1200);
+    assert!(probes(&shipped) > 0 && count(&shipped, "far quic last datagram size") > 1200);
+    assert!(shipped["terms"].as_str().unwrap().starts_with("unequal: datagrams begin with 1200"));
+    let bbr = settings("bbr");
+    assert_eq!(bbr["far quic congestion control"], "bbr");
+    assert!(bbr["terms"].as_str().unwrap().starts_with("unequal: congestion control bbr"));
+    // QUIC paces always. TCP does beside it, at QUIC's rates, but where it is as shipped.
+    for end in ["near", "far"] {
+        let paced = |of: &serde_json::Value| of[format!("{end} socket paced")].clone();
+        assert_eq!([paced(&settings("h2")), paced(&settings("h2-shipped"))], ["true", "false"]);
+        let rate = format!("{end} net.ipv4.tcp_pacing_ss_ratio");
+        assert_eq!(settings("h2")[rate], "200");
+    }
     assert_eq!(settings("h2")["terms"], "equal");
     assert_eq!(usual["terms"], "equal");
     let terms = turned["terms"].as_str().unwrap();

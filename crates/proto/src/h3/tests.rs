@@ -2,6 +2,7 @@
 
 mod attacks;
 mod hand;
+mod malformed;
 mod pair;
 mod repeats;
 mod times;

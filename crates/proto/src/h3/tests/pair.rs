@@ -399,6 +399,52 @@ fn an_extended_connect_waits_for_the_servers_setting_and_opens_a_tunnel() {
 }
 
 #[test]
+fn a_plain_connect_opens_a_tunnel_of_data_both_ways_to_each_sides_end() {
+    let mut pair = Pair::new(Settings::client(), Settings::server(), 3);
+    let head = super::malformed::connect();
+    let stream = pair.client.request(NOW, &head, Fin::More).unwrap();
+    pair.run();
+    assert_eq!(pair.served, [Owned::Request(0, head, Fin::More)]);
+    pair.server.respond(stream, &ResponseHead::new(Status::OK), Fin::More).unwrap();
+    for _ in 0..3 {
+        pair.client.send(stream, Bytes::from_static(b"up "), Fin::More).unwrap();
+        pair.server.send(stream, Bytes::from_static(b"down "), Fin::More).unwrap();
+        pair.run();
+    }
+    assert_eq!(body_of(&pair.served, 0), (b"up up up ".to_vec(), Fin::More));
+    assert_eq!(body_of(&pair.heard, 0), (b"down down down ".to_vec(), Fin::More));
+    // One side has ended, and the other goes on.
+    pair.client.send(stream, Bytes::new(), Fin::Last).unwrap();
+    pair.run();
+    assert_eq!(body_of(&pair.served, 0).1, Fin::Last);
+    pair.server.send(stream, Bytes::from_static(b"more"), Fin::Last).unwrap();
+    pair.run();
+    assert_eq!(body_of(&pair.heard, 0), (b"down down down more".to_vec(), Fin::Last));
+    assert_eq!(pair.closed, None);
+}
+
+#[test]
+fn trailers_come_as_they_were_sent_both_ways() {
+    let mut pair = Pair::new(Settings::client(), Settings::server(), 5);
+    let mut head = get("/");
+    head.method = Method::Post;
+    let stream = pair.client.request(NOW, &head, Fin::More).unwrap();
+    let asked = Fields::new().with("x-sum", "1").with("x-empty", "").with("x-sum", "2");
+    pair.client.send(stream, Bytes::from_static(b"up"), Fin::More).unwrap();
+    pair.client.send_trailers(stream, &asked).unwrap();
+    pair.run();
+    assert_eq!(body_of(&pair.served, 0), (b"up".to_vec(), Fin::Last));
+    assert_eq!(pair.served.last(), Some(&Owned::Trailers(0, asked)));
+    let answered = Fields::new().with("grpc-status", "0").with("grpc-message", "\u{fc}ber");
+    pair.server.respond(stream, &ResponseHead::new(Status::OK), Fin::More).unwrap();
+    pair.server.send(stream, Bytes::from_static(b"down"), Fin::More).unwrap();
+    pair.server.send_trailers(stream, &answered).unwrap();
+    pair.run();
+    assert_eq!(body_of(&pair.heard, 0), (b"down".to_vec(), Fin::Last));
+    assert_eq!(pair.heard.last(), Some(&Owned::Trailers(0, answered)));
+}
+
+#[test]
 fn rejected_early_data_begins_anew_and_its_requests_may_be_retried() {
     let mut client = client(Settings::client());
     let sending = TransportFacts { early_data: EarlyData::Sending, max_datagram: None };

@@ -1,6 +1,7 @@
 """An attacker's end of QUIC: a socket that counts, aioquic's connection that sends what it is told, and packets of our own making."""
 
 import os
+import select
 import socket
 import ssl
 import struct
@@ -95,6 +96,13 @@ class QuicPeer:
                 self.flush()
                 return self.quic._close_event is None
             time.sleep(0.001)
+
+    def wait(self, until):
+        """Waits until something has come or is due, and takes it."""
+        timer = self.quic.get_timer()
+        due = until if timer is None else min(until, timer)
+        select.select([self.socket.socket], [], [], max(0.0, due - time.monotonic()))
+        self.turn()
 
     def open(self, bytes_, unidirectional=False, end=False):
         stream = self.quic.get_next_available_stream_id(is_unidirectional=unidirectional)

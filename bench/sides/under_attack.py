@@ -15,6 +15,8 @@ CLIENT_CORE = 1
 WARM_UP, WARM_UP_OVER_UDP = 300, 100
 # Then so many honest clients at once, each with a page of so many files over HTTP/2.
 PAGES, FILES = 4, 100
+# An answer that takes longer has failed.
+PATIENCE_S = 20
 
 
 class Honest:
@@ -24,31 +26,68 @@ class Honest:
 
     def __init__(self, port):
         self.port, self.took, self.failed = port, [], 0
+        self.connection = None
         self.end = threading.Event()
         self.thread = threading.Thread(target=self.run)
 
     def run(self):
-        one, due = None, time.monotonic()
+        due = time.monotonic()
         while not self.end.is_set():
             time.sleep(max(0.0, due - time.monotonic()))
             try:
-                if one is None:
-                    one = socket.create_connection(("127.0.0.1", self.port), timeout=20)
-                one.sendall(hostile.get(b"/13B"))
-                answer = b""
-                while not answer.endswith(b"\r\n\r\n" + answer[-13:]) or len(answer) < 30:
-                    piece = one.recv(4096)
-                    if not piece:
-                        raise OSError("ended early")
-                    answer += piece
+                if self.connection is None:
+                    self.connection = self.connect()
+                self.ask(self.connection)
             except OSError:
                 self.failed += 1
-                one = None
+                self.connection = None
             self.took.append(time.monotonic() - due)
             due = max(due + self.EVERY_S, time.monotonic() - 1)
 
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=PATIENCE_S)
+
+    def ask(self, connection):
+        connection.sendall(hostile.get(b"/13B"))
+        answer = b""
+        while not answer.endswith(b"\r\n\r\n" + answer[-13:]) or len(answer) < 30:
+            piece = connection.recv(4096)
+            if not piece:
+                raise OSError("ended early")
+            answer += piece
+
     def p99(self):
         return sorted(self.took)[int(len(self.took) * 0.99)] if self.took else float("inf")
+
+
+class HonestOverHttp3(Honest):
+    """The same over HTTP/3, by aioquic: what comes over UDP takes the way of the attack."""
+
+    def connect(self):
+        try:
+            [peer] = quic_peer.connected(self.port)
+        except TimeoutError as error:
+            raise OSError("no connection") from error
+        return peer
+
+    def ask(self, connection):
+        stream, until = connection.open(quic_peer.request(b"/13B"), end=True), time.monotonic() + PATIENCE_S
+        connection.flush()
+        while time.monotonic() < until:
+            connection.wait(until)
+            while event := connection.quic.next_event():
+                if getattr(event, "stream_id", None) == stream and getattr(event, "end_stream", False):
+                    connection.flush()
+                    return
+            if connection.quic._close_event is not None:
+                break
+        raise OSError("no answer")
+
+
+def honest(row, server):
+    """The client beside an attack: over UDP where the attack is."""
+    ports = attacked_ports(server.ports)
+    return HonestOverHttp3(ports["quic"]) if row.is_over_udp else Honest(ports["http"])
 
 
 def attacked_ports(ports):

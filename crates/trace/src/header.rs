@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 /// |---|---|---|
 /// | HTTP/1.1, and a WebSocket's handshake over it | a head from its start line to the empty line | the same |
 /// | HTTP/2 | each field as HTTP/1.1 writes one, pseudo-fields too: name, `: `, value, CRLF | header blocks (RFC 7541), without frame headers |
+/// | HTTP/3 | as HTTP/2 | field sections, and the instructions of QPACK's encoder stream (RFC 9204 §4.3), without frame headers |
 /// | SPDY | the name/value block (SPDY §2.6.10), lengths and counts too | the block deflated, without the frame around it |
 ///
 /// Blocks that could not be decoded are not counted, nor are trailers of HTTP/1.1, which are chunks of a body.

@@ -76,6 +76,7 @@ impl Session {
             Input::Untyped(_) => {}
             Input::Control(frame) => self.read_control(id, frame, bytes)?,
             Input::Encoder => {
+                self.headers.received.count(0, bytes.len());
                 let followed = self.decoder.handle_instructions(bytes);
                 followed.map_err(|e| {
                     connection(ErrorCode::QPACK_ENCODER_STREAM_ERROR, e.fault.text())

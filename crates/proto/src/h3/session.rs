@@ -227,6 +227,7 @@ impl Session {
     pub(super) fn move_instructions(&mut self) {
         if self.encoder.has_instructions() {
             let bytes = self.encoder.take_instructions();
+            self.headers.sent.count(0, bytes.len());
             self.outputs.put_with(ENCODER, |out| out.extend_from_slice(&bytes));
         }
         if self.decoder.has_instructions() {

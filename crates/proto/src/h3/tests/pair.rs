@@ -478,3 +478,22 @@ fn datagrams_name_their_request() {
     pair.server.handle_datagram(NOW, &[]);
     assert_eq!(pair.server.state(), ConnectionState::Closed);
 }
+
+#[test]
+fn what_qpacks_table_is_told_counts_with_the_heads_at_both_ends() {
+    let mut pair = Pair::new(Settings::client(), Settings::server(), 9);
+    // The server's SETTINGS allow a table.
+    pair.run();
+    let value = "v".repeat(300);
+    let head = RequestHead { fields: Fields::new().with("x-long", value.as_str()), ..get("/") };
+    let mut sent = vec![pair.client.header_bytes().sent.coded];
+    for _ in 0..2 {
+        pair.client.request(NOW, &head, Fin::Last).unwrap();
+        pair.run();
+        sent.push(pair.client.header_bytes().sent.coded);
+    }
+    assert_eq!(pair.client.header_bytes().sent, pair.server.header_bytes().received);
+    let [first, second] = [sent[1] - sent[0], sent[2] - sent[1]];
+    // Huffman's code has seven bits for a `v`; after that an index stands for the field.
+    assert!((300 * 7 / 8..400).contains(&first) && second < 30, "{sent:?}");
+}

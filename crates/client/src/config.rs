@@ -72,6 +72,10 @@ pub struct ClientConfig {
     pub tracer: Tracer,
 }
 
+/// How long a connection over QUIC may be silent before the client sends a PING: a server may take its time over an answer (RFC 9114
+/// §5.1), and those that end silent connections soonest do it after 30 s.
+const SILENCE: Duration = Duration::from_secs(15);
+
 impl ClientConfig {
     /// A browser's settings over `transport`.
     pub fn new(transport: Transport, tls: ClientTls) -> Self {
@@ -92,7 +96,7 @@ impl ClientConfig {
             early_hints: EarlyHints::default(),
             h2: proto::h2::Settings::client(),
             h3: proto::h3::Settings::client(),
-            quic: QuicSettings::default(),
+            quic: QuicSettings { keep_alive: Some(SILENCE), ..QuicSettings::default() },
             race: None,
             spdy: proto::spdy::Settings::client(proto::spdy::Version::V3_1),
             socket: SocketSettings::default(),

@@ -49,7 +49,7 @@ pub enum SpecError {
         value: String,
     },
     /// A setting that stands there twice.
-    #[error("`{key}=` stands there twice")]
+    #[error("`{key}=` stands there twice (two links of KEY=VALUE need a --links each)")]
     Repeated {
         /// The setting.
         key: &'static str,

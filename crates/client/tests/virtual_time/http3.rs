@@ -251,3 +251,24 @@ fn a_websocket_to_a_udp_port_where_nothing_listens_says_so() {
         assert!(reason.contains("nothing listens on its UDP port"), "{reason}");
     }
 }
+
+#[test]
+fn an_answer_may_take_longer_than_a_silent_connection_lives() {
+    let trusted = Trusted::new(&["h2"]);
+    let mut config = trusted.config(Transport::H3);
+    config.timeouts.stall = Duration::from_secs(200);
+    config.timeouts.whole = None;
+    let url = "https://a.test/image/1?bytes=10&delay_ms=180000".parse().unwrap();
+    let list = FetchList::new([FetchSpec::get(url)], Bodies::Keep);
+    let mut world = World::new(1);
+    let near = world.host("10.0.0.1", Client::new(config, list));
+    let wall_clock = WallClock { at: START, unix: Duration::from_secs(1_800_000_000) };
+    let kind = ListenerKind::Quic(trusted.server.clone(), QuicSettings::default());
+    let origin = Origin::new(OriginConfig::new(vec![kind], wall_clock), Parts::default());
+    let far = world.host("10.0.0.2", origin);
+    world.listen_datagrams(far, "10.0.0.2:443");
+    world.connect(near, far, Path::link(LinkSpec::parse("rtt=100ms", no_traces).unwrap()));
+    assert_eq!(world.run_until_finished(near), Ended::Finished);
+    let fetch = &world.take(near).into_work().records.fetches[0];
+    assert_eq!((&fetch.outcome, fetch.body_bytes), (&FetchOutcome::Done, 10));
+}

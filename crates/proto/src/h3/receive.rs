@@ -184,7 +184,12 @@ impl Session {
             return;
         }
         match self.meet(stream.0) {
-            Ok(true) => self.refuse(stream.0, ErrorCode::REQUEST_CANCELLED),
+            Ok(true) => {
+                // RFC 9204 §2.2.2.2: its head may have referred to the table.
+                self.decoder.cancel_stream(stream.0);
+                self.move_instructions();
+                self.refuse(stream.0, ErrorCode::REQUEST_CANCELLED);
+            }
             Ok(false) => {}
             Err(broken) => self.fail(stream.0, broken),
         }

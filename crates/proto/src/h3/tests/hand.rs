@@ -513,3 +513,16 @@ fn a_client_that_has_a_whole_response_hears_of_no_reset() {
         }
     }
 }
+
+#[test]
+fn a_request_that_is_given_up_before_it_came_is_cancelled_for_qpack_too() {
+    let mut hand = ByHand::greeted(Settings::server());
+    hand.actions();
+    hand.server.handle_stream_reset(NOW, StreamId(4), 0x10c);
+    let mut sent = SendBuf::new();
+    while hand.server.poll_stream_transmit(NOW, &mut sent, 1 << 16).is_some() {}
+    // A Stream Cancellation (RFC 9204 §4.4.2) of stream 4; stream 0, which was opened with it, may still come.
+    let bytes: Vec<u8> = std::iter::from_fn(|| sent.take_piece()).flatten().collect();
+    assert_eq!(bytes.last(), Some(&0x44), "{bytes:02x?}");
+    assert_eq!(hand.reset_with(4), Some(ErrorCode::REQUEST_CANCELLED));
+}

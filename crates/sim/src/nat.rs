@@ -38,7 +38,7 @@ impl Nat {
     }
 
     /// From the change on, far sees this address.
-    pub(crate) fn to_another_network(&mut self, to: IpAddr) {
+    pub(crate) fn move_to(&mut self, to: IpAddr) {
         self.moves = Some(Move { from: None, to });
     }
 

@@ -150,7 +150,7 @@ impl World {
     pub fn moves_to(&mut self, near: impl Into<HostId>, address: IpAddr) {
         let near = near.into();
         let own = self.routes.iter_mut().filter(|route| route.near() == near);
-        own.filter_map(|route| route.nat.as_mut()).for_each(|nat| nat.to_another_network(address));
+        own.filter_map(|route| route.nat.as_mut()).for_each(|nat| nat.move_to(address));
     }
 
     /// Has `plan` decide what becomes of each connect to this host.

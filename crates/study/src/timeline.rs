@@ -285,6 +285,7 @@ mod tests {
             status: None,
             pushed: false,
             hinted: false,
+            cached: false,
             request_body_bytes: None,
             redirects: 0,
             made_again: Vec::new(),

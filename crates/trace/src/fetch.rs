@@ -28,6 +28,9 @@ pub struct FetchRecord {
     /// Whether it began for a `Link` field (103, or `rel=preload` of the document's head), before the page knew of it.
     #[serde(default)]
     pub hinted: bool,
+    /// Whether it came from the client's cache, with nothing asked for over the link.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub cached: bool,
     /// Length of the body of the request sent last; None where the client does not report it.
     #[serde(default)]
     pub request_body_bytes: Option<u64>,
@@ -256,6 +259,7 @@ impl FetchRecord {
             status: None,
             pushed: false,
             hinted: false,
+            cached: false,
             request_body_bytes: None,
             redirects: 0,
             made_again: Vec::new(),
@@ -316,5 +320,16 @@ mod tests {
         let words = ["425", "early-data-rejected", "not-processed", "connection-lost"];
         assert_eq!(row["made_again"], serde_json::json!(words));
         assert_eq!(serde_json::from_value::<FetchRecord>(row).unwrap(), again);
+    }
+
+    #[test]
+    fn a_row_says_of_a_fetch_that_a_cache_answered_it_and_nothing_where_none_did() {
+        let asked = FetchRecord::new(0, "https://a.test/".to_owned(), Instant::ZERO);
+        let row = serde_json::to_value(&asked).unwrap();
+        assert_eq!(row.get("cached"), None);
+        assert!(!serde_json::from_value::<FetchRecord>(row).unwrap().cached);
+        let row = serde_json::to_value(FetchRecord { cached: true, ..asked }).unwrap();
+        assert_eq!(row["cached"], true);
+        assert!(serde_json::from_value::<FetchRecord>(row).unwrap().cached);
     }
 }

@@ -275,8 +275,15 @@ impl<W: Work> Client<W> {
             None if owes && connection.port.is_some() => self.settle_quic(connection),
             _ => self.release(connection),
         }
-        for fetch in deferred.into_iter().chain(early_sockets) {
+        for fetch in deferred {
             self.admit_deferred(now, fetch);
+        }
+        for id in early_sockets {
+            if self.fetches.get_mut(&id).is_some_and(Fetch::wait_again) {
+                self.admit_deferred(now, id);
+            } else {
+                self.end(now, id, Err(Failure::Closed { destination: destination.clone() }));
+            }
         }
         for exchange in streams.into_values() {
             let acted = exchange.acted();

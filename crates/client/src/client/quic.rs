@@ -109,6 +109,10 @@ impl<W: Work> Client<W> {
                 port.places.remove(&link.handle());
                 self.quic_tally = Some(link.tally());
                 connection.port = None;
+                // It was retired: nothing comes or goes any more.
+                if connection.is_closing() {
+                    return self.release(connection);
+                }
             } else {
                 port.add_ready(place);
                 if port.poll_wants_transmit() {

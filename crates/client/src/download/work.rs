@@ -130,6 +130,10 @@ impl<S: Sink> Work for Download<S> {
             let limit = unit::format_duration(self.settings.max_time.unwrap_or_default());
             self.fail(now, index, format!("the file was not there within {limit}"));
         }
+        // A rest that is over is waited for no more, though the next request may wait for one that is under way.
+        for &index in &self.active {
+            self.files[index].rest_until.take_if(|until| *until <= now);
+        }
     }
 
     fn poll_timeout(&self) -> Option<Instant> {

@@ -323,9 +323,10 @@ impl LoadConnection {
                 machine.reset(now, stream);
             }
         }
-        // What is still to come cannot be told from the answer that is given up, where answers have no names.
+        // What is still to come cannot be told from the answer that is given up, where answers have no names: then the connection
+        // is closed. One that drains goes on with the others.
         match (machine, &self.echoes) {
-            (Some(machine), None) if machine.state() == ConnectionState::Open => Ok(()),
+            (Some(machine), None) if machine.state() != ConnectionState::Closed => Ok(()),
             _ => Err(Fault::Closed.into()),
         }
     }

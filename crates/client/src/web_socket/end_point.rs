@@ -18,8 +18,13 @@ impl<C: Conversation> EndPoint for WebSocketClient<C> {
         self.drive(now, |transport, events| transport.handle_connected(now, events));
     }
 
-    fn handle_bytes(&mut self, now: Instant, _socket: SocketId, bytes: &[u8]) {
+    fn handle_bytes(&mut self, now: Instant, socket: SocketId, bytes: &[u8]) {
         self.drive(now, |transport, events| transport.handle_bytes(now, bytes, events));
+        if let Phase::Running(running) = &self.phase
+            && running.transport.peer_closed()
+        {
+            self.handle_eof(now, socket);
+        }
     }
 
     fn handle_datagrams(

@@ -194,8 +194,13 @@ impl WebSocketStream {
                 }
                 None => {}
             },
+            // They end the stream (RFC 9113 §8.1).
+            Http::Trailers { .. } => {
+                if let Some(socket) = &mut self.socket {
+                    socket.handle_eof(now);
+                }
+            }
             Http::Informational { .. }
-            | Http::Trailers { .. }
             | Http::Promise { .. }
             | Http::Writable { .. }
             | Http::Draining { .. }
@@ -343,7 +348,9 @@ mod tests {
         assert_eq!(open.len(), 1, "{open:?}");
         // RFC 8441 §5: a response that ends the stream; and CONNECTION_CLOSE in good order, of which QUIC tells no end of the stream.
         let closed = Some(Http::Closed { error: None });
-        for told in [told_of(Fin::Last, None), told_of(Fin::More, closed)] {
+        let trailers = Some(Http::Trailers { stream: STREAM, fields: Fields::new() });
+        let ended = [(Fin::Last, None), (Fin::More, closed), (Fin::More, trailers)];
+        for told in ended.map(|(fin, event)| told_of(fin, event)) {
             assert_eq!(told[0], open[0]);
             assert!(told.len() == 2 && told[1].starts_with("Failed(Truncated"), "{told:?}");
         }

@@ -2,7 +2,8 @@
 
 use crate::world::{START, Trusted};
 use client::{
-    Bodies, Calls, Client, FetchId, FetchList, FetchSpec, PageLoad, Pattern, Transport, Work,
+    Bodies, Calls, Client, ClientConfig, FetchId, FetchList, FetchSpec, PageLoad, Pattern,
+    Transport, Work,
 };
 use link::{LinkSpec, no_traces};
 use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
@@ -28,7 +29,16 @@ fn origin(trusted: &Trusted) -> Origin {
 
 /// A client of this work over HTTP/3, and an origin.
 fn joined<W: Work + 'static>(trusted: &Trusted, link: &str, work: W) -> Bench<W> {
-    let mut config = trusted.config(Transport::H3);
+    joined_as(trusted.config(Transport::H3), trusted, link, work)
+}
+
+/// The same with these settings of the client.
+fn joined_as<W: Work + 'static>(
+    mut config: ClientConfig,
+    trusted: &Trusted,
+    link: &str,
+    work: W,
+) -> Bench<W> {
     config.quic.seed = Some(Seed(2));
     let mut world = World::new(1);
     let near = world.host("10.0.0.1", Client::new(config, work));
@@ -173,3 +183,23 @@ fn a_connection_that_its_server_closes_between_requests_is_recorded_and_others_f
 }
 
 const TWO_SECONDS: Duration = Duration::from_secs(2);
+
+#[test]
+fn nothing_is_left_of_a_connection_that_ended_silent() {
+    let url = "https://a.test/image/1?bytes=1000".parse().unwrap();
+    let later = Duration::from_secs(100);
+    let calls = Calls::new(vec![FetchSpec::get(url); 2], Pattern::Staggered { every: later });
+    let trusted = Trusted::new(&["h2"]);
+    let mut config = trusted.config(Transport::H3);
+    config.quic.keep_alive = None;
+    let mut bench = joined_as(config, &trusted, LINK, calls);
+    assert_eq!(bench.world.run_until_finished(bench.near), Ended::Finished);
+    let over = bench.world.now();
+    let calls = bench.world.take(bench.near).into_work();
+    let requests: Vec<u32> = calls.records.connections.iter().map(|one| one.requests).collect();
+    assert_eq!(requests, [1, 1]);
+    let last = calls.records.fetches[1].phases.last_byte.unwrap();
+    // A handshake and a round trip after it was asked for; and nobody waits for the first connection.
+    assert_eq!(last.since(START + later).as_millis() / 10, 8, "{last:?}");
+    assert!(over.since(last) < Duration::from_millis(100), "{:?}", over.since(last));
+}

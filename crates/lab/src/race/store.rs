@@ -298,6 +298,7 @@ CREATE VIEW fetches AS
     f.value ->> '$.connection' AS connection, f.value ->> '$.stream' AS stream,
     f.value ->> '$.protocol' AS protocol, f.value ->> '$.status' AS status,
     f.value ->> '$.pushed' AS pushed, f.value ->> '$.hinted' AS hinted,
+    coalesce(f.value ->> '$.cached', 0) AS cached,
     f.value -> '$.made_again' AS made_again,
     f.value ->> '$.body_bytes' AS body_bytes, f.value ->> '$.request_body_bytes' AS request_body_bytes,
     (f.value ->> '$.phases.queued' - zero) / 1e6 AS queued_ms,
@@ -425,6 +426,23 @@ fn is_full(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use trace::FetchRecord;
+    use unit::Instant;
+
+    #[test]
+    fn the_view_of_fetches_tells_which_a_cache_answered() {
+        let rows = Connection::open_in_memory().unwrap();
+        rows.execute_batch(SCHEMA).unwrap();
+        let fetch = |id: u32| FetchRecord::new(id, "https://a.test/".to_owned(), Instant::ZERO);
+        let fetches = [fetch(0), FetchRecord { cached: true, ..fetch(1) }];
+        let record = serde_json::json!({ "fetches": fetches }).to_string();
+        let sql = "INSERT INTO trials VALUES ('k', 'w', 'l', 'a', 0, 0, 0, '', 'measured', NULL, 0, 0, ?1)";
+        rows.execute(sql, params![record]).unwrap();
+        let mut query = rows.prepare("SELECT cached FROM fetches ORDER BY id").unwrap();
+        let cached: Vec<bool> =
+            query.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect();
+        assert_eq!(cached, [false, true]);
+    }
 
     #[test]
     fn of_each_block_the_attempt_counts_of_which_most_was_let_pass_and_of_two_the_first() {

@@ -90,7 +90,7 @@ pub(super) fn next_view(
     }
     let queued = next.fetches.iter().map(|fetch| fetch.phases.queued).min().unwrap_or(began);
     let last = next.fetches.iter().filter_map(|fetch| fetch.phases.last_byte).max();
-    let first_byte = next.fetches.iter().filter_map(|fetch| fetch.phases.first_byte).min();
+    let first_byte = study::reconcile::first_byte(&next.fetches);
     Ok(NextView {
         began,
         load: last.unwrap_or(queued).since(queued),

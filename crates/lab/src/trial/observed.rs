@@ -62,11 +62,11 @@ pub(crate) struct Ends {
     pub(crate) server_cpu: ServerCpu,
 }
 
-/// Whether the server's processor time is known.
+/// Whether the server's processor time for the measured work is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ServerCpu {
     Counted,
-    /// The server is a service that already runs.
+    /// The server is a service that already runs, or it answered the client's warm-up too.
     Unknown,
 }
 
@@ -206,14 +206,21 @@ impl Ends {
     /// Figures of the processes.
     pub(crate) fn metrics(&self) -> BTreeMap<String, f64> {
         let (client, server) = (self.resources.client, self.resources.server);
-        let mut metrics = BTreeMap::from([
-            (metric::CLIENT_CPU_MS.to_owned(), client.cpu_ms()),
-            (metric::PEAK_MEMORY.to_owned(), client.peak_memory_bytes as f64),
-        ]);
-        if self.server_cpu == ServerCpu::Counted {
-            metrics.insert(metric::SERVER_CPU_MS.to_owned(), server.cpu_ms());
-            metrics.insert(metric::CPU_MS.to_owned(), client.cpu_ms() + server.cpu_ms());
-        }
+        let memory = client.peak_memory_bytes as f64;
+        let mut metrics = BTreeMap::from([(metric::PEAK_MEMORY.to_owned(), memory)]);
+        let client_cpu = match &self.client {
+            ClientReport::Own(_) => Some(client.cpu_ms()),
+            ClientReport::Subject(report) => report.cpu_ms,
+        };
+        let server_cpu = (self.server_cpu == ServerCpu::Counted).then(|| server.cpu_ms());
+        let both = client_cpu.zip(server_cpu).map(|(client, server)| client + server);
+        let cpu = [
+            (metric::CLIENT_CPU_MS, client_cpu),
+            (metric::SERVER_CPU_MS, server_cpu),
+            (metric::CPU_MS, both),
+        ];
+        let known = cpu.into_iter().filter_map(|(name, ms)| Some((name.to_owned(), ms?)));
+        metrics.extend(known);
         if let Some(group) = client.group_memory {
             metrics.insert(metric::GROUP_MEMORY.to_owned(), group.peak_bytes as f64);
         }

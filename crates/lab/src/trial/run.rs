@@ -182,9 +182,11 @@ impl BothEnds<'_> {
             link_ms: own.cpu_ms(),
         };
         let resources = Resources { client: client_use, server: server_use };
-        let server_cpu = match self.trial.service() {
-            Some(_) => ServerCpu::Unknown,
-            None => ServerCpu::Counted,
+        let asked = &self.trial.order.plan.cell.contender;
+        let is_warm = asked.client.as_ref().is_some_and(|client| client.warmup > 0);
+        let server_cpu = match is_warm || self.trial.service().is_some() {
+            true => ServerCpu::Unknown,
+            false => ServerCpu::Counted,
         };
         Ok(Ends {
             lateness,

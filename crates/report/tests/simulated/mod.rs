@@ -332,6 +332,7 @@ impl Load<'_> {
             status: Some(200),
             pushed: false,
             hinted: false,
+            cached: false,
             request_body_bytes: None,
             redirects: 0,
             made_again: Vec::new(),

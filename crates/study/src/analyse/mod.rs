@@ -25,6 +25,7 @@ use crate::experiment::{Contender, Experiment, LinkChoice, Pattern, Workload, Wo
 use crate::metric;
 use crate::outcome::Outcome;
 use crate::plan::CellId;
+use crate::reconcile::echo::is_opening;
 use crate::reconcile::weakest;
 use crate::record::{RunHeader, TrialRecord};
 use crate::result::{
@@ -240,7 +241,8 @@ fn cells(experiment: &Experiment, rows: &Rows<'_>) -> Vec<CellResult> {
     cells
 }
 
-/// The percentiles of the times of single exchanges over all trials.
+/// The percentiles of the times of single exchanges over all trials. The opening of a WebSocket is none of its messages, and
+/// what a browser took from its cache was exchanged with nobody.
 fn samples(measured: &[&TrialRecord], seed: Seed) -> Option<Percentiles> {
     let time = |fetch: &FetchRecord| match fetch.outcome {
         FetchOutcome::Done => {
@@ -249,7 +251,12 @@ fn samples(measured: &[&TrialRecord], seed: Seed) -> Option<Percentiles> {
         }
         FetchOutcome::Failed(_) => None,
     };
-    let times = |row: &&TrialRecord| row.fetches.iter().filter_map(time).collect();
+    let times = |row: &&TrialRecord| {
+        let has_messages =
+            matches!(row.plan.cell.workload.kind, WorkloadKind::Echo(_) | WorkloadKind::Stream(_));
+        let is_none = |fetch: &FetchRecord| fetch.cached || has_messages && is_opening(fetch);
+        row.fetches.iter().filter(|fetch| !is_none(fetch)).filter_map(time).collect()
+    };
     let trials: Vec<Vec<f64>> = measured.iter().map(times).collect();
     Percentiles::of(&trials, seed.child("percentiles"))
 }

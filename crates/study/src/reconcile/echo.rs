@@ -40,7 +40,7 @@ pub(super) fn open_ms(
 
 /// A WebSocket's handshake is answered by 101 over HTTP/1.1 (RFC 6455 §4.2.2), by 2xx over HTTP/2 and HTTP/3 (RFC 8441 §5);
 /// its messages have no status.
-fn is_opening(fetch: &FetchRecord) -> bool {
+pub(crate) fn is_opening(fetch: &FetchRecord) -> bool {
     let is_web_socket = fetch.protocol.known().is_some_and(trace::Protocol::is_web_socket);
     fetch.status == Some(101) || (is_web_socket && fetch.status.is_some())
 }

@@ -200,7 +200,9 @@ pub(super) struct Sums {
     pub(super) connections: u64,
     /// Payload bytes of the measured work that were delivered towards the client.
     pub(super) payload: u64,
-    /// How many of them were delivered before the client says that it was done.
+    /// TCP payload bytes of the measured work that entered the link again, both ways.
+    pub(super) retransmitted: u64,
+    /// How many bytes of `payload` were delivered before the client says that it was done.
     pub(super) in_time: u64,
 }
 
@@ -213,9 +215,11 @@ impl Sums {
             Some(since) => packets.iter().filter(|p| p.at >= since).cloned().collect(),
         };
         let end = case.fetches.iter().map(finished).max().unwrap_or_default();
+        let work = summarise(&measured);
         Self {
             whole: summarise(packets),
-            connections: summarise(&measured).connections,
+            connections: work.connections,
+            retransmitted: work.up.retransmitted + work.down.retransmitted,
             payload: payload_until(&measured, Instant::from_nanos(u64::MAX)),
             in_time: payload_until(&measured, end + READING),
         }

@@ -6,7 +6,7 @@ mod asked;
 mod assets;
 mod calls;
 mod causes;
-mod echo;
+pub(crate) mod echo;
 mod evidence;
 mod fast_open;
 mod held;
@@ -137,11 +137,16 @@ fn metrics(
     }
     let end = fetches.iter().map(finished).max().unwrap_or(start);
     set(metric::LOAD_MS, millis(end.since(start)));
-    let document = fetches.iter().min_by_key(|fetch| (fetch.phases.queued, fetch.id));
-    if let Some(first) = document.and_then(|fetch| fetch.phases.first_byte) {
+    if let Some(first) = first_byte(fetches) {
         set(metric::FIRST_BYTE_MS, millis(first.since(start)));
     }
     metrics
+}
+
+/// When the first fetch had its first byte: of a page the document's. That of another one, which was asked for later, may come sooner.
+pub fn first_byte(fetches: &[FetchRecord]) -> Option<Instant> {
+    let first = fetches.iter().min_by_key(|fetch| (fetch.phases.queued, fetch.id));
+    first?.phases.first_byte
 }
 
 /// Request round trips on the critical path, and all round trips on it.
@@ -209,10 +214,8 @@ fn connections_differ(logs: &TrialLogs<'_>, packets: &PacketSummary) -> Option<O
 /// A wait that is shorter than the link's least round trip.
 fn too_soon(logs: &TrialLogs<'_>, path: &[Stretch]) -> Option<Outcome> {
     let least = logs.link.rtt.mul_f64(1.0 - ROUND_TRIP_TOLERANCE).saturating_sub(CLOCK_TOLERANCE);
-    let pushed = |number| logs.fetches.iter().any(|fetch| fetch.id == number && fetch.pushed);
-    let sooner = path.iter().find(|stretch| match stretch.kind {
-        StretchKind::Wait { fetch } => stretch.span() < least && !pushed(fetch),
-        _ => false,
+    let sooner = path.iter().find(|stretch| {
+        matches!(stretch.kind, StretchKind::Wait { .. }) && stretch.span() < least
     })?;
     let reason = format!(
         "an answer came after {:.3} ms, sooner than the link's round trip of {:.3} ms",

@@ -139,7 +139,9 @@ impl Walk {
         let number = fetch.connection;
         let connection = connections.iter().find(|connection| number == Some(connection.id));
         let sent = phases.sent.unwrap_or(phases.queued).max(connection.map_or(self.start, ready));
-        self.to(sent, StretchKind::Wait { fetch: fetch.id });
+        // Nobody asked for what was pushed: until its head comes, the link is busy with what goes before it.
+        let wait = StretchKind::Wait { fetch: fetch.id };
+        self.to(sent, if fetch.pushed { StretchKind::Receive } else { wait });
     }
 
     /// From sending back to queueing; returns the fetch that occupied the connection, where one did.

@@ -30,6 +30,9 @@ fn metrics(case: &Case<'_>, evidence: &[Evidence], sums: &Sums) -> BTreeMap<Stri
     };
     let bodies: u64 = case.expected.values().sum();
     set(metric::BYTES, if case.packets.is_some() { sums.payload as f64 } else { bodies as f64 });
+    if case.packets.is_some() {
+        set(metric::RETRANSMITTED, sums.retransmitted as f64);
+    }
     // The server's log and the key log include the warm-up; only the link's log can tell it apart.
     let measured = case.since.and(case.packets).map(|_| sums.connections as f64);
     if let Some(connections) = measured.or_else(|| held(Claim::Connections)) {
@@ -48,8 +51,7 @@ fn metrics(case: &Case<'_>, evidence: &[Evidence], sums: &Sums) -> BTreeMap<Stri
     let end = case.fetches.iter().map(finished).max();
     if let (Some(start), Some(end)) = (start, end) {
         set(metric::LOAD_MS, millis(end.since(start)));
-        let first = case.fetches.iter().filter_map(|fetch| fetch.phases.first_byte).min();
-        if let Some(first) = first {
+        if let Some(first) = super::first_byte(case.fetches) {
             set(metric::FIRST_BYTE_MS, millis(first.since(start)));
         }
     }

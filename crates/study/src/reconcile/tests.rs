@@ -23,6 +23,7 @@ fn fetch(id: u32, connection: u32, times: [f64; 4]) -> FetchRecord {
         status: Some(200),
         pushed: false,
         hinted: false,
+        cached: false,
         request_body_bytes: None,
         redirects: 0,
         made_again: Vec::new(),
@@ -118,6 +119,22 @@ fn packet(direction: Direction, sent: f64, out: Option<f64>, payload: (u32, u32)
         }),
         udp: None,
     }
+}
+
+/// Over HTTP/2 the document promises a style sheet, which the page asks for at once; its head comes behind the document.
+#[test]
+fn what_was_pushed_waits_for_no_round_trip() {
+    let document = fetch(0, 0, [0.0, 200.0, 300.0, 350.0]);
+    let of_sheet = [310.0, 310.0, 400.0, 450.0];
+    let figures = |pushed: bool| {
+        let sheet = FetchRecord { pushed, ..fetch(1, 0, of_sheet) };
+        let connections = vec![connection(0, "h2", [0.0, 100.0, 200.0])];
+        let mut case = Case::of(vec![document.clone(), sheet], connections);
+        case.link.rtt = Duration::from_millis(90);
+        let metrics = case.finding().metrics;
+        (metrics["rounds"], metrics["load_ms"])
+    };
+    assert_eq!([figures(true), figures(false)], [(1.0, 450.0), (2.0, 450.0)]);
 }
 
 #[test]

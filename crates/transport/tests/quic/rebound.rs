@@ -76,7 +76,7 @@ fn a_rebinding_in_the_middle_of_an_answer_loses_nothing_and_is_silent_for_three_
         assert!(silence <= 3 * RTT, "{rebind:?} {address:?}: {silence:?}");
         // From there the client acknowledged the rest.
         let up = pair.world.packets().iter().filter(|packet| packet.direction == Direction::Up);
-        let last = up.filter_map(|packet| packet.flow).last().unwrap().source.ip();
+        let last = up.filter_map(|packet| packet.flow).next_back().unwrap().source.ip();
         assert_eq!(last, address.unwrap_or(IpAddr::from([10, 0, 0, 1])), "{rebind:?}");
     }
 }

@@ -45,7 +45,6 @@ pub(super) fn metrics(
         Duration::from_secs_f64((end - start) / 1e3)
     };
     set(metric::TRANSFER_MS, of_all(&transfer));
-    set(metric::CLIENT_CPU_MS, usage.cpu_ms());
     set(metric::PEAK_MEMORY, usage.peak_memory_bytes as f64);
     let count = |name, value: Option<u64>| value.map(|value| (name, value as f64));
     let collections = sum(processes.iter().map(|process| done(process).gc_count));
@@ -92,6 +91,20 @@ pub(super) fn client_use(process: &ProcessRun) -> EndUse {
     }
 }
 
+/// The processor time of the work that is measured: of a warm client what it used since it was ready. None where that is not known.
+pub(super) fn work_cpu_ms(processes: &[ProcessRun], is_warm: bool) -> Option<f64> {
+    let of_work = |process: &ProcessRun| {
+        let all = client_use(process).cpu_ms();
+        match is_warm {
+            false => Some(all),
+            // An adapter's own start is not the client's, and nobody tells the two apart.
+            true if begun(process) != process.started => None,
+            true => Some((all - process.cpu_until_ready?.as_secs_f64() * 1e3).max(0.0)),
+        }
+    };
+    processes.iter().map(of_work).sum()
+}
+
 /// The share of one core that its work took, without its start; None where that is too short for the counter's resolution.
 pub(super) fn busy(processes: &[ProcessRun]) -> Option<f64> {
     let (mut cpu_ms, mut span) = (0.0, Duration::ZERO);
@@ -136,4 +149,47 @@ pub(super) fn done(process: &ProcessRun) -> contract::DoneLine {
 /// The sum of the counts; None where one is missing.
 pub(super) fn sum(counts: impl Iterator<Item = Option<u64>>) -> Option<u64> {
     counts.sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use os::process::Usage;
+    use subject::contract::{ReadyLine, Timed, Transcript};
+
+    fn at(ms: u64) -> Instant {
+        Instant::from_nanos(ms * 1_000_000)
+    }
+
+    /// A process that was ready after 400 ms, 300 ms of processor time in it, and used 350 ms in all.
+    fn process(is_adapter: bool) -> ProcessRun {
+        let line = ReadyLine { adapter: is_adapter, ..ReadyLine::default() };
+        let ready = Some(Timed { at: at(400), line });
+        ProcessRun {
+            transcript: Transcript { ready, ..Transcript::default() },
+            started: at(0),
+            ended: at(500),
+            usage: Usage {
+                user: Duration::from_millis(320),
+                system: Duration::from_millis(30),
+                ..Usage::default()
+            },
+            cpu_until_ready: Some(Duration::from_millis(300)),
+        }
+    }
+
+    #[test]
+    fn the_processor_time_of_a_warm_client_is_without_its_warm_up() {
+        let two = [process(false), process(false)];
+        assert_eq!(work_cpu_ms(&two, false), Some(700.0));
+        assert_eq!(work_cpu_ms(&two, true), Some(100.0));
+    }
+
+    #[test]
+    fn where_the_warm_up_cannot_be_told_from_the_work_there_is_no_processor_time() {
+        let unread = ProcessRun { cpu_until_ready: None, ..process(false) };
+        assert_eq!(work_cpu_ms(&[process(false), unread], true), None);
+        assert_eq!(work_cpu_ms(&[process(true)], true), None);
+        assert_eq!(work_cpu_ms(&[process(true)], false), Some(350.0));
+    }
 }

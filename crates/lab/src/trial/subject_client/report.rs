@@ -1,6 +1,6 @@
 //! The report of a client subject as rows. Nothing here checks whether it is true; `study` does.
 
-use super::figures::{busy, client_use, done, metrics, ready_at, sum, system_calls};
+use super::figures::{busy, client_use, done, metrics, ready_at, sum, system_calls, work_cpu_ms};
 use super::{FILM, OUTPUT, ProcessRun, ServedFile, SubjectClient};
 use crate::trial::download_files;
 use crate::trial::job::{NearReport, NextView};
@@ -29,6 +29,8 @@ pub(crate) struct SubjectReport {
     pub(crate) near: NearReport,
     /// What its processes used.
     pub(crate) usage: EndUse,
+    /// Processor time of the work that is measured, in milliseconds; None where a warm-up cannot be told from it.
+    pub(crate) cpu_ms: Option<f64>,
     /// Figures of the processes.
     pub(crate) metrics: BTreeMap<String, f64>,
     /// Its processor time from when it was ready to its end, as a share of one core.
@@ -63,6 +65,7 @@ impl SubjectClient {
         let mut report = SubjectReport {
             near: self.near(processes),
             usage,
+            cpu_ms: work_cpu_ms(processes, self.client.warmup > 0),
             metrics: metrics(processes, usage, self.client.warmup > 0),
             // A download compares what its client costs, its start included. So no share of a core is judged.
             busy: busy(processes).filter(|_| self.files.is_none()),
@@ -182,8 +185,9 @@ impl SubjectClient {
     /// Compares the files of a download with what was served, and adds the metrics of downloads.
     fn check_files(&self, files: &[ServedFile], report: &mut SubjectReport) -> Result<(), Outcome> {
         let gib = report.expected.values().sum::<u64>() as f64 / GIB;
-        let seconds = report.usage.cpu_ms() / 1e3;
-        report.metrics.insert(metric::CPU_PER_GIB.to_owned(), seconds / gib);
+        if let Some(ms) = report.cpu_ms {
+            report.metrics.insert(metric::CPU_PER_GIB.to_owned(), ms / 1e3 / gib);
+        }
         report.wrong_file = self.wrong_file(files).map_err(failed)?;
         let right = f64::from(u8::from(report.wrong_file.is_none()));
         report.metrics.insert(metric::SHA256_OK.to_owned(), right);
@@ -418,6 +422,7 @@ fn record(zero: Instant, asked: Option<&Fetch>, line: &FetchLine) -> FetchRecord
         protocol: SpokenProtocol::from_name(line.protocol.as_deref().unwrap_or_default()),
         status: line.status,
         body_bytes: line.bytes.unwrap_or(0),
+        cached: line.cached,
         phases: Phases {
             connected: line.connected_ms.map(at),
             secured: line.secured_ms.map(at),

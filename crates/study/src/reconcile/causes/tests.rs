@@ -132,6 +132,7 @@ impl Log {
             status: Some(200),
             pushed: false,
             hinted: false,
+            cached: false,
             request_body_bytes: None,
             redirects: 0,
             made_again: Vec::new(),

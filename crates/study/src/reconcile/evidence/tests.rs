@@ -1,5 +1,6 @@
-use super::super::reconcile_subject;
+use super::super::{Finding, reconcile_subject};
 use super::*;
+use crate::metric;
 use std::net::SocketAddr;
 use trace::{
     Direction, Fate, FetchOutcome, Flow, Phases, Protocol, QuicMark, TcpMark, TlsVersion, UdpMark,
@@ -63,6 +64,7 @@ impl World {
             status: Some(200),
             pushed: false,
             hinted: false,
+            cached: false,
             request_body_bytes: None,
             redirects: 0,
             made_again: Vec::new(),
@@ -106,7 +108,12 @@ impl World {
     }
 
     fn judged(&self) -> (Outcome, Vec<Evidence>) {
-        let (finding, evidence) = reconcile_subject(&Case {
+        let (finding, evidence) = self.found();
+        (finding.outcome, evidence)
+    }
+
+    fn found(&self) -> (Finding, Vec<Evidence>) {
+        reconcile_subject(&Case {
             protocol: self.protocol,
             beside: None,
             tls: Some(TlsVersion::V1_3),
@@ -121,8 +128,7 @@ impl World {
             since: self.since,
             server: self.server.as_ref(),
             key_log: self.key_log.as_ref(),
-        });
-        (finding.outcome, evidence)
+        })
     }
 
     fn grade(&self, claim: Claim) -> Option<Grade> {
@@ -196,6 +202,20 @@ fn what_was_moved_to_warm_up_does_not_count_for_the_measured_work() {
     world.since = Some(at(60));
     let Outcome::Failed { reason } = world.judged().0 else { panic!("not failed") };
     assert!(reason.contains("delivered only 2300"), "{reason}");
+}
+
+#[test]
+fn what_a_warm_up_sent_again_is_not_of_the_measured_work() {
+    let mut world = World::new();
+    let again = |ms| packet(ms, Direction::Down, 0x10, (1, 700));
+    world.packets.as_mut().unwrap().splice(1..1, [again(5), again(6), again(7)]);
+    let retransmitted = |world: &World| world.found().0.metrics[metric::RETRANSMITTED];
+    assert_eq!(retransmitted(&world), 2100.0);
+    world.since = Some(at(10));
+    assert_eq!(retransmitted(&world), 0.0);
+    world.packets.as_mut().unwrap().push(again(100));
+    assert_eq!(retransmitted(&world), 700.0);
+    assert_eq!(world.found().0.packets.down.retransmitted, 2800, "the row has the whole log");
 }
 
 #[test]

@@ -360,9 +360,11 @@ impl<W: Work> Client<W> {
         let failure = match (self.config.timeouts.whole, fetch.state) {
             (Some(limit), _) if fetch.queued() + limit <= now => Failure::TooSlow { limit },
             (_, State::Active { connection, .. }) => {
-                let Some(Some(connection)) = self.connections.get(connection.0) else { return };
+                let open = self.connections.get_mut(connection.0).and_then(Option::as_mut);
+                let Some(PooledConnection { exchanges, .. }) = open else { return };
+                exchanges.silent_since = Some(exchanges.heard);
                 Failure::Stalled {
-                    destination: connection.exchanges.destination.clone(),
+                    destination: exchanges.destination.clone(),
                     span: self.config.timeouts.stall,
                 }
             }

@@ -48,6 +48,8 @@ pub(crate) struct Exchanges {
     pub(crate) protocol: Option<Protocol>,
     /// When bytes were received last; at first, when the connection was opened.
     pub(crate) heard: Instant,
+    /// What that was when a fetch was given up for the silence. Until bytes come, nothing is asked for here.
+    pub(crate) silent_since: Option<Instant>,
     /// Requests and their responses, by stream.
     pub(crate) streams: BTreeMap<StreamId, Exchange>,
     /// Pushed responses that no fetch has taken.
@@ -215,6 +217,7 @@ impl Exchanges {
             deferred: Vec::new(),
             protocol: None,
             heard: now,
+            silent_since: None,
             streams: BTreeMap::new(),
             pushes: HeldPushes::default(),
             places: 0,

@@ -342,7 +342,9 @@ impl<W: Work> Client<W> {
         exchanges: &mut Exchanges,
         machine: &mut ClientMachine,
     ) {
+        let is_silent = exchanges.silent_since == Some(exchanges.heard);
         let state = match machine.state() {
+            ConnectionState::Open if is_silent => MemberState::Draining,
             ConnectionState::Open => {
                 let streams = exchanges.available_streams(now, machine);
                 let available = if exchanges.awaits_drained() { 0 } else { streams };

@@ -203,3 +203,32 @@ fn nothing_is_left_of_a_connection_that_ended_silent() {
     assert_eq!(last.since(START + later).as_millis() / 10, 8, "{last:?}");
     assert!(over.since(last) < Duration::from_millis(100), "{:?}", over.since(last));
 }
+
+/// A server that was killed, and began anew with other keys, answers nothing that is of an earlier connection.
+#[test]
+fn after_a_silence_requests_go_over_another_connection() {
+    let url = "https://a.test/image/1?bytes=1000".parse().unwrap();
+    let every = Duration::from_secs(20);
+    let calls = Calls::new(vec![FetchSpec::get(url); 3], Pattern::Staggered { every });
+    let trusted = Trusted::new(&["h2"]);
+    let mut config = trusted.config(Transport::H3);
+    config.timeouts.stall = Duration::from_secs(5);
+    let mut bench = joined_as(config, &trusted, LINK, calls);
+    bench.world.run_for(TWO_SECONDS);
+    bench.world.take(bench.far);
+    let next = bench.world.host("10.0.0.2", origin(&trusted));
+    bench.world.listen_datagrams(next, "10.0.0.2:443");
+    let path = Path::link(LinkSpec::parse(LINK, no_traces).unwrap());
+    bench.world.connect(bench.near, next, path);
+    assert_eq!(bench.world.run_until_finished(bench.near), Ended::Finished);
+    let calls = bench.world.take(bench.near).into_work();
+    let [first, second, third] = &calls.records.fetches[..] else { panic!("{:?}", calls.records) };
+    let stalled = matches!(&second.outcome, FetchOutcome::Failed(why) if why.contains("5 s"));
+    assert!(stalled, "{second:?}");
+    let done = [&first.outcome, &third.outcome];
+    assert_eq!(done, [&FetchOutcome::Done; 2]);
+    assert_eq!(
+        [first.connection, second.connection, third.connection],
+        [Some(0), Some(0), Some(1)]
+    );
+}

@@ -59,6 +59,7 @@ mod sent;
 mod terminal;
 mod timer;
 mod timing;
+mod verdict_words;
 mod waits;
 mod words;
 

@@ -108,7 +108,7 @@ impl Path {
         let index = self.packets;
         self.packets += 1;
         self.passage = None;
-        // Arrival stamps of one batch may be out of order by some nanoseconds.
+        // Arrival stamps may be out of order by a microsecond where two processors take them.
         self.last_arrival = now.max(self.last_arrival);
         Arrival { index, at: self.last_arrival, is_lost: self.losses.takes(index) }
     }

@@ -159,7 +159,12 @@ fn packets_that_the_kernel_holds_fare_as_those_that_are_copied() {
         for way in ["Up", "Down"] {
             let rows: Vec<&Row> = rows.iter().filter(|row| row.way == way).collect();
             assert!(rows.iter().enumerate().all(|(number, row)| row.index == number as u64));
-            assert!(rows.iter().all(|row| row.fate == Ok(row.at + 400_000)), "{rows:?}");
+            // Two processors may stamp packets of the kernel's queue in another order than they stand in it, and none overtakes.
+            let mut arrived = 0;
+            for row in &rows {
+                arrived = row.at.max(arrived);
+                assert!(row.fate == Ok(arrived + 400_000), "{row:?} of {rows:?}");
+            }
             let told = format!("{}: {} packets", way.to_lowercase(), rows.len());
             assert!(stderr.contains(&told), "{told}\n{stderr}");
         }
@@ -276,9 +281,10 @@ fn a_limit_on_udp_lets_its_rate_through_and_a_block_nothing() {
         let (far, spec) = (bench.peer("sink 0.0.0.0:7 400"), format!("rtt=2ms,{limit}"));
         run(rootless(&mut bench.link(&spec, &far, &near)));
         let rows = bench.packets();
-        let (mut tokens, mut last) = (1_800 * 8_000_000_000_u128, None);
+        let (mut tokens, mut last) = (1_800 * 8_000_000_000_u128, None::<u64>);
         for row in rows.iter().filter(|row| row.way == "Up" && row.length == 36) {
-            let since = last.replace(row.at).map_or(0, |last| row.at - last);
+            let at = row.at.max(last.unwrap_or(0));
+            let since = last.replace(at).map_or(0, |last| at - last);
             tokens = (1_800 * 8_000_000_000).min(tokens + u128::from(since) * 1_000_000);
             let passes = passing.start > 0 && tokens >= 36 * 8_000_000_000;
             tokens -= if passes { 36 * 8_000_000_000 } else { 0 };

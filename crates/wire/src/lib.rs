@@ -22,6 +22,7 @@ pub mod h1;
 pub mod h2;
 pub mod h3;
 pub mod hpack;
+mod indexing;
 pub mod ip;
 pub mod pcapng;
 mod prepared;

@@ -25,8 +25,9 @@ pub(crate) fn forwarded_request(
     let mut fields = passed_on(&request.fields, &[b"x-forwarded-proto", b"early-data"]);
     fields.push(b"via", format!("{} wirelap", version(protocol)).as_bytes());
     fields.push(b"x-forwarded-proto", request.scheme.as_str().as_bytes());
-    if is_early {
-        // RFC 8470 §5.1.
+    if is_early || request.fields.find(b"early-data").is_some() {
+        // RFC 8470 §5.1: what a gateway before this one says of its connection stays. Several fields, or ones of another value,
+        // mean the same as this one.
         fields.push(b"early-data", b"1");
     }
     // To an origin server, which knows http alone.
@@ -94,6 +95,30 @@ mod tests {
         ];
         assert_eq!(fields, expected);
         assert_eq!((forwarded.authority.as_str(), forwarded.path.as_str()), ("shop.test", "/a?b"));
+    }
+
+    #[test]
+    fn a_request_that_was_early_anywhere_on_its_way_says_so_once() {
+        let said = |values: &[&str], is_early| {
+            let mut request = RequestHead::get(Scheme::Https, "shop.test", "/");
+            for value in values {
+                request.fields.push(b"Early-Data", value.as_bytes());
+            }
+            let forwarded = forwarded_request(&request, Protocol::Http2, is_early);
+            let named = |field: &proto::Field<'_>| field.name == b"early-data";
+            forwarded
+                .fields
+                .iter()
+                .filter(named)
+                .map(|field| field.value.to_vec())
+                .collect::<Vec<_>>()
+        };
+        let once: Vec<Vec<u8>> = vec![b"1".to_vec()];
+        assert_eq!(said(&[], false), Vec::<Vec<u8>>::new());
+        assert_eq!(said(&[], true), once);
+        assert_eq!(said(&["1"], false), once);
+        assert_eq!(said(&["1"], true), once);
+        assert_eq!(said(&["1", "yes"], false), once);
     }
 
     #[test]

@@ -255,11 +255,11 @@ impl Session {
     pub(super) fn reset(&mut self, now: Instant, stream: StreamId) {
         self.now = now;
         let Some(entry) = self.streams.get(stream.0) else { return };
-        // RFC 9114 §4.1.1: a server that has not begun to answer has not acted on the request.
-        let code = match (self.role, entry.head_sent) {
-            (Role::Server, true) => ErrorCode::INTERNAL_ERROR,
-            (Role::Server, false) => ErrorCode::REQUEST_REJECTED,
-            (Role::Client, _) => ErrorCode::REQUEST_CANCELLED,
+        // RFC 9114 §4.1.1: the application has seen the request and may have acted on it, so it is not rejected: a client repeats
+        // rejected requests. §4.1: a client keeps a whole response if the rest of its request is unwanted without an error.
+        let code = match (self.role, entry.is_sent) {
+            (Role::Server, true) => ErrorCode::NO_ERROR,
+            _ => ErrorCode::REQUEST_CANCELLED,
         };
         self.abandon(stream.0, code);
         self.close_if_drained();

@@ -26,8 +26,6 @@ pub(super) enum Input {
     Control(Box<ControlFrame>),
     Encoder,
     Decoder,
-    /// Of a type that is not known.
-    Ignored,
 }
 
 impl Input {
@@ -48,8 +46,10 @@ const CRITICAL_STAYS: &str = "RFC 9114 §6.2.1: the stream stays open as long as
 
 /// The largest frame of a control stream that is read. Larger ones of an unknown type are ignored as they come.
 const LARGEST_FRAME: u64 = 16_384;
-/// Unidirectional streams of unknown types that a peer may open.
+/// Unidirectional streams whose types have not come that a peer may have open.
 const MOST_INPUTS: usize = 100;
+/// Streams of unknown types that are remembered. The transport allows fewer at a time.
+const MOST_IGNORED: usize = 32;
 
 impl Session {
     /// Reads bytes of a unidirectional stream of the peer. All are taken.
@@ -61,6 +61,13 @@ impl Session {
     ) -> Result<(), Broken> {
         let mut input = match self.inputs.remove(&id) {
             Some(input) => input,
+            None if self.ignored.contains(&id) => {
+                *bytes = &[];
+                if fin == Fin::Last {
+                    self.ignored.retain(|&other| other != id);
+                }
+                return Ok(());
+            }
             None if self.inputs.len() >= MOST_INPUTS => {
                 let text = "RFC 9114 §10.5: more unidirectional streams than there are types";
                 return Err(connection(ErrorCode::EXCESSIVE_LOAD, text));
@@ -70,7 +77,11 @@ impl Session {
         if let Input::Untyped(varint) = &mut input
             && let Some(kind) = varint.read(bytes)
         {
-            input = self.open_input(id, StreamType(kind))?;
+            let Some(opened) = self.open_input(StreamType(kind))? else {
+                *bytes = &[];
+                return self.ignore_input(id, fin);
+            };
+            input = opened;
         }
         match &mut input {
             Input::Untyped(_) => {}
@@ -91,7 +102,6 @@ impl Session {
                     connection(ErrorCode::QPACK_DECODER_STREAM_ERROR, e.fault.text())
                 })?;
             }
-            Input::Ignored => {}
         }
         *bytes = &[];
         match fin {
@@ -108,6 +118,7 @@ impl Session {
 
     /// The peer abandoned a unidirectional stream.
     pub(super) fn lose_input(&mut self, id: u64) {
+        self.ignored.retain(|&other| other != id);
         if self.inputs.remove(&id).is_some_and(|input| input.is_critical()) {
             self.fail_connection(ErrorCode::CLOSED_CRITICAL_STREAM, CRITICAL_STAYS);
         }
@@ -124,7 +135,8 @@ impl Session {
         self.actions.push_back(StreamAction::Reset { stream, code });
     }
 
-    fn open_input(&mut self, id: u64, kind: StreamType) -> Result<Input, Broken> {
+    /// What a stream of this type is read as. None where the type is not known.
+    fn open_input(&self, kind: StreamType) -> Result<Option<Input>, Broken> {
         let wrong = |text| Err(connection(ErrorCode::STREAM_CREATION_ERROR, text));
         let input = match kind {
             StreamType::CONTROL => Input::Control(Box::default()),
@@ -137,19 +149,28 @@ impl Session {
                 let text = "RFC 9114 §4.6: a push that was never allowed";
                 return Err(connection(ErrorCode::ID_ERROR, text));
             }
-            _ => {
-                self.count_chatter()?;
-                // RFC 9114 §6.2: reading is abandoned, and that is no error.
-                let (stream, code) = (StreamId(id), ErrorCode::STREAM_CREATION_ERROR.0);
-                self.actions.push_back(StreamAction::StopSending { stream, code });
-                return Ok(Input::Ignored);
-            }
+            _ => return Ok(None),
         };
         let is_same = |other: &Input| mem::discriminant(other) == mem::discriminant(&input);
         if self.inputs.values().any(is_same) {
             return wrong("RFC 9114 §6.2.1: a second stream of this type");
         }
-        Ok(input)
+        Ok(Some(input))
+    }
+
+    /// Reading a stream of an unknown type is abandoned, and that is no error (RFC 9114 §6.2). It is remembered: pieces of it may be
+    /// under way, and do not begin with a type.
+    fn ignore_input(&mut self, id: u64, fin: Fin) -> Result<(), Broken> {
+        self.count_chatter()?;
+        let (stream, code) = (StreamId(id), ErrorCode::STREAM_CREATION_ERROR.0);
+        self.actions.push_back(StreamAction::StopSending { stream, code });
+        if fin == Fin::More {
+            if self.ignored.len() >= MOST_IGNORED {
+                self.ignored.pop_front();
+            }
+            self.ignored.push_back(id);
+        }
+        Ok(())
     }
 
     fn read_control(
@@ -236,7 +257,14 @@ impl Session {
                 let text = "RFC 9114 §7.2.3: a push that was never promised";
                 Err(connection(ErrorCode::ID_ERROR, text))
             }
-            Frame::MaxPushId { .. } => self.count_chatter(),
+            Frame::MaxPushId { push } => {
+                if self.max_push_id.is_some_and(|earlier| push < earlier) {
+                    let text = "RFC 9114 §7.2.7: MAX_PUSH_ID is not less than before";
+                    return Err(connection(ErrorCode::ID_ERROR, text));
+                }
+                self.max_push_id = Some(push);
+                self.count_chatter()
+            }
             Frame::PriorityUpdate { stream, value } => {
                 self.on_priority_update(stream, priority::from_field(value))
             }
@@ -280,16 +308,23 @@ impl Session {
             let last = (self.role == Role::Client).then(|| id.checked_sub(4).map(StreamId));
             self.events.push_back(Event::Draining { last: last.flatten() });
         }
-        if self.role == Role::Client {
-            let mut void: Vec<u64> =
-                self.streams.iter().map(|(own, _)| own).filter(|&own| own >= id).collect();
-            void.sort_unstable();
-            for id in void {
-                self.abandon_for(id, ErrorCode::REQUEST_CANCELLED, Error::Unprocessed);
-            }
+        match self.role {
+            // A client's GOAWAY names a push: of its requests some may still be under way (RFC 9114 §5.2).
+            Role::Server => self.shut_down(),
+            Role::Client => self.drop_refused(id),
         }
         self.close_if_drained();
         Ok(())
+    }
+
+    /// Client: the server takes no request from this one on.
+    fn drop_refused(&mut self, first: u64) {
+        let own = self.streams.iter().map(|(own, _)| own);
+        let mut refused: Vec<u64> = own.filter(|&own| own >= first).collect();
+        refused.sort_unstable();
+        for id in refused {
+            self.abandon_for(id, ErrorCode::REQUEST_CANCELLED, Error::Unprocessed);
+        }
     }
 
     fn on_priority_update(&mut self, id: u64, priority: Priority) -> Result<(), Broken> {
@@ -299,17 +334,29 @@ impl Session {
             return Err(connection(ErrorCode::ID_ERROR, text));
         }
         self.reopen_released();
-        if self.streams.contains(id) {
+        if self.is_scheduled(id) {
             self.rank(id, priority);
             self.note_priority(id, PrioritySource::PriorityUpdate, priority);
-        } else if id >= self.next_request || self.unseen.contains(&id) {
-            self.early.retain(|&(other, _)| other != id);
+        } else if self.is_request_awaited(id) {
+            self.forget_early(id);
             if self.early.len() >= MOST_EARLY {
                 self.early.pop_front();
             }
             self.early.push_back((id, priority));
         }
         Ok(())
+    }
+
+    /// Server: whether the head of this request may still come.
+    fn is_request_awaited(&self, id: u64) -> bool {
+        id >= self.next_request || self.unseen.contains(&id) || self.streams.contains(id)
+    }
+
+    /// Drops what was said of a request before it came.
+    pub(super) fn forget_early(&mut self, id: u64) {
+        if !self.early.is_empty() {
+            self.early.retain(|&(other, _)| other != id);
+        }
     }
 }
 

@@ -62,10 +62,20 @@ impl Session {
         }
     }
 
-    /// Bytes wait for the transport: QUIC's credit or the peer's acknowledgements.
-    pub(super) fn watch_stall(&mut self) {
-        if !self.timers.is_set(Timer::Stall) {
-            self.timers.set(Timer::Stall, self.now + self.settings.stall_timeout);
+    /// Bytes have waited for the transport since then: QUIC's credit or the peer's acknowledgements.
+    pub(super) fn watch_stall(&mut self, since: Instant) {
+        self.timers.set_by(Timer::Stall, since + self.settings.stall_timeout);
+    }
+
+    /// The streams that became writable are not stalled from now on.
+    pub(super) fn pause_stalls(&mut self) {
+        if self.became_writable.is_empty() {
+            return;
+        }
+        for id in std::mem::take(&mut self.became_writable) {
+            if let Some(stream) = self.streams.get_mut(id).filter(|stream| !stream.is_stuck) {
+                stream.stall.pause(self.now);
+            }
         }
     }
 
@@ -142,10 +152,11 @@ impl Session {
         self.queue_control(&Frame::GoAway { id });
     }
 
-    /// The connection ends with its last stream.
+    /// The connection ends with its last stream, once no more can come.
     pub(super) fn close_if_drained(&mut self) {
         let is_final = self.goaway_sent.is_some_and(|id| id != REFUSES_NOTHING);
-        let is_draining = is_final || self.goaway_received.is_some();
+        let is_refused = self.role == Role::Client && self.goaway_received.is_some();
+        let is_draining = is_final || is_refused;
         let is_done = self.streams.is_empty() && self.buffers.released.is_empty();
         if is_draining && is_done && self.state != ConnectionState::Closed {
             self.end(None);

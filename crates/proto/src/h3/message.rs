@@ -2,7 +2,7 @@
 
 use super::repeat::Response;
 use super::session::{Broken, Session, connection};
-use super::stream::{BlockedSection, Message};
+use super::stream::{BlockedSection, Message, Stream};
 use crate::connection::{Event, Fin};
 use crate::h2::head::{ExtendedConnect, HeadReader, Kind};
 use crate::h2::priority;
@@ -84,7 +84,7 @@ impl Session {
         let block = EncodedBlock { bytes: section, plain };
         self.note_section(id, block);
         if size > limit {
-            return self.on_large_head(id, kind);
+            return self.on_large_head(id, kind, fin);
         }
         let wrong = |rule| Broken::Stream(ErrorCode::MESSAGE_ERROR, rule);
         let head = match kind {
@@ -218,7 +218,12 @@ impl Session {
     }
 
     /// To a request that is too large a server says 431 (RFC 6585 §5); all else is reset.
-    fn on_large_head(&mut self, id: u64, kind: Kind) -> Result<Option<Event<'static>>, Broken> {
+    fn on_large_head(
+        &mut self,
+        id: u64,
+        kind: Kind,
+        fin: Fin,
+    ) -> Result<Option<Event<'static>>, Broken> {
         let status = Status::new(431).filter(|_| kind == Kind::Request);
         let Some(status) = status else {
             let text = "RFC 9114 §4.2.2: a field section larger than our limit";
@@ -228,6 +233,11 @@ impl Session {
         self.write_response(id, &ResponseHead::new(status), Fin::Last);
         if let Some(stream) = self.streams.get_mut(id) {
             stream.message = Message::Over;
+        }
+        if fin == Fin::More {
+            // RFC 9204 §2.2.2.2: trailers that refer to the table may come, and are not read.
+            self.decoder.cancel_stream(id);
+            self.move_instructions();
         }
         let (stream, code) = (StreamId(id), ErrorCode::NO_ERROR.0);
         self.actions.push_back(StreamAction::StopSending { stream, code });
@@ -275,6 +285,12 @@ impl Session {
                 self.note_priority(id, by, said);
             }
         }
+    }
+
+    /// Whether the scheduler knows a stream. A server tells it of a request once the head is read: a `priority` field is in it.
+    pub(super) fn is_scheduled(&self, id: u64) -> bool {
+        let is_read = |stream: &Stream| stream.message != Message::Head;
+        self.streams.get(id).is_some_and(|stream| self.role == Role::Client || is_read(stream))
     }
 
     /// Client or application say how a stream ranks.

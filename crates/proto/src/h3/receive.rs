@@ -170,8 +170,12 @@ impl Session {
         Ok(true)
     }
 
-    /// Server: ends a request stream of which nothing is kept, and counts it.
+    /// Server: ends a request stream of which nothing is kept, and counts it. Its head may have referred to the table
+    /// (RFC 9204 §2.2.2.2).
     fn refuse(&mut self, id: u64, code: ErrorCode) {
+        self.forget_early(id);
+        self.decoder.cancel_stream(id);
+        self.move_instructions();
         let (stream, code) = (StreamId(id), code.0);
         self.actions.push_back(StreamAction::Reset { stream, code });
         self.actions.push_back(StreamAction::StopSending { stream, code });
@@ -184,12 +188,7 @@ impl Session {
             return;
         }
         match self.meet(stream.0) {
-            Ok(true) => {
-                // RFC 9204 §2.2.2.2: its head may have referred to the table.
-                self.decoder.cancel_stream(stream.0);
-                self.move_instructions();
-                self.refuse(stream.0, ErrorCode::REQUEST_CANCELLED);
-            }
+            Ok(true) => self.refuse(stream.0, ErrorCode::REQUEST_CANCELLED),
             Ok(false) => {}
             Err(broken) => self.fail(stream.0, broken),
         }

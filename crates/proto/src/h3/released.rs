@@ -33,10 +33,7 @@ impl Session {
 
     /// Whether the connection is one on which responses wait without their streams.
     pub(super) fn may_release(&self) -> bool {
-        self.goes_by_number
-            && self.early.is_empty()
-            && self.state == ConnectionState::Open
-            && !self.tracer.is_on()
+        self.goes_by_number && self.state == ConnectionState::Open && !self.tracer.is_on()
     }
 
     /// Whether a stream's turn is before that of a response that waits: streams that overtook each other go in the scheduler's order.
@@ -49,7 +46,7 @@ impl Session {
         let is_first = !self.has_ready();
         self.buffers.released.push_back((id, frames));
         if is_first && self.stall.update(self.now, self.sent, true) {
-            self.watch_stall();
+            self.watch_stall(self.now);
         }
     }
 

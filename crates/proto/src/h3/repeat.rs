@@ -90,7 +90,8 @@ impl Session {
         if !is_request || fin == Fin::More || !self.is_quiet() {
             return Ok(false);
         }
-        if self.overtakes_released(id) {
+        // A request of which the client has said how it ranks goes by that.
+        if self.overtakes_released(id) || self.early.iter().any(|&(early, _)| early == id) {
             return Ok(false);
         }
         let Some(section) = only_section(input) else { return Ok(false) };

@@ -82,6 +82,12 @@ impl ServerConnection for Server {
 }
 
 impl Server {
+    /// Priorities that are kept for requests whose heads have not come.
+    #[cfg(test)]
+    pub(super) fn priorities_kept(&self) -> usize {
+        self.session.early.len()
+    }
+
     /// Takes buffers for the requests that come, where it has none.
     pub fn take_buffers(&mut self, pool: &mut BufferPool) {
         self.session.buffers.take_from(pool);
@@ -236,6 +242,7 @@ macro_rules! impl_role {
 
             fn poll_event(&mut self, now: Instant) -> Option<Event<'static>> {
                 self.session.now = now;
+                self.session.pause_stalls();
                 self.session.next_event()
             }
 

@@ -57,6 +57,10 @@ pub(super) struct Session {
     pub(super) received: ReceivedHeads<TableVersion, ReceivedHead>,
     pub(super) outputs: Outputs,
     pub(super) inputs: IdMap<u64, super::control::Input>,
+    /// Unidirectional streams of unknown types, the last ones.
+    pub(super) ignored: VecDeque<u64>,
+    /// Server: the largest push that the client takes. Nothing is pushed.
+    pub(super) max_push_id: Option<u64>,
     pub(super) streams: Streams,
     /// Streams whose next field section waits for the dynamic table.
     pub(super) blocked: BTreeSet<u64>,
@@ -70,7 +74,7 @@ pub(super) struct Session {
     /// Whether it takes equals by their numbers.
     pub(super) goes_by_number: bool,
     pub(super) ready: usize,
-    /// Priorities that came before their requests.
+    /// Priorities that came before their requests' heads. A request that is answered or given up has none.
     pub(super) early: VecDeque<(u64, Priority)>,
     pub(super) events: VecDeque<Event<'static>>,
     pub(super) actions: VecDeque<StreamAction>,
@@ -81,6 +85,8 @@ pub(super) struct Session {
     pub(super) stall: Stall,
     /// Streams that are over but for bytes that the transport still holds, and since when it could not send them.
     pub(super) held: BTreeMap<u64, Instant>,
+    /// Streams that the transport takes bytes of again. The next call that tells the time says since when.
+    pub(super) became_writable: Vec<u64>,
     /// Bytes of request streams sent.
     pub(super) sent: u64,
     pub(super) goaway_sent: Option<u64>,
@@ -141,6 +147,8 @@ impl Session {
             received: ReceivedHeads::default(),
             outputs: Outputs::default(),
             inputs: IdMap::default(),
+            ignored: VecDeque::new(),
+            max_push_id: None,
             streams: Streams::default(),
             blocked: BTreeSet::new(),
             next_request: 0,
@@ -157,6 +165,7 @@ impl Session {
             timers: Timers::default(),
             stall: Stall::default(),
             held: BTreeMap::new(),
+            became_writable: Vec::new(),
             sent: 0,
             goaway_sent: None,
             goaway_received: None,
@@ -338,6 +347,9 @@ impl Session {
     /// Forgets a stream. Sections of it that were not decoded are given up (RFC 9204 §2.2.2.2).
     pub(super) fn forget(&mut self, id: u64) {
         let Some(stream) = self.streams.remove(id) else { return };
+        if stream.message == Message::Head {
+            self.forget_early(id);
+        }
         if stream.message != Message::Over {
             self.decoder.cancel_stream(id);
             self.move_instructions();
@@ -377,7 +389,7 @@ impl Session {
             self.ready += 1;
             self.scheduler.ready(StreamId(id));
             if is_first && self.stall.update(self.now, self.sent, true) {
-                self.watch_stall();
+                self.watch_stall(self.now);
             }
         } else {
             self.ready -= 1;

@@ -4,8 +4,10 @@ mod attacks;
 mod hand;
 mod malformed;
 mod pair;
+mod priorities;
 mod repeats;
 mod times;
+mod unidirectional;
 
 use super::{Client, Server, Settings};
 use crate::connection::{

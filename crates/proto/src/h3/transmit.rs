@@ -46,6 +46,7 @@ impl Session {
         limit: usize,
     ) -> Option<StreamTransmit> {
         self.now = now;
+        self.pause_stalls();
         if let Some(transmit) = self.outputs.move_to(out, limit) {
             return Some(transmit);
         }
@@ -134,14 +135,20 @@ impl Session {
         }
         if let Some(entry) = self.streams.get_mut(stream.0) {
             entry.is_stuck = is_stuck;
-            if entry.stall.update(self.now, entry.given, is_stuck) {
-                self.watch_stall();
+            let stalls = is_stuck && entry.stall.update(self.now, entry.given, true);
+            let since = entry.stall.since();
+            if let Some(since) = since.filter(|_| stalls) {
+                self.watch_stall(since);
+            }
+            if !is_stuck && since.is_some() {
+                // From here on it waits for its turn, not for credit.
+                self.became_writable.push(stream.0);
             }
             self.update(stream.0);
         } else if is_stuck {
             // Its last bytes were given to the transport, which cannot send them.
             self.held.entry(stream.0).or_insert(self.now);
-            self.watch_stall();
+            self.watch_stall(self.now);
         } else {
             self.held.remove(&stream.0);
         }

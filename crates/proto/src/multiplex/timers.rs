@@ -52,6 +52,12 @@ impl Timers {
         self.at[timer as usize] = None;
     }
 
+    /// Sets a timer, where it is off or later.
+    pub(crate) fn set_by(&mut self, timer: Timer, at: Instant) {
+        let slot = &mut self.at[timer as usize];
+        *slot = Some(slot.map_or(at, |earlier| earlier.min(at)));
+    }
+
     pub(crate) fn is_set(&self, timer: Timer) -> bool {
         self.at[timer as usize].is_some()
     }

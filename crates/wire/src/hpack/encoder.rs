@@ -5,6 +5,7 @@ use crate::coding::hpack_table::ENTRIES;
 use crate::coding::{Found, put_string};
 use crate::entry_index::EntryIndex;
 use crate::fields::Field;
+use crate::indexing::is_worth_indexing;
 use crate::prepared::{Facts, PreparedField};
 
 const STATIC: usize = ENTRIES.len();
@@ -91,7 +92,7 @@ impl Encoder {
         if sensitive {
             return literal(Form::Never, out);
         }
-        if !worth_indexing(name, value, self.table.capacity()) {
+        if !is_worth_indexing(name, value, self.table.capacity()) {
             return literal(Form::Without, out);
         }
         let hashes = facts.hashes(name_hash);
@@ -152,25 +153,4 @@ fn put_name(name_index: usize, form: Form, name: &[u8], out: &mut Vec<u8>) {
     if name_index == 0 {
         put_string(name, 7, 0, out);
     }
-}
-
-/// Fields whose value is seldom the same twice would only push useful ones out.
-fn worth_indexing(name: &[u8], value: &[u8], capacity: usize) -> bool {
-    if (name.len() + value.len() + super::dynamic_table::OVERHEAD) * 4 > capacity * 3 {
-        return false;
-    }
-    !matches!(
-        name,
-        b":path"
-            | b"age"
-            | b"content-length"
-            | b"content-range"
-            | b"etag"
-            | b"if-modified-since"
-            | b"if-none-match"
-            | b"last-modified"
-            | b"location"
-            | b"range"
-            | b"set-cookie"
-    )
 }

@@ -10,6 +10,7 @@ use crate::entry_index::{EntryIndex, Hashes};
 use crate::fields::Field;
 use crate::hpack::dynamic_table::DynamicTable;
 use crate::hpack::plain_size;
+use crate::indexing::is_worth_indexing;
 use crate::prepared::{Facts, PreparedField};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -146,7 +147,7 @@ impl Encoder {
         }
         let name_hash = facts.name_hash();
         let may_refer = self.section.may_refer;
-        if !sensitive && may_refer && self.is_worth_indexing(name, value) {
+        if !sensitive && may_refer && is_worth_indexing(name, value, self.table.capacity()) {
             let hashes = facts.hashes(name_hash);
             let known = self.index.whole(hashes.whole, self.table.inserted());
             let entry = self.usable(known, |(n, v)| n == name && v == value);
@@ -336,23 +337,6 @@ impl Encoder {
             }
             _ => Ok(None),
         }
-    }
-
-    fn is_worth_indexing(&self, name: &[u8], value: &[u8]) -> bool {
-        let size = name.len() + value.len() + OVERHEAD;
-        size <= self.table.capacity() * 3 / 4
-            && !matches!(
-                name,
-                b":path"
-                    | b"content-length"
-                    | b"content-range"
-                    | b"set-cookie"
-                    | b"etag"
-                    | b"if-none-match"
-                    | b"if-modified-since"
-                    | b"last-modified"
-                    | b"age"
-            )
     }
 
     /// Inserts an entry where older ones can make space for it; gives it where this section may refer to it.

@@ -1,7 +1,7 @@
 //! A client and a server over a multiplexer in memory that keeps order within a stream and none between streams.
 
 use super::*;
-use crate::error::Refused;
+use crate::error::{Misuse, Refused};
 use crate::multiplexed_connection::{EarlyData, TransportFacts};
 use crate::schedule::{Incremental, Priority};
 use proptest::prelude::*;
@@ -362,6 +362,17 @@ fn a_goaway_lets_open_requests_finish_and_frees_later_ones_for_a_retry() {
 }
 
 #[test]
+fn a_client_that_shuts_down_ends_the_connection_with_its_last_response_at_once() {
+    let mut pair = asked(&["/a"]);
+    pair.client.shutdown(NOW);
+    pair.run();
+    assert_eq!((pair.closed, pair.server.state()), (None, ConnectionState::Draining));
+    pair.server.respond(StreamId(0), &ResponseHead::new(Status::OK), Fin::Last).unwrap();
+    pair.run();
+    assert_eq!((pair.closed, pair.heard.last()), (Some(0x100), Some(&Owned::Closed(None))));
+}
+
+#[test]
 fn a_reset_reaches_the_other_side_and_frees_its_memory() {
     let mut pair = asked(&["/a", "/b"]);
     pair.client.reset(NOW, StreamId(0));
@@ -374,10 +385,43 @@ fn a_reset_reaches_the_other_side_and_frees_its_memory() {
     pair.server.reset(NOW, StreamId(4));
     pair.run();
     assert!(
-        matches!(pair.heard.last(), Some(Owned::Reset(4, Error::Unprocessed))),
+        matches!(pair.heard.last(), Some(Owned::Reset(4, Error::PeerReset { code: 0x10c, .. }))),
         "{:?}",
         pair.heard
     );
+}
+
+/// RFC 9114 §4.1.1: only requests that the application never saw are rejected.
+#[test]
+fn a_client_does_not_repeat_a_request_whose_answer_cannot_be_sent() {
+    let limit = Settings { max_field_section_size: 100, ..Settings::client() };
+    let mut pair = Pair::new(limit, Settings::server(), 7);
+    let stream = pair.client.request(NOW, &get("/"), Fin::Last).unwrap();
+    pair.run();
+    let mut head = ResponseHead::new(Status::OK);
+    head.fields.push(b"x-long", &[b'v'; 200]);
+    let refused = pair.server.respond(stream, &head, Fin::Last);
+    assert!(matches!(refused, Err(Misuse::Unsendable(_))), "{refused:?}");
+    pair.server.reset(NOW, stream);
+    pair.run();
+    let [.., Owned::Reset(0, error)] = &pair.heard[..] else { panic!("{:?}", pair.heard) };
+    assert!(!error.is_unprocessed(), "{error:?}");
+}
+
+#[test]
+fn a_client_keeps_the_whole_response_when_the_rest_of_its_upload_is_unwanted() {
+    let mut pair = Pair::new(Settings::client(), Settings::server(), 7);
+    let mut head = get("/");
+    head.method = Method::Post;
+    let stream = pair.client.request(NOW, &head, Fin::More).unwrap();
+    pair.run();
+    pair.server.respond(stream, &ResponseHead::new(Status::OK), Fin::Last).unwrap();
+    while pull(&mut pair.server, &mut pair.down, 2000) {}
+    pair.server.reset(NOW, stream);
+    pair.run();
+    let is_answer = |event: &&Owned| matches!(event, Owned::Response(0, _, Fin::Last));
+    assert_eq!(pair.heard.iter().filter(is_answer).count(), 1, "{:?}", pair.heard);
+    assert!(!pair.heard.iter().any(|event| matches!(event, Owned::Reset(..))), "{:?}", pair.heard);
 }
 
 #[test]

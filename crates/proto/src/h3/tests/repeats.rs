@@ -380,6 +380,28 @@ fn what_waits_to_be_sent_again_goes_in_the_order_that_priorities_ask_for() {
 }
 
 #[test]
+fn a_request_that_comes_again_goes_by_what_the_client_has_said_of_it_before() {
+    let mut both = Both::with_three_waiting();
+    both.settle();
+    (0..2).for_each(|_| both.ask(0, None));
+    let [.., late, soon] = both.streams[..] else { panic!("{:?}", both.streams) };
+    let last = Priority::Urgency { urgency: 7, incremental: Incremental::Whole };
+    both.client.prioritise(late, last);
+    // The control stream's bytes come first, then the requests by their numbers.
+    let mut sent = both.sent(usize::MAX);
+    sent.sort_by_key(|&(stream, ..)| (stream & 2 == 0, stream));
+    both.arrive(sent);
+    let order = |server: &mut Answering| {
+        std::iter::from_fn(|| server.send(NOW, 10_000))
+            .map(|(stream, ..)| StreamId(stream))
+            .filter(|stream| [late, soon].contains(stream))
+            .collect()
+    };
+    let orders: [Vec<StreamId>; 2] = both.servers.each_mut().map(order);
+    assert_eq!(orders, [[soon, late], [soon, late]]);
+}
+
+#[test]
 fn a_response_that_waits_to_be_sent_again_can_be_refused() {
     let mut both = Both::with_three_waiting();
     let refused = both.streams[both.streams.len() - 2];

@@ -119,6 +119,35 @@ fn a_byte_of_credit_now_and_then_is_no_progress() {
 }
 
 #[test]
+fn a_stream_with_credit_that_waits_for_urgent_ones_is_not_stalled() {
+    let mut hand = answering(1_000_000);
+    while send(&mut hand, NOW, 1000) != Some(0) {}
+    hand.server.handle_stream_blocked(StreamId(0));
+    let urgent = section(&[&GET[..], &[("priority", "u=0")]].concat());
+    hand.frames(4, &[Frame::Headers(&urgent)], Fin::Last);
+    hand.server.respond(StreamId(4), &ResponseHead::new(Status::OK), Fin::More).unwrap();
+    hand.server.send(StreamId(4), vec![7; 1_000_000].into(), Fin::Last).unwrap();
+    // It has no credit for five seconds, and then no turn.
+    hand.server.handle_stream_writable(StreamId(0));
+    pass(&mut hand, at(5));
+    for second in 6..100 {
+        assert_eq!(send(&mut hand, at(second), 2000), Some(4));
+        pass(&mut hand, at(second));
+    }
+    let is_reset = |action| matches!(action, StreamAction::Reset { .. });
+    assert!(!std::iter::from_fn(|| hand.server.poll_stream_action()).any(is_reset));
+    hand.server.reset(at(100), StreamId(4));
+    assert_eq!(send(&mut hand, at(100), 1000), Some(0));
+    hand.server.handle_stream_blocked(StreamId(0));
+    assert_eq!(hand.reset_with(0), None);
+    // 1000 bytes were no progress: the five seconds count.
+    pass(&mut hand, at(154));
+    assert_eq!(hand.reset_with(0), None);
+    pass(&mut hand, at(155));
+    assert_eq!(hand.reset_with(0), Some(ErrorCode::REQUEST_CANCELLED));
+}
+
+#[test]
 fn a_slow_reader_that_gets_on_keeps_its_response() {
     let mut hand = answering(10_000_000);
     for second in 0..600 {
@@ -170,4 +199,27 @@ fn a_drained_server_refuses_only_what_comes_after_its_second_goaway() {
     assert_eq!(hand.events.len(), 1, "{:?}", hand.events);
     hand.server.respond(StreamId(0), &ResponseHead::new(Status::OK), Fin::Last).unwrap();
     assert_eq!(hand.closed_with(), Some(ErrorCode::NO_ERROR));
+}
+
+#[test]
+fn a_client_that_goes_away_is_still_served_what_it_has_asked_for() {
+    let mut hand = ByHand::greeted(Settings::server());
+    hand.bytes(2, &coded(&[Frame::GoAway { id: 0 }]), Fin::More);
+    assert_eq!(hand.closed_with(), None);
+    assert_eq!(hand.server.state(), ConnectionState::Draining);
+    // Sent before the GOAWAY, and overtaken by it.
+    hand.frames(0, &[Frame::Headers(&section(&GET))], Fin::Last);
+    assert!(
+        matches!(hand.events[..], [Owned::Draining(None), Owned::Request(0, ..)]),
+        "{:?}",
+        hand.events
+    );
+    hand.server.respond(StreamId(0), &ResponseHead::new(Status::OK), Fin::Last).unwrap();
+    assert_eq!(hand.closed_with(), None);
+    pass(&mut hand, at(1));
+    assert_eq!(hand.closed_with(), Some(ErrorCode::NO_ERROR));
+    assert_eq!(
+        (hand.events.last(), hand.server.poll_timeout()),
+        (Some(&Owned::Closed(None)), None)
+    );
 }

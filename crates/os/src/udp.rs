@@ -6,6 +6,7 @@
 
 mod arena;
 mod batch;
+mod steering;
 
 pub(crate) use arena::ReceiveArena;
 pub use batch::DatagramCounters;
@@ -46,7 +47,9 @@ impl DatagramSocket {
         })
     }
 
-    /// `count` sockets on one address, one for each thread. The kernel spreads peers over them by their addresses.
+    /// `count` sockets on one address, one for each thread: 256 at most. The kernel spreads peers over them by their addresses; a
+    /// QUIC packet with a short header goes to the socket whose number is the first byte of its connection ID, so that a connection
+    /// keeps its thread when its client's address changes.
     pub fn bind_all(
         address: SocketAddr,
         count: usize,
@@ -59,6 +62,12 @@ impl DatagramSocket {
                 Some(first) => Self::bind(first.local, Sharing::Join, settings)?,
             };
             sockets.push(socket);
+        }
+        if let [first, _, ..] = &sockets[..] {
+            steering::attach(first.as_fd()).map_err(|source| {
+                Os::new(format!("steer QUIC's packets to the sockets at {address}"), source)
+                    .with_remedy("this kernel refuses SO_ATTACH_REUSEPORT_CBPF (Linux 4.5 has it): serve with --threads 1")
+            })?;
         }
         Ok(sockets)
     }

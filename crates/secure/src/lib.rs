@@ -48,8 +48,8 @@ pub use identity::{Identity, Pem};
 pub use key_log::KeyLog;
 pub use layer::Layer;
 pub use quic::{
-    Observed, PacketTap, PaddingSwitch, PeerWindows, QUIC_VERSION, QuicClientTls, QuicHandshake,
-    QuicServerTls,
+    NumberedIds, Observed, PacketTap, PaddingSwitch, PeerWindows, QUIC_VERSION, QuicClientTls,
+    QuicHandshake, QuicServerSecrets, QuicServerTls,
 };
 pub use rustls::pki_types::UnixTime;
 pub use rustls::time_provider::TimeProvider;

@@ -5,6 +5,7 @@ mod frames;
 mod keys;
 mod observed_key;
 mod padding;
+pub(crate) mod secrets;
 mod session;
 mod tap;
 
@@ -25,6 +26,7 @@ use tap::read_parameters;
 use trace::{QuicInitiator, Tracer};
 
 pub use padding::PaddingSwitch;
+pub use secrets::{NumberedIds, QuicServerSecrets};
 pub use session::QuicHandshake;
 pub use tap::{Observed, PacketTap, PeerWindows};
 
@@ -41,6 +43,8 @@ pub struct QuicClientTls {
 /// A server's settings for QUIC, made from those of [`ServerTls`]: its certificates and ticket keys.
 pub struct QuicServerTls {
     config: Arc<rustls::ServerConfig>,
+    /// What this server's secrets follow from.
+    secret: secrets::Secret,
     initial: Suite,
     /// Where packets are observed.
     observation: Option<Observation>,
@@ -85,7 +89,8 @@ impl ServerTls {
             config.max_early_data_size = u32::MAX;
         }
         let initial = initial_suite(config.crypto_provider())?;
-        Ok(Arc::new(QuicServerTls { config: Arc::new(config), initial, observation: None }))
+        let (config, secret) = (Arc::new(config), self.secret.clone());
+        Ok(Arc::new(QuicServerTls { config, secret, initial, observation: None }))
     }
 }
 
@@ -107,8 +112,9 @@ impl QuicServerTls {
         if !tracer.is_on() {
             return self;
         }
-        let (config, initial) = (Arc::clone(&self.config), self.initial);
-        Arc::new(Self { config, initial, observation: Some(Observation::default()) })
+        let (config, secret) = (Arc::clone(&self.config), self.secret.clone());
+        let observation = Some(Observation::default());
+        Arc::new(Self { config, secret, initial: self.initial, observation })
     }
 
     /// The wall clock of the settings.

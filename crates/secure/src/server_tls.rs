@@ -4,6 +4,7 @@ use crate::client_tls::{Resumption, Versions};
 use crate::error::ConfigError;
 use crate::identity::Identity;
 use crate::key_log::{self, KeyLog};
+use crate::quic::secrets::{self, Secret};
 use crate::server_name;
 use rustls::client::verify_server_name;
 use rustls::crypto::ring;
@@ -73,6 +74,8 @@ pub enum Ciphers {
 #[derive(Debug, Clone)]
 pub struct ServerTls {
     pub(crate) config: Arc<ServerConfig>,
+    /// What the secrets of QUIC follow from.
+    pub(crate) secret: Secret,
 }
 
 impl ServerTls {
@@ -80,6 +83,8 @@ impl ServerTls {
     pub fn new(options: ServerTlsOptions) -> Result<Self, ConfigError> {
         let refused = |error: rustls::Error| ConfigError::Refused(error.to_string());
         let time = options.time.unwrap_or_else(|| Arc::new(DefaultTimeProvider));
+        let first = options.identities.first().ok_or(ConfigError::NoIdentity)?;
+        let secret = secrets::of_private_key(first.key_pem());
         let by_name = ByName::new(options.identities)?;
         let mut provider = ring::default_provider();
         provider.cipher_suites = server_name::suites();
@@ -110,7 +115,7 @@ impl ServerTls {
                 config.session_storage = Arc::new(NoServerSessionStorage {});
             }
         }
-        Ok(Self { config: Arc::new(config) })
+        Ok(Self { config: Arc::new(config), secret })
     }
 }
 

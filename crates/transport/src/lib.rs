@@ -66,8 +66,8 @@ pub use offer::Offer;
 pub use protocol::{NoMachine, Protocol};
 pub use quic::{
     AddressValidation, Admission, Arrival, CongestionController, Datagrams, Gso, Lifetime,
-    MtuDiscovery, QuicConnection, QuicFacts, QuicHandle, QuicInput, QuicLink, QuicPort,
-    QuicSettings, QuicSocket, QuicTally, ServerMemory,
+    ListeningSocket, MtuDiscovery, QuicConnection, QuicFacts, QuicHandle, QuicInput, QuicLink,
+    QuicPort, QuicSettings, QuicSocket, QuicTally, ServerMemory,
 };
 pub use role::{Handler, QuicRole, Role};
 pub use server::{

@@ -25,5 +25,7 @@ pub use facts::{QuicFacts, QuicTally};
 pub use link::Link as QuicLink;
 pub use memory::ServerMemory;
 pub use port::QuicPort;
-pub use settings::{AddressValidation, Datagrams, Gso, MtuDiscovery, QuicSettings};
+pub use settings::{
+    AddressValidation, Datagrams, Gso, ListeningSocket, MtuDiscovery, QuicSettings,
+};
 pub use socket::{Admission, Arrival, Lifetime, QuicHandle, QuicInput, QuicSocket};

@@ -72,6 +72,11 @@ pub(super) struct LoadConnection {
     pub(super) decided: bool,
     /// Answers over the present connection.
     pub(super) answers: u64,
+    /// When something came last over the present connection.
+    heard: Instant,
+    /// Whether a request ran out of time on it and nothing came meanwhile: its server may be gone. It takes no request, ends with
+    /// those under way, and is of use again once something comes.
+    is_silent: bool,
     /// How long the next attempt waits.
     pub(super) rest: Duration,
 }
@@ -98,6 +103,8 @@ impl LoadConnection {
             counted: false,
             decided: false,
             answers: 0,
+            heard: Instant::ZERO,
+            is_silent: false,
             rest: Duration::ZERO,
         }
     }
@@ -113,7 +120,15 @@ impl LoadConnection {
         self.echoes =
             web_socket.map(|spec| Box::new(Echoes::new(WebSocketStream::new(spec, Tracer::off()))));
         self.answers = 0;
+        self.is_silent = false;
         self.counted = false;
+    }
+
+    /// Something came over the present connection.
+    #[inline]
+    pub(super) fn note_heard(&mut self, now: Instant) {
+        self.heard = now;
+        self.is_silent = false;
     }
 
     /// There is no socket any more; gives what was under way.
@@ -191,7 +206,7 @@ impl LoadConnection {
     /// Whether it could take a request now, of `streams` at a time.
     #[inline]
     pub(super) fn takes_request(&self, streams: usize) -> bool {
-        if self.stage != Stage::Open || self.pending.len() >= streams {
+        if self.stage != Stage::Open || self.is_silent || self.pending.len() >= streams {
             return false;
         }
         match &self.echoes {
@@ -245,6 +260,9 @@ impl LoadConnection {
     /// Whether the connection has nothing under way and takes nothing more.
     #[inline]
     pub(super) fn is_over(&self) -> bool {
+        if self.is_silent && self.pending.is_empty() {
+            return true;
+        }
         if let Some(echoes) = &self.echoes {
             return echoes.over.is_some() && self.pending.is_empty();
         }
@@ -317,6 +335,7 @@ impl LoadConnection {
         let mut machine = self.transport.as_mut().and_then(Connection::machine);
         for stream in late {
             if let Some(request) = self.pending.remove(stream) {
+                self.is_silent |= self.heard <= request.begun;
                 report.note(now, Outcome::Failed(request, Fault::TimedOut));
             }
             if let (Some(machine), None) = (&mut machine, &self.echoes) {

@@ -38,7 +38,7 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
-use transport::{AddressValidation, Protocol, QuicSettings};
+use transport::{AddressValidation, ListeningSocket, Protocol, QuicSettings};
 
 /// Serves until interrupted: the first interrupt ends it in good order, the second one at once.
 pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
@@ -57,7 +57,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
         congestion_control: congestion_control(args)?,
         ..SocketSettings::default()
     };
-    let threads = args.threads.unwrap_or_else(machine::cores) as usize;
+    let most = if args.listen_quic.is_some() { MOST_QUIC_THREADS } else { usize::MAX };
+    let threads = args.threads.map_or_else(|| most.min(machine::cores() as usize), |n| n as usize);
     let identity = identity(args)?;
     // Before the URLs are printed: from then on somebody may interrupt this process.
     let interrupts = Interrupts::take()
@@ -88,7 +89,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
         .enumerate()
         .map(|(index, share)| {
             let worker = Worker {
-                config: config.clone(),
+                config: of_thread(&config, index),
                 stop: stop.clone(),
                 dir: args.dir.clone(),
                 cpu: cpus.nth(index),
@@ -324,19 +325,31 @@ fn listen(
     if let (Some(address), Some(tls)) = (args.listen_quic, &tls) {
         let local = bind_datagrams(address, &mut shares)?;
         urls += &format!("https://{local}/ (HTTP/3)\n");
-        kinds.push(ListenerKind::Quic(tls.clone(), quic_settings(args)));
+        kinds.push(ListenerKind::Quic(tls.clone(), quic_settings(args, local)));
         quic_port = Some(local.port());
     }
     Ok(Listening { kinds, shares, quic_port, urls })
 }
 
-fn quic_settings(args: &ServeArgs) -> QuicSettings {
+fn quic_settings(args: &ServeArgs, address: SocketAddr) -> QuicSettings {
     let address_validation = match args.quic_retry {
         true => AddressValidation::ByRetry,
         false => AddressValidation::ByHandshake,
     };
     let congestion_controller = args.quic_congestion.into();
-    QuicSettings { address_validation, congestion_controller, ..QuicSettings::server() }
+    let listening = Some(ListeningSocket { address, number: 0 });
+    QuicSettings { address_validation, congestion_controller, listening, ..QuicSettings::server() }
+}
+
+/// A thread's configuration: its socket of QUIC has the thread's number.
+fn of_thread(config: &OriginConfig, index: usize) -> OriginConfig {
+    let mut config = config.clone();
+    for kind in &mut config.listeners {
+        if let ListenerKind::Quic(_, QuicSettings { listening: Some(socket), .. }) = kind {
+            socket.number = u8::try_from(index).unwrap_or_default();
+        }
+    }
+    config
 }
 
 /// What is spoken, best first.
@@ -360,6 +373,10 @@ fn bind(
 
 /// Each thread has a socket of its own; the kernel spreads clients over them (SO_REUSEPORT).
 fn bind_datagrams(address: SocketAddr, shares: &mut [Share]) -> Result<SocketAddr, CliError> {
+    if shares.len() > MOST_QUIC_THREADS {
+        return Err(CliError::misuse(format!("--listen-quic with {} threads", shares.len()))
+            .remedy(format!("name at most {MOST_QUIC_THREADS} by --threads")));
+    }
     let settings = DatagramSettings::default();
     let sockets = DatagramSocket::bind_all(address, shares.len(), &settings).map_err(misuse)?;
     let local = sockets.first().map_or(address, DatagramSocket::local);
@@ -368,6 +385,9 @@ fn bind_datagrams(address: SocketAddr, shares: &mut [Share]) -> Result<SocketAdd
     }
     Ok(local)
 }
+
+/// A byte of a connection ID names the thread.
+const MOST_QUIC_THREADS: usize = 256;
 
 /// What the system refused of what the user named.
 fn misuse(error: Os) -> CliError {

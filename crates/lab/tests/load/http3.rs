@@ -9,7 +9,7 @@ use std::time::Duration;
 /// More than nginx takes on one connection (1000), so that connections are replaced, too.
 const REQUESTS: u64 = 5_003;
 
-fn site() -> Option<Bench> {
+pub(crate) fn site() -> Option<Bench> {
     let bench = Bench::new();
     std::fs::create_dir(bench.path("www")).unwrap();
     bench.write("www/hello", "hello, world\n");
@@ -21,16 +21,21 @@ fn own(bench: &Bench) -> (Running, u16) {
     own_with(bench, &[])
 }
 
-fn own_with(bench: &Bench, flags: &[&str]) -> (Running, u16) {
+pub(crate) fn own_with(bench: &Bench, flags: &[&str]) -> (Running, u16) {
     let port = free_port();
-    let address = format!("127.0.0.1:{port}");
-    let both = ["--listen-tls", &address, "--listen-quic", &address];
-    let own = ["serve", "www", "--cert", "cert.pem", "--key", "key.pem", "--threads", "2"];
-    let wirelap = crate::bench::wirelap().display().to_string();
-    (started(bench, (&wirelap, &[&own[..], &both, flags].concat()), port), port)
+    (own_at(bench, port, flags), port)
 }
 
-fn end(server: Running) {
+pub(crate) fn own_at(bench: &Bench, port: u16, flags: &[&str]) -> Running {
+    let address = format!("127.0.0.1:{port}");
+    let both = ["--listen-tls", &address, "--listen-quic", &address];
+    let threads: &[&str] = if flags.contains(&"--threads") { &[] } else { &["--threads", "2"] };
+    let own = ["serve", "www", "--cert", "cert.pem", "--key", "key.pem"];
+    let wirelap = crate::bench::wirelap().display().to_string();
+    started(bench, (&wirelap, &[&own[..], threads, &both, flags].concat()), port)
+}
+
+pub(crate) fn end(server: Running) {
     server.signal("TERM");
     server.end();
 }

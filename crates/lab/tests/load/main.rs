@@ -12,6 +12,7 @@ mod faults;
 mod frames;
 mod http3;
 mod limits;
+mod moved;
 mod output;
 mod peers;
 mod rubbish;

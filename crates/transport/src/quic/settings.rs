@@ -3,11 +3,12 @@
 use super::congestion::{CongestionController, Factory};
 use super::memory::ServerMemory;
 use quinn_proto::{
-    AckFrequencyConfig, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TimeSource,
+    AckFrequencyConfig, EndpointConfig, IdleTimeout, MtuDiscoveryConfig, ServerConfig, TimeSource,
     TransportConfig, VarInt,
 };
-use secure::{QUIC_VERSION, TimeProvider};
+use secure::{QUIC_VERSION, QuicServerTls, TimeProvider};
 use std::fmt;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use unit::Seed;
@@ -42,6 +43,8 @@ pub struct QuicSettings {
     pub keep_alive: Option<Duration>,
     /// Whether a server has each client prove its address.
     pub address_validation: AddressValidation,
+    /// Server: the socket on which it listens, from which its connection IDs and secrets follow. None: each socket has its own.
+    pub listening: Option<ListeningSocket>,
     /// Client: what is kept of servers.
     pub memory: ServerMemory,
     /// Where connection IDs come from; None for the system's randomness.
@@ -88,6 +91,17 @@ pub enum AddressValidation {
     ByRetry,
 }
 
+/// One of a server's sockets at an address. All of them, and those of a server that begins anew there with the same private
+/// key, have the same secrets: what one of them is sent of another's connections is answered by a stateless reset that the
+/// client believes (RFC 9000 §10.3.2), and each takes the others' tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ListeningSocket {
+    /// Where it is bound.
+    pub address: SocketAddr,
+    /// Its number among those at the address, which begins the connection IDs that it gives out.
+    pub number: u8,
+}
+
 impl Default for QuicSettings {
     fn default() -> Self {
         Self {
@@ -104,6 +118,7 @@ impl Default for QuicSettings {
             idle_timeout: Duration::from_secs(75),
             keep_alive: None,
             address_validation: AddressValidation::ByHandshake,
+            listening: None,
             memory: ServerMemory::default(),
             seed: None,
         }
@@ -156,13 +171,32 @@ impl QuicSettings {
     }
 
     pub(super) fn endpoint(&self) -> Arc<EndpointConfig> {
+        Arc::new(self.endpoint_config())
+    }
+
+    /// A server's, and its settings for connections.
+    pub(super) fn server_endpoint(
+        &self,
+        tls: Arc<QuicServerTls>,
+    ) -> (Arc<EndpointConfig>, ServerConfig) {
+        let mut config = self.endpoint_config();
+        let Some(ListeningSocket { address, number }) = self.listening else {
+            return (Arc::new(config), ServerConfig::with_crypto(tls));
+        };
+        let secrets = tls.secrets(address);
+        let ids = secrets.connection_ids(number);
+        config.reset_key(secrets.reset_key()).cid_generator(move || Box::new(ids.clone()));
+        (Arc::new(config), ServerConfig::new(tls, secrets.token_key()))
+    }
+
+    fn endpoint_config(&self) -> EndpointConfig {
         let mut config = EndpointConfig::default();
         config.supported_versions(vec![QUIC_VERSION]);
         config.rng_seed(self.seed.map(bytes));
         // A peer with the same settings sends datagrams as large as ours. Below what RFC 9000 §18.2 allows nobody sets it.
         let largest = u16::try_from(config.get_max_udp_payload_size()).unwrap_or(u16::MAX);
         let _out_of_bounds = config.max_udp_payload_size(largest.max(self.initial_mtu));
-        Arc::new(config)
+        config
     }
 }
 

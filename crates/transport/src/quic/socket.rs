@@ -12,7 +12,7 @@ use bytes::BytesMut;
 use endpoint::{DatagramTransmit, Ecn, ReceivedDatagrams};
 use quinn_proto::{
     ClientConfig, ConnectError, ConnectionEvent, ConnectionHandle, DatagramEvent, EcnCodepoint,
-    Endpoint, EndpointEvent, Incoming, ServerConfig, Transmit,
+    Endpoint, EndpointEvent, Incoming, Transmit,
 };
 use secure::{QuicClientTls, QuicServerTls, TlsError};
 use std::collections::{BTreeMap, VecDeque};
@@ -83,11 +83,10 @@ impl QuicSocket {
     /// A server's socket.
     pub fn server(settings: &QuicSettings, tls: Arc<QuicServerTls>) -> Self {
         let wall_clock = tls.wall_clock();
-        let mut server = ServerConfig::with_crypto(tls);
+        let (config, mut server) = settings.server_endpoint(tls);
         server.transport_config(settings.transport());
         server.time_source(Arc::new(WallClock(wall_clock)));
-        let server = Some(Arc::new(server));
-        let endpoint = Endpoint::new(settings.endpoint(), server, MAY_DISCOVER_MTU, None);
+        let endpoint = Endpoint::new(config, Some(Arc::new(server)), MAY_DISCOVER_MTU, None);
         Self::new(settings, endpoint, None)
     }
 

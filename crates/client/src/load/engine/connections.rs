@@ -48,9 +48,8 @@ impl EndPoint for Load {
     }
 
     fn handle_bytes(&mut self, now: Instant, socket: SocketId, bytes: &[u8]) {
-        if self.live(socket).is_none() {
-            return;
-        }
+        let Some(connection) = self.live(socket) else { return };
+        connection.note_heard(now);
         self.ledger.tally.received += bytes.len() as u64;
         if let Some(arrivals) = &self.arrivals {
             self.ledger.note_overdue(now, arrivals.next());

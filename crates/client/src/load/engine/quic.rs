@@ -98,6 +98,7 @@ impl Load {
         if self.ledger.is_finished() || self.connections[number].stage == Stage::Shut {
             return;
         }
+        self.connections[number].note_heard(now);
         self.ledger.tally.received += received.data.len() as u64;
         if let Some(arrivals) = &self.arrivals {
             self.ledger.note_overdue(now, arrivals.next());

@@ -243,6 +243,32 @@ fn a_stream_that_is_reset_takes_no_other_with_it() {
     assert_eq!((answers[&4].bytes, answers[&4].last.is_some()), (300_000, true));
 }
 
+/// HTTP/3 leaves a stream unread while QPACK waits for instructions, and while the application takes nothing.
+#[test]
+fn a_reset_is_told_of_a_stream_that_the_machine_does_not_read() {
+    let mut pair = pair("rtt=100ms", &settings(), &[1_000]);
+    let (near, far) = (pair.near, pair.far);
+    pair.world.run_while(|world| world.end_point(far).connections.is_empty());
+    pair.world.with(far, |far| far.command(BEGIN, |toy| toy.is_waiting = true));
+    // The question is on its way, and no acknowledgement of it has come.
+    let sent = BEGIN + Duration::from_millis(101);
+    pair.world.run_while(|world| world.now() < sent);
+    let now = pair.world.now();
+    pair.world.with(near, |near| near.command(now, |toy| toy.reset(now, StreamId(0))));
+    let latest = now + Duration::from_millis(51);
+    let resets = |world: &World| {
+        let connection = world.end_point(far).connections.values().next().unwrap();
+        connection.ready_machine().unwrap().resets.clone()
+    };
+    pair.world.run_while(|world| resets(world).is_empty() && world.now() < latest);
+    assert_eq!(resets(&pair.world), [(0, 7)]);
+    // It is told once, and what came before it is void.
+    pair.world.with(far, |far| far.command(latest, |toy| toy.read_again(StreamId(0))));
+    assert_eq!(resets(&pair.world).len(), 1);
+    let connection = pair.world.end_point(far).connections.values().next().unwrap();
+    assert!(connection.ready_machine().unwrap().unsent.is_empty());
+}
+
 #[test]
 fn a_connection_that_is_closed_in_good_order_is_no_error_and_is_forgotten() {
     let mut pair = pair("rtt=20ms", &settings(), &[1_000]);

@@ -335,15 +335,22 @@ impl<G: Growth> Controller for LossBased<G> {
         self.window = self.window.max(self.minimum());
     }
 
-    /// What quinn-proto's pacer counts by, which lets out 1.25 of it a round trip: in slow start more than the window, so that
-    /// each round's last datagrams go within the round, as TCP's do. [`allowance`](ControllerState::allowance) keeps to the window
-    /// itself: no more of a stream is handed over. Each has CONTROL_BYTES on top.
+    /// What quinn-proto keeps the bytes in flight to, and what its pacer counts by: it lets out 1.25 of it a round trip.
+    ///
+    /// In slow start that is more than the window, so that each round's last datagrams go within the round, as TCP's do. Once the
+    /// window has no room for a datagram it is the window (RFC 9002 §7): quinn-proto may have more bytes than the window lets out,
+    /// because flow control kept them back. CONTROL_BYTES go on top of either.
     ///
     /// One byte above, because quinn-proto sends while bytes in flight and the next datagram are *below* this, where
     /// RFC 9002 §7 allows as much as the window.
     fn window(&self) -> u64 {
-        let share = if self.threshold.is_infinite() { SLOW_START_PACING } else { 1.0 };
-        (self.window * share) as u64 + CONTROL_BYTES + 1
+        let window = self.window as u64;
+        let has_room = self.in_flight.bytes() + self.mtu <= window + CONTROL_BYTES;
+        let paced = match has_room && self.threshold.is_infinite() {
+            true => (self.window * SLOW_START_PACING) as u64,
+            false => window,
+        };
+        paced + CONTROL_BYTES + 1
     }
 
     fn metrics(&self) -> ControllerMetrics {

@@ -266,6 +266,9 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
         }
     }
 
+    /// The peer allows more of a stream. All that was kept back of it is handed over, however little may go now: the congestion
+    /// controller keeps quinn-proto to the window. If it were kept here until it may go, the machine would take that time for
+    /// one in which the peer takes nothing, and end the stream.
     fn unblock(&mut self, stream: u64) {
         if let Some(Blocked { mut chunks, fin }) = self.streams.blocked.remove(&stream) {
             self.write(stream, &mut chunks, fin);

@@ -243,6 +243,50 @@ fn a_stream_that_is_reset_takes_no_other_with_it() {
     assert_eq!((answers[&4].bytes, answers[&4].last.is_some()), (300_000, true));
 }
 
+/// RFC 9002 §7: no more is in flight than the congestion window, where a peer allows more of many streams at once, too. What
+/// flow control kept back of them is handed over then without asking how much may go.
+#[test]
+fn what_flow_control_kept_back_stays_within_the_congestion_window() {
+    let settings = QuicSettings { stream_window: 16_000, ..settings() };
+    let mut pair = pair("rtt=100ms", &settings, &[40_000; 10]);
+    let (near, far) = (pair.near, pair.far);
+    pair.world.run_while(|world| world.end_point(near).connections_ready() == 0);
+    let now = pair.world.now();
+    pair.world.with(near, |near| near.command(now, |toy| toy.is_waiting = true));
+    // One stream a second: too little for the window to grow by.
+    for _ in 0..20 {
+        pair.world.run_for(Duration::from_secs(1));
+        let now = pair.world.now();
+        pair.world.with(near, |near| {
+            near.command(now, |toy| {
+                toy.ask(40_000);
+            })
+        });
+    }
+    pair.world.run_for(Duration::from_secs(1));
+    let facts = |pair: &mut Pair| {
+        let link =
+            |far: &mut Side<Far>| far.connections.values_mut().next().unwrap().link().facts();
+        pair.world.with(far, link)
+    };
+    let window = facts(&mut pair).congestion_window;
+    // All that the peer has allowed has come, and nothing is in flight.
+    let (now, before) = (pair.world.now(), pair.world.packets().len());
+    let read = |toy: &mut toy::Toy| (0..30).for_each(|number| toy.read_again(StreamId(4 * number)));
+    pair.world.with(near, |near| near.command(now, read));
+    // Before the first acknowledgement comes back.
+    pair.world.run_until(now + Duration::from_millis(149));
+    let sent = pair.world.packets()[before..].iter();
+    let sent = sent.filter(|packet| packet.direction == Direction::Down);
+    let bytes: u64 = sent.map(|packet| packet.length as u64 - 28).sum();
+    // What goes beside it, and a datagram more or less.
+    let allowed = window - 1_200..=window + 520 + 1_200;
+    assert!(allowed.contains(&bytes), "{bytes} of a window of {window}");
+    pair.run(30);
+    let answers = &pair.world.end_point(near).seen.answers;
+    assert!(answers.values().all(|answer| answer.bytes == 40_000), "{answers:?}");
+}
+
 /// HTTP/3 leaves a stream unread while QPACK waits for instructions, and while the application takes nothing.
 #[test]
 fn a_reset_is_told_of_a_stream_that_the_machine_does_not_read() {

@@ -223,6 +223,17 @@ fn slow_start_goes_on_though_the_first_of_many_packets_waits_long_for_the_acknow
     }
 }
 
+/// RFC 9002 §7 and §7.7.
+#[test]
+fn in_slow_start_the_pacer_counts_by_more_than_the_window_until_that_is_full() {
+    let mut cubic = fresh::<Cubic>(CongestionController::Cubic, 10);
+    assert_eq!(cubic.window(), 16 * MTU + CONTROL_BYTES + 1);
+    cubic.on_sent(begin(), 9 * MTU, 0);
+    assert_eq!(cubic.window(), 16 * MTU + CONTROL_BYTES + 1);
+    cubic.on_sent(begin(), MTU, 0);
+    assert_eq!(cubic.window(), 10 * MTU + CONTROL_BYTES + 1);
+}
+
 /// RFC 9406 §4.2: the threshold is the window at the end of slow start.
 #[test]
 fn round_trips_that_stay_longer_end_slow_start_and_the_window_goes_on_by_a_datagram_a_round() {

@@ -178,6 +178,22 @@ fn slow_start_leaves_before_the_queue_overflows() {
     }
 }
 
+/// A peer that is asked to acknowledge each 64th packet does it after 25 ms at the latest: each round is longer by that at most.
+#[test]
+fn fewer_acknowledgements_do_not_end_slow_start_on_an_empty_path() {
+    let took = |ack_threshold| {
+        let settings = QuicSettings { ack_threshold: Some(ack_threshold), ..settings() };
+        let mut pair = pair("rtt=50ms,down=1gbit,up=1gbit,queue=9MB", &settings, &[10_000_000]);
+        pair.run(1);
+        pair.world.now().since(BEGIN)
+    };
+    let (many, few) = (took(2), took(64));
+    assert!(
+        few < many.mul_f64(1.5),
+        "{few:?}, with an acknowledgement of each second one {many:?}"
+    );
+}
+
 #[test]
 fn answers_are_whole_over_a_link_that_loses_packets() {
     for controller in

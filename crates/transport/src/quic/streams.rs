@@ -188,6 +188,13 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
 
     /// Reads a stream as far as the machine wants it. Whether the peer has reset it is told in any case.
     fn read(&mut self, stream: u64, sink: &mut impl FnMut(&mut M, Event<'_>)) {
+        if !self.machine.wants_read(StreamId(stream)) {
+            // A reset does not wait for the bytes before it (RFC 9000 §3.2): what the machine leaves unread is void.
+            if let Some(code) = self.link.take_reset(stream) {
+                self.machine.handle_stream_reset(self.now, StreamId(stream), code);
+            }
+            return;
+        }
         while self.machine.wants_read(StreamId(stream)) {
             let Some(Arrived { earlier, last, end }) = self.link.read(stream) else { return };
             for piece in earlier {
@@ -207,10 +214,6 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
                     return self.machine.handle_stream_reset(self.now, StreamId(stream), code);
                 }
             }
-        }
-        // A reset does not wait for the bytes before it (RFC 9000 §3.2): what the machine leaves unread is void.
-        if let Some(code) = self.link.take_reset(stream) {
-            self.machine.handle_stream_reset(self.now, StreamId(stream), code);
         }
     }
 

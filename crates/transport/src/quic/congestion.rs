@@ -135,8 +135,10 @@ struct LossBased<G> {
     usage: Usage,
     /// The last congestion event: what was sent before it causes no further one.
     recovery_start: Option<Instant>,
-    /// When the application last had too little to send.
+    /// Since when acknowledgements have shown that the application has too little to send. None where they do not.
     paused: Option<Instant>,
+    /// Since when nothing is in flight, as long as nothing is.
+    idle_since: Instant,
     hystart: HyStart,
     growth: G,
 }
@@ -176,6 +178,7 @@ impl<G: Growth> LossBased<G> {
             usage: Usage { peak: 0, last_peak: 0, round_start: now },
             recovery_start: None,
             paused: None,
+            idle_since: now,
             hystart: HyStart::new(now),
             growth,
         }
@@ -186,28 +189,83 @@ impl<G: Growth> LossBased<G> {
         (2 * self.mtu) as f64
     }
 
+    fn is_in_slow_start(&self) -> bool {
+        self.window < self.threshold
+    }
+
     /// Whether the window, and not the application, limits what is sent (RFC 9002 §7.8). As Linux has it: in slow start
     /// half of the window is enough.
     fn is_used(&self) -> bool {
         let most = self.usage.most() as f64;
-        if self.window < self.threshold {
+        if self.is_in_slow_start() {
             2.0 * most >= self.window
         } else {
             most + (UNUSED_DATAGRAMS * self.mtu) as f64 >= self.window
         }
     }
 
+    /// Bytes go, and nothing was in flight until now: no acknowledgement has come that could have told of this pause.
+    fn end_idle(&mut self, now: Instant) {
+        // Where one came before that did, that pause goes on, and this time is part of it.
+        if self.paused.is_none() {
+            self.growth.handle_pause(now.duration_since(self.idle_since));
+        }
+        self.idle_since = now;
+    }
+
+    /// Packets were acknowledged or lost. Notes where nothing is in flight any more.
+    fn change_in_flight(&mut self, now: Instant, change: impl FnOnce(&mut InFlight)) {
+        let before = self.in_flight.bytes();
+        change(&mut self.in_flight);
+        if before > 0 && self.in_flight.bytes() == 0 {
+            self.idle_since = now;
+        }
+    }
+
+    /// A packet was acknowledged. `rtt` is the smoothed round trip.
+    fn handle_packet(&mut self, now: Instant, sent: Instant, bytes: u64, rtt: Duration) {
+        let is_slow_start = self.is_in_slow_start();
+        if is_slow_start {
+            self.hystart.handle_packet(sent);
+        }
+        self.usage.handle_ack(now, sent, self.in_flight.bytes());
+        if !self.is_used() {
+            self.paused.get_or_insert(now);
+            return;
+        }
+        if self.recovery_start.is_some_and(|start| sent <= start) && !is_slow_start {
+            return;
+        }
+        if is_slow_start {
+            return self.grow_in_slow_start(now, bytes);
+        }
+        if let Some(since) = self.paused.take() {
+            self.growth.handle_pause(now.duration_since(since));
+        }
+        let (bytes, mtu) = (bytes as f64, self.mtu as f64);
+        let acked = Acked { now, bytes, mtu, rtt };
+        self.window = self.growth.grow(&acked, self.window).max(self.minimum());
+    }
+
     /// Grows by what was acknowledged. A datagram that is not half full does not count: those of the handshake's end would make
     /// each round a packet longer than TCP's.
-    fn handle_slow_start(&mut self, now: Instant, bytes: u64) {
+    fn grow_in_slow_start(&mut self, now: Instant, bytes: u64) {
         let counted = if 2 * bytes < self.mtu { 0 } else { bytes };
         self.window += self.hystart.growth(counted as f64);
+        self.paused = None;
+        self.recovery_start.get_or_insert(now);
+    }
+
+    /// All packets of an acknowledgement were told: slow start may be over.
+    fn review_slow_start(&mut self, now: Instant) {
+        if !self.is_in_slow_start() {
+            return;
+        }
+        self.hystart.end_ack(now);
         if self.hystart.is_over() {
             self.threshold = self.window;
             self.growth.handle_congestion(self.window);
         }
-        self.paused = None;
-        self.recovery_start.get_or_insert(now);
     }
 }
 
@@ -223,7 +281,10 @@ impl<G: Growth> Own for LossBased<G> {
 }
 
 impl<G: Growth> Controller for LossBased<G> {
-    fn on_sent(&mut self, _now: Instant, bytes: u64, _last: u64) {
+    fn on_sent(&mut self, now: Instant, bytes: u64, _last: u64) {
+        if self.in_flight.bytes() == 0 {
+            self.end_idle(now);
+        }
         // The next acknowledgement tells it exactly.
         self.in_flight.add(bytes);
         self.usage.peak = self.usage.peak.max(self.in_flight.bytes());
@@ -237,36 +298,12 @@ impl<G: Growth> Controller for LossBased<G> {
         _app_limited: bool,
         rtt: &RttEstimator,
     ) {
-        if self.window < self.threshold {
-            self.hystart.handle_ack(now, sent);
-        }
-        self.usage.handle_ack(now, sent, self.in_flight.bytes());
-        if !self.is_used() {
-            self.paused.get_or_insert(now);
-            return;
-        }
-        if self.recovery_start.is_some_and(|start| sent <= start) && self.window >= self.threshold {
-            return;
-        }
-        if self.window < self.threshold {
-            return self.handle_slow_start(now, bytes);
-        }
-        if let Some(since) = self.paused.take() {
-            self.growth.handle_pause(now.duration_since(since));
-        }
-        let (bytes, mtu) = (bytes as f64, self.mtu as f64);
-        let acked = Acked { now, bytes, mtu, rtt: rtt.get() };
-        self.window = self.growth.grow(&acked, self.window).max(self.minimum());
+        self.handle_packet(now, sent, bytes, rtt.get());
     }
 
-    fn on_end_acks(
-        &mut self,
-        _now: Instant,
-        in_flight: u64,
-        _limited: bool,
-        _largest: Option<u64>,
-    ) {
-        self.in_flight.set(in_flight);
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, _limited: bool, _largest: Option<u64>) {
+        self.change_in_flight(now, |own| own.set(in_flight));
+        self.review_slow_start(now);
     }
 
     fn on_congestion_event(
@@ -276,7 +313,7 @@ impl<G: Growth> Controller for LossBased<G> {
         is_persistent: bool,
         lost_bytes: u64,
     ) {
-        self.in_flight.lose(lost_bytes);
+        self.change_in_flight(now, |own| own.lose(lost_bytes));
         let is_new =
             self.threshold.is_infinite() || self.recovery_start.is_none_or(|start| sent > start);
         if is_new {
@@ -298,15 +335,22 @@ impl<G: Growth> Controller for LossBased<G> {
         self.window = self.window.max(self.minimum());
     }
 
-    /// What quinn-proto's pacer counts by, which lets out 1.25 of it a round trip: in slow start more than the window, so that
-    /// each round's last datagrams go within the round, as TCP's do. [`allowance`](ControllerState::allowance) keeps to the window
-    /// itself: no more of a stream is handed over. Each has CONTROL_BYTES on top.
+    /// What quinn-proto keeps the bytes in flight to, and what its pacer counts by: it lets out 1.25 of it a round trip.
+    ///
+    /// In slow start that is more than the window, so that each round's last datagrams go within the round, as TCP's do. Once the
+    /// window has no room for a datagram it is the window (RFC 9002 §7): quinn-proto may have more bytes than the window lets out,
+    /// because flow control kept them back. CONTROL_BYTES go on top of either.
     ///
     /// One byte above, because quinn-proto sends while bytes in flight and the next datagram are *below* this, where
     /// RFC 9002 §7 allows as much as the window.
     fn window(&self) -> u64 {
-        let share = if self.threshold.is_infinite() { SLOW_START_PACING } else { 1.0 };
-        (self.window * share) as u64 + CONTROL_BYTES + 1
+        let window = self.window as u64;
+        let has_room = self.in_flight.bytes() + self.mtu <= window + CONTROL_BYTES;
+        let paced = match has_room && self.threshold.is_infinite() {
+            true => (self.window * SLOW_START_PACING) as u64,
+            false => window,
+        };
+        paced + CONTROL_BYTES + 1
     }
 
     fn metrics(&self) -> ControllerMetrics {

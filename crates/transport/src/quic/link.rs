@@ -480,6 +480,12 @@ impl Link {
         Some(Arrived { earlier, last, end })
     }
 
+    /// The code with which the peer has reset a stream, though nothing was read of it. It is told once.
+    pub(super) fn take_reset(&mut self, stream: u64) -> Option<u64> {
+        let reset = self.quic.recv_stream(id(stream)).received_reset().ok()?;
+        reset.map(u64::from)
+    }
+
     /// The next stream that the peer opened.
     pub(super) fn accept(&mut self, dir: Dir) -> Option<u64> {
         self.quic.streams().accept(dir).map(u64::from)

@@ -186,8 +186,15 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
         true
     }
 
-    /// Reads a stream as far as the machine wants it.
+    /// Reads a stream as far as the machine wants it. Whether the peer has reset it is told in any case.
     fn read(&mut self, stream: u64, sink: &mut impl FnMut(&mut M, Event<'_>)) {
+        if !self.machine.wants_read(StreamId(stream)) {
+            // A reset does not wait for the bytes before it (RFC 9000 §3.2): what the machine leaves unread is void.
+            if let Some(code) = self.link.take_reset(stream) {
+                self.machine.handle_stream_reset(self.now, StreamId(stream), code);
+            }
+            return;
+        }
         while self.machine.wants_read(StreamId(stream)) {
             let Some(Arrived { earlier, last, end }) = self.link.read(stream) else { return };
             for piece in earlier {
@@ -262,6 +269,9 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
         }
     }
 
+    /// The peer allows more of a stream. All that was kept back of it is handed over, however little may go now: the congestion
+    /// controller keeps quinn-proto to the window. If it were kept here until it may go, the machine would take that time for
+    /// one in which the peer takes nothing, and end the stream.
     fn unblock(&mut self, stream: u64) {
         if let Some(Blocked { mut chunks, fin }) = self.streams.blocked.remove(&stream) {
             self.write(stream, &mut chunks, fin);

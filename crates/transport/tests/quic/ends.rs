@@ -111,6 +111,11 @@ impl<R: QuicRole<Machine = Toy, Protocol = ToyProtocol>> Side<R> {
         self.connections.keys().copied().collect()
     }
 
+    /// How many connections have a machine.
+    pub(crate) fn connections_ready(&self) -> usize {
+        self.connections.values().filter(|own| own.ready_machine().is_some()).count()
+    }
+
     /// Gives a command to the machine of the only connection.
     pub(crate) fn command(&mut self, now: Instant, command: impl FnOnce(&mut Toy)) {
         let handle = self.handles()[0];

@@ -178,6 +178,22 @@ fn slow_start_leaves_before_the_queue_overflows() {
     }
 }
 
+/// A peer that is asked to acknowledge each 64th packet does it after 25 ms at the latest: each round is longer by that at most.
+#[test]
+fn fewer_acknowledgements_do_not_end_slow_start_on_an_empty_path() {
+    let took = |ack_threshold| {
+        let settings = QuicSettings { ack_threshold: Some(ack_threshold), ..settings() };
+        let mut pair = pair("rtt=50ms,down=1gbit,up=1gbit,queue=9MB", &settings, &[10_000_000]);
+        pair.run(1);
+        pair.world.now().since(BEGIN)
+    };
+    let (many, few) = (took(2), took(64));
+    assert!(
+        few < many.mul_f64(1.5),
+        "{few:?}, with an acknowledgement of each second one {many:?}"
+    );
+}
+
 #[test]
 fn answers_are_whole_over_a_link_that_loses_packets() {
     for controller in
@@ -241,6 +257,76 @@ fn a_stream_that_is_reset_takes_no_other_with_it() {
     let answers = &pair.world.end_point(near).seen.answers;
     assert!(answers[&0].bytes < 100_000, "{}", answers[&0].bytes);
     assert_eq!((answers[&4].bytes, answers[&4].last.is_some()), (300_000, true));
+}
+
+/// RFC 9002 §7: no more is in flight than the congestion window, where a peer allows more of many streams at once, too. What
+/// flow control kept back of them is handed over then without asking how much may go.
+#[test]
+fn what_flow_control_kept_back_stays_within_the_congestion_window() {
+    let settings = QuicSettings { stream_window: 16_000, ..settings() };
+    let mut pair = pair("rtt=100ms", &settings, &[40_000; 10]);
+    let (near, far) = (pair.near, pair.far);
+    pair.world.run_while(|world| world.end_point(near).connections_ready() == 0);
+    let now = pair.world.now();
+    pair.world.with(near, |near| near.command(now, |toy| toy.is_waiting = true));
+    // One stream a second: too little for the window to grow by.
+    for _ in 0..20 {
+        pair.world.run_for(Duration::from_secs(1));
+        let now = pair.world.now();
+        pair.world.with(near, |near| {
+            near.command(now, |toy| {
+                toy.ask(40_000);
+            })
+        });
+    }
+    pair.world.run_for(Duration::from_secs(1));
+    let facts = |pair: &mut Pair| {
+        let link =
+            |far: &mut Side<Far>| far.connections.values_mut().next().unwrap().link().facts();
+        pair.world.with(far, link)
+    };
+    let window = facts(&mut pair).congestion_window;
+    // All that the peer has allowed has come, and nothing is in flight.
+    let (now, before) = (pair.world.now(), pair.world.packets().len());
+    let read = |toy: &mut toy::Toy| (0..30).for_each(|number| toy.read_again(StreamId(4 * number)));
+    pair.world.with(near, |near| near.command(now, read));
+    // Before the first acknowledgement comes back.
+    pair.world.run_until(now + Duration::from_millis(149));
+    let sent = pair.world.packets()[before..].iter();
+    let sent = sent.filter(|packet| packet.direction == Direction::Down);
+    let bytes: u64 = sent.map(|packet| packet.length as u64 - 28).sum();
+    // What goes beside it, and a datagram more or less.
+    let allowed = window - 1_200..=window + 520 + 1_200;
+    assert!(allowed.contains(&bytes), "{bytes} of a window of {window}");
+    pair.run(30);
+    let answers = &pair.world.end_point(near).seen.answers;
+    assert!(answers.values().all(|answer| answer.bytes == 40_000), "{answers:?}");
+}
+
+/// HTTP/3 leaves a stream unread while QPACK waits for instructions, and while the application takes nothing.
+#[test]
+fn a_reset_is_told_of_a_stream_that_the_machine_does_not_read() {
+    let mut pair = pair("rtt=100ms", &settings(), &[1_000]);
+    let (near, far) = (pair.near, pair.far);
+    pair.world.run_while(|world| world.end_point(far).connections.is_empty());
+    pair.world.with(far, |far| far.command(BEGIN, |toy| toy.is_waiting = true));
+    // The question is on its way, and no acknowledgement of it has come.
+    let sent = BEGIN + Duration::from_millis(101);
+    pair.world.run_while(|world| world.now() < sent);
+    let now = pair.world.now();
+    pair.world.with(near, |near| near.command(now, |toy| toy.reset(now, StreamId(0))));
+    let latest = now + Duration::from_millis(51);
+    let resets = |world: &World| {
+        let connection = world.end_point(far).connections.values().next().unwrap();
+        connection.ready_machine().unwrap().resets.clone()
+    };
+    pair.world.run_while(|world| resets(world).is_empty() && world.now() < latest);
+    assert_eq!(resets(&pair.world), [(0, 7)]);
+    // It is told once, and what came before it is void.
+    pair.world.with(far, |far| far.command(latest, |toy| toy.read_again(StreamId(0))));
+    assert_eq!(resets(&pair.world).len(), 1);
+    let connection = pair.world.end_point(far).connections.values().next().unwrap();
+    assert!(connection.ready_machine().unwrap().unsent.is_empty());
 }
 
 #[test]

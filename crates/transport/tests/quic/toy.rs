@@ -34,6 +34,10 @@ pub(crate) struct Toy {
     pub(crate) max_datagram: Option<usize>,
     pub(crate) datagrams_out: VecDeque<Bytes>,
     pub(crate) datagrams_in: Vec<Bytes>,
+    /// It reads no stream: each waits for something else.
+    pub(crate) is_waiting: bool,
+    /// Streams that the peer has reset, and the codes.
+    pub(crate) resets: Vec<(u64, u64)>,
 }
 
 impl Toy {
@@ -45,6 +49,12 @@ impl Toy {
         self.actions.push_back(StreamAction::Open { stream, kind: StreamKind::Bidirectional });
         self.questions.push_back((stream.0, bytes.to_be_bytes()));
         stream
+    }
+
+    /// Ends its waiting.
+    pub(crate) fn read_again(&mut self, stream: StreamId) {
+        self.is_waiting = false;
+        self.actions.push_back(StreamAction::Read { stream });
     }
 }
 
@@ -128,7 +138,7 @@ impl MultiplexedConnection for Toy {
     }
 
     fn wants_read(&self, _stream: StreamId) -> bool {
-        true
+        !self.is_waiting
     }
 
     fn take_backlog(&mut self) -> Option<Backlog> {
@@ -136,6 +146,7 @@ impl MultiplexedConnection for Toy {
     }
 
     fn handle_stream_reset(&mut self, _now: Instant, stream: StreamId, code: u64) {
+        self.resets.push((stream.0, code));
         let error = Error::PeerReset { code, name: "" };
         self.events.push_back(Event::Reset { stream, error });
     }

@@ -1,5 +1,9 @@
 //! HyStart++ (RFC 9406): slow start ends where round trips grow longer, before the queue overflows.
 //!
+//! An acknowledgement gives one sample: the round trip of the newest packet that it acknowledges (RFC 9406 §4.2,
+//! RFC 9002 §5.1). The older ones waited at the peer until it acknowledged them all, so their times say how long the packets took
+//! to send, not how long the path is.
+//!
 //! Two things differ. The RFC compares the shortest round trip of a whole round, which the first packet has: it meets the
 //! queue empty. With a queue of one bandwidth-delay product the next round overflows it before that shows. Here the
 //! shortest of the last eight samples counts, so that a queue which grows within the round is seen. And conservative slow
@@ -7,12 +11,16 @@
 //! much again. In the same round both may come from packets that were sent faster than the path delivers, by a window
 //! that it would hold: the next round begins with short ones then.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-/// The state of one slow start. Each acknowledged packet is looked at: times are in nanoseconds, which cost least.
+/// The state of one slow start. Times are in nanoseconds, which cost least.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct HyStart {
     phase: Phase,
+    /// When the newest packet of the present acknowledgement was sent. None before the first one of it.
+    newest: Option<Instant>,
+    /// The same of all acknowledgements before.
+    newest_before: Instant,
     /// What was sent from here on belongs to the present round.
     round_start: Instant,
     /// A round trip as long as this is longer than those of the last round.
@@ -21,15 +29,6 @@ pub(super) struct HyStart {
     shortest: Option<u64>,
     samples: usize,
     recent: [u64; SAMPLES],
-    last: Sample,
-}
-
-/// Packets of a batch were sent at one time, and mostly are acknowledged at one.
-#[derive(Debug, Clone, Copy)]
-struct Sample {
-    acknowledged: Instant,
-    sent: Instant,
-    round_trip: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -57,21 +56,36 @@ impl HyStart {
     pub(super) fn new(now: Instant) -> Self {
         Self {
             phase: Phase::SlowStart,
+            newest: None,
+            newest_before: now,
             round_start: now,
             longer: None,
             shortest: None,
             samples: 0,
             recent: [0; SAMPLES],
-            last: Sample { acknowledged: now, sent: now, round_trip: 0 },
         }
     }
 
-    /// A packet that was sent then is acknowledged now.
-    pub(super) fn handle_ack(&mut self, now: Instant, sent: Instant) {
+    /// An acknowledgement has come for a packet that was sent then. Call `end_ack` after the last packet of it.
+    pub(super) fn handle_packet(&mut self, sent: Instant) {
+        self.newest = self.newest.max(Some(sent));
+    }
+
+    /// The acknowledgement has no more packets: takes its sample. One with nothing but older packets than were acknowledged
+    /// before gives none: they came late, or their acknowledgement did.
+    pub(super) fn end_ack(&mut self, now: Instant) {
+        let Some(sent) = self.newest.take().filter(|sent| *sent >= self.newest_before) else {
+            return;
+        };
+        self.newest_before = sent;
         if sent >= self.round_start {
             self.begin_round(now);
         }
-        let sample = self.round_trip(now, sent);
+        self.handle_sample(now.duration_since(sent));
+    }
+
+    fn handle_sample(&mut self, round_trip: Duration) {
+        let sample = u64::try_from(round_trip.as_nanos()).unwrap_or(u64::MAX);
         self.shortest = Some(self.shortest.map_or(sample, |shortest| shortest.min(sample)));
         self.recent[self.samples % SAMPLES] = sample;
         self.samples += 1;
@@ -97,14 +111,6 @@ impl HyStart {
             }
             Phase::Conservative { .. } | Phase::Over => {}
         }
-    }
-
-    fn round_trip(&mut self, now: Instant, sent: Instant) -> u64 {
-        if sent != self.last.sent || now != self.last.acknowledged {
-            let round_trip = u64::try_from(now.duration_since(sent).as_nanos()).unwrap_or(u64::MAX);
-            self.last = Sample { acknowledged: now, sent, round_trip };
-        }
-        self.last.round_trip
     }
 
     /// How much the window grows for these bytes.

@@ -10,7 +10,7 @@ mod steering;
 
 pub(crate) use arena::ReceiveArena;
 pub use batch::DatagramCounters;
-pub(crate) use batch::{Progress, SendBatch};
+pub(crate) use batch::{Progress, SendBatch, is_of_icmp};
 
 use crate::error::Os;
 use crate::tcp::option::set;

@@ -148,7 +148,16 @@ pub(crate) struct PatienceArgs {
     max_memory: ByteSize,
 }
 
+/// What the end of a connection in good order may take.
+const QUIC_MARGIN: Duration = Duration::from_secs(10);
+
 impl PatienceArgs {
+    /// How long QUIC keeps a connection on which no packet comes (max_idle_timeout, RFC 9000 §10.1): longer than the limits of
+    /// HTTP/3, which end it in good order.
+    pub(crate) fn quic_idle_timeout(&self) -> Duration {
+        self.idle_timeout.max(self.stall_timeout).saturating_add(QUIC_MARGIN)
+    }
+
     /// The limits of each of so many threads.
     pub(crate) fn limits(self, threads: usize) -> Limits {
         let all = usize::try_from(self.max_memory.0).unwrap_or(usize::MAX);
@@ -230,6 +239,14 @@ mod tests {
     fn without_flags_the_origins_own_limits_hold() {
         let line = Line::try_parse_from(["serve"]).unwrap();
         assert_eq!(line.patience.limits(2), Limits::default());
+    }
+
+    #[test]
+    fn quic_keeps_a_connection_for_longer_than_either_patience_of_http3() {
+        for (flags, seconds) in [(&[][..], 130), (&["--idle-timeout", "10min"], 610)] {
+            let line = Line::try_parse_from([&["serve"], flags].concat()).unwrap();
+            assert_eq!(line.patience.quic_idle_timeout(), Duration::from_secs(seconds));
+        }
     }
 
     #[test]

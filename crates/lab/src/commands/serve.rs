@@ -338,7 +338,13 @@ fn quic_settings(args: &ServeArgs, address: SocketAddr) -> QuicSettings {
     };
     let congestion_controller = args.quic_congestion.into();
     let listening = Some(ListeningSocket { address, number: 0 });
-    QuicSettings { address_validation, congestion_controller, listening, ..QuicSettings::server() }
+    QuicSettings {
+        address_validation,
+        congestion_controller,
+        idle_timeout: args.patience.quic_idle_timeout(),
+        listening,
+        ..QuicSettings::server()
+    }
 }
 
 /// A thread's configuration: its socket of QUIC has the thread's number.

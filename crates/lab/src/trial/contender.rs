@@ -2,6 +2,7 @@
 
 use crate::error::CliError;
 use endpoint::{Acks, FastOpen, Nagle, Pacing, SocketSettings};
+use proto::h2;
 use secure::{DEFAULT_TICKETS, PeerWindows, Resumption, Versions};
 use study::experiment::{CongestionControl, Contender, Side, Temperature, Terms, Tls, Transport};
 use transport::{
@@ -38,6 +39,12 @@ pub(crate) fn quic_settings(contender: &Contender) -> QuicSettings {
         connection_window: settings.connection_window.0 as u32,
         ..QuicSettings::default()
     }
+}
+
+/// QUIC of our server. The contender's windows are those of its client; uploads have the windows that they have over HTTP/2.
+pub(crate) fn server_quic_settings(contender: &Contender) -> QuicSettings {
+    let h2::Settings { stream_window, connection_window, .. } = h2::Settings::server();
+    QuicSettings { stream_window, connection_window, ..quic_settings(contender) }
 }
 
 /// What a side's connection over QUIC began to send by, for the row.

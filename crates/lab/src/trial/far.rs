@@ -7,7 +7,7 @@ use crate::files_adapter::FilesAdapter;
 use crate::inputs::policy::PolicyText;
 use crate::key_log;
 use crate::qlog;
-use crate::trial::contender::{quic_settings, read_back, socket_settings, tallied};
+use crate::trial::contender::{read_back, server_quic_settings, socket_settings, tallied};
 use crate::trial::first_visit;
 use crate::trial::job::{FarJob, FarReady, FarReport};
 use crate::trial::near::timed;
@@ -66,7 +66,7 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
     for (address, tls) in job.listen_quic.iter().zip(tls.iter().cycle()) {
         let socket = DatagramSocket::bind(*address, Sharing::Found, &DatagramSettings::default())?;
         reactor.listen_datagrams(socket);
-        kinds.push(ListenerKind::Quic(tls.clone(), quic_settings(&job.contender)));
+        kinds.push(ListenerKind::Quic(tls.clone(), server_quic_settings(&job.contender)));
     }
     let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
     let alt_svc = first_visit::alt_svc(&job);

@@ -35,6 +35,9 @@ fn what_is_turned_on_quic_is_read_back_and_said_to_be_unequal() {
         ("far quic ack frequency frames", "0", "1"),
         ("near quic stream window", "6291456", "200000"),
         ("near quic connection window", "15728640", "300000"),
+        // Uploads have the windows that our server has over HTTP/2.
+        ("far quic stream window", "1048576", "1048576"),
+        ("far quic connection window", "4194304", "4194304"),
     ] {
         assert_eq!((&usual[what], &turned[what]), (&of_usual.into(), &of_turned.into()), "{what}");
     }

@@ -10,7 +10,7 @@ use super::table::Token;
 use super::{Reactor, socket_error};
 use crate::clock;
 use crate::tcp::Sharing;
-use crate::udp::{DatagramSocket, Progress, SendBatch};
+use crate::udp::{DatagramSocket, Progress, SendBatch, is_of_icmp};
 use endpoint::{Bound, DatagramSettings, EndPoint, SocketError, SocketId};
 use std::cmp::Reverse;
 use std::collections::VecDeque;
@@ -411,21 +411,11 @@ fn is_refused(error: &io::Error, datagrams: &Datagrams) -> bool {
 /// Whether a receive call failed because of one datagram, sent or received: an ICMP message reported it, or there was
 /// no memory for it. The next call may succeed.
 fn is_of_one_datagram(error: &io::Error) -> bool {
-    let errno = error.raw_os_error();
-    matches!(
-        errno,
-        Some(
-            libc::EINTR
-                | libc::ECONNREFUSED
-                | libc::ECONNRESET
-                | libc::EHOSTUNREACH
-                | libc::ENETUNREACH
-                | libc::EHOSTDOWN
-                | libc::ENETDOWN
-                | libc::EPROTO
-                | libc::EMSGSIZE
-                | libc::ENOMEM
-                | libc::ENOBUFS
-        )
-    )
+    error.raw_os_error().is_some_and(|errno| {
+        is_of_icmp(errno)
+            || matches!(
+                errno,
+                libc::EINTR | libc::ECONNRESET | libc::ENETDOWN | libc::ENOMEM | libc::ENOBUFS
+            )
+    })
 }

@@ -91,8 +91,10 @@ impl SendBatch {
                 Err(error) => error.raw_os_error(),
             };
             match errno {
-                // An earlier datagram caused an ICMP message, and this call reported it instead of sending.
-                Some(libc::ECONNREFUSED) if !had_pending_error => had_pending_error = true,
+                // An earlier datagram may have caused an ICMP message, which this call reported instead of sending.
+                Some(errno) if socket.is_connected() && !had_pending_error && is_of_icmp(errno) => {
+                    had_pending_error = true;
+                }
                 // The device does not segment. `quinn-udp` sets `max_segments` to 1 then.
                 Some(libc::EIO | libc::EINVAL) if is_batch && socket.max_segments() == 1 => {}
                 errno => {
@@ -121,12 +123,30 @@ impl SendBatch {
     }
 }
 
+/// Whether an ICMP message about an earlier datagram may have set this error (icmp_err_convert in net/ipv4/icmp.c, tab_unreach in
+/// net/ipv6/icmp.c).
+pub(crate) fn is_of_icmp(errno: i32) -> bool {
+    matches!(
+        errno,
+        libc::ECONNREFUSED
+            | libc::EHOSTUNREACH
+            | libc::ENETUNREACH
+            | libc::EHOSTDOWN
+            | libc::ENONET
+            | libc::ENOPROTOOPT
+            | libc::EACCES
+            | libc::EPROTO
+            | libc::EMSGSIZE
+            | libc::EOPNOTSUPP
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::tcp::{Sharing, option};
     use endpoint::DatagramSettings;
-    use std::net::UdpSocket;
+    use std::net::{SocketAddr, UdpSocket};
     use std::os::fd::AsFd;
 
     fn socket() -> DatagramSocket {
@@ -138,9 +158,12 @@ mod tests {
         UdpSocket::bind("127.0.0.1:0").unwrap()
     }
 
+    fn to(remote: SocketAddr) -> DatagramTransmit {
+        DatagramTransmit { remote, local: None, ecn: None, segment_size: None }
+    }
+
     fn batch(peer: &UdpSocket, contents: Vec<u8>, segment_size: Option<usize>) -> SendBatch {
-        let remote = peer.local_addr().unwrap();
-        let transmit = DatagramTransmit { remote, local: None, ecn: None, segment_size };
+        let transmit = DatagramTransmit { segment_size, ..to(peer.local_addr().unwrap()) };
         SendBatch::new(transmit, contents)
     }
 
@@ -190,6 +213,25 @@ mod tests {
         }
         let expected = DatagramCounters { sent: 1, too_large: 1, ..DatagramCounters::default() };
         assert_eq!(counters, expected);
+        assert_eq!(received(&peer, 1), [7; 10]);
+    }
+
+    /// What the kernel tells of an earlier datagram costs none that comes after it.
+    #[test]
+    fn a_pending_error_of_icmp_does_not_cost_the_next_batch() {
+        let peer = peer();
+        let remote = peer.local_addr().unwrap();
+        let settings = DatagramSettings { remote: Some(remote), ..DatagramSettings::default() };
+        let any = ([127, 0, 0, 1], 0).into();
+        let socket = DatagramSocket::bind(any, Sharing::Found, &settings).unwrap();
+        drop(peer);
+        let mut counters = DatagramCounters::default();
+        let mut refused = SendBatch::new(to(remote), vec![0; 10]);
+        assert_eq!(refused.send(&socket, &mut counters), Progress::Done);
+        let peer = UdpSocket::bind(remote).unwrap();
+        let mut next = SendBatch::new(to(remote), vec![7; 10]);
+        assert_eq!(next.send(&socket, &mut counters), Progress::Done);
+        assert_eq!((counters.sent, counters.refused), (2, 0));
         assert_eq!(received(&peer, 1), [7; 10]);
     }
 

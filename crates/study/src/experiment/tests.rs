@@ -82,6 +82,7 @@ fn what_only_one_of_tcp_and_quic_has_is_refused_for_the_other() {
     }
     assert!(settings("h3", "pacing = true").contains("QUIC is always paced"));
     assert!(settings("h3", "mtu = 1200").contains("packets of 1228 bytes"));
+    assert!(settings("h3", "mtu_discovery = true").contains("the first datagrams fill packets"));
     let h3 = SMALL.replace("\"http/1.1\"", "\"h3\"\nsettings = { terms = \"as-shipped\" }");
     assert!(h3.parse::<Experiment>().unwrap().contenders[0].settings.mtu_discovery);
 }

@@ -8,7 +8,7 @@ use super::memory::{RememberedServer, ServerMemory};
 use super::settings::{AddressValidation, QuicSettings, WallClock};
 use super::unproven::UnprovenAddress;
 use crate::failure::Failure;
-use bytes::BytesMut;
+use bytes::{Buf, BytesMut};
 use endpoint::{DatagramTransmit, Ecn, ReceivedDatagrams};
 use quinn_proto::{
     ClientConfig, ConnectError, ConnectionEvent, ConnectionHandle, DatagramEvent, EcnCodepoint,
@@ -143,7 +143,7 @@ impl QuicSocket {
                 remote: received.remote,
                 local: received.local,
                 ecn: received.ecn.map(codepoint),
-                data: received.data.split_to(length),
+                data: self.take(&mut received.data, length),
             };
             let arrival = self.handle_datagram(now, datagram, admission);
             if arrival.is_some() {
@@ -151,6 +151,17 @@ impl QuicSocket {
             }
         }
         None
+    }
+
+    /// Takes the next datagram off the front of what was received. A server copies it: bytes of a stream that wait for earlier ones
+    /// would keep all that was received into the same memory, of all clients, and no window bounds that.
+    fn take(&self, received: &mut BytesMut, length: usize) -> BytesMut {
+        if self.client.is_some() {
+            return received.split_to(length);
+        }
+        let copy = BytesMut::from(&received[..length]);
+        received.advance(length);
+        copy
     }
 
     fn handle_datagram(

@@ -8,6 +8,8 @@ mod rebound;
 mod spoofed;
 mod toy;
 
+use bytes::BytesMut;
+use endpoint::ReceivedDatagrams;
 use ends::Side;
 use link::{LinkSpec, no_traces};
 use proto::{Connection, Error, StreamId};
@@ -19,7 +21,8 @@ use std::time::Duration;
 use toy::{ALPN, Far, Near};
 use trace::{Direction, Fate};
 use transport::{
-    AddressValidation, CongestionController, Failure, MtuDiscovery, QuicSettings, QuicSocket,
+    AddressValidation, Admission, Arrival, CongestionController, Failure, MtuDiscovery,
+    QuicSettings, QuicSocket,
 };
 use unit::{Instant, Seed};
 
@@ -94,6 +97,30 @@ impl Pair {
         let fates: Vec<Fate> = down.map(|packet| packet.fate).collect();
         (fates.iter().filter(|fate| **fate == Fate::QueueFull).count(), fates.len())
     }
+}
+
+/// A client that leaves out a part of what it sends has the server wait with the rest. That is all that it keeps.
+#[test]
+fn a_server_keeps_nothing_of_what_was_received_beside_a_datagram() {
+    const ARENA: usize = 256 * 1024;
+    let mut pair = pair("rtt=100ms", &settings(), &[100]);
+    pair.world.run_until(BEGIN);
+    let first = pair.world.end_point(pair.near).first.clone();
+    let mut server = pair.world.take(pair.far).socket;
+    let mut handle = |data: BytesMut| {
+        let (remote, stride) = ("10.0.0.1:1".parse().unwrap(), data.len());
+        let mut received = ReceivedDatagrams { remote, local: None, ecn: None, stride, data };
+        server.handle_datagrams(BEGIN, &mut received, Admission::Open)
+    };
+    let opened = handle(BytesMut::from(&first[..]));
+    assert!(matches!(opened, Some(Arrival::Opened(_))), "{opened:?}");
+    let mut arena = BytesMut::zeroed(ARENA);
+    arena[..first.len()].copy_from_slice(&first);
+    let again = handle(arena.split_to(first.len()));
+    assert!(matches!(again, Some(Arrival::Input(..))), "{again:?}");
+    arena.clear();
+    assert!(arena.try_reclaim(ARENA), "something of the arena is kept");
+    drop((opened, again));
 }
 
 #[test]

@@ -4,6 +4,7 @@
 use super::super::contender::{Negotiation, Transport};
 use super::super::file::SettingsFile;
 use super::super::first_visit::FirstVisit;
+use super::super::terms::Terms;
 use super::{ExperimentError, Reader};
 use std::ops::Range;
 use toml::Spanned;
@@ -31,6 +32,14 @@ impl Reader<'_> {
         }
         if let Some(field) = given.pacing.as_ref().filter(|_| is_quic) {
             return Err(self.fault(field.span(), "`pacing` is TCP's: QUIC is always paced"));
+        }
+        let is_full = given.terms.unwrap_or_default() == Terms::Equal
+            && given.mtu.as_ref().map_or(USUAL_MTU, |field| *field.get_ref()) >= USUAL_MTU;
+        let discovers = given.mtu_discovery.as_ref().filter(|field| is_full && *field.get_ref());
+        if let Some(field) = discovers {
+            let words = "on equal terms the first datagrams fill packets of `mtu`, and larger ones than those of 1500 bytes are never \
+                tried: `terms = \"as-shipped\"` begins with datagrams of 1200";
+            return Err(self.fault(field.span(), words));
         }
         let negotiates =
             given.negotiation.as_ref().filter(|own| *own.get_ref() == Negotiation::Alpn);
@@ -65,6 +74,9 @@ impl Reader<'_> {
         }
     }
 }
+
+/// Ethernet's.
+const USUAL_MTU: u32 = 1_500;
 
 /// RFC 9000 §14.1: datagrams of 1,200 bytes, and the headers of IPv4 and UDP.
 const LEAST_QUIC_MTU: u32 = 1_228;

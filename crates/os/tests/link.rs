@@ -312,6 +312,17 @@ fn trains_of_datagrams_are_packets_of_their_own_on_the_link() {
     }
 }
 
+/// As segments of TCP do: a receiver that has the kernel join datagrams gets no more from the link than from a wire.
+#[test]
+fn datagrams_of_a_train_arrive_one_by_one() {
+    let bench = Bench::new();
+    let (far, near) = (bench.peer("train 0.0.0.0:7 40"), bench.peer("largest far:7 40"));
+    let (stdout, stderr) = run(rootless(&mut bench.link("rtt=4ms", &far, &near)));
+    assert_eq!(stdout, "1000\n");
+    assert!(stderr.contains("near offloads = tx-checksum on"), "{stderr}");
+    assert!(stderr.contains("udp-gso "), "{stderr}");
+}
+
 #[test]
 fn after_a_rebinding_datagrams_go_on_and_a_tcp_connection_is_reset() {
     let bench = Bench::new();

@@ -182,7 +182,7 @@ pub fn conclusion(calibration: &Calibration) -> String {
     let finest = calibration.finest_us();
     let differences = match finest > 0.0 {
         true => format!(
-            "Of 100 round trips one is off by {} or more: a difference well above that a round trip can be judged now, a \
+            "Of 100 round trips one is off by {} more than over the bare pair: a difference well above that a round trip can be judged now, a \
              smaller one cannot. ",
             micros(finest)
         ),

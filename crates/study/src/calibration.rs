@@ -53,15 +53,17 @@ impl Spread {
 }
 
 impl Spread {
-    /// Whether `spread` is within this limit.
+    /// Whether `spread` is within this limit. A median may be off either way. A 99th percentile is judged upwards alone: below the bare
+    /// pair's it says that this pair was the noisier one.
     pub fn holds(&self, spread: Self) -> bool {
-        spread.p50_us <= self.p50_us && spread.p99_us <= self.p99_us
+        spread.p50_us.abs() <= self.p50_us && spread.p99_us <= self.p99_us
     }
 
     /// The percentiles of `spread` that are beyond this limit, in words; None where there is none.
     fn missed_by(&self, spread: Self, what: &str) -> Option<String> {
         let pairs = [("median", spread.p50_us, self.p50_us), ("p99", spread.p99_us, self.p99_us)];
-        let beyond = pairs.iter().filter(|(_, is, most)| is > most);
+        let is_beyond = [spread.p50_us.abs() > self.p50_us, spread.p99_us > self.p99_us];
+        let beyond = pairs.iter().zip(is_beyond).filter_map(|(pair, is_it)| is_it.then_some(pair));
         let words: Vec<String> = beyond
             .map(|(which, is, most)| format!("{which} {}, limit {}", micros(*is), micros(*most)))
             .collect();
@@ -233,7 +235,14 @@ impl Calibration {
         let busy = (self.spare_cpu < QUIET).then(|| {
             format!("other programs took {:.0} % of the processors", (1.0 - self.spare_cpu) * 100.0)
         });
-        trips.chain(gaps).chain(rates).chain(busy).collect()
+        let unanswered = self.round_trips.iter().filter(|gauge| gauge.unanswered > 0);
+        let unanswered = unanswered.map(|gauge| {
+            format!(
+                "{} of {} pings over a round trip of {} ms had no answer",
+                gauge.unanswered, gauge.pings, gauge.rtt_ms
+            )
+        });
+        trips.chain(unanswered).chain(gaps).chain(rates).chain(busy).collect()
     }
 
     /// The likely cause of figures beyond their limits.
@@ -301,6 +310,20 @@ const FINENESS: f64 = 5.0;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_link_that_delivers_too_early_or_nothing_is_beyond_its_limits() {
+        let rtt = Duration::from_millis(10);
+        let floor = Spread { p50_us: 20.0, p99_us: 60.0 };
+        let beyond = |trips: &[Option<u64>]| {
+            let round_trips = vec![RoundTripGauge::new(rtt, trips, floor)];
+            Calibration { round_trips, spare_cpu: 1.0, ..Calibration::default() }.beyond_limits()
+        };
+        assert_eq!(beyond(&[Some(10_020_000); 300]), Vec::<String>::new());
+        // The bare pair's 99th percentile was its own noise.
+        assert!(beyond(&[Some(5_000_000); 300]).join("").contains("median -5.0 ms"));
+        assert!(beyond(&[None; 300]).join("").contains("300 of 300 pings"));
+    }
 
     #[test]
     fn what_is_beyond_its_limit_is_named_with_both_figures() {

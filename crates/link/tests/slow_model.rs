@@ -74,6 +74,7 @@ fn through_link(spec: &LinkSpec, packets: &[Packet]) -> Vec<End> {
     }
     while let Some(at) = link.poll_timeout() {
         if let Some(Delivery { packet, is_marked, due, .. }) = link.poll_deliver(at) {
+            assert_eq!(due, at, "packet {packet} was due earlier than the link told");
             ends.insert(packet, End::Left { at: due.nanos(), is_marked });
         }
         collect(&mut link, &mut ends);
@@ -376,8 +377,10 @@ proptest! {
     #[test]
     fn reordered_packets_leave_later_and_all_others_when_they_would(
         share in 1_u32..50, by in prop_oneof![Just("7ms"), Just("1"), Just("3")], packets in packets(),
+        jitter in prop_oneof![Just(2), Just(30)],
     ) {
-        let usual = LinkSpec::parse("rtt=20ms,rate=8mbit,loss=5%,jitter=2ms", no_traces).unwrap();
+        let text = format!("rtt=20ms,rate=8mbit,loss=5%,jitter={jitter}ms");
+        let usual = LinkSpec::parse(&text, no_traces).unwrap();
         let mut spec = usual.clone();
         let text = format!("reorder={share}%/{by}");
         let order = LinkSpec::parse(&text, no_traces).unwrap().up.order;
@@ -414,6 +417,22 @@ proptest! {
         }).collect();
         prop_assert_eq!(through_link(&spec, &packets), expected);
     }
+}
+
+/// Jitter lets one be held back from an earlier time than another that came before it.
+#[test]
+fn packets_that_nothing_overtakes_leave_in_the_order_of_their_times() {
+    let spec = LinkSpec::parse("jitter=30ms,reorder=100%/3", no_traces).unwrap();
+    let packets = [Packet { at: 0, length: 100, flow: 0, takes_ecn: false }; 50];
+    let draws = Seed(0).child("up").child("jitter");
+    let expected: Vec<End> = (0..50)
+        .map(|index| {
+            let jitter = (u128::from(draws.draw(index)) * 30_000_001) >> 64;
+            let at = LONGEST_HOLD.as_nanos() as u64 + jitter as u64;
+            End::Left { at, is_marked: false }
+        })
+        .collect();
+    assert_eq!(through_link(&spec, &packets), expected);
 }
 
 #[test]

@@ -220,7 +220,7 @@ impl PlainQueue {
         self.flows[flow].bytes += run.packets[packet].length;
         if !self.new.contains(&flow) && !self.old.contains(&flow) {
             self.new.push_back(flow);
-            self.deficits[flow] = 1514;
+            self.deficits[flow] = 1500;
         }
     }
 
@@ -229,7 +229,7 @@ impl PlainQueue {
             let is_new = !self.new.is_empty();
             let flow = *if is_new { self.new.front() } else { self.old.front() }?;
             if self.deficits[flow] <= 0 {
-                self.deficits[flow] += 1514;
+                self.deficits[flow] += 1500;
                 if is_new {
                     self.new.pop_front()
                 } else {
@@ -451,6 +451,26 @@ fn a_limit_on_udp_leaves_tcp_alone() {
     let header = PacketHeader { is_udp: true, ..ByteSize(100).into() };
     let fate = link.handle_packet(Instant::ZERO, Direction::Down, (), header);
     assert_eq!(fate, Some(Fate::Blocked));
+}
+
+/// Lengths are those of IP packets: a full one is a whole turn, as a full Ethernet frame is in Linux.
+#[test]
+fn flows_of_full_packets_take_turns_packet_by_packet() {
+    let full = Packet { at: 0, length: 1_500, flow: 0, takes_ecn: false };
+    let packets: Vec<Packet> = (0..8).map(|n| Packet { flow: n / 4, ..full }).collect();
+    let spec = queue_of(Discipline::FqCodel(Codel::default()), 100_000);
+    let ends = through_link(&spec, &packets);
+    let mut left: Vec<(u64, u64)> = ends
+        .iter()
+        .zip(&packets)
+        .map(|(end, packet)| match end {
+            End::Left { at, .. } => (*at, packet.flow),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    left.sort_unstable();
+    let flows: Vec<u64> = left.into_iter().map(|(_, flow)| flow).collect();
+    assert_eq!(flows, [0, 1, 0, 1, 0, 1, 0, 1]);
 }
 
 /// A queue of a second's worth: a sender that keeps it full sees CoDel bring the delay down, and FQ-CoDel keeps a thin

@@ -23,8 +23,10 @@ pub enum Discipline {
 
 /// Queues of FQ-CoDel; flows are hashed to them (RFC 8290 §5.2.5).
 const FLOWS: usize = 1024;
-/// Bytes that a flow may send in its turn (RFC 8290 §5.2.4: an Ethernet frame).
-const QUANTUM: i64 = 1514;
+/// Bytes that a flow may send in its turn. RFC 8290 §5.2.4 has 1,514, an Ethernet frame with its header of 14 bytes, and Linux
+/// counts that header in a packet's length. Lengths here are those of IP packets, without it. With 1,514 a packet of
+/// 1,500 bytes would leave 14 of the turn, and a second one would go with it.
+const QUANTUM: i64 = 1500;
 /// The most packets that one overflow drops (RFC 8290 §4.1).
 const MOST_DROPPED: usize = 64;
 

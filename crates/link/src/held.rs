@@ -17,7 +17,8 @@ pub(crate) struct Held<P> {
     pub(crate) passage: Passage,
 }
 
-/// The packets of one direction that are held back, the longest held first.
+/// The packets of one direction that are held back, in the order in which they left the bottleneck. With jitter that is not
+/// the order of their times.
 #[derive(Debug)]
 pub(crate) struct HeldPackets<P>(Vec<Held<P>>);
 
@@ -38,11 +39,14 @@ impl<P> HeldPackets<P> {
 
     /// When the first of them has been held for long enough.
     pub(crate) fn next_release(&self) -> Option<Instant> {
-        self.0.first().map(|held| held.at + LONGEST_HOLD)
+        self.0.iter().map(|held| held.at + LONGEST_HOLD).min()
     }
 
+    /// Takes the packet that [`Self::next_release`] tells of. Of those of one time it is the one that entered the link first.
     pub(crate) fn take_first(&mut self) -> Option<Held<P>> {
-        (!self.0.is_empty()).then(|| self.0.remove(0))
+        let held = self.0.iter().enumerate();
+        let (place, _) = held.min_by_key(|(_, held)| (held.at, held.index))?;
+        Some(self.0.remove(place))
     }
 
     /// A later packet leaves. Returns those that it was the last to overtake.

@@ -24,7 +24,8 @@ pub struct Bursts {
     length: f64,
 }
 
-/// The parameters of the chain. It takes one step for each packet, before that packet's loss is drawn.
+/// The parameters of the chain. Its first state is bad with the chance p / (p + r), as in a long run. It takes one step for
+/// each packet, before that packet's loss is drawn.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GilbertElliott {
     /// p: from the good state to the bad one.
@@ -53,8 +54,7 @@ impl Loss {
             Self::Independent(share) => share.fraction(),
             Self::Bursts(bursts) => bursts.mean.fraction(),
             Self::GilbertElliott(chain) => {
-                let (p, r) = (chain.to_bad.fraction(), chain.to_good.fraction());
-                let bad = if p + r == 0.0 { 0.0 } else { p / (p + r) };
+                let bad = chain.bad_share();
                 bad * chain.bad.fraction() + (1.0 - bad) * chain.good.fraction()
             }
         }
@@ -86,6 +86,14 @@ impl Bursts {
     }
 }
 
+impl GilbertElliott {
+    /// The share of packets that meet the bad state in a long run; none where the chain leaves neither state.
+    fn bad_share(&self) -> f64 {
+        let (p, r) = (self.to_bad.fraction(), self.to_good.fraction());
+        if p + r == 0.0 { 0.0 } else { p / (p + r) }
+    }
+}
+
 impl From<Bursts> for GilbertElliott {
     fn from(bursts: Bursts) -> Self {
         let chance = |share: f64| Probability::new(share).unwrap_or(Probability::ZERO);
@@ -114,9 +122,18 @@ struct Chain {
     is_bad: bool,
 }
 
+impl Chain {
+    /// The first state is drawn as often bad as the chain is in a long run. A chain that always began in the good state
+    /// would spare handshakes: each trial has a link of its own.
+    fn new(spec: GilbertElliott, seed: Seed) -> Self {
+        let is_bad = seed.child("first state").fraction(0) < spec.bad_share();
+        Self { spec, steps: seed.child("burst"), is_bad }
+    }
+}
+
 impl Losses {
     pub(crate) fn new(loss: Loss, seed: Seed) -> Self {
-        let chain = |spec| Chain { spec, steps: seed.child("burst"), is_bad: false };
+        let chain = |spec| Chain::new(spec, seed);
         let (share, chain) = match loss {
             Loss::Independent(share) => (share.fraction(), None),
             Loss::Bursts(bursts) => (0.0, Some(chain(bursts.into()))),
@@ -156,6 +173,30 @@ mod tests {
             assert!((total / 400_000.0 / mean - 1.0).abs() < 0.1, "{mean} {total}");
             assert!((total / begun / length - 1.0).abs() < 0.1, "{length} {}", total / begun);
         }
+    }
+
+    #[test]
+    fn the_first_packets_of_a_link_are_lost_as_often_as_all_others() {
+        const LINKS: u64 = 100_000;
+        let bursts = Loss::Bursts(Bursts::new(chance(0.01), 8.0).unwrap());
+        let mut lost = [0.0; 10];
+        for seed in 0..LINKS {
+            let mut losses = Losses::new(bursts, Seed(1).nth(seed));
+            (0..).zip(&mut lost).for_each(|(index, lost)| *lost += f64::from(losses.takes(index)));
+        }
+        // Five sigma of packets that are lost or not: sqrt(0.01 * 0.99 / LINKS) = 0.000315.
+        let is_right = |lost: &f64| (lost / LINKS as f64 - 0.01).abs() < 0.0016;
+        assert!(lost.iter().all(is_right), "{lost:?}");
+    }
+
+    #[test]
+    fn a_chain_that_leaves_no_state_begins_in_the_good_one() {
+        let (none, all) = (Probability::ZERO, chance(1.0));
+        let chain = GilbertElliott { to_bad: none, to_good: none, bad: all, good: none };
+        assert_eq!(Loss::GilbertElliott(chain).mean(), 0.0);
+        assert!(
+            (0..100).all(|seed| !Losses::new(Loss::GilbertElliott(chain), Seed(seed)).takes(0))
+        );
     }
 
     #[test]

@@ -188,7 +188,7 @@ impl<P> Link<P> {
             let passed = Passed { arrival, packet, passage };
             return self.settle(direction, passed, outcome).0;
         };
-        if queue.waits_since().is_none() && path.begin(arrival.at) <= arrival.at {
+        if queue.waits_since().is_none() && path.was_idle(arrival.at) {
             queue.forget_flows();
         }
         if !queue.has_space(header.length) && !queue.makes_space() {

@@ -172,6 +172,11 @@ impl Path {
         self.service.begin(since)
     }
 
+    /// Whether the bottleneck has asked its empty active queue for a packet until `now`.
+    pub(crate) fn was_idle(&self, now: Instant) -> bool {
+        self.service.was_idle(now)
+    }
+
     /// The bottleneck sends a packet out of an active queue that waits since `since`.
     pub(crate) fn serve(&mut self, since: Instant, length: ByteSize) -> Slot {
         self.service.serve(since, length)

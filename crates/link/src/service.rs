@@ -51,6 +51,18 @@ impl Service {
         }
     }
 
+    /// Whether it could have sent something between the last packet and `now`.
+    pub(crate) fn was_idle(&self, now: Instant) -> bool {
+        match self {
+            Self::Unlimited => true,
+            Self::Rate { free, .. } => *free <= now,
+            // An opportunity has passed that was not used, or not to its end.
+            Self::Trace { schedule, start, next, .. } => start.is_some_and(|start| {
+                schedule.first_after(now.since(start).as_nanos() as u64) > *next
+            }),
+        }
+    }
+
     /// Serves a packet: the slot it takes.
     pub(crate) fn serve(&mut self, arrival: Instant, length: ByteSize) -> Slot {
         let begin = self.begin(arrival);
@@ -147,6 +159,18 @@ mod tests {
         assert_eq!(service.serve(millis(0), ByteSize(100)).depart, millis(1));
         assert_eq!(service.serve(millis(5), ByteSize(1_500)).depart, millis(6));
         assert_eq!(service.serve(millis(5), ByteSize(1_500)).depart, millis(7));
+    }
+
+    #[test]
+    fn a_trace_was_idle_once_an_opportunity_passed_that_no_packet_filled() {
+        let mut service = trace_service("1\n");
+        assert!(!service.was_idle(millis(5)), "nothing has come yet");
+        service.serve(millis(0), ByteSize(1_500));
+        let before_the_next = Instant::from_nanos(1_999_999);
+        assert_eq!([before_the_next, millis(2)].map(|at| service.was_idle(at)), [false, true]);
+        service.serve(millis(2), ByteSize(100));
+        let before_its_own = Instant::from_nanos(2_999_999);
+        assert_eq!([before_its_own, millis(3)].map(|at| service.was_idle(at)), [false, true]);
     }
 
     #[test]

@@ -201,11 +201,13 @@ impl LinkSpec {
         })
     }
 
-    /// Whether it does nothing but delay, so that several packets in one meet the same fate as each alone.
+    /// Whether it does nothing but delay, and all packets of a direction alike. Then several packets in one meet the same
+    /// fate as each alone. With jitter they do not: each draws its own.
     pub fn only_delays(&self) -> bool {
         let plain = |&way: &Direction| {
             let path = self.path(way);
-            path.loss.mean() == 0.0
+            path.jitter.is_zero()
+                && path.loss.mean() == 0.0
                 && path.policer.is_none()
                 && path.udp == Udp::Allowed
                 && !matches!(path.order, Order::Reordered { .. })

@@ -521,6 +521,27 @@ mod tests {
     }
 
     #[test]
+    fn a_link_only_delays_where_no_packet_can_fare_otherwise_than_its_neighbour() {
+        for text in ["rtt=4ms", "delay_up=4ms", "rtt=4ms,reorder=yes", "rtt=4ms,loss=0%"] {
+            assert!(parse(text).unwrap().only_delays(), "{text}");
+        }
+        for what in [
+            "jitter=2ms",
+            "jitter_up=2ms",
+            "jitter_down=1ns,reorder=yes",
+            "rate=1gbit",
+            "loss_down=1%",
+            "policer=5mbit",
+            "udp=blocked",
+            "reorder=1%/3",
+            "rebind=2s",
+            "split_tcp=64kB",
+        ] {
+            assert!(!parse(&format!("rtt=4ms,{what}")).unwrap().only_delays(), "{what}");
+        }
+    }
+
+    #[test]
     fn bad_bursts_queues_and_policers_are_refused() {
         for text in [
             "loss=1%/0.5",

@@ -74,6 +74,7 @@ fn through_link(spec: &LinkSpec, packets: &[Packet]) -> Vec<End> {
     }
     while let Some(at) = link.poll_timeout() {
         if let Some(Delivery { packet, is_marked, due, .. }) = link.poll_deliver(at) {
+            assert_eq!(due, at, "packet {packet} was due earlier than the link told");
             ends.insert(packet, End::Left { at: due.nanos(), is_marked });
         }
         collect(&mut link, &mut ends);
@@ -219,7 +220,7 @@ impl PlainQueue {
         self.flows[flow].bytes += run.packets[packet].length;
         if !self.new.contains(&flow) && !self.old.contains(&flow) {
             self.new.push_back(flow);
-            self.deficits[flow] = 1514;
+            self.deficits[flow] = 1500;
         }
     }
 
@@ -228,7 +229,7 @@ impl PlainQueue {
             let is_new = !self.new.is_empty();
             let flow = *if is_new { self.new.front() } else { self.old.front() }?;
             if self.deficits[flow] <= 0 {
-                self.deficits[flow] += 1514;
+                self.deficits[flow] += 1500;
                 if is_new {
                     self.new.pop_front()
                 } else {
@@ -251,8 +252,75 @@ impl PlainQueue {
     }
 }
 
-/// A bottleneck of 8 Mbit/s, a microsecond a byte, that asks its queue for a packet whenever it is free.
-fn through_model(codel: Codel, flows: usize, limit: u64, packets: &[Packet]) -> Vec<End> {
+/// What sends the packets of a queue.
+#[derive(Debug, Clone, Copy)]
+enum Server {
+    /// A bottleneck of 8 Mbit/s, a microsecond a byte, that asks its queue for a packet whenever it is free.
+    Rate { free: u64 },
+    /// Opportunities of 1,504 bytes, at the times of `MILLIS` after the first packet, over and over. Each asks the queue for
+    /// packets while it has bytes left, and a packet goes on in the next one.
+    Trace { start: Option<u64>, next: usize, sending: Option<(usize, bool)>, rest: u64 },
+}
+
+const RATE: Server = Server::Rate { free: 0 };
+const TRACE: Server = Server::Trace { start: None, next: 0, sending: None, rest: 0 };
+const MILLIS: [u64; 7] = [0, 1, 2, 2, 3, 9, 10];
+
+impl Server {
+    fn setting(self) -> &'static str {
+        match self {
+            Self::Rate { .. } => "rate=8mbit",
+            Self::Trace { .. } => "trace=uneven.trace",
+        }
+    }
+
+    /// Serves what waits until a time.
+    fn ask(&mut self, run: &mut Run<'_>, queue: &mut PlainQueue, until: u64) {
+        match self {
+            Self::Rate { free } => {
+                while *free <= until {
+                    let Some((packet, is_marked)) = queue.dequeue(run, *free) else { break };
+                    *free += run.packets[packet].length * 1_000;
+                    run.ends[packet] = Some(End::Left { at: *free, is_marked });
+                }
+                // Idle until the next packet comes.
+                if queue.is_empty() {
+                    *free = (*free).max(until);
+                }
+            }
+            Self::Trace { start, next, sending, rest } => {
+                let start = *start.get_or_insert(until);
+                let repeats = |next: usize| (next / MILLIS.len()) as u64 * MILLIS[MILLIS.len() - 1];
+                let time = |next| start + (repeats(next) + MILLIS[next % MILLIS.len()]) * 1_000_000;
+                while time(*next) <= until {
+                    let mut left = 1_504;
+                    while left > 0 {
+                        if sending.is_none() {
+                            *sending = queue.dequeue(run, time(*next));
+                            *rest = sending.map_or(0, |(packet, _)| run.packets[packet].length + 4);
+                        }
+                        let Some((packet, is_marked)) = *sending else { break };
+                        let sent = left.min(*rest);
+                        (left, *rest) = (left - sent, *rest - sent);
+                        if *rest == 0 {
+                            run.ends[packet] = Some(End::Left { at: time(*next), is_marked });
+                            *sending = None;
+                        }
+                    }
+                    *next += 1;
+                }
+            }
+        }
+    }
+}
+
+fn through_model(
+    mut server: Server,
+    codel: Codel,
+    flows: usize,
+    limit: u64,
+    packets: &[Packet],
+) -> Vec<End> {
     let mut run = Run {
         packets,
         ends: vec![None; packets.len()],
@@ -261,22 +329,10 @@ fn through_model(codel: Codel, flows: usize, limit: u64, packets: &[Packet]) -> 
         marks: codel.ecn == EcnMarks::Set,
     };
     let mut queue = PlainQueue::new(flows);
-    let mut free = 0;
-    let mut ask = |run: &mut Run<'_>, queue: &mut PlainQueue, until: u64| {
-        while free <= until {
-            let Some((packet, is_marked)) = queue.dequeue(run, free) else { break };
-            free += run.packets[packet].length * 1_000;
-            run.ends[packet] = Some(End::Left { at: free, is_marked });
-        }
-        // Idle until the next packet comes.
-        if queue.is_empty() {
-            free = free.max(until);
-        }
-    };
     let mut known = 0;
     for (index, packet) in packets.iter().enumerate() {
         // The bottleneck asks for what came before this packet; idle, it asks at once for what comes.
-        ask(&mut run, &mut queue, packet.at.max(known));
+        server.ask(&mut run, &mut queue, packet.at.max(known));
         known = packet.at;
         let waiting: u64 = queue.bytes();
         let empty = queue.is_empty();
@@ -302,7 +358,8 @@ fn through_model(codel: Codel, flows: usize, limit: u64, packets: &[Packet]) -> 
             }
         }
     }
-    ask(&mut run, &mut queue, u64::MAX / 2);
+    // Long after all that waits has left.
+    server.ask(&mut run, &mut queue, known + 10_000_000_000);
     run.ends.into_iter().map(Option::unwrap).collect()
 }
 
@@ -315,8 +372,13 @@ fn codel() -> impl Strategy<Value = Codel> {
     })
 }
 
-fn queue_of(discipline: Discipline, limit: u64) -> LinkSpec {
-    let mut spec = LinkSpec::parse("rate=8mbit", no_traces).unwrap();
+fn server() -> impl Strategy<Value = Server> {
+    prop_oneof![Just(RATE), Just(TRACE)]
+}
+
+fn queue_of(server: Server, discipline: Discipline, limit: u64) -> LinkSpec {
+    let trace = |_: &str| Ok(MILLIS.map(|at| at.to_string()).join("\n"));
+    let mut spec = LinkSpec::parse(server.setting(), trace).unwrap();
     spec.up.queue = link::Queue::Bytes(ByteSize(limit));
     spec.up.discipline = discipline;
     spec
@@ -324,16 +386,22 @@ fn queue_of(discipline: Discipline, limit: u64) -> LinkSpec {
 
 proptest! {
     #[test]
-    fn codel_is_what_rfc_8289_says(codel in codel(), limit in 2_000_u64..200_000, packets in packets()) {
-        let spec = queue_of(Discipline::Codel(codel), limit);
-        prop_assert_eq!(through_link(&spec, &packets), through_model(codel, 1, limit, &packets));
+    fn codel_is_what_rfc_8289_says(
+        server in server(), codel in codel(), limit in 2_000_u64..200_000, packets in packets(),
+    ) {
+        let spec = queue_of(server, Discipline::Codel(codel), limit);
+        let expected = through_model(server, codel, 1, limit, &packets);
+        prop_assert_eq!(through_link(&spec, &packets), expected);
     }
 
     #[test]
-    fn fq_codel_is_what_rfc_8290_says(codel in codel(), limit in 2_000_u64..200_000, packets in packets()) {
-        let spec = queue_of(Discipline::FqCodel(codel), limit);
+    fn fq_codel_is_what_rfc_8290_says(
+        server in server(), codel in codel(), limit in 2_000_u64..200_000, packets in packets(),
+    ) {
+        let spec = queue_of(server, Discipline::FqCodel(codel), limit);
         // Flow n of the model has the queue n; in the link these four flows have different queues too.
-        prop_assert_eq!(through_link(&spec, &packets), through_model(codel, 4, limit, &packets));
+        let expected = through_model(server, codel, 4, limit, &packets);
+        prop_assert_eq!(through_link(&spec, &packets), expected);
     }
 
     #[test]
@@ -357,10 +425,12 @@ proptest! {
     }
 
     #[test]
-    fn bursts_are_a_walk_between_two_states(p in 0_u32..100, r in 1_u32..101, packets in packets()) {
+    fn bursts_are_a_walk_between_two_states(p in 0_u32..101, r in 0_u32..101, packets in packets()) {
         let spec = LinkSpec::parse(&format!("loss={p}%/{r}%/80%/5%"), no_traces).unwrap();
         let seed = Seed(0).child("up");
-        let mut bad = false;
+        // The share of bad states in a long run: none where the chain never leaves the good one.
+        let long_run = if p + r == 0 { 0.0 } else { f64::from(p) / f64::from(p + r) };
+        let mut bad = seed.child("first state").fraction(0) < long_run;
         let expected: Vec<End> = packets.iter().zip(0_u64..).map(|(packet, index)| {
             let step = seed.child("burst").fraction(index);
             bad = if bad { step >= f64::from(r) / 100.0 } else { step < f64::from(p) / 100.0 };
@@ -376,8 +446,10 @@ proptest! {
     #[test]
     fn reordered_packets_leave_later_and_all_others_when_they_would(
         share in 1_u32..50, by in prop_oneof![Just("7ms"), Just("1"), Just("3")], packets in packets(),
+        jitter in prop_oneof![Just(2), Just(30)],
     ) {
-        let usual = LinkSpec::parse("rtt=20ms,rate=8mbit,loss=5%,jitter=2ms", no_traces).unwrap();
+        let text = format!("rtt=20ms,rate=8mbit,loss=5%,jitter={jitter}ms");
+        let usual = LinkSpec::parse(&text, no_traces).unwrap();
         let mut spec = usual.clone();
         let text = format!("reorder={share}%/{by}");
         let order = LinkSpec::parse(&text, no_traces).unwrap().up.order;
@@ -416,6 +488,22 @@ proptest! {
     }
 }
 
+/// Jitter lets one be held back from an earlier time than another that came before it.
+#[test]
+fn packets_that_nothing_overtakes_leave_in_the_order_of_their_times() {
+    let spec = LinkSpec::parse("jitter=30ms,reorder=100%/3", no_traces).unwrap();
+    let packets = [Packet { at: 0, length: 100, flow: 0, takes_ecn: false }; 50];
+    let draws = Seed(0).child("up").child("jitter");
+    let expected: Vec<End> = (0..50)
+        .map(|index| {
+            let jitter = (u128::from(draws.draw(index)) * 30_000_001) >> 64;
+            let at = LONGEST_HOLD.as_nanos() as u64 + jitter as u64;
+            End::Left { at, is_marked: false }
+        })
+        .collect();
+    assert_eq!(through_link(&spec, &packets), expected);
+}
+
 #[test]
 fn a_limit_on_udp_leaves_tcp_alone() {
     let mut link = Link::new(&LinkSpec::parse("udp_rate=1mbit/3kB", no_traces).unwrap(), Seed(0));
@@ -432,6 +520,26 @@ fn a_limit_on_udp_leaves_tcp_alone() {
     assert_eq!(fate, Some(Fate::Blocked));
 }
 
+/// Lengths are those of IP packets: a full one is a whole turn, as a full Ethernet frame is in Linux.
+#[test]
+fn flows_of_full_packets_take_turns_packet_by_packet() {
+    let full = Packet { at: 0, length: 1_500, flow: 0, takes_ecn: false };
+    let packets: Vec<Packet> = (0..8).map(|n| Packet { flow: n / 4, ..full }).collect();
+    let spec = queue_of(RATE, Discipline::FqCodel(Codel::default()), 100_000);
+    let ends = through_link(&spec, &packets);
+    let mut left: Vec<(u64, u64)> = ends
+        .iter()
+        .zip(&packets)
+        .map(|(end, packet)| match end {
+            End::Left { at, .. } => (*at, packet.flow),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    left.sort_unstable();
+    let flows: Vec<u64> = left.into_iter().map(|(_, flow)| flow).collect();
+    assert_eq!(flows, [0, 1, 0, 1, 0, 1, 0, 1]);
+}
+
 /// A queue of a second's worth: a sender that keeps it full sees CoDel bring the delay down, and FQ-CoDel keeps a thin
 /// flow's delay at a packet's time beside it.
 #[test]
@@ -445,7 +553,7 @@ fn a_thin_flow_does_not_wait_behind_a_fat_one() {
         }
     }
     let worst = |discipline| {
-        let ends = through_link(&queue_of(discipline, 1_000_000), &packets);
+        let ends = through_link(&queue_of(RATE, discipline, 1_000_000), &packets);
         let thin = packets.iter().zip(ends).filter(|(packet, _)| packet.flow == 1);
         thin.map(|(packet, end)| match end {
             End::Left { at, .. } => at - packet.at,

@@ -2,10 +2,11 @@
 #![allow(clippy::unwrap_used)]
 
 use link::{
-    Bottleneck, Bursts, Chain, Codel, Discipline, EcnMarks, Link, LinkSpec, Loss, Order, PathSpec,
-    Policer, Queue, Reordering, Schedule, Udp,
+    Bottleneck, Bursts, Chain, Codel, Decision, Delivery, Discipline, EcnMarks, Link, LinkSpec,
+    Loss, Order, PacketHeader, PathSpec, Policer, Queue, Reordering, Schedule, Udp,
 };
 use proptest::prelude::*;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use trace::{Direction, Fate};
@@ -54,11 +55,12 @@ fn link() -> impl Strategy<Value = LinkSpec> {
 
 /// With active queues, bursts, reordering, policers and limits on UDP too.
 fn eventful_link() -> impl Strategy<Value = LinkSpec> {
-    let path = (path(), 0..8_u32, 1_000_u64..10_000_000, 1_500_u64..90_000, 1_u64..9_000_000);
+    let path = (path(), 0..10_u32, 1_000_u64..10_000_000, 1_500_u64..90_000, 1_u64..9_000_000);
     let path = path.prop_map(|(mut path, kind, rate, burst, time)| {
         let policer = Policer { rate: BitRate::new(rate).unwrap(), burst: ByteSize(burst) };
         let target = Duration::from_nanos(time);
-        let codel = Codel { target, interval: target * 20, ecn: EcnMarks::Unused };
+        let ecn = if kind < 8 { EcnMarks::Unused } else { EcnMarks::Set };
+        let codel = Codel { target, interval: target * 4, ecn };
         let share = Probability::new(0.125).unwrap();
         match kind {
             0 => path.policer = Some(policer),
@@ -68,7 +70,7 @@ fn eventful_link() -> impl Strategy<Value = LinkSpec> {
             4 => path.order = Order::Reordered { share, by: Reordering::Time(target) },
             5 => path.order = Order::Reordered { share, by: Reordering::Packets(3) },
             _ if path.bottleneck == Bottleneck::Unlimited => {}
-            6 => path.discipline = Discipline::Codel(codel),
+            6 | 8 => path.discipline = Discipline::Codel(codel),
             _ => path.discipline = Discipline::FqCodel(codel),
         }
         path
@@ -96,6 +98,80 @@ fn run(spec: &LinkSpec, packets: &[(u64, u64, Direction)], seed: Seed) -> Vec<Fa
     fates
 }
 
+/// When a driver asks the link for what is due.
+#[derive(Debug, Clone, Copy)]
+enum Polls {
+    /// Whenever the link told that it has something to do.
+    OnTime,
+    /// After each packet that it hands in.
+    AfterEachPacket,
+    /// When all packets are in.
+    AtTheEnd,
+}
+
+/// What became of the packets of both directions.
+#[derive(Debug, Default, PartialEq)]
+struct Ends {
+    /// By the direction and the index in it.
+    fates: BTreeMap<(usize, u64), Fate>,
+    /// In the order in which they left: direction, index, due and mark.
+    delivered: Vec<(usize, u64, Instant, bool)>,
+}
+
+impl Ends {
+    fn of(spec: &LinkSpec, packets: &[(u64, u64, Direction)], seed: Seed, polls: Polls) -> Self {
+        let mut link = Link::new(spec, seed);
+        let (mut ends, mut now) = (Self::default(), Instant::ZERO);
+        for (number, &(gap, length, way)) in (0_u64..).zip(packets) {
+            // Fourfold load, so that queues do fill.
+            now += Duration::from_nanos(gap / 4);
+            if let Polls::OnTime = polls {
+                ends.take_on_time(&mut link, now);
+            }
+            let index = link.packets(way);
+            let header = PacketHeader {
+                is_udp: number % 5 == 0,
+                is_ecn_capable: number % 2 == 0,
+                flow: number % 3,
+                ..ByteSize(length).into()
+            };
+            if let Some(fate) = link.handle_packet(now, way, index, header) {
+                ends.decide(way, index, fate);
+            }
+            if let Polls::AfterEachPacket = polls {
+                ends.take(&mut link, now);
+            }
+        }
+        let end = now + Duration::from_secs(1_000_000_000);
+        match polls {
+            Polls::OnTime => ends.take_on_time(&mut link, end),
+            Polls::AfterEachPacket | Polls::AtTheEnd => ends.take(&mut link, end),
+        }
+        assert_eq!((link.under_way(), ends.fates.len()), (0, packets.len()));
+        ends
+    }
+
+    fn take_on_time(&mut self, link: &mut Link<u64>, until: Instant) {
+        while let Some(at) = link.poll_timeout().filter(|at| *at <= until) {
+            self.take(link, at);
+        }
+    }
+
+    fn take(&mut self, link: &mut Link<u64>, now: Instant) {
+        while let Some(Delivery { direction, packet, is_marked, due }) = link.poll_deliver(now) {
+            self.delivered.push((direction.index(), packet, due, is_marked));
+        }
+        while let Some(Decision { direction, index, fate, .. }) = link.poll_decision() {
+            self.decide(direction, index, fate);
+        }
+    }
+
+    fn decide(&mut self, way: Direction, index: u64, fate: Fate) {
+        let former = self.fates.insert((way.index(), index), fate);
+        assert_eq!(former, None, "{way:?} {index} has two fates");
+    }
+}
+
 proptest! {
     #[test]
     fn the_canonical_text_reads_back_as_the_same_link(spec in eventful_link()) {
@@ -105,6 +181,19 @@ proptest! {
     #[test]
     fn the_same_seed_gives_the_same_fates(spec in link(), packets in packets(), seed: u64) {
         prop_assert_eq!(run(&spec, &packets, Seed(seed)), run(&spec, &packets, Seed(seed)));
+    }
+
+    #[test]
+    fn it_makes_no_difference_when_a_driver_asks(
+        spec in eventful_link(), packets in packets(), seed: u64,
+    ) {
+        let of = |polls| Ends::of(&spec, &packets, Seed(seed), polls);
+        let on_time = of(Polls::OnTime);
+        for &(way, index, at, _) in &on_time.delivered {
+            prop_assert_eq!(on_time.fates[&(way, index)], Fate::Delivered { at });
+        }
+        prop_assert_eq!(&of(Polls::AfterEachPacket), &on_time);
+        prop_assert_eq!(&of(Polls::AtTheEnd), &on_time);
     }
 
     #[test]

@@ -131,12 +131,12 @@ fn ipv6_crosses_the_link_too() {
     assert_eq!(stdout, "200000 0\n");
 }
 
-/// What an ordinary user's transfers of a megabyte over `rtt=800us`, IPv4 and IPv6, leave in the log and say.
-fn transfers_whole(how: &str) -> (Vec<Row>, String) {
+/// What an ordinary user's transfers of a megabyte over `spec`, IPv4 and IPv6, leave in the log and say.
+fn transfers(spec: &str, how: &str) -> (Vec<Row>, String) {
     let bench = Bench::new();
     let far = bench.peer("serve [::]:80 1000000");
     let near = ["far:80", "[fd77::2]:80"].map(|to| bench.peer(&format!("fetch {to}"))).join(" && ");
-    let command = bench.link("rtt=800us", &far, &near);
+    let command = bench.link(spec, &far, &near);
     // Options stand before the two dashes.
     let arguments: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
     let mut command = Command::new(bench.path("link"));
@@ -153,7 +153,7 @@ fn packets_that_the_kernel_holds_fare_as_those_that_are_copied() {
             testing::skip("packets wait in the kernel with br_netfilter and nfnetlink_queue");
             continue;
         }
-        let (rows, stderr) = transfers_whole(how);
+        let (rows, stderr) = transfers("rtt=800us", how);
         assert!(stderr.contains(&format!("link packets = {manner}\n")), "{stderr}");
         assert!(stderr.contains("unplanned drops 0"), "{stderr}");
         for way in ["Up", "Down"] {
@@ -171,6 +171,25 @@ fn packets_that_the_kernel_holds_fare_as_those_that_are_copied() {
         let down = rows.iter().filter(|row| row.way == "Down");
         assert!(down.clone().map(|row| row.length).sum::<u64>() > 2_000_000);
         assert!(down.clone().any(|row| row.length > 1500), "{how} split a super-packet");
+    }
+}
+
+#[test]
+fn with_jitter_each_packet_is_delayed_by_itself() {
+    let (rows, stderr) = transfers("rtt=4ms,jitter=2ms", "--keep-whole");
+    assert!(stderr.contains("unplanned drops 0"), "{stderr}");
+    for way in ["Up", "Down"] {
+        let rows: Vec<&Row> = rows.iter().filter(|row| row.way == way).collect();
+        let draws = Seed(1).child(&way.to_lowercase()).child("jitter");
+        let (mut arrived, mut left) = (0, 0);
+        for row in rows {
+            assert!(row.length <= 1500, "a super-packet got through whole: {row:?}");
+            let jitter = (u128::from(draws.draw(row.index)) * 2_000_001) >> 64;
+            arrived = row.at.max(arrived);
+            // It waits for the packets before it.
+            left = left.max(arrived + 2_000_000 + jitter as u64);
+            assert_eq!(row.fate, Ok(left), "{row:?}");
+        }
     }
 }
 

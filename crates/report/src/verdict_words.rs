@@ -216,9 +216,8 @@ pub(crate) fn round_trips(group: &Group<'_>) -> Option<String> {
 
 /// Round trips of handshakes on the critical path, in the median of the trials.
 pub(crate) fn handshakes(cell: &CellResult) -> Option<u32> {
-    let median = |name: &str| cell.metrics.get(name).map(|summary| summary.median);
-    let count = median(metric::ROUND_TRIPS)? - median(metric::ROUNDS)?;
-    (count >= 0.0).then_some(count.round() as u32)
+    let summary = cell.metrics.get(metric::HANDSHAKE_ROUND_TRIPS)?;
+    Some(summary.median.round() as u32)
 }
 
 #[cfg(test)]

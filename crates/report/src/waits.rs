@@ -187,11 +187,14 @@ fn against((count, other): (u32, u32), what: &str) -> Option<String> {
     (count > other).then(|| format!("{} against {other}", counted(count, what)))
 }
 
-/// `the link dropped 12 of its packets, and 3 of h3's; 14.5 kB went again`.
+/// `towards the client the link dropped 12 of its packets, and 3 of h3's; 14.5 kB went again`.
 fn lost(longer: &Load<'_>, other: &Load<'_>) -> Option<String> {
     let (own, others) = (longer.dropped(), other.dropped());
     let dropped = (own + others > 0).then(|| {
-        format!("the link dropped {own} of its packets, and {others} of {}'s", other.name())
+        format!(
+            "towards the client the link dropped {own} of its packets, and {others} of {}'s",
+            other.name()
+        )
     });
     // Over QUIC the link cannot tell what is repeated.
     let again = longer.down.retransmitted;

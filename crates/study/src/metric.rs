@@ -7,7 +7,15 @@ pub const COUNTS: [&str; 4] = [ROUND_TRIPS, CONNECTIONS, BYTES, RETRANSMITTED];
 /// Whether a metric is a count that a busy machine does not change.
 pub fn is_count(name: &str) -> bool {
     let by_protocol = name.strip_prefix(CONNECTIONS).is_some_and(|rest| rest.starts_with(':'));
-    let others = [ROUNDS, RESUMED, EARLY_ACCEPTED, EARLY_REJECTED, OPEN_CONNECTIONS, PUSHED];
+    let others = [
+        ROUNDS,
+        HANDSHAKE_ROUND_TRIPS,
+        RESUMED,
+        EARLY_ACCEPTED,
+        EARLY_REJECTED,
+        OPEN_CONNECTIONS,
+        PUSHED,
+    ];
     by_protocol || COUNTS.contains(&name) || others.contains(&name) || OF_VIEWS.contains(&name)
 }
 
@@ -207,8 +215,10 @@ pub const ROUNDS: &str = "rounds";
 pub const NEXT_LOAD_MS: &str = "next_load_ms";
 /// From when that view's first fetch was queued to the first byte of its document, in milliseconds.
 pub const NEXT_FIRST_BYTE_MS: &str = "next_first_byte_ms";
-/// All round trips on the critical path: connects, handshakes and requests.
+/// All round trips on the critical path: connects, handshakes, requests, and waits for a peer to allow a stream.
 pub const ROUND_TRIPS: &str = "round_trips";
+/// Round trips of connects and handshakes on the critical path.
+pub const HANDSHAKE_ROUND_TRIPS: &str = "handshake_round_trips";
 
 /// The time of a page that decides.
 pub fn of_page(time: PageMetric) -> &'static str {
@@ -264,6 +274,7 @@ const OF_ALL: &[&str] = &[
     MADE_AGAIN,
     ROUNDS,
     ROUND_TRIPS,
+    HANDSHAKE_ROUND_TRIPS,
     RESUMED,
     EARLY_ACCEPTED,
     EARLY_REJECTED,

@@ -11,18 +11,24 @@
 //! - It came soon after a full segment: a paced sender spreads its window over the round trip.
 //! - Otherwise: the server's own time.
 //!
+//! Where a packet of the client's was dropped and nothing came of it, the sender waited until the client had sent it again,
+//! after whatever time-out: loss recovery until then. A SYN counts as a byte here (RFC 9293 §3.4), so a handshake's lost
+//! packets are recovered like others.
+//!
 //! QUIC shows neither sequence numbers nor acknowledgements. Any packet from the client may be an acknowledgement. What is
 //! sent within two round trips of a drop counts as its recovery. So does what a sender sends next whose last packet was
-//! dropped and that heard nothing new since: its probe time-out (RFC 9002 §6.2) can be longer.
+//! dropped and that heard nothing new since: its probe time-out (RFC 9002 §6.2) can be longer. A datagram as small as a bare
+//! acknowledgement counts as one: that it was dropped means nothing.
 
 #[cfg(test)]
 mod tests;
 
 use super::LinkFacts;
+use super::passing::ClientClock;
 use std::collections::HashMap;
 use std::time::Duration;
 use trace::{Direction, Fate, Flow, PacketRecord, TcpMark};
-use unit::{ByteSize, Instant};
+use unit::Instant;
 
 /// How soon a packet follows the acknowledgement that allowed it. A kernel reacts at once, but a busy machine forwards
 /// the packet some milliseconds late.
@@ -30,6 +36,17 @@ const AT_ONCE: Duration = Duration::from_millis(5);
 
 /// Bytes that a full datagram of QUIC may lack.
 const SPARE_IN_DATAGRAM: u32 = 64;
+
+/// No path's full datagram of QUIC is smaller: 1200 bytes of payload (RFC 9000 §14) behind the headers of IPv4 and UDP.
+const LEAST_FULL_DATAGRAM: u32 = 1228;
+
+/// The most UDP payload of a QUIC packet with nothing but an acknowledgement: a short header with a connection ID of 20
+/// bytes, the tag, and an ACK frame of a few ranges (RFC 9000 §17.3.1, §19.3). A request behind a warm QPACK table can be as
+/// small. The log cannot tell the two apart, and acknowledgements are far more.
+const MOST_BARE: u32 = 63;
+
+/// The longest that an acknowledgement is delayed by default (RFC 9000 §18.2, `max_ack_delay`).
+const ACK_DELAY: Duration = Duration::from_millis(25);
 
 /// No path's full segment is smaller (RFC 9293 §3.7.1).
 pub(super) const LEAST_FULL: u32 = 536;
@@ -49,13 +66,13 @@ pub(super) enum Cause {
     Server,
 }
 
-/// A packet with payload that came to the client.
+/// A packet to the client that passed the bottleneck: one with payload, or a SYN.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Arrival {
     pub(super) flow: Flow,
-    /// When its first bit left the bottleneck, plus half a round trip.
+    /// When it came to the bottleneck's queue, on the client's clock.
     pub(super) starts: u64,
-    /// When the client could read it.
+    /// When the client could read it, or could have if it had not been lost.
     pub(super) came: u64,
     /// The cause of the wait until `until`. From then on it was the server.
     cause: Cause,
@@ -70,9 +87,12 @@ impl Arrival {
     }
 }
 
-/// Every packet with payload, in the order of arrival; empty where the link has no rate.
-pub(super) fn arrivals(packets: &[PacketRecord], link: &LinkFacts) -> Vec<Arrival> {
-    let Some(rate) = link.down else { return Vec::new() };
+/// Every packet that can end a wait of the client's, in the order of arrival.
+pub(super) fn arrivals(
+    packets: &[PacketRecord],
+    link: &LinkFacts,
+    clock: ClientClock,
+) -> Vec<Arrival> {
     let mut moments: Vec<(Instant, &PacketRecord)> = Vec::new();
     for packet in packets {
         match (packet.direction, packet.fate) {
@@ -83,25 +103,28 @@ pub(super) fn arrivals(packets: &[PacketRecord], link: &LinkFacts) -> Vec<Arriva
     }
     // At one time, what was received comes before what it caused.
     moments.sort_by_key(|(at, packet)| (*at, packet.direction));
-    let full = packets.iter().map(payload).max().unwrap_or(0).max(LEAST_FULL);
-    let at_once = AT_ONCE.min(link.rtt / 4);
+    let largest = largest_segments(packets);
     let mut senders: HashMap<Flow, Sender> = HashMap::new();
     let mut arrivals = Vec::new();
     for (at, packet) in moments {
         let Some(flow) = packet.flow else { continue };
-        if packet.direction == Direction::Up {
-            senders.entry(reversed(flow)).or_default().hears(at, packet);
-        } else if payload(packet) > 0 {
-            let sender = senders.entry(flow).or_default();
-            let (cause, until) = sender.waited_for(packet, at_once, link.rtt);
-            sender.sends(packet, full);
-            if let Fate::Delivered { at: came } = packet.fate {
-                let span = rate.time_for(ByteSize(u64::from(packet.length)));
-                let starts = (came - span).nanos();
+        let is_up = packet.direction == Direction::Up;
+        let from_far = if is_up { reversed(flow) } else { flow };
+        let sender = senders.entry(from_far).or_insert_with(|| {
+            let largest = largest.get(&from_far).copied().unwrap_or(0);
+            Sender::new(Full::of(packet, largest), link.rtt)
+        });
+        if is_up {
+            sender.hears(at, packet);
+        } else if numbers(packet) > 0 {
+            let (cause, until) = sender.waited_for(packet);
+            sender.sends(packet);
+            if let Some(passing) = clock.passing(packet) {
+                let starts = passing.entered.nanos();
                 // From the sender's end of the path to the client's.
                 let until = until
                     .map_or(0, |until| starts.saturating_sub(at.since(until).as_nanos() as u64));
-                arrivals.push(Arrival { flow, starts, came: came.nanos(), cause, until });
+                arrivals.push(Arrival { flow, starts, came: passing.sent.nanos(), cause, until });
             }
         }
     }
@@ -109,9 +132,60 @@ pub(super) fn arrivals(packets: &[PacketRecord], link: &LinkFacts) -> Vec<Arriva
     arrivals
 }
 
+/// The largest TCP payload of each flow to the client.
+fn largest_segments(packets: &[PacketRecord]) -> HashMap<Flow, u32> {
+    let mut largest: HashMap<Flow, u32> = HashMap::new();
+    for packet in packets.iter().filter(|packet| packet.direction == Direction::Down) {
+        if let (Some(flow), Some(tcp)) = (packet.flow, packet.tcp) {
+            let so_far = largest.entry(flow).or_default();
+            *so_far = tcp.payload.max(*so_far);
+        }
+    }
+    largest
+}
+
+/// Which packets of a flow are full.
+enum Full {
+    /// TCP segments of so many bytes: a connection has one size for all of its segments (RFC 9293 §3.7.1).
+    Segments(u32),
+    /// Datagrams: a sender may find a larger size as it goes. It probes with a single larger one (RFC 8899), so a size
+    /// holds from the second one that came.
+    Datagrams { full: u32, probes: Vec<u32> },
+}
+
+impl Full {
+    fn of(packet: &PacketRecord, largest: u32) -> Self {
+        match packet.tcp {
+            Some(_) => Self::Segments(largest.max(LEAST_FULL)),
+            None => Self::Datagrams { full: LEAST_FULL_DATAGRAM, probes: Vec::new() },
+        }
+    }
+
+    /// Whether that packet, which is sent next, is a full one.
+    fn takes(&mut self, packet: &PacketRecord) -> bool {
+        match self {
+            Self::Segments(full) => payload(packet) >= *full,
+            Self::Datagrams { full, probes } => {
+                let size = packet.length;
+                if size > *full && is_delivered(packet) {
+                    if probes.contains(&size) {
+                        *full = size;
+                        probes.retain(|probe| *probe > size);
+                    } else {
+                        probes.push(size);
+                    }
+                }
+                // Frames of QUIC do not fill a datagram to the last byte.
+                size + SPARE_IN_DATAGRAM >= *full
+            }
+        }
+    }
+}
+
 /// The sender of a flow, as the link's log shows it.
-#[derive(Default)]
 struct Sender {
+    rtt: Duration,
+    full: Full,
     /// The end of what was sent, in sequence numbers.
     end: Option<u32>,
     /// When it last sent, and whether that was a full segment.
@@ -121,21 +195,45 @@ struct Sender {
     window_opened: Option<(Instant, bool)>,
     /// Dropped ranges that have not been delivered since.
     missing: Vec<(u32, u32)>,
-    /// When a packet was last dropped whose retransmission cannot be recognised, in either direction.
+    /// When a packet of QUIC was last dropped, in either direction.
     dropped: Option<Instant>,
+    /// After what of the client's, or of the sender's own over QUIC, was dropped last.
+    silence: Silence,
+}
+
+/// The silence after a drop: both ends wait until the client's time-out makes it send again.
+#[derive(Clone, Copy)]
+enum Silence {
+    /// Nothing is missing.
+    None,
+    /// Dropped then, at this sequence number over TCP, and not sent again since.
+    Begun { at: Instant, sequence: Option<u32> },
+    /// The client sent again. The sender heard that then, and has sent nothing since.
+    Ended { at: Instant },
 }
 
 impl Sender {
+    fn new(full: Full, rtt: Duration) -> Self {
+        Self {
+            rtt,
+            full,
+            end: None,
+            sent: None,
+            acknowledged: None,
+            window_opened: None,
+            missing: Vec::new(),
+            dropped: None,
+            silence: Silence::None,
+        }
+    }
+
     fn hears(&mut self, at: Instant, packet: &PacketRecord) {
-        if !matches!(packet.fate, Fate::Delivered { .. }) {
-            if payload(packet) > 0 {
-                self.dropped = Some(at);
-            }
+        if !is_delivered(packet) {
+            self.misses(packet);
             return;
         }
+        self.hears_again(at, packet);
         let news = packet.tcp.is_none_or(|tcp| {
-            // RFC 9293 §3.1: without the flag, as in a SYN, the field says nothing.
-            const ACK: u8 = 0x10;
             let ahead = |before| is_before(before, tcp.acknowledgement);
             let newer = tcp.flags & ACK != 0 && self.acknowledged.is_none_or(ahead);
             if newer {
@@ -149,31 +247,54 @@ impl Sender {
         }
     }
 
+    /// Ends the silence after a drop if this can be what was dropped.
+    fn hears_again(&mut self, at: Instant, packet: &PacketRecord) {
+        let Silence::Begun { at: dropped, sequence } = self.silence else { return };
+        let is_again = match (packet.tcp, sequence) {
+            (Some(tcp), Some(sequence)) => covers(tcp, sequence),
+            // Nobody knows of a drop sooner.
+            _ => !can_be_bare(packet) && at >= dropped + self.rtt * 3 / 2,
+        };
+        if is_again {
+            let was_silent = self.was_silent_until(at);
+            self.silence = if was_silent { Silence::Ended { at } } else { Silence::None };
+        }
+    }
+
+    /// A packet of either end that must be sent again was dropped.
+    fn misses(&mut self, packet: &PacketRecord) {
+        if numbers(packet) == 0 || can_be_bare(packet) {
+            return;
+        }
+        let sequence = packet.tcp.map(|tcp| tcp.sequence);
+        self.silence = Silence::Begun { at: packet.at, sequence };
+        if sequence.is_none() {
+            self.dropped = Some(packet.at);
+        }
+    }
+
+    /// Whether what is heard from the client now cannot be an acknowledgement of what was sent last.
+    fn was_silent_until(&self, now: Instant) -> bool {
+        self.sent.is_none_or(|(sent, _)| now > sent + self.rtt * 3 / 2 + ACK_DELAY)
+    }
+
     /// The cause of the wait before `packet`, and when that cause ended; None where it lasted until the packet was
     /// sent.
-    fn waited_for(
-        &self,
-        packet: &PacketRecord,
-        at_once: Duration,
-        rtt: Duration,
-    ) -> (Cause, Option<Instant>) {
+    fn waited_for(&self, packet: &PacketRecord) -> (Cause, Option<Instant>) {
         let is_repeated =
             packet.tcp.is_some_and(|tcp| self.end.is_some_and(|end| is_before(tcp.sequence, end)));
-        let recovers = self.dropped.is_some_and(|dropped| {
-            // A client's retransmission comes after its own time-out, however long that is.
-            packet.tcp.is_some()
-                || packet.at.since(dropped) <= rtt * 2
-                || self.is_silent(dropped, rtt)
-        });
-        if is_repeated || !self.missing.is_empty() || recovers {
+        if is_repeated || !self.missing.is_empty() || self.recovers(packet) {
             return (Cause::Loss, Some(packet.at));
         }
+        if let Silence::Ended { at } = self.silence {
+            return (Cause::Loss, Some(at));
+        }
         let Some((at, is_bare)) = self.window_opened else { return (Cause::Server, None) };
-        if packet.at.since(at) <= at_once {
+        if packet.at.since(at) <= AT_ONCE.min(self.rtt / 4) {
             return (Cause::Window, Some(if is_bare { packet.at } else { at }));
         }
         match self.sent {
-            Some((sent, true)) if packet.at.since(sent) <= rtt / PACED => {
+            Some((sent, true)) if packet.at.since(sent) <= self.rtt / PACED => {
                 (Cause::Window, Some(packet.at))
             }
             Some((sent, true)) if sent <= at && is_bare => (Cause::Window, Some(at)),
@@ -181,28 +302,41 @@ impl Sender {
         }
     }
 
-    /// Whether the packet that was dropped then is the last one that was sent, and what the client has sent since cannot
-    /// be more than acknowledgements of those before it.
-    fn is_silent(&self, dropped: Instant, rtt: Duration) -> bool {
-        let is_last = self.sent.is_some_and(|(sent, _)| sent <= dropped);
-        is_last && self.window_opened.is_none_or(|(heard, _)| heard <= dropped + rtt * 3 / 2)
+    /// Whether the packet is sent while something dropped is missing whose repetition the log does not show.
+    fn recovers(&self, packet: &PacketRecord) -> bool {
+        if packet.tcp.is_some() {
+            let is_next = |dropped| self.sent.is_none_or(|(sent, _)| sent <= dropped);
+            return matches!(self.silence, Silence::Begun { at, .. } if is_next(at));
+        }
+        let recovers =
+            |dropped| packet.at.since(dropped) <= self.rtt * 2 || self.is_silent(dropped);
+        self.dropped.is_some_and(recovers)
     }
 
-    fn sends(&mut self, packet: &PacketRecord, full: u32) {
-        let delivered = matches!(packet.fate, Fate::Delivered { .. });
-        // Frames of QUIC do not fill a datagram to the last byte.
-        let spare = if packet.tcp.is_some() { 0 } else { SPARE_IN_DATAGRAM };
-        self.sent = Some((packet.at, payload(packet) + spare >= full));
-        let Some(TcpMark { sequence, payload, .. }) = packet.tcp else {
-            self.dropped = if delivered { self.dropped } else { Some(packet.at) };
+    /// Whether the packet that was dropped then is the last one that was sent, and what the client has sent since cannot
+    /// be more than acknowledgements of those before it.
+    fn is_silent(&self, dropped: Instant) -> bool {
+        let is_last = self.sent.is_some_and(|(sent, _)| sent <= dropped);
+        is_last && self.window_opened.is_none_or(|(heard, _)| heard <= dropped + self.rtt * 3 / 2)
+    }
+
+    fn sends(&mut self, packet: &PacketRecord) {
+        self.sent = Some((packet.at, self.full.takes(packet)));
+        if matches!(self.silence, Silence::Ended { .. }) {
+            self.silence = Silence::None;
+        }
+        let Some(tcp) = packet.tcp else {
+            if !is_delivered(packet) {
+                self.misses(packet);
+            }
             return;
         };
-        self.dropped = None;
-        let end = sequence.wrapping_add(payload);
+        let sequence = tcp.sequence;
+        let end = sequence.wrapping_add(numbers(packet));
         if self.end.is_none_or(|before| is_before(before, end)) {
             self.end = Some(end);
         }
-        if delivered {
+        if is_delivered(packet) {
             let covers =
                 |&(from, to): &(u32, u32)| !is_before(from, sequence) && !is_before(end, to);
             self.missing.retain(|range| !covers(range));
@@ -211,6 +345,35 @@ impl Sender {
         }
     }
 }
+
+fn is_delivered(packet: &PacketRecord) -> bool {
+    matches!(packet.fate, Fate::Delivered { .. })
+}
+
+/// Whether a packet may have nothing but an acknowledgement: with a short header, and small. TCP's numbers tell its own.
+fn can_be_bare(packet: &PacketRecord) -> bool {
+    packet.udp.is_some_and(|udp| udp.quic.is_none() && udp.payload <= MOST_BARE)
+}
+
+/// Sequence numbers that a TCP segment takes (RFC 9293 §3.4: a SYN is one), or the bytes of any other packet.
+fn numbers(packet: &PacketRecord) -> u32 {
+    packet.tcp.map_or(packet.length, taken)
+}
+
+fn taken(tcp: TcpMark) -> u32 {
+    tcp.payload + u32::from(tcp.flags & SYN != 0)
+}
+
+/// Whether a segment of the client's has that sequence number.
+fn covers(tcp: TcpMark, sequence: u32) -> bool {
+    let end = tcp.sequence.wrapping_add(taken(tcp));
+    !is_before(sequence, tcp.sequence) && is_before(sequence, end)
+}
+
+/// RFC 9293 §3.1.
+const SYN: u8 = 0x02;
+/// RFC 9293 §3.1: without it, as in a SYN, the acknowledgement field says nothing.
+const ACK: u8 = 0x10;
 
 /// Payload bytes: those of a TCP segment, or the whole of any other packet.
 pub(super) fn payload(packet: &PacketRecord) -> u32 {

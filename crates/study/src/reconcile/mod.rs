@@ -12,6 +12,7 @@ mod fast_open;
 mod held;
 mod packets;
 mod parts;
+mod passing;
 mod path;
 mod rebinding;
 mod rounds;
@@ -72,9 +73,9 @@ pub struct TrialLogs<'a> {
 pub struct LinkFacts {
     /// The least round trip.
     pub rtt: Duration,
-    /// The rate towards the client; None without a fixed one.
+    /// The rate towards the client, of a trace its mean; None without a limit.
     pub down: Option<BitRate>,
-    /// The rate from the client; None without a fixed one.
+    /// The rate from the client, of a trace its mean; None without a limit.
     pub up: Option<BitRate>,
 }
 
@@ -121,9 +122,14 @@ fn metrics(
     set(metric::CONNECTIONS, logs.connections.len() as f64);
     spoken::put(logs.connections, &mut metrics);
     let mut set = |name: &str, value: f64| metrics.insert(name.to_owned(), value);
-    let (rounds, round_trips) = rounds(path, logs.link.rtt);
-    set(metric::ROUNDS, f64::from(rounds));
-    set(metric::ROUND_TRIPS, f64::from(round_trips));
+    let of = |is_meant: fn(&StretchKind) -> bool| {
+        let meant = path.iter().filter(|stretch| is_meant(&stretch.kind));
+        f64::from(meant.map(|stretch| stretch.round_trips(logs.link.rtt)).sum::<u32>())
+    };
+    set(metric::ROUNDS, of(|kind| matches!(kind, StretchKind::Wait { .. })));
+    let shakes = |kind: &_| matches!(kind, StretchKind::Connect | StretchKind::Tls { .. });
+    set(metric::HANDSHAKE_ROUND_TRIPS, of(shakes));
+    set(metric::ROUND_TRIPS, of(|_| true));
     let made_again = fetches.iter().filter(|fetch| fetch.times_lost() > 0).count();
     if made_again > 0 {
         set(metric::MADE_AGAIN, made_again as f64);
@@ -147,13 +153,6 @@ fn metrics(
 pub fn first_byte(fetches: &[FetchRecord]) -> Option<Instant> {
     let first = fetches.iter().min_by_key(|fetch| (fetch.phases.queued, fetch.id));
     first?.phases.first_byte
-}
-
-/// Request round trips on the critical path, and all round trips on it.
-fn rounds(path: &[Stretch], rtt: Duration) -> (u32, u32) {
-    let requests = path.iter().filter(|stretch| matches!(stretch.kind, StretchKind::Wait { .. }));
-    let all = path.iter().map(|stretch| stretch.round_trips(rtt)).sum();
-    (requests.count() as u32, all)
 }
 
 fn failure(fetches: &[FetchRecord]) -> Option<Outcome> {

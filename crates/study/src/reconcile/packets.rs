@@ -2,6 +2,7 @@
 
 use super::causes::{Arrival, Cause, arrivals, reversed};
 use super::held::holds;
+use super::passing::ClientClock;
 use super::path::Stretch;
 use super::rounds::FIRST_ROUNDS;
 use super::{CLOCK_TOLERANCE, LinkFacts};
@@ -9,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
 use trace::{ConnectionRecord, Direction, Fate, Flow, PacketRecord, TcpMark};
-use unit::{ByteSize, Instant};
+use unit::Instant;
 
 /// The sums of a packet log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -183,9 +184,10 @@ impl Bytes {
 /// When the link carried payload and when it dropped, on the client's clock.
 #[derive(Debug, Default)]
 pub(super) struct Activity {
-    /// Intervals in which the bottleneck was sending bytes towards or from the client; disjoint, in order.
+    /// Intervals in which bytes towards or from the client were sent by the bottleneck or waited for it; disjoint, in
+    /// order.
     busy: Vec<(u64, u64)>,
-    /// Packets with payload that came to the client, in order.
+    /// Packets to the client that ended waits, in the order of arrival.
     arrivals: Vec<Arrival>,
     /// The flows from the far side, by the client's connection numbers.
     flows: HashMap<u32, Flow>,
@@ -194,30 +196,26 @@ pub(super) struct Activity {
 }
 
 impl Activity {
-    /// The activity in a log; None where the link has no rate from which times could be computed.
+    /// The activity in a log; None where a direction of the link has no limit to its rate.
     pub(super) fn of(
         packets: &[PacketRecord],
         link: &LinkFacts,
         connections: &[ConnectionRecord],
     ) -> Option<Self> {
-        let mut busy = Vec::new();
-        for packet in packets {
-            let Fate::Delivered { at } = packet.fate else { continue };
-            let (rate, end) = match packet.direction {
-                Direction::Down => (link.down?, at),
-                // What the client sends passes the bottleneck half a round trip before it is delivered.
-                Direction::Up => (link.up?, at - link.rtt / 2),
-            };
-            // A bare acknowledgement takes no noticeable time.
-            if packet.tcp.is_none_or(|tcp| tcp.payload > 0) {
-                let span = rate.time_for(ByteSize(u64::from(packet.length)));
-                busy.push(((end - span).nanos(), end.nanos()));
-            }
-        }
+        link.down.and(link.up)?;
+        let clock = ClientClock::of(packets, link.rtt);
+        let busy = packets.iter().filter_map(|packet| {
+            let passing = clock.passing(packet)?;
+            // From when a packet waits the link is busy: with those before it, or in a trace's outage. To send a bare
+            // acknowledgement takes no noticeable time.
+            let is_bare = packet.tcp.is_some_and(|tcp| tcp.payload == 0);
+            let until = if is_bare { passing.left_queue } else { passing.sent };
+            (passing.entered < until).then_some((passing.entered.nanos(), until.nanos()))
+        });
         Some(Self {
-            busy: merged(busy),
+            busy: merged(busy.collect()),
             held: merged(holds(packets)),
-            arrivals: arrivals(packets, link),
+            arrivals: arrivals(packets, link, clock),
             flows: flows(packets, connections),
         })
     }
@@ -238,10 +236,11 @@ impl Activity {
         let latest = (stretch.to + CLOCK_TOLERANCE).nanos();
         // A packet that arrives after the stretch cannot have ended a wait within it.
         let until = self.arrivals.partition_point(|arrival| arrival.came <= latest);
-        let own: Vec<&Arrival> = self.arrivals[..until]
+        let mut own: Vec<&Arrival> = self.arrivals[..until]
             .iter()
             .filter(|a| flow.is_none_or(|flow| a.flow == *flow))
             .collect();
+        own.sort_by_key(|arrival| arrival.starts);
         let mut pieces = Vec::new();
         for (mut from, to) in gaps(&self.busy, stretch.from, stretch.to) {
             let next = own.partition_point(|arrival| arrival.starts <= from);

@@ -14,7 +14,8 @@
 //!   fetch's own connection: the sender waited for an acknowledgement or other bytes of the client's (window growth),
 //!   for loss recovery, or the server took its time. `held.rs` finds bytes that Nagle's rule delayed. After the last
 //!   packet the client had not yet read what had arrived.
-//! - Without a packet log, or on a link without a rate, a request's wait beyond the server time counts as the
+//! - A handshake's lost packets are loss recovery: connect and TLS are told as they are where nothing is lost.
+//! - Without a packet log, or on a link without a limit to its rate, a request's wait beyond the server time counts as the
 //!   request's, and a body's time as serialisation.
 
 use super::TrialLogs;

@@ -2,8 +2,8 @@ use super::*;
 use proptest::prelude::*;
 use std::net::SocketAddr;
 use trace::{
-    Direction, Fate, Flow, HeaderBytes, HeaderSize, Phases, Protocol, SpokenProtocol, TcpMark,
-    TlsRecord, TlsVersion,
+    Direction, Fate, Flow, HeaderBytes, HeaderSize, Passage, Phases, Protocol, SpokenProtocol,
+    TcpMark, TlsRecord, TlsVersion,
 };
 use unit::Instant;
 
@@ -95,6 +95,7 @@ fn one_connection() -> Case {
     Case::of(vec![document, first, second], vec![connection(0, "http/1.1", [0.0, 100.0, 200.0])])
 }
 
+/// A packet at 1 Mbit/s that comes out at `out`; where it does not it is lost behind the bottleneck.
 fn packet(direction: Direction, sent: f64, out: Option<f64>, payload: (u32, u32)) -> PacketRecord {
     let near: SocketAddr = "10.0.0.1:5000".parse().unwrap();
     let far: SocketAddr = "10.0.0.2:443".parse().unwrap();
@@ -103,13 +104,21 @@ fn packet(direction: Direction, sent: f64, out: Option<f64>, payload: (u32, u32)
         Direction::Down => (far, near),
     };
     let (sequence, payload) = payload;
+    let span = f64::from(payload + 40) / 125.0;
+    let left_queue = out.map_or(sent, |out| out - 50.0 - span);
+    let passage = Passage {
+        entered: at(sent.min(left_queue)),
+        left_queue: at(left_queue),
+        sent: at(left_queue + span),
+        is_marked: false,
+    };
     PacketRecord {
         at: at(sent),
         direction,
         index: 0,
         length: payload + 40,
         fate: out.map_or(Fate::Lost, |out| Fate::Delivered { at: at(out) }),
-        passage: None,
+        passage: Some(passage),
         flow: Some(Flow { protocol: 6, source, destination }),
         tcp: Some(TcpMark {
             sequence,
@@ -223,6 +232,8 @@ fn a_request_that_waits_for_max_streams_may_wait_a_round_trip_longer_than_for_th
         let told = told_after * (waves - 1);
         let round_trips = 2 + 1 + waves + told;
         assert_eq!(finding.metrics["round_trips"], f64::from(round_trips), "{streams} streams");
+        // A wait for MAX_STREAMS is no handshake.
+        assert_eq!(finding.metrics["handshake_round_trips"], 2.0, "{streams} streams");
         let parts = finding.parts.unwrap();
         assert_eq!(parts.request_ns, 100_000_000 * (1 + waves + told) as u64, "{streams} streams");
         assert_eq!(parts.client_ns, 1_000_000, "{streams} streams");
@@ -301,7 +312,8 @@ fn idle_time_within_a_body_is_window_growth_or_loss_recovery() {
     let parts = case.finding().parts.unwrap();
     assert_eq!(parts.serialisation_ns, 10_000_000);
     assert_eq!(parts.window_ns, 80_000_000);
-    case.packets = Some(vec![packet(Direction::Down, 530.0, None, (1, 1210)), body]);
+    // The lost packet passed the bottleneck until 540 ms of the client's clock.
+    case.packets = Some(vec![packet(Direction::Down, 480.0, None, (1, 1210)), body]);
     let parts = case.finding().parts.unwrap();
     assert_eq!((parts.loss_ns, parts.window_ns), (30_000_000, 50_000_000));
     assert_eq!(parts.total_ns(), 592_000_000);

@@ -2,11 +2,15 @@ use super::super::{Finding, Parts, TrialLogs, reconcile};
 use super::*;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
-use trace::{ConnectionRecord, FetchOutcome, FetchRecord, Phases, SpokenProtocol, UdpMark};
+use trace::{
+    ConnectionRecord, FetchOutcome, FetchRecord, Passage, Phases, QuicMark, SpokenProtocol, UdpMark,
+};
 
 const MSS: u32 = 1448;
 /// Of the server's bytes: they wrap within each log, and lie far from a SYN's empty acknowledgement.
 const FIRST: u32 = u32::MAX - 500;
+/// SYN and ACK, with the sequence number before the first byte's.
+const SHAKEN: (u32, u32, u8) = (FIRST - 1, 0, SYN | ACK);
 const NEAR: &str = "10.0.0.1:5000";
 const FAR: &str = "10.0.0.2:443";
 
@@ -27,14 +31,31 @@ struct Log {
     free: f64,
     sequence: u32,
     sent_up: u32,
+    /// When the connection is ready and the request is sent.
+    ready: f64,
 }
 
 impl Log {
     /// A connection from 0 ms, whose request comes to the server at `request` ms.
     fn begun(request: f64) -> Self {
-        let mut log = Self { sequence: FIRST, sent_up: 1, ..Self::default() };
-        log.packet((Direction::Up, 0.0), (0, 0, 0x02), Some(50.0));
+        let mut log = Self { sequence: FIRST, sent_up: 1, ready: 100.0, ..Self::default() };
+        log.packet((Direction::Up, 0.0), (0, 0, SYN), Some(50.0));
         log.up(request, 300, FIRST);
+        log
+    }
+
+    /// A connection whose SYN comes to the server at each of `syns`, or does not; and its answers, which come or do not.
+    /// It is ready at 1100 ms, and the request comes to the server at 1150 ms.
+    fn shaken(syns: &[(f64, bool)], answers: &[(f64, bool)]) -> Self {
+        let mut log = Self { sequence: FIRST, sent_up: 1, ready: 1100.0, ..Self::default() };
+        let ways = [(Direction::Up, 50.0, (0, 0, SYN)), (Direction::Down, 0.0, SHAKEN)];
+        for ((direction, before, mark), times) in ways.into_iter().zip([syns, answers]) {
+            for (ms, comes) in times {
+                let sent = ms - before;
+                log.packet((direction, sent), mark, comes.then_some(sent + 50.0));
+            }
+        }
+        log.up(1150.0, 300, FIRST);
         log
     }
 
@@ -50,13 +71,23 @@ impl Log {
             Direction::Down => (far, near),
         };
         let (sequence, payload, flags) = mark;
+        let passage = out.map(|out| {
+            let sent = out - 50.0;
+            let begun = sent - f64::from(payload + 52) / 1500.0;
+            Passage {
+                entered: at(ms.min(begun)),
+                left_queue: at(begun),
+                sent: at(sent),
+                is_marked: false,
+            }
+        });
         self.packets.push(PacketRecord {
             at: at(ms),
             direction,
             index: 0,
             length: payload + 52,
             fate: out.map_or(Fate::QueueFull, |out| Fate::Delivered { at: at(out) }),
-            passage: None,
+            passage,
             flow: Some(Flow { protocol: 6, source, destination }),
             tcp: Some(TcpMark { sequence, acknowledgement: 0, flags, payload }),
             udp: None,
@@ -100,6 +131,24 @@ impl Log {
         sequence
     }
 
+    /// The next bytes, sent at `ms`, that are lost behind the bottleneck; their sequence number.
+    fn lost(&mut self, ms: f64, payload: u32) -> u32 {
+        let sequence = self.sequence;
+        self.down(ms, payload);
+        self.packets.last_mut().unwrap().fate = Fate::Lost;
+        sequence
+    }
+
+    /// The bottleneck is a trace, which sends each of the packets so many at its own time.
+    fn sent_at(&mut self, times: &[f64]) {
+        let count = self.packets.len();
+        for (packet, ms) in self.packets[count - times.len()..].iter_mut().zip(times) {
+            let (entered, sent) = (packet.at, at(*ms));
+            packet.passage = Some(Passage { entered, left_queue: sent, sent, is_marked: false });
+            packet.fate = Fate::Delivered { at: at(ms + 50.0) };
+        }
+    }
+
     /// Takes the sequence numbers of the next bytes; gives the first.
     fn next(&mut self, payload: u32) -> u32 {
         let sequence = self.sequence;
@@ -138,7 +187,7 @@ impl Log {
             made_again: Vec::new(),
             body_bytes: 0,
             phases: Phases {
-                sent: Some(at(100.0)),
+                sent: Some(at(self.ready)),
                 first_byte: Some(at(first)),
                 last_byte: Some(at(last)),
                 ..Phases::new(at(0.0))
@@ -147,7 +196,7 @@ impl Log {
         };
         let connection = ConnectionRecord {
             protocol: SpokenProtocol::from_name(protocol),
-            connected: Some(at(100.0)),
+            connected: Some(at(self.ready)),
             requests: 1,
             rounds: 1,
             ..ConnectionRecord::begun(0, "far:443".to_owned(), FAR.to_owned(), at(0.0))
@@ -162,11 +211,15 @@ impl Log {
         })
     }
 
-    /// The same over UDP, which shows neither numbers nor acknowledgements.
+    /// The same over UDP, which shows neither numbers nor acknowledgements. A SYN is an Initial.
     fn over_quic(mut self) -> Self {
         for packet in &mut self.packets {
-            let payload = packet.tcp.take().map_or(0, |tcp| tcp.payload.max(30));
-            packet.udp = Some(UdpMark { payload, quic: None, receiver: None });
+            let tcp = packet.tcp.take().unwrap();
+            let is_initial = tcp.flags & SYN != 0;
+            let payload = if is_initial { 1200 } else { tcp.payload.max(30) };
+            packet.length = payload + if is_initial { 28 } else { 52 };
+            let quic = is_initial.then_some(QuicMark { sender: 7 });
+            packet.udp = Some(UdpMark { payload, quic, receiver: None });
             packet.flow = packet.flow.map(|flow| Flow { protocol: 17, ..flow });
         }
         self
@@ -269,12 +322,132 @@ fn a_drop_says_nothing_of_waits_that_were_over_before_it() {
 
 #[test]
 fn a_request_that_was_dropped_is_loss_recovery_and_not_the_server() {
-    let mut log = Log::begun(350.0);
-    log.packet((Direction::Up, 100.0), (1, 300, 0x18), None);
-    let came = log.down(350.5, 700);
-    let [request, _, _, loss, server, _] = log.parts("http/1.1", came, came, None);
-    assert_eq!((request, server), (100.0, 0.0));
-    assert!(loss > 195.0, "{loss}");
+    for (is_quic, protocol) in [(false, "http/1.1"), (true, "h3")] {
+        let mut log = Log::begun(450.0);
+        log.packet((Direction::Up, 100.0), (1, 300, 0x18), None);
+        // What the handshake ends with comes after the drop.
+        log.down(105.0, 50);
+        let came = log.down(480.5, 700);
+        let log = if is_quic { log.over_quic() } else { log };
+        let [request, window, _, loss, server, _] = log.parts(protocol, came, came, None);
+        // The server thought from 450 to 480.5 ms.
+        assert_eq!((request, window, server), (100.0, 0.0, 30.5), "{protocol}");
+        assert!(loss > 295.0, "{protocol}: {loss}");
+    }
+}
+
+#[test]
+fn a_later_request_is_the_servers_although_one_before_it_was_dropped_and_sent_again() {
+    for is_quic in [false, true] {
+        let mut log = Log::begun(250.0);
+        log.packet((Direction::Up, 100.0), (1, 300, 0x18), None);
+        log.down(250.0, 700);
+        log.up(700.0, 300, log.sequence);
+        let came = log.down(900.0, 700);
+        let log = if is_quic { log.over_quic() } else { log };
+        let [_, _, _, loss, server, _] = log.parts("h3", 301.0, came, None);
+        assert!(loss < 200.0 && server >= 200.0, "{is_quic}: {loss} {server}");
+    }
+}
+
+#[test]
+fn a_handshakes_lost_packets_are_loss_recovery_and_none_of_its_round_trips() {
+    let lost_syn = Log::shaken(&[(50.0, false), (1050.0, true)], &[(1050.0, true)]);
+    let lost_answer = Log::shaken(&[(50.0, true)], &[(50.0, false), (1050.0, true)]);
+    let asked_again =
+        Log::shaken(&[(50.0, true), (1050.0, true)], &[(50.0, false), (1050.0, true)]);
+    for log in [lost_syn, lost_answer, asked_again] {
+        for is_quic in [false, true] {
+            let mut log = Log { packets: log.packets.clone(), ..log };
+            let came = log.down(1150.0, 700);
+            let log = if is_quic { log.over_quic() } else { log };
+            // The 100 ms of the connect are what a connect takes where nothing is lost.
+            let [request, window, _, loss, server, client] = log.parts("h3", came, came, None);
+            assert_eq!((request, window, server, client), (100.0, 0.0, 0.0, 0.0), "{is_quic}");
+            assert!((998.0..=1000.0).contains(&loss), "{is_quic}: {loss}");
+        }
+    }
+}
+
+#[test]
+fn an_acknowledgement_that_was_dropped_is_no_loss_that_anybody_recovers_from() {
+    for is_quic in [false, true] {
+        let mut log = Log::begun(150.0);
+        log.flight(10);
+        log.packet((Direction::Up, 200.0), (301, 0, 0x10), None);
+        log.up(251.0, 0, FIRST.wrapping_add(2 * MSS));
+        let came = log.down(251.2, MSS);
+        let log = if is_quic { log.over_quic() } else { log };
+        let [_, window, _, loss, server, _] = log.parts("h3", 201.0, came, None);
+        assert_eq!((loss, server), (0.0, 0.0), "{is_quic}");
+        assert!(window > 90.0, "{is_quic}: {window}");
+    }
+}
+
+#[test]
+fn a_probe_for_a_larger_mtu_makes_no_other_datagram_less_than_full() {
+    let mut log = Log::begun(150.0);
+    log.down(150.0, 1700);
+    let (rest, came) = closed_window(30.0);
+    log.packets.extend(rest.packets.into_iter().skip(2));
+    let [_, window, _, loss, server, _] = log.over_quic().parts("h3", 201.0, came, None);
+    assert_eq!((loss, server), (0.0, 30.0));
+    assert!(window > 89.0, "{window}");
+}
+
+#[test]
+fn a_larger_datagram_is_the_full_one_from_the_second_that_comes() {
+    let mut log = Log::begun(150.0);
+    for payload in [1200, 1400, 1200, 1400, 1200] {
+        log.down(150.0, payload);
+    }
+    let log = log.over_quic();
+    let mut full = Full::of(&log.packets[0], 0);
+    let taken: Vec<bool> = log.packets[2..].iter().map(|packet| full.takes(packet)).collect();
+    assert_eq!(taken, [true, true, true, true, false]);
+}
+
+#[test]
+fn a_traces_outage_is_serialisation_while_bytes_wait_for_it() {
+    for is_quic in [false, true] {
+        let mut log = Log::begun(150.0);
+        log.flight(40);
+        // Twenty packets pass, one a millisecond. Then the trace sends nothing for half a second.
+        let times = (1..=40).map(|nth| f64::from(nth) + if nth > 20 { 650.0 } else { 150.0 });
+        log.sent_at(&times.collect::<Vec<f64>>());
+        let log = if is_quic { log.over_quic() } else { log };
+        let [request, window, serialisation, loss, server, client] =
+            log.parts("h3", 201.0, 740.0, None);
+        assert_eq!((request, window, loss), (100.0, 0.0, 0.0), "{is_quic}");
+        assert_eq!((server, client), (0.0, 0.0), "{is_quic}");
+        assert_eq!(serialisation, 540.0, "{is_quic}");
+    }
+}
+
+#[test]
+fn an_acknowledgement_that_waits_for_a_traces_outage_keeps_the_link_busy() {
+    let mut log = Log::begun(150.0);
+    log.flight(10);
+    log.up(251.0, 0, FIRST.wrapping_add(2 * MSS));
+    log.sent_at(&[501.0]);
+    let came = log.down(551.2, MSS);
+    let [_, window, serialisation, _, server, _] = log.parts("h2", 201.0, came, None);
+    // From 201 to 501 ms; ten packets came from 200 to 210 ms, and the eleventh at the end.
+    assert_eq!((serialisation, server), (302.0, 0.0));
+    assert_eq!(window, 100.2);
+}
+
+#[test]
+fn what_is_lost_behind_the_bottleneck_kept_it_busy_and_ended_a_wait() {
+    let mut log = Log::begun(150.0);
+    log.flight(10);
+    log.up(251.0, 0, FIRST.wrapping_add(2 * MSS));
+    let lost = [log.lost(251.0, MSS), log.lost(251.0, MSS)];
+    let _ = log.down_at(551.0, lost[0], MSS);
+    let came = log.down_at(551.0, lost[1], MSS);
+    let [_, window, serialisation, loss, server, _] = log.parts("h2", 201.0, came, None);
+    assert_eq!((serialisation, server), (14.0, 0.0));
+    assert_eq!((window, loss), (91.0, 298.0));
 }
 
 #[test]

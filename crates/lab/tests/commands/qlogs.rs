@@ -171,7 +171,7 @@ fn experiment(workload: &str, contenders: &str) -> String {
 
 /// Pages with 0-RTT, PRIORITY_UPDATE, small windows, ACK_FREQUENCY and larger packets tried.
 const CONTENDERS: &str = "[[contenders]]\nname = \"early\"\ntransport = \"h3\"\n\
-    settings = { temperature = \"early\", raise = \"priority-update\", ack_threshold = 10, mtu_discovery = true, \
+    settings = { terms = \"as-shipped\", temperature = \"early\", raise = \"priority-update\", ack_threshold = 10, mtu_discovery = true, \
     stream_window = 65535, connection_window = 65535 }\n\
     [[contenders]]\nname = \"h3\"\ntransport = \"h3\"\n";
 

@@ -276,7 +276,7 @@ fn a_datagram_that_is_kept_back_is_told_when_it_goes() {
     bench.settings.initial_mtu = 1_448;
     let mut path = bench.connected(20_000, u64::MAX, 1);
     path.transmit(NEAR);
-    path.now = path.now + ONE_WAY;
+    path.now += ONE_WAY;
     path.deliver();
     // It tells of no more than it sends.
     path.transmit(FAR);

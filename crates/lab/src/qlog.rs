@@ -102,6 +102,11 @@ impl Sink for QlogFiles {
             // An earlier visit's connections have the same numbers, and are over.
             files.open.insert(connection, QlogFile { connection: QlogConnection::default(), out });
         }
+        // Late packets of a closed connection are behind it. A server would run out of descriptors if it kept their files.
+        if matches!(event, Event::QuicForgotten) {
+            files.open.remove(&connection);
+            return;
+        }
         // What runs over TCP has no file.
         let Some(file) = files.open.get_mut(&connection) else { return };
         let Some(record) = file.connection.record(at, event) else { return };
@@ -110,6 +115,45 @@ impl Sink for QlogFiles {
         let flushed = file.out.as_mut().filter(|_| is_over).map(|out| out.flush());
         if written.is_some_and(|done| done.is_err()) || flushed.is_some_and(|done| done.is_err()) {
             file.out = None;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use trace::QuicEnd;
+
+    /// Descriptors of this process that are files of `folder`.
+    fn open_in(folder: &Path) -> usize {
+        let fds = fs::read_dir("/proc/self/fd").unwrap();
+        let files = fds.filter_map(|fd| fs::read_link(fd.unwrap().path()).ok());
+        files.filter(|file| file.starts_with(folder)).count()
+    }
+
+    #[test]
+    fn the_file_of_a_connection_is_open_until_the_connection_is_forgotten_and_is_whole_then() {
+        let folder = tempfile::tempdir().unwrap();
+        let folder = folder.path().canonicalize().unwrap();
+        let (title, vantage) = ("many".to_owned(), QlogVantage::Server);
+        let tracer = tracer(Some(QlogSpec { stem: folder.join("own"), title, vantage }));
+        let at = Instant::from_nanos(1_000_000);
+        for connection in 0..100 {
+            let tracer = tracer.for_connection(connection);
+            let remote = "10.0.0.1:443".parse().unwrap();
+            tracer.emit(at, || Event::QuicStarted { local: None, remote });
+            tracer.emit(at, || Event::QuicClosed(QuicEnd::IdleTimeout));
+            // A record that is late.
+            let frame = "DATA";
+            tracer.emit(at, || Event::FrameParsed { stream: 0, frame, length: 1 });
+            assert_eq!(open_in(&folder), 1);
+            tracer.emit(at, || Event::QuicForgotten);
+        }
+        assert_eq!(open_in(&folder), 0);
+        for connection in 0..100 {
+            let text = fs::read_to_string(folder.join(format!("own-{connection}.sqlog"))).unwrap();
+            assert_eq!(text.matches('\u{1e}').count(), 4, "{text}");
+            assert!(text.ends_with("}\n"), "{text}");
         }
     }
 }

@@ -110,7 +110,8 @@ impl QlogConnection {
             | Event::HeaderBlock { .. }
             | Event::PriorityReceived { .. }
             | Event::StreamReset { .. }
-            | Event::ConnectionClosed { .. } => return None,
+            | Event::ConnectionClosed { .. }
+            | Event::QuicForgotten => return None,
         };
         Some(record(
             &json!({ "time": millis(at.since(Instant::ZERO)), "name": name, "data": data }),
@@ -172,11 +173,14 @@ fn lost(kind: QuicPacketType, number: u64, trigger: QuicLossTrigger) -> Value {
 
 fn recovery(metrics: &QuicMetrics) -> Value {
     let mut data = json!({
-        "min_rtt": millis(metrics.min_rtt),
-        "smoothed_rtt": millis(metrics.smoothed_rtt),
         "congestion_window": metrics.congestion_window,
         "bytes_in_flight": metrics.bytes_in_flight,
     });
+    for (name, time) in [("min_rtt", metrics.min_rtt), ("smoothed_rtt", metrics.smoothed_rtt)] {
+        if let Some(time) = time {
+            data[name] = json!(millis(time));
+        }
+    }
     if let Some(threshold) = metrics.slow_start_threshold {
         data["ssthresh"] = json!(threshold);
     }

@@ -111,6 +111,8 @@ pub enum Event<'a> {
     QuicMetricsUpdated(QuicMetrics),
     /// A QUIC connection is over (qlog `quic:connection_closed`).
     QuicClosed(QuicEnd),
+    /// Nothing more is kept of a QUIC connection: this is its last event. A closed connection gets late packets until then.
+    QuicForgotten,
 }
 
 /// A frame of HTTP/3's control stream (RFC 9114 §7.2, RFC 9218 §7.2).

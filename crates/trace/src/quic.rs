@@ -296,10 +296,10 @@ pub enum QuicLossTrigger {
 /// What loss recovery and congestion control hold (RFC 9002).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct QuicMetrics {
-    /// The smoothed round-trip time.
-    pub smoothed_rtt: Duration,
-    /// The shortest round-trip time.
-    pub min_rtt: Duration,
+    /// The smoothed round-trip time; None before the first sample.
+    pub smoothed_rtt: Option<Duration>,
+    /// The shortest round-trip time; None before the first sample.
+    pub min_rtt: Option<Duration>,
     /// Bytes that may be in flight.
     pub congestion_window: u64,
     /// Bytes that are.

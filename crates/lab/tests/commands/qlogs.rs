@@ -171,7 +171,7 @@ fn experiment(workload: &str, contenders: &str) -> String {
 
 /// Pages with 0-RTT, PRIORITY_UPDATE, small windows, ACK_FREQUENCY and larger packets tried.
 const CONTENDERS: &str = "[[contenders]]\nname = \"early\"\ntransport = \"h3\"\n\
-    settings = { temperature = \"early\", raise = \"priority-update\", ack_threshold = 10, mtu_discovery = true, \
+    settings = { terms = \"as-shipped\", temperature = \"early\", raise = \"priority-update\", ack_threshold = 10, mtu_discovery = true, \
     stream_window = 65535, connection_window = 65535 }\n\
     [[contenders]]\nname = \"h3\"\ntransport = \"h3\"\n";
 
@@ -322,6 +322,23 @@ fn the_qlog_of_curl_agrees_with_our_servers() {
             sent.len()
         );
     }
+}
+
+#[test]
+fn a_server_keeps_no_file_of_a_connection_that_is_over() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("index.html", "from far");
+    // A closed connection is forgotten after 3 s at the latest.
+    let line = "$W link rtt=1ms --no-calibration --ready-port 443 --far '$W serve . --threads 1 --listen-tls 0.0.0.0:443 \
+         --listen-quic 0.0.0.0:443 --qlog own > served' -- sh -c 'for k in 1 2 3 4 5 6; do \
+         $W get -k --http3 -o got https://far/index.html || exit 7; done; sleep 4; \
+         ls -l /proc/[0-9]*/fd 2>/dev/null | grep -c \"$PWD/own/\"'";
+    let ran = bench.shell(&[], line);
+    assert_eq!(ran.out.trim(), "0", "{ran:?}");
+    assert_eq!(qlogs(&bench.path("own")).len(), 6);
 }
 
 /// Packets at a connection's end, which one side no longer sees.

@@ -367,7 +367,7 @@ impl<'a> Forwarder<'a> {
             return self.undecided.keep(direction, index, Undecided { at, headers, frame });
         };
         if let Some(frames) = &mut self.frames {
-            frames(Frame::new(at, direction, FrameEvent::Entered(fate), frame));
+            Frame::new(at, direction, FrameEvent::Entered(fate), frame).show_to(frames);
         }
         let headers = HeaderFields::whole(&frame[OFFLOAD + ETHERNET..]);
         let passage = self.link.passage(direction);

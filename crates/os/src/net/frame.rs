@@ -1,6 +1,8 @@
 //! A frame as it passed an end of the link, for captures. The one rule: a capture holds what a real wire would have
-//! carried, including the checksum that the sending kernel left to its device.
+//! carried, including the checksum that the sending kernel left to its device, and each UDP datagram by itself. Only super-packets of
+//! TCP are shown whole: a reader of a byte stream finds the same bytes in them.
 
+use crate::net::gso_batch::{GsoBatch, GsoKind, GsoLayout};
 use crate::net::packet_socket::{ETHERNET, OFFLOAD};
 use trace::{Direction, Fate};
 use unit::Instant;
@@ -39,6 +41,22 @@ impl<'a> Frame<'a> {
         bytes: &'a [u8],
     ) -> Self {
         Self { at, direction, event, bytes }
+    }
+
+    /// Shows it to an observer. Of a UDP super-packet each datagram is shown: a QUIC packet with a short header reaches to the end of its
+    /// datagram (RFC 9000 §12.2), so that nobody could decrypt several in one.
+    pub(crate) fn show_to(self, frames: &mut dyn FnMut(Frame<'_>)) {
+        let is_frame = self.bytes.len() > OFFLOAD + ETHERNET;
+        let layout = is_frame.then(|| GsoLayout::of(self.bytes)).flatten();
+        let Some(layout) = layout.filter(|layout| layout.kind == GsoKind::Udp) else {
+            return frames(self);
+        };
+        let batch = GsoBatch { layout, frame: self.bytes.to_vec() };
+        let mut datagram = Vec::new();
+        for index in 0..layout.count {
+            batch.write(index..index + 1, &mut datagram);
+            frames(Frame { bytes: &datagram, ..self });
+        }
     }
 
     /// Appends the Ethernet frame with its checksum completed.
@@ -99,6 +117,58 @@ mod tests {
         // RFC 768: the sum over all of it, pseudo-header and checksum too, is all ones.
         let sum = Sum::ZERO.pseudo_header(ends, 17, payload.len() as u32);
         assert_eq!(sum.bytes(&done[ETHERNET + 20..]).folded(), 0xffff);
+    }
+
+    /// An Ethernet frame of three segments of 1,000, 1,000 and 500 bytes, with its offload header.
+    fn super_packet(gso_type: u8, protocol: u8, transport_header: usize) -> Vec<u8> {
+        let mut bytes = vec![0; OFFLOAD + ETHERNET];
+        bytes[1] = gso_type;
+        bytes[4..6].copy_from_slice(&1_000_u16.to_ne_bytes());
+        let mut ip = vec![0; 20 + transport_header];
+        let length = ip.len() as u16 + 2_500;
+        ip[0] = 0x45;
+        ip[2..4].copy_from_slice(&length.to_be_bytes());
+        ip[9] = protocol;
+        match protocol {
+            6 => ip[32] = 5 << 4,
+            _ => ip[24..26].copy_from_slice(&2_508_u16.to_be_bytes()),
+        }
+        bytes.extend(ip);
+        bytes.extend((0..2_500).map(|k| k as u8));
+        bytes
+    }
+
+    fn shown(bytes: &[u8]) -> Vec<Vec<u8>> {
+        let mut shown = Vec::new();
+        let now = Instant::from_nanos(0);
+        Frame::new(now, Direction::Up, FrameEvent::Left, bytes).show_to(&mut |frame| {
+            let mut out = Vec::new();
+            frame.write_to(&mut out);
+            shown.push(out);
+        });
+        shown
+    }
+
+    #[test]
+    fn of_a_udp_super_packet_each_datagram_is_shown_and_a_tcp_one_is_shown_whole() {
+        const TCP: (u8, u8, usize) = (1, 6, 20);
+        const UDP: (u8, u8, usize) = (5, 17, 8);
+        let [tcp, udp] = [TCP, UDP].map(|(gso, protocol, header)| {
+            let bytes = super_packet(gso, protocol, header);
+            (shown(&bytes), bytes)
+        });
+        assert_eq!(tcp.0, [&tcp.1[OFFLOAD..]]);
+        let ends = (IpAddr::from([0; 4]), IpAddr::from([0; 4]));
+        let mut payload = Vec::new();
+        for (datagram, bytes) in udp.0.iter().zip([1_008, 1_008, 508_usize]) {
+            let datagram = &datagram[ETHERNET + 20..];
+            assert_eq!(datagram.len(), bytes);
+            assert_eq!(datagram[4..6], (bytes as u16).to_be_bytes());
+            let sum = Sum::ZERO.pseudo_header(ends, 17, bytes as u32);
+            assert_eq!(sum.bytes(datagram).folded(), 0xffff, "the checksum is complete");
+            payload.extend_from_slice(&datagram[8..]);
+        }
+        assert_eq!((udp.0.len(), &payload[..]), (3, &udp.1[OFFLOAD + ETHERNET + 28..]));
     }
 
     #[test]

@@ -153,8 +153,8 @@ impl<'a> Watch<'a> {
             udp: headers.udp,
         });
         if let Some(frames) = &mut self.frames {
-            frames(Frame::new(at, direction, FrameEvent::Entered(fate), frame));
-            frames(Frame::new(at, direction, FrameEvent::Left, frame));
+            Frame::new(at, direction, FrameEvent::Entered(fate), frame).show_to(frames);
+            Frame::new(at, direction, FrameEvent::Left, frame).show_to(frames);
         }
     }
 }

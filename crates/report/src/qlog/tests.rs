@@ -121,9 +121,12 @@ fn all_events(mut each: impl FnMut(&Event<'_>)) {
         Event::QuicPacketLost { kind, number, trigger: QuicLossTrigger::Reordering },
         Event::QuicPacketLost { kind, number, trigger: QuicLossTrigger::Time },
         Event::QuicMetricsUpdated(QuicMetrics {
+            smoothed_rtt: Some(Duration::from_millis(50)),
+            min_rtt: Some(Duration::from_micros(40_500)),
             slow_start_threshold: Some(9),
             ..QuicMetrics::default()
         }),
+        Event::QuicMetricsUpdated(QuicMetrics::default()),
         Event::QuicClosed(QuicEnd::Closed { by, space, code: 0x100 }),
         Event::QuicClosed(QuicEnd::IdleTimeout),
         Event::QuicClosed(QuicEnd::StatelessReset),
@@ -163,9 +166,23 @@ fn every_event_is_as_the_draft_has_it() {
             "unknown_parameters": [{ "id": 0x1234, "value": "01" }],
         })
     );
+    assert_eq!(
+        seen["quic:recovery_metrics_updated"],
+        json!({
+            "smoothed_rtt": 50.0, "min_rtt": 40.5, "congestion_window": 0, "bytes_in_flight": 0,
+            "ssthresh": 9,
+        })
+    );
     let closed = json!({ "initiator": "remote", "application_error": "http_no_error", "trigger": "application" });
     assert_eq!(seen["quic:connection_closed"], closed);
     assert_eq!(seen.len(), 7, "the packets are another test's: {:?}", seen.keys());
+}
+
+/// quinn-proto's guess would stand there else.
+#[test]
+fn no_round_trip_time_is_told_before_the_first_sample() {
+    let told = told(&Event::QuicMetricsUpdated(QuicMetrics::default()));
+    assert_eq!(told.data, json!({ "congestion_window": 0, "bytes_in_flight": 0 }));
 }
 
 /// A validator that allowed everything would satisfy all other tests.

@@ -43,7 +43,7 @@ pub struct Link {
     /// Whether that is so long ago that nobody waits for late packets of the peer's any more.
     pub(super) is_forgotten: bool,
     /// A datagram that waits until the client's address is proven or has sent more.
-    kept_back: Option<(DatagramTransmit, Box<[u8]>)>,
+    pub(super) kept_back: Option<(DatagramTransmit, Box<[u8]>)>,
     /// At least so many bytes of streams were handed over but are in no datagram yet.
     waiting: u64,
     /// When the pacer lets out a batch again. None where it does not keep anything back.
@@ -265,7 +265,7 @@ impl Link {
             return None;
         }
         if self.kept_back.is_some() {
-            return self.send_kept_back(out);
+            return self.send_kept_back(now, out);
         }
         let max = match &self.unproven {
             None => self.moves.batch(&self.quic, self.batch(max_datagrams)),
@@ -278,7 +278,6 @@ impl Link {
             answered.handle_transmit(&mut self.quic);
         }
         let transmit = self.moves.poll_transmit(now, &mut self.quic, max, out);
-        self.observe(now);
         let sent = transmit.as_ref().map_or(0, |transmit| transmit.size);
         if let Some(transmit) = &transmit {
             self.ack_only.handle_sent(sent, &mut self.quic);
@@ -293,27 +292,33 @@ impl Link {
             // Its pacer has set a timer; what waits may also have been dropped by now.
             None => self.quic.poll_timeout().map(from_std).filter(|at| *at <= latest),
         };
-        let transmit = transmit.as_ref().map(datagram_transmit)?;
-        if self.unproven.is_none() {
-            return Some(transmit);
-        }
-        if !self.allow_unproven(out.len()) {
+        let transmit = transmit.as_ref().map(datagram_transmit);
+        if let Some(transmit) = transmit
+            && !self.allow_unproven(out.len())
+        {
             // Only its own bytes: the driver's buffer is as large as a batch.
             self.kept_back = Some((transmit, out.as_slice().into()));
             out.clear();
+            self.observer.iter_mut().for_each(|observer| observer.handle_kept_back());
             return None;
+        }
+        self.observe(now);
+        let transmit = transmit?;
+        if self.unproven.is_none() {
+            return Some(transmit);
         }
         Some(self.redirected(transmit))
     }
 
     /// The datagram that was made, once the client's address allows its bytes.
-    fn send_kept_back(&mut self, out: &mut Vec<u8>) -> Option<DatagramTransmit> {
+    fn send_kept_back(&mut self, now: Instant, out: &mut Vec<u8>) -> Option<DatagramTransmit> {
         let size = self.kept_back.as_ref()?.1.len();
         if !self.allow_unproven(size) {
             return None;
         }
         let (transmit, bytes) = self.kept_back.take()?;
         out.extend_from_slice(&bytes);
+        self.observer.iter_mut().for_each(|observer| observer.handle_kept_back_sent(now));
         Some(self.redirected(transmit))
     }
 

@@ -163,7 +163,7 @@ impl Forwarder<'_> {
 
     fn show_left(&mut self, due: Instant, direction: Direction, frame: &[u8]) {
         if let Some(frames) = &mut self.frames {
-            frames(Frame::new(due, direction, FrameEvent::Left, frame));
+            Frame::new(due, direction, FrameEvent::Left, frame).show_to(frames);
         }
     }
 }

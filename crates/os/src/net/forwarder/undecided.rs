@@ -48,7 +48,7 @@ impl Forwarder<'_> {
             let Some(packet) = self.undecided.0[direction.index()].remove(&index) else { continue };
             let Undecided { at, headers, frame } = packet;
             if let (Some(frames), Some(frame)) = (&mut self.frames, &frame) {
-                frames(Frame::new(at, direction, FrameEvent::Entered(fate), frame));
+                Frame::new(at, direction, FrameEvent::Entered(fate), frame).show_to(frames);
             }
             let passage = Some(passage);
             self.keep_record(Packet { at, direction, index, passage }, fate, headers);

@@ -34,6 +34,7 @@ mod identity;
 mod key_log;
 mod layer;
 mod quic;
+mod secret;
 mod server_name;
 mod server_tls;
 mod sessions;

@@ -5,12 +5,13 @@ mod frames;
 mod keys;
 mod observed_key;
 mod padding;
-pub(crate) mod secrets;
+mod secrets;
 mod session;
 mod tap;
 
 use crate::client_tls::ClientTls;
 use crate::error::ConfigError;
+use crate::secret::Secret;
 use crate::server_tls::ServerTls;
 use keys::{initial_keys, retry_tag};
 use quinn_proto::crypto::{self, Keys, UnsupportedVersion};
@@ -44,7 +45,7 @@ pub struct QuicClientTls {
 pub struct QuicServerTls {
     config: Arc<rustls::ServerConfig>,
     /// What this server's secrets follow from.
-    secret: secrets::Secret,
+    secret: Secret,
     initial: Suite,
     /// Where packets are observed.
     observation: Option<Observation>,

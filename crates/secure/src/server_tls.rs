@@ -4,7 +4,7 @@ use crate::client_tls::{Resumption, Versions};
 use crate::error::ConfigError;
 use crate::identity::Identity;
 use crate::key_log::{self, KeyLog};
-use crate::quic::secrets::{self, Secret};
+use crate::secret::{self, Secret};
 use crate::server_name;
 use rustls::client::verify_server_name;
 use rustls::crypto::ring;
@@ -84,7 +84,7 @@ impl ServerTls {
         let refused = |error: rustls::Error| ConfigError::Refused(error.to_string());
         let time = options.time.unwrap_or_else(|| Arc::new(DefaultTimeProvider));
         let first = options.identities.first().ok_or(ConfigError::NoIdentity)?;
-        let secret = secrets::of_private_key(first.key_pem());
+        let secret = secret::of_private_key(first.key_pem());
         let by_name = ByName::new(options.identities)?;
         let mut provider = ring::default_provider();
         provider.cipher_suites = server_name::suites();

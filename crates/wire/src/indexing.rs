@@ -1,12 +1,10 @@
 //! Which fields HPACK's and QPACK's encoders keep in their dynamic tables. It is one rule for both: else they would give other
 //! sizes for the same heads.
 
-use crate::hpack::dynamic_table::OVERHEAD;
-
-/// Fields whose value is seldom the same twice would only push useful ones out. So would a field that fills more than three quarters of
-/// the table.
-pub(crate) fn is_worth_indexing(name: &[u8], value: &[u8], capacity: usize) -> bool {
-    if (name.len() + value.len() + OVERHEAD) * 4 > capacity * 3 {
+/// Fields whose value is seldom the same twice would only push useful ones out. So would a field whose entry fills more than three
+/// quarters of the table.
+pub(crate) fn is_worth_indexing(name: &[u8], entry: usize, capacity: usize) -> bool {
+    if entry * 4 > capacity * 3 {
         return false;
     }
     !matches!(

@@ -3,15 +3,13 @@
 //! before it by stateless resets that their clients believe (RFC 9000 §10.3.2).
 
 use super::QuicServerTls;
+use crate::secret::Secret;
 use quinn_proto::crypto::{HandshakeTokenKey, HmacKey};
 use quinn_proto::{ConnectionId, ConnectionIdGenerator, InvalidCid};
 use ring::rand::{SecureRandom, SystemRandom};
 use ring::{hkdf, hmac};
 use std::net::SocketAddr;
 use std::sync::Arc;
-
-/// What other secrets follow from.
-pub(crate) type Secret = hkdf::Prk;
 
 /// One secret for each purpose.
 pub struct QuicServerSecrets {
@@ -95,11 +93,6 @@ impl ConnectionIdGenerator for NumberedIds {
     fn cid_lifetime(&self) -> Option<std::time::Duration> {
         None
     }
-}
-
-/// The secret from which those of a server with this private key follow.
-pub(crate) fn of_private_key(key: &[u8]) -> Secret {
-    hkdf::Salt::new(hkdf::HKDF_SHA256, b"wirelap QUIC server").extract(key)
 }
 
 /// Expands `secret` into `bytes`, 32 of which HKDF-SHA256 always has.

@@ -1,6 +1,7 @@
 //! Fields to a header block. The one rule: what may stand in a table is looked up by [`EntryIndex`], and never searched.
 
-use super::{dynamic_table::DynamicTable, integer};
+use super::dynamic_table::{DynamicTable, OVERHEAD};
+use super::integer;
 use crate::coding::hpack_table::ENTRIES;
 use crate::coding::{Found, put_string};
 use crate::entry_index::EntryIndex;
@@ -92,7 +93,8 @@ impl Encoder {
         if sensitive {
             return literal(Form::Never, out);
         }
-        if !is_worth_indexing(name, value, self.table.capacity()) {
+        let entry = name.len() + value.len() + OVERHEAD;
+        if !is_worth_indexing(name, entry, self.table.capacity()) {
             return literal(Form::Without, out);
         }
         let hashes = facts.hashes(name_hash);

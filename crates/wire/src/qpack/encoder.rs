@@ -147,7 +147,8 @@ impl Encoder {
         }
         let name_hash = facts.name_hash();
         let may_refer = self.section.may_refer;
-        if !sensitive && may_refer && is_worth_indexing(name, value, self.table.capacity()) {
+        let entry = name.len() + value.len() + OVERHEAD;
+        if !sensitive && may_refer && is_worth_indexing(name, entry, self.table.capacity()) {
             let hashes = facts.hashes(name_hash);
             let known = self.index.whole(hashes.whole, self.table.inserted());
             let entry = self.usable(known, |(n, v)| n == name && v == value);

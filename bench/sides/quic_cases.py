@@ -366,8 +366,10 @@ def qlogs(pair):
     lost, unseen = relay.seen.lost, quic_qlogs.unseen(own, theirs)
     needs(lost, "nothing was lost")
     # After the handshake a datagram holds one packet.
-    most = lost + overflowed + quic_qlogs.AFTER_THE_END
-    needs(unseen <= most, f"{unseen} packets are in one file alone, the relay lost {lost} datagrams and full sockets {overflowed}")
+    dropped = quic_qlogs.dropped(theirs)
+    most = lost + overflowed + dropped + quic_qlogs.AFTER_THE_END
+    needs(unseen <= most, f"{unseen} packets are in one file alone, the relay lost {lost} datagrams, full sockets {overflowed}, "
+          f"{other} says to have dropped {dropped}")
 
 
 # By the runner's names, in its order.

@@ -91,6 +91,11 @@ def overflowed():
     return int(dict(zip(names, values))["RcvbufErrors"])
 
 
+def dropped(found):
+    """How many datagrams an end says to have dropped because too many waited. quic-go does so where 256 of a connection wait."""
+    return sum(event["data"].get("details", {}).get("reason") == "dos_prevention" for event in found)
+
+
 def unseen(one, other):
     """How many packets were sent of which the other side does not tell."""
     ways = ((one, other), (other, one))

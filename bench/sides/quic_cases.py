@@ -365,8 +365,8 @@ def qlogs(pair):
     needs(wrong is None, wrong)
     lost, unseen = relay.seen.lost, quic_qlogs.unseen(own, theirs)
     needs(lost, "nothing was lost")
-    # After the handshake a datagram holds one packet.
     dropped = quic_qlogs.dropped(theirs)
+    # After the handshake a datagram holds one packet.
     most = lost + overflowed + dropped + quic_qlogs.AFTER_THE_END
     needs(unseen <= most, f"{unseen} packets are in one file alone, the relay lost {lost} datagrams, full sockets {overflowed}, "
           f"{other} says to have dropped {dropped}")

@@ -6,7 +6,9 @@
 //! are spread evenly over the run, so that a drift of the machine affects all of them alike (randomised complete
 //! blocks: Montgomery, "Design and Analysis of Experiments", ch. 4).
 
-use crate::experiment::{Contender, Experiment, LinkChoice, Workload, WorkloadKind, quantity};
+use crate::experiment::{
+    Contender, Experiment, LinkChoice, Stopping, Workload, WorkloadKind, quantity,
+};
 use crate::family::blocks_for_all;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -215,12 +217,16 @@ fn is_heavy(experiment: &Experiment, workload: &Workload) -> bool {
 /// time.
 const LIGHT_CPU_SHARE: f64 = 0.1;
 
+/// How many blocks a workload that only checks another gets at most.
+pub fn check_blocks() -> u32 {
+    blocks_for_all(1) + 1
+}
+
 /// How many warm-up and measured blocks a workload gets on a link. A workload that only checks another gets just
 /// enough for its own interval at 95 %, and one spare block.
 fn blocks(workload: &Workload, link: &LinkChoice) -> (u32, u32) {
-    let enough = blocks_for_all(1) + 1;
     match workload.check_of {
-        Some(_) => (0, link.trials.min(enough)),
+        Some(_) => (0, link.trials.min(check_blocks())),
         None => (link.warmup, link.trials),
     }
 }
@@ -242,10 +248,16 @@ fn slots(experiment: &Experiment) -> Vec<Slot<'_>> {
         for link in &experiment.links {
             let mut random = group_seed(seed, workload, link).random();
             let (warmups, measured) = blocks(workload, link);
-            for (count, warmup) in [(warmups, true), (measured, false)] {
-                // One block at a random time in each of `count` equal intervals: random and even.
+            // A check runs beside the first blocks where the run may end after those.
+            let is_early =
+                workload.check_of.is_some() && experiment.stopping == Stopping::Sequential;
+            let intervals = if is_early { link.trials } else { measured };
+            for (count, intervals, warmup) in
+                [(warmups, warmups, true), (measured, intervals, false)]
+            {
+                // One block at a random time in each of so many equal intervals: random and even.
                 slots.extend((0..count).map(|block| {
-                    let at = (f64::from(block) + random.next_fraction()) / f64::from(count);
+                    let at = (f64::from(block) + random.next_fraction()) / f64::from(intervals);
                     let at = if warmup { at - 1.0 } else { at };
                     Slot { workload, link, block, warmup, at }
                 }));
@@ -398,6 +410,23 @@ mod tests {
             let first = (0..14).filter(|&block| place(block, a) < place(block, b)).count();
             assert_eq!(first, 7, "{a} before {b}");
         }
+    }
+
+    #[test]
+    fn a_check_is_over_before_a_run_that_may_end_early_is_judged() {
+        let page = "kind = \"page\"\nimages = 50\nbytes = \"5kB\"";
+        let toml = builtin()[0].toml.replace(page, "kind = \"har\"\nfile = \"my.har\"");
+        let mut har: Experiment = toml.parse().unwrap();
+        har.links.truncate(1);
+        har.links[0].trials = 100;
+        har.stopping = Stopping::Sequential;
+        let first_look = crate::planned_looks(&har, &har.links[0])[0].blocks;
+        let plan = trials(&har, &Surroundings::default());
+        let is_check = |trial: &&TrialPlan| trial.cell.workload.check_of.is_some();
+        let last = plan.iter().rposition(|trial| is_check(&trial)).unwrap();
+        let beside = plan[..last].iter().filter(|trial| !is_check(trial)).map(|trial| trial.block);
+        assert!(beside.max() < Some(first_look), "{first_look}");
+        assert_eq!(plan.iter().filter(is_check).count() as u32, 4 * check_blocks());
     }
 
     #[test]

@@ -307,7 +307,8 @@ fn race(
             trials::run(args, folder, &mut store, header, interrupts, None)?;
         }
         let took = os::clock::now().since(began);
-        let timed = TimePlan::of(1, took, limit.saturating_sub(took));
+        let checked = until_decided::checked(&header.experiment);
+        let timed = TimePlan::of(took, limit.saturating_sub(took), checked);
         if until_decided::is_open(&header.experiment) {
             timed.fix(&mut header.experiment);
             console::note(&timed.sentence(&header.experiment));

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 use study::experiment::Experiment;
+use study::plan::check_blocks;
 use study::planned_looks;
 use unit::{counted, format_duration};
 
@@ -19,11 +20,14 @@ pub(crate) struct TimePlan {
 }
 
 impl TimePlan {
-    /// The plan where `rounds` of every block took `took`, and `left` is left.
-    pub(crate) fn of(rounds: u32, took: Duration, left: Duration) -> Self {
-        let round = took.div_f64(f64::from(rounds.max(1)));
+    /// The plan where a block of every workload on every link took `round`, and `left` is left. Of the workloads a share of
+    /// `checked` has a check, whose blocks take as long and were not in that round.
+    pub(crate) fn of(round: Duration, left: Duration, checked: f64) -> Self {
         let fit = left.as_secs_f64() / round.as_secs_f64().max(1e-3);
-        Self { blocks: (fit as u32).clamp(1, MOST), round }
+        // Each block has one of the check beside it, until that has enough.
+        let beside_checks = fit / (1.0 + checked);
+        let after_checks = fit - f64::from(check_blocks()) * checked;
+        Self { blocks: (beside_checks.max(after_checks) as u32).clamp(1, MOST), round }
     }
 
     /// Fixes it: from here on trials and looks are settled.
@@ -45,6 +49,12 @@ impl TimePlan {
     }
 }
 
+/// The share of the workloads that another one checks.
+pub(crate) fn checked(experiment: &Experiment) -> f64 {
+    let checks = experiment.workloads.iter().filter(|one| one.check_of.is_some()).count();
+    checks as f64 / (experiment.workloads.len() - checks).max(1) as f64
+}
+
 /// Whether the trials of `experiment` are still to be planned.
 pub(crate) fn is_open(experiment: &Experiment) -> bool {
     experiment.time_limit.is_some() && experiment.links.iter().all(|link| link.trials == 0)
@@ -56,11 +66,15 @@ mod tests {
 
     #[test]
     fn as_many_blocks_are_planned_as_fit() {
-        let planned = |rounds, took, left| {
-            TimePlan::of(rounds, Duration::from_secs(took), Duration::from_secs(left)).blocks
+        let planned = |round, left, checked| {
+            TimePlan::of(Duration::from_secs(round), Duration::from_secs(left), checked).blocks
         };
-        assert_eq!(planned(2, 10, 600), 120);
-        assert_eq!(planned(1, 700, 0), 1);
-        assert_eq!(planned(1, 0, 600), MOST);
+        assert_eq!(planned(5, 600, 0.0), 120);
+        assert_eq!(planned(700, 0, 0.0), 1);
+        assert_eq!(planned(0, 600, 0.0), MOST);
+        // Seven blocks of the check of each workload, or of every other one.
+        assert_eq!(planned(5, 600, 1.0), 113);
+        assert_eq!(planned(6, 600, 0.5), 96);
+        assert_eq!(planned(60, 600, 1.0), 5);
     }
 }

@@ -6,6 +6,7 @@ use crate::blocks::Audited;
 use crate::comparison::Verdict;
 use crate::experiment::{Contender, Experiment, LinkChoice, Stopping, Workload, WorkloadKind};
 use crate::family::{FamilyKind, FamilySizes};
+use crate::metric;
 use crate::outcome::Outcome;
 use crate::published::{self, Difference, Ours, Published, Question};
 use crate::record::{RunHeader, TrialRecord};
@@ -136,7 +137,16 @@ enum Objection {
     Unlike(String),
 }
 
-impl Versus<'_> {
+impl<'e> Versus<'e> {
+    /// A contender and the baseline, outside of any table of pairs.
+    pub(super) fn of_baseline(
+        workload: &'e Workload,
+        link: &'e LinkChoice,
+        [a, b]: [&'e Contender; 2],
+    ) -> Self {
+        Self { workload, link, a, b, order: 0 }
+    }
+
     fn objection(&self, rows: &Rows<'_>) -> Option<Objection> {
         let [a, b] =
             [self.a, self.b].map(|contender| rows.audited(self.workload, self.link, contender));
@@ -201,13 +211,11 @@ impl Versus<'_> {
         self.paired_on(self.workload, rows, u32::MAX)
     }
 
-    /// The pair by a metric other than the deciding one.
-    fn paired_by(&self, metric: &str, rows: &Rows<'_>) -> Paired {
-        self.paired_with(self.workload, metric, rows, u32::MAX)
-    }
-
-    /// The first contender's figures in the measured trials.
+    /// The first contender's figures in the measured trials; none where the audit keeps its times from a verdict.
     fn figures(&self, metric: &str, rows: &Rows<'_>) -> Vec<f64> {
+        if self.objection(rows).is_some() && !metric::is_count(metric) {
+            return Vec::new();
+        }
         let rows = rows.cell(self.workload, self.link, self.a).iter();
         let measured = rows.filter(|row| row.outcome == Outcome::Measured);
         measured.filter_map(|row| row.metrics.get(metric)).copied().collect()
@@ -258,12 +266,44 @@ impl Versus<'_> {
         rows: &Rows<'_>,
         experiment: &Experiment,
     ) -> Finding {
+        self.checked_by(finding, deciding_metric(self.workload), rows, experiment)
+    }
+
+    fn checked_by(
+        &self,
+        finding: Finding,
+        metric: &str,
+        rows: &Rows<'_>,
+        experiment: &Experiment,
+    ) -> Finding {
         let name = Some(&self.workload.name);
         let check = experiment.workloads.iter().find(|other| other.check_of.as_ref() == name);
         let Some(check) = check else { return finding };
         // The check finds nothing itself and can only withdraw, so its interval need not hold together with others.
-        let paired = self.paired_on(check, rows, u32::MAX);
+        let paired = self.paired_with(check, metric, rows, u32::MAX);
         finding.checked_by(&alone(experiment.margin, paired, &mut Detectable::default()))
+    }
+
+    /// The finding by a time other than the deciding one, by itself, under the same conditions: failed trials are the slowest,
+    /// and what the audit or flat dependencies keep from a verdict gets none.
+    pub(super) fn found_by(
+        &self,
+        metric: &str,
+        rows: &Rows<'_>,
+        experiment: &Experiment,
+    ) -> Finding {
+        let found = self.alone_by(metric, rows, experiment.margin);
+        self.checked_by(found, metric, rows, experiment)
+    }
+
+    /// The same without a check. Counts are judged whatever the audit refused: a busy machine does not change them.
+    fn alone_by(&self, metric: &str, rows: &Rows<'_>, margin: f64) -> Finding {
+        let paired = self.paired_with(self.workload, metric, rows, u32::MAX);
+        let found = alone(margin, paired, &mut Detectable::default());
+        match self.objection(rows).filter(|_| !metric::is_count(metric)) {
+            Some(Objection::Refused(reason) | Objection::Unlike(reason)) => found.refused(reason),
+            None => found,
+        }
     }
 
     fn unsupported(&self, rows: &Rows<'_>) -> Option<String> {
@@ -310,19 +350,12 @@ pub(super) fn published(
             order: 0,
         })
     };
-    let ask = |question: Question<'_>| {
-        let versus = versus(question)?;
-        let found = alone(experiment.margin, versus.paired(rows), &mut Detectable::default());
-        // What the race gives no verdict on confirms no finding either.
-        let found = match versus.objection(rows) {
-            Some(Objection::Refused(reason) | Objection::Unlike(reason)) => found.refused(reason),
-            None => found,
-        };
-        Some(found.comparison())
-    };
+    // What the race gives no verdict on confirms no finding either.
     let ask_of = |metric: &str, question: Question<'_>| {
-        let paired = versus(question)?.paired_by(metric, rows);
-        Some(alone(experiment.margin, paired, &mut Detectable::default()).comparison())
+        Some(versus(question)?.alone_by(metric, rows, experiment.margin).comparison())
+    };
+    let ask = |question: Question<'_>| {
+        ask_of(deciding_metric(experiment.workload(question.workload)?), question)
     };
     let figures =
         |metric: &str, question: Question<'_>| Some(versus(question)?.figures(metric, rows));

@@ -1,9 +1,9 @@
 //! Metrics beside the one that decides, each contender against the baseline. Counts hardly vary from trial to trial, and a
 //! busy machine does not change them: they are judged from every trial that did its work, also where the audit
-//! refused its times. When a page's files were there and when it was painted are times, and are judged from trials that count. Each comparison
-//! stands by itself, at 95 %.
+//! refused its times. When a page's files were there and when it was painted are times, and are judged as the deciding time is: where
+//! that has no verdict for the audit's sake they have none. Each comparison stands by itself, at 95 %.
 
-use super::compare::alone;
+use super::compare::{Versus, alone};
 use super::{Rows, deciding_metric};
 use crate::audit;
 use crate::comparison::{Comparison, Ratio, Verdict};
@@ -26,20 +26,25 @@ pub(super) fn compared(
     let Some(baseline) = experiment.contender(&experiment.baseline) else { return Vec::new() };
     let base_rows = rows.cell(workload, link, baseline);
     let others = experiment.contenders.iter().filter(|other| other.name != baseline.name);
-    let of = |name: &str, metric: &str, kind: Kind, own: &[&TrialRecord]| {
-        let pair = Pair { own: kind.figures(metric, own), base: kind.figures(metric, base_rows) };
-        pair.compared(name, metric, kind, experiment.margin)
-    };
     let mut all = Vec::new();
     for contender in others {
         let own = rows.cell(workload, link, contender);
-        let counts = metric::COUNTS.iter().map(|metric| (*metric, Kind::Count));
+        let pair = |kind: Kind, metric: &str| Pair {
+            own: kind.figures(metric, own),
+            base: kind.figures(metric, base_rows),
+        };
         let decides = deciding_metric(workload);
         let times = metric::ASSET_TIMES.iter().chain(&metric::PAINT_TIMES);
-        let times = times.filter(|metric| **metric != decides).map(|metric| (*metric, Kind::Time));
-        all.extend(
-            times.chain(counts).filter_map(|(metric, kind)| of(&contender.name, metric, kind, own)),
-        );
+        let versus = Versus::of_baseline(workload, link, [contender, baseline]);
+        let times = times.filter(|metric| **metric != decides).filter_map(|metric| {
+            let found = versus.found_by(metric, rows, experiment).comparison();
+            pair(Kind::Time, metric).of_times(&contender.name, metric, &found)
+        });
+        all.extend(times);
+        let counts = metric::COUNTS.iter().filter_map(|metric| {
+            pair(Kind::Count, metric).of_counts(&contender.name, metric, experiment.margin)
+        });
+        all.extend(counts);
     }
     all
 }
@@ -72,25 +77,39 @@ struct Pair {
 
 impl Pair {
     /// None where either has no figure.
+    fn of_counts(&self, contender: &str, metric: &str, margin: f64) -> Option<MetricComparison> {
+        let by_ratio = self.by_ratio(margin);
+        let verdict = self.verdict_of_counts(by_ratio.as_ref());
+        self.compared(contender, metric, by_ratio.as_ref(), verdict)
+    }
+
+    /// The same for times, of which `found` is the comparison.
+    fn of_times(
+        &self,
+        contender: &str,
+        metric: &str,
+        found: &Comparison,
+    ) -> Option<MetricComparison> {
+        // No ratio can be made of a time of zero.
+        let found = (!self.has_zeros()).then_some(found);
+        let verdict = found.map_or(MetricVerdict::Undecided, metric_verdict);
+        self.compared(contender, metric, found, verdict)
+    }
+
     fn compared(
         &self,
         contender: &str,
         metric: &str,
-        kind: Kind,
-        margin: f64,
+        by_ratio: Option<&Comparison>,
+        verdict: MetricVerdict,
     ) -> Option<MetricComparison> {
-        let by_ratio = self.by_ratio(margin);
-        let verdict = match kind {
-            Kind::Time => by_ratio.as_ref().map_or(MetricVerdict::Undecided, metric_verdict),
-            Kind::Count => self.of_counts(by_ratio.as_ref()),
-        };
         Some(MetricComparison {
             contender: contender.to_owned(),
             metric: metric.to_owned(),
             own: figures(&self.own)?,
             baseline: figures(&self.base)?,
-            ratio: by_ratio.as_ref().and_then(|comparison| comparison.ratio),
-            ci95: by_ratio.as_ref().and_then(|comparison| finite(comparison.ci95?)),
+            ratio: by_ratio.and_then(|comparison| comparison.ratio),
+            ci95: by_ratio.and_then(|comparison| finite(comparison.ci95?)),
             verdict,
         })
     }
@@ -99,16 +118,20 @@ impl Pair {
         self.own.iter().filter_map(|(block, own)| Some((*own, *self.base.get(block)?)))
     }
 
+    fn has_zeros(&self) -> bool {
+        self.blocks().any(|(own, base)| own * base <= 0.0)
+    }
+
     /// None where a figure is zero: no ratio can be made of it.
     fn by_ratio(&self, margin: f64) -> Option<Comparison> {
-        if self.blocks().next().is_none() || self.blocks().any(|(own, base)| own * base <= 0.0) {
+        if self.blocks().next().is_none() || self.has_zeros() {
             return None;
         }
         let scores = self.blocks().map(|(own, base)| (Score::Figure(own), Score::Figure(base)));
         Some(alone(margin, Paired::of(scores), &mut Detectable::default()).comparison())
     }
 
-    fn of_counts(&self, by_ratio: Option<&Comparison>) -> MetricVerdict {
+    fn verdict_of_counts(&self, by_ratio: Option<&Comparison>) -> MetricVerdict {
         let all = || self.own.values().chain(self.base.values());
         let is_one = all().all(|figure| Some(figure) == all().next());
         let repeated = self.own.len() >= 2 && self.base.len() >= 2;
@@ -169,16 +192,17 @@ fn greatest(by_block: &BTreeMap<u32, f64>) -> f64 {
 mod tests {
     use super::*;
 
-    fn verdict(own: &[f64], base: &[f64], kind: Kind) -> MetricVerdict {
-        let by_block = |values: &[f64]| (0..).zip(values.iter().copied()).collect();
-        let pair = Pair { own: by_block(own), base: by_block(base) };
-        pair.compared("h2", "m", kind, 0.05).unwrap().verdict
+    fn by_block(values: &[f64]) -> BTreeMap<u32, f64> {
+        (0..).zip(values.iter().copied()).collect()
     }
 
     #[test]
     fn counts_that_never_vary_are_judged_from_few_trials() {
         use MetricVerdict::{Less, More, Same, Undecided};
-        let counts = |own: &[f64], base: &[f64]| verdict(own, base, Kind::Count);
+        let counts = |own: &[f64], base: &[f64]| {
+            let pair = Pair { own: by_block(own), base: by_block(base) };
+            pair.of_counts("h2", "m", 0.05).unwrap().verdict
+        };
         assert_eq!(counts(&[3.0; 4], &[9.0; 4]), Less);
         assert_eq!(counts(&[9.0; 4], &[3.0; 4]), More);
         assert_eq!(counts(&[1.0; 2], &[1.0; 2]), Same);
@@ -189,12 +213,5 @@ mod tests {
         assert_eq!(counts(&[3.0, 9.0, 3.0, 9.0], &[3.0, 9.0, 9.0, 3.0]), Undecided);
         // A hundredth more bytes in each trial is no difference that matters.
         assert_eq!(counts(&[101.0; 8], &[100.0; 8]), Same);
-    }
-
-    #[test]
-    fn times_are_judged_as_the_deciding_one_is() {
-        let times = |own: &[f64], base: &[f64]| verdict(own, base, Kind::Time);
-        assert_eq!(times(&[2_200.0; 8], &[1_100.0; 8]), MetricVerdict::More);
-        assert_eq!(times(&[2_200.0; 4], &[1_100.0; 4]), MetricVerdict::Undecided);
     }
 }

@@ -8,6 +8,8 @@ mod family_tests;
 mod gate_tests;
 mod gates;
 mod machines;
+#[cfg(test)]
+mod metric_tests;
 mod metrics;
 mod same;
 mod signals;

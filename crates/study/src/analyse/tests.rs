@@ -498,22 +498,6 @@ fn a_machine_too_busy_for_times_still_gives_counts_and_says_so_first() {
 }
 
 #[test]
-fn scripts_that_come_later_are_found_beside_a_load_that_is_sooner() {
-    let mut rows = measured(&quick(), load_ms);
-    for row in &mut rows {
-        let scripts = if row.plan.cell.contender.name == "h2" { 2_200.0 } else { 1_100.0 };
-        row.metrics.insert("scripts_ms".to_owned(), scripts + f64::from(row.plan.block));
-    }
-    let result = analyse(&header(quick()), &rows);
-    let table = verdict_on(&result, "3g");
-    let sooner = table.ranking.iter().find(|one| one.contender == "h2").unwrap();
-    assert_eq!(sooner.comparison.verdict, Verdict::Faster);
-    let later = table.metrics.iter().find(|one| one.contender == "h2").unwrap();
-    assert_eq!((later.metric.as_str(), later.verdict), ("scripts_ms", MetricVerdict::More));
-    assert_eq!(result.warnings, Vec::<String>::new());
-}
-
-#[test]
 fn an_instrument_beyond_its_limits_is_told_before_any_figure() {
     let mut header = header(quick());
     let error = Spread { p50_us: 20.0, p99_us: 400.0 };

@@ -1,6 +1,7 @@
 //! The result of one comparison, on the log scale; it can be read from either side.
 
 use crate::comparison::{Comparison, Ratio, Verdict};
+use crate::family::blocks_for_all;
 use crate::stats::Interval;
 
 /// A comparison and what follows from it.
@@ -34,6 +35,11 @@ pub(super) enum Reason {
         inferred: Verdict,
         flat: Verdict,
     },
+    /// So few blocks ran over flat dependencies that they say nothing.
+    FewChecks {
+        inferred: Verdict,
+        blocks: usize,
+    },
 }
 
 impl Reason {
@@ -43,8 +49,12 @@ impl Reason {
             Self::Dependencies { inferred, flat } => {
                 Self::Dependencies { inferred: inferred.reversed(), flat: flat.reversed() }
             }
+            Self::FewChecks { inferred, blocks } => {
+                Self::FewChecks { inferred: inferred.reversed(), blocks: *blocks }
+            }
         }
     }
+
     fn words(&self) -> String {
         match self {
             Self::Words(words) => words.clone(),
@@ -52,6 +62,11 @@ impl Reason {
                 let (inferred, flat) = (inferred.word(), flat.word());
                 format!("{inferred} with inferred dependencies, {flat} with flat ones")
             }
+            Self::FewChecks { inferred, blocks } => format!(
+                "{} with inferred dependencies; the check with flat ones has {blocks} of the {} blocks that it needs",
+                inferred.word(),
+                blocks_for_all(1)
+            ),
         }
     }
 }
@@ -98,7 +113,11 @@ impl Finding {
         {
             return self;
         }
-        let reason = Reason::Dependencies { inferred: self.verdict, flat: check.verdict };
+        let inferred = self.verdict;
+        let reason = match check.interval == Interval::EVERYTHING {
+            true => Reason::FewChecks { inferred, blocks: check.blocks },
+            false => Reason::Dependencies { inferred, flat: check.verdict },
+        };
         Self { verdict: Verdict::Undecided, reason: Some(reason), trials_needed: None, ..self }
     }
 

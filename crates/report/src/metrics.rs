@@ -65,11 +65,16 @@ fn count(one: &MetricComparison) -> String {
         (metric::CONNECTIONS, true) => "connection",
         (other, _) => metric::words(other),
     };
+    let verdict = match one.verdict {
+        MetricVerdict::Same if one.own.median != one.baseline.median => {
+            "the same within the margin"
+        }
+        other => verdict(other),
+    };
     format!(
-        "{} {what} against {} ({})",
+        "{} {what} against {} ({verdict})",
         number::count(one.own.median),
         number::count(one.baseline.median),
-        verdict(one.verdict)
     )
 }
 

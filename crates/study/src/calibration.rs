@@ -65,7 +65,10 @@ impl Spread {
         let is_beyond = [spread.p50_us.abs() > self.p50_us, spread.p99_us > self.p99_us];
         let beyond = pairs.iter().zip(is_beyond).filter_map(|(pair, is_it)| is_it.then_some(pair));
         let words: Vec<String> = beyond
-            .map(|(which, is, most)| format!("{which} {}, limit {}", micros(*is), micros(*most)))
+            .map(|(which, is, most)| match (micros(*is), micros(*most)) {
+                (is, most) if is == most => format!("{which} a little above its limit of {most}"),
+                (is, most) => format!("{which} {is}, limit {most}"),
+            })
             .collect();
         (!words.is_empty()).then(|| format!("{what}: {}", words.join(", ")))
     }

@@ -53,7 +53,7 @@ impl fmt::Display for Carried {
         } else {
             write!(
                 f,
-                "{links}: {blocks} {many} enough for {comparisons} only while each one before shows a \
+                "{links}: {blocks} {many} enough for {comparisons} only where all but one of them show a \
                  difference; {enough} would always do"
             )
         }
@@ -99,7 +99,7 @@ mod tests {
             [
                 "wifi-2013: 9 blocks are enough for the 12 comparisons with https of each workload",
                 "wifi-2013: 9 blocks are enough for the 66 comparisons among the others of each workload only \
-                 while each one before shows a difference; 12 would always do"
+                 where all but one of them show a difference; 12 would always do"
             ]
         );
         images.links[0].trials = 5;

@@ -230,10 +230,11 @@ fn retry_after(head: &ResponseHead, received: Option<SystemTime>) -> Option<Dura
 
 fn told(head: &ResponseHead) -> String {
     let code = head.status.code();
-    match name(code) {
-        Some(name) => format!("the server answered {code} {name}"),
-        None => format!("the server answered {code}"),
-    }
+    let name = name(code).map_or_else(String::new, |name| format!(" {name}"));
+    // One that was not followed.
+    let led = head.fields.find_str("location").filter(|_| (300..400).contains(&code));
+    let led = led.map_or_else(String::new, |to| format!(", which leads to {to}"));
+    format!("the server answered {code}{name}{led}")
 }
 
 /// The names of the statuses that downloads meet (RFC 9110 §15).
@@ -241,7 +242,12 @@ fn name(code: u16) -> Option<&'static str> {
     Some(match code {
         204 => "No Content",
         300 => "Multiple Choices",
+        301 => "Moved Permanently",
+        302 => "Found",
+        303 => "See Other",
         304 => "Not Modified",
+        307 => "Temporary Redirect",
+        308 => "Permanent Redirect",
         400 => "Bad Request",
         401 => "Unauthorized",
         403 => "Forbidden",

@@ -59,7 +59,8 @@ pub(crate) struct GetArgs {
     /// Begin anew, and keep nothing of a download that fails
     #[arg(long, conflicts_with = "continue_at")]
     pub(crate) no_resume: bool,
-    /// Connections to one server, and ranges of one large file, at a time; more than 1 speaks HTTP/1.1 unless --http2 is given
+    /// Connections to one server, and ranges of one large file, at a time; more than 1 speaks HTTP/1.1 unless --http2 or --http3
+    /// is given, over which it is ranges alone
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = whole::<u16>(1..=16))]
     pub(crate) connections: u16,
     /// Files at a time

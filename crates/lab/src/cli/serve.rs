@@ -144,8 +144,19 @@ pub(crate) struct PatienceArgs {
     stall_timeout: Duration,
     /// Memory for all peers together: bodies that wait to be sent, echoes, WebSocket messages. Above it the connections
     /// that hold most are reset. One connection may hold three eighths of a thread's share, one address three quarters
-    #[arg(long, value_name = "SIZE", default_value = "256MiB")]
+    #[arg(long, value_name = "SIZE", value_parser = parse_memory, default_value = "256MiB")]
     max_memory: ByteSize,
+}
+
+/// With less no connection can hold what waits in one socket.
+const LEAST_MEMORY: ByteSize = ByteSize(16 << 20);
+
+fn parse_memory(text: &str) -> Result<ByteSize, String> {
+    let size = text.parse::<ByteSize>().map_err(|error| error.to_string())?;
+    if size < LEAST_MEMORY {
+        return Err(format!("the peers need {LEAST_MEMORY} at least, together"));
+    }
+    Ok(size)
 }
 
 /// What the end of a connection in good order may take.
@@ -252,6 +263,7 @@ mod tests {
     #[test]
     fn threads_share_max_memory_and_an_address_and_a_connection_have_their_parts_of_a_share() {
         const MIB: usize = 1024 * 1024;
+        assert!(Line::try_parse_from(["serve", "--max-memory", "1"]).is_err());
         let line = Line::try_parse_from(["serve", "--max-memory", "64MiB"]).unwrap();
         let limits = line.patience.limits(4);
         assert_eq!(limits.held, 16 * MIB);

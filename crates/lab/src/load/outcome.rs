@@ -212,6 +212,7 @@ fn warnings(plan: &LoadPlan, result: &LoadResult) -> Vec<String> {
     }
     warnings.extend(unanswered(result));
     warnings.extend(behind(plan, result));
+    warnings.extend(silence(result));
     let waited = result.course.iter().filter(|second| second.waiting > 0).count();
     if waited * 2 > result.course.len() {
         warnings.push(format!(
@@ -253,6 +254,20 @@ fn reason(plan: &LoadPlan, tally: &Tally, fault: Fault) -> Option<String> {
     let cause = tally.causes.get(&fault).map(|said| unit::escape(said).into_owned());
     let known = plan.access.transport.offer.known();
     let is_clear = plan.targets.iter().all(|target| target.url.scheme == page::Scheme::Http);
+    // A server that answered before speaks what was asked for.
+    if had_answered(plan, tally, fault) && tally.connects.faults.of(fault) > 0 {
+        let what = match fault {
+            Fault::ConnectRefused => "refused connections",
+            Fault::ConnectTimedOut => "took connections no longer",
+            Fault::Closed | Fault::Reset => "ended connections before they were open",
+            _ => "",
+        };
+        if !what.is_empty() {
+            return Some(format!(
+                "{hosts} answered, and later {what}: it has ended, or is overloaded"
+            ));
+        }
+    }
     Some(match (fault, known) {
         (Fault::ConnectRefused, Some(Offered::Http3)) => format!(
             "{hosts} refused connections: nothing listens on its UDP port; does it speak HTTP/3?"
@@ -278,6 +293,9 @@ fn reason(plan: &LoadPlan, tally: &Tally, fault: Fault) -> Option<String> {
         (Fault::Protocol, Some(Offered::Http2)) if is_clear => format!(
             "{hosts} did not answer in HTTP/2, which few servers speak in the clear: it is likely to speak HTTP/1.1, which --http1.1 \
              asks for"
+        ),
+        (Fault::Protocol, _) if is_clear => format!(
+            "what {hosts} sent is not the protocol that was asked for, or breaks its rules: where it speaks TLS, https:// asks so"
         ),
         (Fault::Protocol, _) => {
             format!("what {hosts} sent is not the protocol that was asked for, or breaks its rules")
@@ -314,15 +332,27 @@ fn reason(plan: &LoadPlan, tally: &Tally, fault: Fault) -> Option<String> {
     })
 }
 
-/// The servers at which a fault was met.
-fn hosts(plan: &LoadPlan, tally: &Tally, fault: Fault) -> String {
-    let has_met = |number: usize| {
-        let parts = tally.targets.get(number).map(|part| &part.faults);
-        let mut faults = parts.into_iter().chain(tally.unreached.get(number));
+/// The numbers of the targets at which a fault was met.
+fn met_at(plan: &LoadPlan, tally: &Tally, fault: Fault) -> impl Iterator<Item = usize> {
+    let has_met = move |number: &usize| {
+        let parts = tally.targets.get(*number).map(|part| &part.faults);
+        let mut faults = parts.into_iter().chain(tally.unreached.get(*number));
         plan.targets.len() == 1 || faults.any(|faults| faults.of(fault) > 0)
     };
-    let targets = plan.targets.iter().enumerate().filter(|(number, _)| has_met(*number));
-    let mut hosts: Vec<String> = targets.map(|(_, target)| target.url.authority()).collect();
+    (0..plan.targets.len()).filter(has_met)
+}
+
+/// Whether each server at which a fault was met gave answers, too.
+fn had_answered(plan: &LoadPlan, tally: &Tally, fault: Fault) -> bool {
+    let whole = tally.whole();
+    let answers = |number| tally.targets.get(number).unwrap_or(&whole).answers;
+    met_at(plan, tally, fault).all(|number| answers(number) > 0)
+}
+
+/// The servers at which a fault was met.
+fn hosts(plan: &LoadPlan, tally: &Tally, fault: Fault) -> String {
+    let targets = met_at(plan, tally, fault).map(|number| &plan.targets[number]);
+    let mut hosts: Vec<String> = targets.map(|target| target.url.authority()).collect();
     hosts.sort_unstable();
     hosts.dedup();
     hosts.join(", ")
@@ -363,6 +393,31 @@ fn behind(plan: &LoadPlan, result: &LoadResult) -> Option<String> {
         )
     })
 }
+
+/// That answers stopped, for longer than any that came had taken, and requests of that time came to nothing. A closed loop asks
+/// hardly anything of a server that is gone, so that few requests fail.
+fn silence(result: &LoadResult) -> Option<String> {
+    let whole = &result.whole;
+    let first = result.course.iter().position(|second| second.answers > 0)?;
+    let stretches = result.course[first..].chunk_by(|a, b| (a.answers > 0) == (b.answers > 0));
+    let silent = stretches.filter(|stretch| stretch[0].answers == 0);
+    let length = |stretch: &[Second]| stretch.iter().map(|second| second.seconds).sum::<f64>();
+    let longest = silent.max_by(|a, b| length(a).total_cmp(&length(b)))?;
+    let slowest = whole.latency.as_ref().and_then(|times| times.at(1.0)).unwrap_or(0.0) / 1e3;
+    let is_told =
+        length(longest) >= SILENCE_S.max(slowest) && whole.failed() + result.unfinished > 0;
+    let end = longest.last()?.at;
+    is_told.then(|| {
+        format!(
+            "nothing was answered from {} on until {}: the rate is the mean over that time too",
+            format_duration(Duration::from_secs_f64(end - length(longest))),
+            format_duration(Duration::from_secs_f64(end))
+        )
+    })
+}
+
+/// Silence of a server worth a word, in seconds.
+const SILENCE_S: f64 = 0.9;
 
 /// A share of requests without an answer from which percentiles up to the 99th mislead.
 const WORTH_A_WARNING: f64 = 0.01;

@@ -5,7 +5,7 @@ use crate::error::CliError;
 use crate::inputs::servers::Servers;
 use crate::inputs::subjects;
 use std::collections::BTreeSet;
-use study::experiment::{Contender, Experiment};
+use study::experiment::{Contender, Experiment, WorkloadKind};
 use subject::server::ServerFailure;
 use subject::{Catalogue, contract};
 
@@ -18,37 +18,61 @@ pub(super) fn unsupported(
     let mut told = servers.missing(experiment, &environment::program_folders());
     let mut known: BTreeSet<String> = BTreeSet::new();
     for contender in &experiment.contenders {
-        let reasons =
-            [of_client(contender, clients)?, of_server(contender, servers)].into_iter().flatten();
+        let reasons = of_client(contender, experiment, clients)?;
+        let reasons = reasons.into_iter().chain(of_server(contender, servers));
         told.extend(reasons.filter(|reason| known.insert(reason.clone())));
     }
     Ok(told)
 }
 
-/// That its client is not here, or does not speak its transport.
-fn of_client(contender: &Contender, clients: &Catalogue) -> Result<Option<String>, CliError> {
+/// That its client is not here, does not speak its transport, or does not do this work.
+fn of_client(
+    contender: &Contender,
+    experiment: &Experiment,
+    clients: &Catalogue,
+) -> Result<Vec<String>, CliError> {
     let declared = contender.client.as_ref().and_then(|client| clients.client(&client.name));
-    let Some(declared) = declared else { return Ok(None) };
+    let Some(declared) = declared else { return Ok(Vec::new()) };
     if let Err(lacking) = declared.command_line(&subjects::places()?) {
         let (reason, remedy) = (lacking.reason, lacking.remedy);
-        return Ok(Some(format!("{reason}, so its trials will be unsupported: {remedy}")));
+        return Ok(vec![format!("{reason}, so its trials will be unsupported: {remedy}")]);
     }
     let transport = contract::Transport::of(contender.transport.protocol());
-    let lacking = transport.and_then(|transport| declared.speaks(transport).err());
-    Ok(lacking.map(|lacking| told(contender, &lacking.reason, &lacking.remedy)))
+    let Some(transport) = transport else { return Ok(Vec::new()) };
+    if let Err(lacking) = declared.speaks(transport) {
+        return Ok(vec![told(&contender.name, &lacking.reason, &lacking.remedy)]);
+    }
+    let lacking = experiment.workloads.iter().filter_map(|workload| {
+        let lacking = declared.supports(transport, in_contract(&workload.kind)?).err()?;
+        let whose = format!("{} with {}", contender.name, workload.name);
+        Some(told(&whose, &lacking.reason, &lacking.remedy))
+    });
+    Ok(lacking.collect())
 }
 
-/// That its server, which is here, was built without what its transport needs.
+/// A kind of workload in the contract's words; None where it has none.
+fn in_contract(kind: &WorkloadKind) -> Option<contract::Workload> {
+    match kind {
+        WorkloadKind::Download(_) => Some(contract::Workload::Download),
+        WorkloadKind::Calls(_) => Some(contract::Workload::Calls),
+        WorkloadKind::Page(_) | WorkloadKind::Har(_) => Some(contract::Workload::Page),
+        WorkloadKind::Echo(_) => Some(contract::Workload::Echo),
+        WorkloadKind::Stream(_) => None,
+    }
+}
+
+/// That its server, which is here, does not speak its transport, or was built without what that needs.
 fn of_server(contender: &Contender, servers: &Servers) -> Option<String> {
     let declared = contender.foreign_server().and_then(|name| servers.named(name))?;
-    match declared.is_built_for(contender.transport, &environment::program_folders()) {
+    let built = || declared.is_built_for(contender.transport, &environment::program_folders());
+    match declared.supports(contender).and_then(|()| built()) {
         Err(ServerFailure::Unsupported { reason, remedy }) => {
-            Some(told(contender, &reason, &remedy))
+            Some(told(&contender.name, &reason, &remedy))
         }
         _ => None,
     }
 }
 
-fn told(contender: &Contender, reason: &str, remedy: &str) -> String {
-    format!("{reason}, so the trials of {} will be unsupported: {remedy}", contender.name)
+fn told(whose: &str, reason: &str, remedy: &str) -> String {
+    format!("{reason}, so the trials of {whose} will be unsupported: {remedy}")
 }

@@ -201,9 +201,13 @@ pub(crate) fn unanswered(result: &RunResult) -> Option<String> {
     }
     let most = reasons.into_iter().max_by_key(|(_, count)| *count);
     let all = result.trials.all();
+    let of_outcome =
+        |outcome: &str| result.failures.iter().filter(|one| one.outcome == outcome).count();
     let why = most.map_or_else(String::new, |((outcome, reason, remedy), count)| {
         let remedy = if remedy.is_empty() { String::new() } else { format!("; {remedy}") };
-        format!(": {count} of {all} {outcome}: {reason}{remedy}")
+        let of_outcome = of_outcome(outcome);
+        let most = if count < of_outcome { format!(" ({count} of them)") } else { String::new() };
+        format!(": {of_outcome} of {all} {outcome}: {reason}{most}{remedy}")
     });
     Some(format!("{} answers nothing: {what}{why}", result.experiment))
 }

@@ -530,14 +530,27 @@ fn what_a_dry_run_tells_is_true_of_the_race() {
         "name = \"old\"\nrole = \"client\"\ncommand = [\"true\"]\nworkloads = [\"page\"]\n\
          transports = [\"http/1.1\"]\n",
     );
+    bench.write(
+        "subjects/files.toml",
+        "name = \"files\"\nrole = \"client\"\ncommand = [\"true\"]\nworkloads = [\"download\"]\n\
+         transports = [\"http/1.1\"]\n",
+    );
+    bench.write(
+        "subjects/single.toml",
+        "name = \"single\"\nrole = \"server\"\ncommand = [\"true\"]\ntransports = [\"http/1.1\"]\n",
+    );
     let contenders = "[[contenders]]\nname = \"gone\"\ntransport = \"http/1.1\"\nclient = \"ghost\"\n\
-                      [[contenders]]\nname = \"older\"\ntransport = \"h3\"\nclient = \"old\"\n";
+                      [[contenders]]\nname = \"older\"\ntransport = \"h3\"\nclient = \"old\"\n\
+                      [[contenders]]\nname = \"filer\"\ntransport = \"http/1.1\"\nclient = \"files\"\n\
+                      [[contenders]]\nname = \"many\"\ntransport = \"h2\"\nserver = \"single\"\n";
     bench.write("theirs.toml", experiment("rtt=20ms", 8) + contenders);
     let dry =
         |more: &[&str]| bench.run(&[&["race", "theirs.toml", "--dry-run"][..], more].concat());
     let said = [
         "ghost needs no-such-client, which is not here, so its trials will be unsupported: sudo apt install ghost",
         "old is not declared to speak h3, so the trials of older will be unsupported",
+        "files is not declared to do this kind of workload, so the trials of filer with ",
+        "single does not speak h2 over TLS 1.3, so the trials of many will be unsupported: it speaks ",
     ];
     let ran = dry(&["--margin", "7%"]);
     ran.said(0, &said);

@@ -197,6 +197,26 @@ fn the_server_that_refuses_is_named_and_not_those_that_answer() {
 }
 
 #[test]
+fn a_server_that_ends_in_the_middle_is_told_and_not_as_one_that_never_spoke() {
+    let bench = Bench::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    let server = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        for _ in 0..20 {
+            stream.read(&mut [0; 4096]).unwrap();
+            stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
+        }
+    });
+    let (_, result) = load(&bench, &["-c", "1", "-d", "4s", &url]);
+    server.join().unwrap();
+    assert_eq!(result["whole"]["answers"], 20, "{result:#}");
+    let warnings = result["warnings"].to_string();
+    assert!(warnings.contains("nothing was answered from"), "{result:#}");
+    assert!(warnings.contains("answered, and later refused connections"), "{warnings}");
+}
+
+#[test]
 fn a_port_without_tls_that_hangs_up_is_told() {
     let bench = Bench::new();
     let url = server(drop).replace("http:", "https:");

@@ -217,4 +217,22 @@ fn a_page_shows_rates_percentiles_and_the_course() {
     }
     // A schedule of rates does not know this client's lateness by rate; the whole run does.
     assert_eq!(page.matches("class=\"late\"").count(), 1);
+    assert!(
+        page.contains("<caption>Stages</caption>") && !page.contains("<caption>Targets</caption>")
+    );
+}
+
+#[test]
+fn a_page_shows_each_target_and_the_stage_that_climbs() {
+    let bench = Bench::new();
+    let (_serving, url) = serve(&bench);
+    let (there, missing) = (format!("{url}hello"), format!("{url}nothing"));
+    let rates = ["--rate", "100:300ms", "--rate", "200:300ms", "--rate", "200-300:300ms"];
+    let args = [&["load", "-c", "2", "--html", "load.html", &there, &missing][..], &rates].concat();
+    let ran = bench.run(&args);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let page = std::fs::read_to_string(bench.path("load.html")).unwrap();
+    for text in ["<caption>Targets</caption>", &missing, "200-300:300ms", "Stages that climb"] {
+        assert!(page.contains(text), "{text} is missing: {page}");
+    }
 }

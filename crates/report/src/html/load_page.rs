@@ -8,9 +8,11 @@ use super::table::{Column, figure, table, text};
 use crate::command;
 use crate::load::{LoadWords, load_rate, words};
 use crate::markup::Markup;
-use crate::number::duration;
+use crate::number::{self, duration};
 use crate::scale::Scale;
-use study::load::{LoadResult, Probe, Second, StageResult, TimesSummary};
+use study::load::{
+    LoadResult, LoopKind, PartResult, Probe, Second, StageResult, TargetResult, TimesSummary,
+};
 
 /// The whole page.
 pub fn load_html(result: &LoadResult) -> String {
@@ -46,18 +48,43 @@ fn body(m: &mut Markup, result: &LoadResult) {
         [conditions, counts, traffic, client]
             .iter()
             .for_each(|line| m.line("p", &[("class", &"note")], line));
-        for target in &result.targets {
+        // Several have a table.
+        if let [target] = &result.targets[..] {
             m.line("p", &[("class", &"note")], format!("{} {}", target.method, target.url));
         }
     });
     m.element("section", &[("id", &"times")], |m| {
         let figures = [rates(result), percentiles(result), course(result)];
         figures.into_iter().flatten().for_each(|figure| figure.write(m));
+        let stages = result.stages.iter().map(|stage| (stage.rate.clone(), &stage.part));
+        parts(m, "Stages", "stage, requests/s", stages.collect());
+        let of = |target: &TargetResult| format!("{} {}", target.method, target.url);
+        let targets = result.targets.iter().map(|target| (of(target), &target.part));
+        parts(m, "Targets", "target", targets.collect());
     });
     m.element("section", &[("id", &"again")], |m| {
         m.line("h2", &[], "Run it again");
         super::picture::command(m, "The same", &command::shell_line(&result.command_line));
     });
+}
+
+/// What came of each stage or target. Nothing of fewer than two: what came of one is what came of all.
+fn parts(m: &mut Markup, caption: &str, name: &str, parts: Vec<(String, &PartResult)>) {
+    if parts.len() < 2 {
+        return;
+    }
+    let counts = ["requests", "answers", "of them with 400 or more", "without an answer"];
+    let times = ["p50, ms", "p99, ms", "max, ms"];
+    let columns = [text(name)].into_iter().chain(counts.into_iter().chain(times).map(figure));
+    let row = |(name, part): (String, &PartResult)| {
+        let counts = [part.requests, part.answers, part.refused, part.failed()];
+        let times = part.latency.as_ref();
+        let at = |share| times.and_then(|times| times.at(share));
+        let times = [at(MEDIAN), at(TAIL), times.map(|times| times.max_ms)].map(cell);
+        [vec![name], counts.map(|count| number::count(count as f64)).to_vec(), times.to_vec()]
+            .concat()
+    };
+    table(m, caption, &columns.collect::<Vec<_>>(), parts.into_iter().map(row));
 }
 
 /// A chart, and its figures as a table.
@@ -127,11 +154,17 @@ fn rates(result: &LoadResult) -> Option<Figure> {
         true => " The shaded part of p99 is this client's own lateness in beginning requests.",
         false => "",
     };
+    let about_climbing = match result.stages.iter().any(|stage| Tried::rate(stage).is_none()) {
+        true => {
+            " Stages that climb have no rate of their own, and are in the table of stages alone."
+        }
+        false => "",
+    };
     Some(Figure {
         id: "rates",
         title: rates_title(result, &tried),
         description: format!(
-            "Requests a second that were due, against the times of their answers.{about_shaded}"
+            "Requests a second that were due, against the times of their answers.{about_shaded}{about_climbing}"
         ),
         chart: Chart {
             series: median_and_tail(line(MEDIAN), line(TAIL)),
@@ -161,9 +194,12 @@ impl<'a> Tried<'a> {
     }
 
     /// A stage that climbs has no rate of its own.
+    fn rate(stage: &StageResult) -> Option<f64> {
+        stage.rate.split(':').next()?.parse().ok()
+    }
+
     fn of_stage(stage: &'a StageResult) -> Option<Self> {
-        let rate = stage.rate.split(':').next()?.parse().ok()?;
-        Some(Self { rate, times: stage.part.latency.as_ref()?, own: None })
+        Some(Self { rate: Self::rate(stage)?, times: stage.part.latency.as_ref()?, own: None })
     }
 
     fn own_tail(&self) -> Option<f64> {
@@ -223,6 +259,10 @@ fn percentiles(result: &LoadResult) -> Option<Figure> {
         Some(_) => " The shaded part is this client's own lateness in beginning requests.",
         None => "",
     };
+    let begun = match result.setting.pace {
+        LoopKind::Closed => "made",
+        LoopKind::Open => "due",
+    };
     Some(Figure {
         id: "percentiles",
         title: format!(
@@ -230,7 +270,9 @@ fn percentiles(result: &LoadResult) -> Option<Figure> {
             duration(latency.at[0].ms),
             duration(latency.max_ms)
         ),
-        description: format!("Times of all answers, from when each request was due.{about_shaded}"),
+        description: format!(
+            "Times of all answers, from when each request was {begun}.{about_shaded}"
+        ),
         chart: Chart {
             series: vec![Series {
                 name: "latency",
@@ -258,6 +300,20 @@ fn percentiles(result: &LoadResult) -> Option<Figure> {
     })
 }
 
+fn course_title(course: &[Second]) -> String {
+    let (seconds, number) =
+        (course.len(), |is: fn(&Second) -> bool| course.iter().filter(|one| is(one)).count());
+    let silent = match number(|second| second.answers == 0) {
+        0 => String::new(),
+        some => format!("nothing was answered in {some} of {seconds}, "),
+    };
+    let waited = match number(|second| second.waiting > 0) {
+        0 => "no request waited for a connection".to_owned(),
+        some => format!("requests waited for a connection in {some} of {seconds}"),
+    };
+    format!("Second by second: {silent}{waited}")
+}
+
 /// Second by second. None of fewer than two.
 fn course(result: &LoadResult) -> Option<Figure> {
     let course = &result.course;
@@ -274,13 +330,7 @@ fn course(result: &LoadResult) -> Option<Figure> {
     let seconds = Scale::up_to(end * 1e3).ticks();
     Some(Figure {
         id: "course",
-        title: match course.iter().filter(|second| second.waiting > 0).count() {
-            0 => "Second by second: no request waited for a connection".to_owned(),
-            some => format!(
-                "Second by second: requests waited for a connection in {some} of {}",
-                course.len()
-            ),
-        },
+        title: course_title(course),
         description: "Times of the answers that came in each second.".to_owned(),
         chart: Chart {
             series: median_and_tail(line(|second| second.p50_ms), line(|second| second.p99_ms)),

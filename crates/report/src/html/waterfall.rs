@@ -277,7 +277,7 @@ impl<'a> Panel<'a> {
         columns.extend(Phase::ALL.map(|phase| figure(format!("{}, ms", phase.name()))));
         columns.extend([figure("ends, ms"), figure("body, bytes"), text("failed")]);
         if self.tells_pieces() {
-            columns.push(text("sent by the server, ms (bytes)"));
+            columns.push(text("sent by the server, ms"));
         }
         let rows = self.bars.iter().map(|bar| {
             let mut row = vec![
@@ -296,7 +296,7 @@ impl<'a> Panel<'a> {
                 bar.failed().unwrap_or_default().to_owned(),
             ]);
             if self.tells_pieces() {
-                row.push(bar.sent.iter().map(piece_in_words).collect::<Vec<_>>().join(", "));
+                row.push(sent_in_words(&bar.sent));
             }
             row
         });
@@ -337,8 +337,16 @@ impl Area {
     }
 }
 
-fn piece_in_words(piece: &SentPiece) -> String {
-    format!("{:.1} to {:.1} ({})", piece.from, piece.to, number::count(piece.bytes as f64))
+/// `815.2`, `815.2 to 1988.1, 7 pieces`: from the first piece of a body to the last.
+fn sent_in_words(pieces: &[SentPiece]) -> String {
+    match pieces {
+        [] => String::new(),
+        [one] if one.from == one.to => format!("{:.1}", one.from),
+        [one] => format!("{:.1} to {:.1}", one.from, one.to),
+        [first, .., last] => {
+            format!("{:.1} to {:.1}, {} pieces", first.from, last.to, pieces.len())
+        }
+    }
 }
 
 fn figures_line(cell: &CellResult) -> String {

@@ -112,10 +112,13 @@ impl HeadScanner {
         if self.at == At::Before && self.seen == self.line_start && first != b'\r' && first != b'\n'
         {
             if !is_tchar(first) {
-                return Err(Error::malformed(
-                    self.seen,
-                    "a message begins with a token (RFC 9112 §2.1)",
-                ));
+                let rule = match first {
+                    TLS_ALERT => {
+                        "a message begins with a token (RFC 9112 §2.1), and this is an alert of TLS: https:// asks over TLS"
+                    }
+                    _ => "a message begins with a token (RFC 9112 §2.1)",
+                };
+                return Err(Error::malformed(self.seen, rule));
             }
             self.at = At::StartLine;
         }
@@ -183,6 +186,9 @@ impl HeadScanner {
 /// Some clients of old sent an empty line after a body; no more than that is meant by it.
 const MAX_EMPTY_LINES: usize = 4;
 
+/// The first byte of an alert of TLS, which answers a request in the clear (RFC 8446 §5.1).
+const TLS_ALERT: u8 = 21;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -205,6 +211,13 @@ mod tests {
             let end = (index + 1 == HEAD.len()).then_some(1);
             assert_eq!(scanner.scan(&[*byte]), Ok(end));
         }
+    }
+
+    #[test]
+    fn an_alert_of_tls_is_named() {
+        // A fatal alert, unexpected_message: what a port of TLS answers to a request in the clear.
+        let alert = [21, 3, 3, 0, 2, 2, 10];
+        assert!(scan(&alert, Limits::default()).unwrap_err().to_string().contains("https://"));
     }
 
     #[test]

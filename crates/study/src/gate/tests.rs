@@ -122,6 +122,22 @@ fn a_difference_that_could_have_been_found_is_found_in_four_runs_of_five() {
     assert!((0.65..0.95).contains(&share), "{share} at {middle}");
 }
 
+/// Six trials of each, of which one is an outlier: their interval reaches 10 % to either side.
+#[test]
+fn a_gate_claims_to_find_no_less_than_its_interval_is_wide() {
+    let values = [204.8, 205.2, 205.2, 205.3, 205.7, 227.0].map(f64::ln);
+    let evidence = crate::gate::Unpaired::default().evidence(&values, &values, 0.05 / 6.0);
+    let result = gate("load_ms<1.05").judge(place(), &evidence);
+    assert_eq!(result.outcome, GateOutcome::Inconclusive);
+    let half = 0.5 * (evidence.interval.high - evidence.interval.low);
+    let [below, above] = result.detectable.unwrap();
+    assert!(
+        (above.0 / 1.05).ln() >= half - 1e-9 && (1.05 / below.0).ln() >= half - 1e-9,
+        "{result:?}"
+    );
+    assert!(result.trials_needed.unwrap() > 10, "{result:?}");
+}
+
 #[test]
 fn a_wrong_outcome_is_as_rare_as_the_error_says_on_either_side() {
     let runs = 2_000;

@@ -57,6 +57,11 @@ impl Interval {
         (self.low..=self.high).contains(&value)
     }
 
+    /// Half of its width; None where it is unbounded.
+    pub fn half(&self) -> Option<f64> {
+        Some(0.5 * (self.high - self.low)).filter(|half| half.is_finite())
+    }
+
     /// The interval of the negated quantity.
     pub fn negated(&self) -> Self {
         Self { low: -self.high, high: -self.low }

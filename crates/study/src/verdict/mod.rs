@@ -165,7 +165,10 @@ impl Rule {
             p_within: least(&|walsh| walsh.p_within(self.margin.ln_1p())),
             p_holm: None,
             p_run: None,
-            detectable: deviations.zip(spread(&last.walsh, blocks)).map(|(d, sigma)| d * sigma),
+            // Noise is told by the narrowest interval. What has widened this one hides as much, outliers for one.
+            detectable: deviations
+                .zip(spread(&last.walsh, blocks))
+                .map(|(d, sigma)| (d * sigma).max(interval.half().unwrap_or(0.0))),
             verdict,
             reason: None,
             trials_needed: None,

@@ -29,7 +29,7 @@ pub struct Assumptions {
     pub web_sockets_bare: u32,
     /// Messages of WebSockets after the load's end, left out.
     pub messages_left_out: u32,
-    /// Entries skipped because no answer was recorded (blocked, cancelled, pushed and unused).
+    /// Entries skipped because no answer was recorded (blocked, cancelled, still under way, pushed and unused).
     pub unanswered: u32,
     /// Entries skipped because the browser redirected itself (HSTS, an extension).
     pub answered_inside: u32,
@@ -61,6 +61,8 @@ pub struct Assumptions {
     pub parts: u32,
     /// Requests whose status a replay cannot give, answered 200.
     pub statuses_changed: u32,
+    /// Requests without a status but with an answer of some size, answered 200.
+    pub statuses_missing: u32,
     /// Responses that come bit by bit.
     pub streams: u32,
     /// Requests that the browser's cache answered, replayed in full.
@@ -191,6 +193,10 @@ impl Assumptions {
             self.statuses_changed,
             "answered with a status that a replay cannot give (a redirect to nowhere, a part of \
              unknown place): replayed with status 200",
+        ));
+        lines.extend(some(
+            self.statuses_missing,
+            "without a status, but with a size: taken as answered, with status 200",
         ));
         lines.extend(some(
             self.streams,

@@ -207,8 +207,10 @@ impl Builder {
         let skipped = match entry.status {
             _ if entry.is_web_socket() && entry.messages.is_some() => return Some(url),
             _ if entry.answered_inside => &mut self.assumptions.answered_inside,
-            // 0 and below: blocked, cancelled, or pushed and never used.
-            Some(status) if status < 100 && empty => &mut self.assumptions.unanswered,
+            // None, 0 and below: blocked, cancelled, under way when the file was written, or pushed and never used.
+            status if status.is_none_or(|status| status < 100) && empty => {
+                &mut self.assumptions.unanswered
+            }
             _ => return Some(url),
         };
         *skipped += 1;
@@ -311,6 +313,7 @@ impl Builder {
 
     fn status(&mut self, entry: &Entry) -> u16 {
         let (status, noted) = (status::replayed(entry), &mut self.assumptions);
+        noted.statuses_missing += u32::from(status::is_missing(entry));
         match status {
             101 => noted.web_sockets += 1,
             206 => noted.parts += 1,

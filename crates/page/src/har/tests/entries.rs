@@ -283,3 +283,23 @@ fn an_entry_whose_url_cannot_be_asked_for_is_left_out_and_told_unless_it_is_the_
         assert!(error.contains("log.entries[0]") && error.contains(problem), "{error}");
     }
 }
+
+#[test]
+fn what_nobody_answered_is_left_out_and_a_missing_status_is_told() {
+    let without = |response: &str| {
+        let entry = get("http://a/slow.js", 100);
+        let (before, _) = entry.split_once(r#""response""#).unwrap();
+        format!(r#"{before}"response":{response}"#)
+    };
+    for response in ["null", "{}", r#"{"status":0}"#, r#"{"status":-1,"bodySize":-1}"#] {
+        let recording = read(&file_of(LOADED, &[get("http://a/", 0), without(response)]));
+        let told = &recording.assumptions;
+        assert_eq!((told.replayed, told.unanswered), (1, 1), "{response}");
+    }
+    let sized = without(r#"{"bodySize":700}"#);
+    let recording = read(&file_of(LOADED, &[get("http://a/", 0), sized]));
+    let slow = at(&recording, "/slow.js");
+    assert_eq!((slow.status, slow.body), (200, ByteSize(700)));
+    let told = recording.assumptions.to_string();
+    assert!(told.contains("1 request: without a status, but with a size"), "{told}");
+}

@@ -27,6 +27,8 @@ pub struct Assumptions {
     pub web_sockets: u32,
     /// Those of them whose messages are not recorded: they are opened and closed.
     pub web_sockets_bare: u32,
+    /// Requests for a WebSocket that got another answer, replayed as a GET with that.
+    pub web_sockets_refused: u32,
     /// Messages of WebSockets after the load's end, left out.
     pub messages_left_out: u32,
     /// Entries skipped because no answer was recorded (blocked, cancelled, still under way, pushed and unused).
@@ -209,6 +211,10 @@ impl Assumptions {
         lines.extend(some(
             self.web_sockets_bare,
             "for a WebSocket without recorded messages: opened and closed",
+        ));
+        lines.extend(some(
+            self.web_sockets_refused,
+            "for a WebSocket that was not opened: replayed as a GET with the recorded status",
         ));
         if self.messages_left_out > 0 {
             let count = several(self.messages_left_out, "message", "messages");

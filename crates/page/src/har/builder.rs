@@ -205,10 +205,13 @@ impl Builder {
                 .iter()
                 .all(|size| size.unwrap_or(0) == 0);
         let skipped = match entry.status {
-            _ if entry.is_web_socket() && entry.messages.is_some() => return Some(url),
+            _ if entry.is_for_web_socket() && entry.has_messages() => return Some(url),
             _ if entry.answered_inside => &mut self.assumptions.answered_inside,
             // None, 0 and below: blocked, cancelled, under way when the file was written, or pushed and never used.
-            status if status.is_none_or(|status| status < 100) && empty => {
+            status
+                if status.is_none_or(|status| status < 100)
+                    && (empty || entry.is_for_web_socket()) =>
+            {
                 &mut self.assumptions.unanswered
             }
             _ => return Some(url),
@@ -314,6 +317,7 @@ impl Builder {
     fn status(&mut self, entry: &Entry) -> u16 {
         let (status, noted) = (status::replayed(entry), &mut self.assumptions);
         noted.statuses_missing += u32::from(status::is_missing(entry));
+        noted.web_sockets_refused += u32::from(entry.is_refused_web_socket());
         match status {
             101 => noted.web_sockets += 1,
             206 => noted.parts += 1,

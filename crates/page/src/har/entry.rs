@@ -43,6 +43,8 @@ pub(super) struct Entry {
     pub(super) answered: Vec<Field>,
     /// The connection of HTTP/2 or HTTP/3 that carried it; None of HTTP/1.1, and where nothing says so.
     pub(super) shared_connection: Option<String>,
+    /// Whether it came over HTTP/2 or HTTP/3.
+    pub(super) is_multiplexed: bool,
     /// Whether the page said that its first paint waits for it; None where it did not say.
     pub(super) blocks_rendering: Option<bool>,
     /// The messages of a WebSocket; None where the recording has none of them.
@@ -88,12 +90,32 @@ impl Entry {
         self.status == Some(304)
     }
 
-    /// Whether it opened a WebSocket.
-    pub(super) fn is_web_socket(&self) -> bool {
+    /// Whether it asked for a WebSocket.
+    pub(super) fn is_for_web_socket(&self) -> bool {
         let scheme = self.url.split(':').next().unwrap_or_default().to_ascii_lowercase();
         matches!(scheme.as_str(), "ws" | "wss")
             || self.status == Some(101)
             || self.resource_type == "websocket"
+    }
+
+    /// Whether it asked for a WebSocket and was answered as any other request (RFC 6455 §4.1): with 2xx too, unless that
+    /// came over HTTP/2 or HTTP/3, where it opens one (RFC 8441 §5).
+    pub(super) fn is_refused_web_socket(&self) -> bool {
+        let is_refusal = self.status.is_some_and(|status| match status {
+            200..300 => !self.is_multiplexed,
+            other => (300..600).contains(&other),
+        });
+        self.is_for_web_socket() && !self.has_messages() && is_refusal
+    }
+
+    /// Whether it opened a WebSocket.
+    pub(super) fn is_web_socket(&self) -> bool {
+        self.is_for_web_socket() && !self.is_refused_web_socket()
+    }
+
+    /// Whether messages went over it.
+    pub(super) fn has_messages(&self) -> bool {
+        self.messages.as_ref().is_some_and(|messages| !messages.is_empty())
     }
 
     /// Whether its body came bit by bit, as its server made it (WHATWG HTML, "Server-sent events").
@@ -144,6 +166,7 @@ impl Entry {
             shared_connection: reader
                 .text(&value, "connection")?
                 .filter(|number| !number.is_empty() && is_multiplexed(response)),
+            is_multiplexed: is_multiplexed(response),
             blocks_rendering: match reader.text(&value, "_renderBlocking")?.as_deref() {
                 Some("blocking") => Some(true),
                 Some("non-blocking") => Some(false),

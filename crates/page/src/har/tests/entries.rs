@@ -303,3 +303,34 @@ fn what_nobody_answered_is_left_out_and_a_missing_status_is_told() {
     let told = recording.assumptions.to_string();
     assert!(told.contains("1 request: without a status, but with a size"), "{told}");
 }
+
+#[test]
+fn a_web_socket_that_failed_is_not_replayed_as_an_open_one() {
+    let with = |response: &str| {
+        let entry = asked("GET", "wss://b/chat", 200, response);
+        let entry = format!(r#"{entry},"_resourceType":"websocket","_webSocketMessages":[]"#);
+        read(&file_of(LOADED, &[get("http://a/", 0), entry]))
+    };
+    for response in [r#""status":0"#, r#""status":0,"bodySize":50"#, ""] {
+        let told = with(response).assumptions;
+        assert_eq!((told.replayed, told.unanswered, told.web_sockets), (1, 1, 0), "{response}");
+    }
+    for (status, response) in [
+        (403, r#""status":403,"bodySize":50,"content":{"mimeType":"text/html"}"#),
+        (200, r#""status":200,"bodySize":50,"httpVersion":"http/1.1""#),
+    ] {
+        let recording = with(response);
+        let chat = at(&recording, "/chat");
+        assert_eq!((chat.status, chat.body, chat.kind), (status, ByteSize(50), Kind::Xhr));
+        assert!(!chat.is_web_socket() && chat.method == Method::Get);
+        let told = &recording.assumptions;
+        assert_eq!((told.web_sockets, told.web_sockets_refused), (0, 1));
+        assert!(told.to_string().contains("1 request: for a WebSocket that was not opened"));
+    }
+    // RFC 8441: over HTTP/2 that is how one opens.
+    for response in [r#""status":101"#, r#""status":200,"httpVersion":"h2""#] {
+        let recording = with(response);
+        assert_eq!(at(&recording, "/chat").answered.messages, Some(Vec::new()), "{response}");
+        assert_eq!(recording.assumptions.web_sockets, 1);
+    }
+}

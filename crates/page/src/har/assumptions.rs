@@ -69,6 +69,8 @@ pub struct Assumptions {
     pub streams: u32,
     /// Requests that the browser's cache answered, replayed in full.
     pub from_cache: u32,
+    /// Requests that the browser's cache answered with the response to an earlier one of the same load, left out.
+    pub cache_repeats: u32,
     /// Requests answered with an error, replayed so.
     pub errors: u32,
     /// How initiators were used.
@@ -223,6 +225,10 @@ impl Assumptions {
         lines.extend(some(
             self.from_cache,
             "answered by the browser's cache: replayed in full, as on a first visit",
+        ));
+        lines.extend(some(
+            self.cache_repeats,
+            "answered by the cache from an earlier request: left out",
         ));
         lines.extend(some(self.errors, "answered with an error: replayed as such"));
     }

@@ -7,8 +7,8 @@ use super::file::Chosen;
 use super::names::{Paths, name_for_literal, shared_hosts};
 use super::times::RoundTrips;
 use super::{
-    Assumptions, Dependencies, HarError, HarOptions, Recording, Think, blocking, kind, socket,
-    status,
+    Assumptions, Dependencies, HarError, HarOptions, Recording, Think, blocking, kind, own_answers,
+    socket, status,
 };
 use crate::exchange::{Answered, Asked, Field, Sender};
 use crate::graph::Page;
@@ -60,7 +60,7 @@ impl Builder {
             return Err(unusable.map_or(HarError::Nothing(count), |unusable| unusable.error));
         }
         requests.sort_by_key(|request| (request.start, request.entry.index));
-        let document = document_of(&requests);
+        let mut document = document_of(&requests);
         self.tell_unusable(&requests[document])?;
         requests[document].kind = Kind::Document;
         self.fetch_whole(&mut requests[document].entry);
@@ -69,6 +69,8 @@ impl Builder {
         self.assumptions.no_on_load = !extent.by_on_load;
         self.assumptions.load_span = Some(span(extent.end - requests[0].start));
         requests.truncate(extent.requests);
+        self.assumptions.cache_repeats =
+            own_answers::leave_out_repeats(&mut requests, &mut document);
         self.assumptions.replayed = requests.len() as u32;
         for request in &mut requests {
             request.size = self.size(&request.entry);

@@ -334,3 +334,59 @@ fn a_web_socket_that_failed_is_not_replayed_as_an_open_one() {
         assert_eq!(recording.assumptions.web_sockets, 1);
     }
 }
+
+/// The same entry, answered by a cache.
+fn from_memory(entry: &str) -> String {
+    format!(r#"{entry},"_fromCache":"memory""#)
+        .replace(r#""bodySize":1000"#, r#""bodySize":0,"_transferSize":0,"content":{"size":4000}"#)
+}
+
+#[test]
+fn what_the_cache_answers_from_an_earlier_request_is_left_out_and_its_finds_are_the_earlier_ones() {
+    let found = |entry: String, by: &str| {
+        format!(r#"{entry},"_initiator":{{"type":"parser","url":"{by}"}}"#)
+    };
+    let entries = [
+        get("http://a/", 0),
+        get("http://a/all.css", 110),
+        get("http://a/i.png", 120),
+        from_memory(&get("http://a/i.png", 130)),
+        from_memory(&get("http://a/all.css", 300)),
+        found(get("http://a/bg.png", 400), "http://a/all.css"),
+        // An earlier visit has left this.
+        from_memory(&get("http://a/old.png", 410)),
+        from_memory(&get("http://a/old.png", 420)),
+    ];
+    let recording = read(&file_of(LOADED, &entries));
+    let paths: Vec<_> =
+        recording.page.resources().iter().map(|resource| &*resource.url.path).collect();
+    assert_eq!(paths, ["/", "/all.css", "/i.png", "/bg.png", "/old.png"]);
+    assert_eq!(at(&recording, "/i.png").body, ByteSize(1000));
+    let by = Release::Completed { by: id(&recording, "/all.css") };
+    assert_eq!(at(&recording, "/bg.png").release, by);
+    let told = &recording.assumptions;
+    assert_eq!((told.cache_repeats, told.from_cache, told.repeats_renamed), (3, 1, 0));
+    let words = told.to_string();
+    assert!(words.contains("3 requests: answered by the cache from an earlier request: left out"));
+
+    // Another part, and the answer behind a redirect, are no repeats; a part of what came whole is one.
+    let ranged = |entry: String, range: &str| {
+        let fields = format!(r#""headers":[{{"name":"Range","value":"{range}"}}]"#);
+        entry.replace(r#""method":"GET""#, &format!(r#""method":"GET",{fields}"#))
+    };
+    let redirect = asked("GET", "http://a/", 0, r#""status":302,"redirectURL":"/in""#);
+    let entries = [
+        redirect,
+        asked("GET", "http://a/in", 100, r#""status":302,"redirectURL":"/""#),
+        from_memory(&get("http://a/", 200)),
+        ranged(get("http://a/film", 310), "bytes=0-9"),
+        from_memory(&ranged(get("http://a/film", 320), "bytes=10-19")),
+        from_memory(&ranged(get("http://a/film", 330), "bytes=0-9")),
+        get("http://a/song", 340),
+        from_memory(&ranged(get("http://a/song", 350), "bytes=5-9")),
+    ];
+    let recording = read(&file_of(LOADED, &entries));
+    assert_eq!(recording.page.document(), ResourceId(2));
+    let told = &recording.assumptions;
+    assert_eq!((told.cache_repeats, told.replayed), (2, 6), "{told}");
+}

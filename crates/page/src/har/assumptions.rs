@@ -67,10 +67,12 @@ pub struct Assumptions {
     pub statuses_missing: u32,
     /// Responses that come bit by bit.
     pub streams: u32,
-    /// Requests that the browser's cache answered, replayed in full.
+    /// Requests that the browser's cache or a service worker answered, replayed in full.
     pub from_cache: u32,
     /// Requests that the browser's cache answered with the response to an earlier one of the same load, left out.
     pub cache_repeats: u32,
+    /// Requests that a service worker answered and asked for itself: its own requests are replayed in their place.
+    pub worker_repeats: u32,
     /// Requests answered with an error, replayed so.
     pub errors: u32,
     /// How initiators were used.
@@ -224,11 +226,15 @@ impl Assumptions {
         }
         lines.extend(some(
             self.from_cache,
-            "answered by the browser's cache: replayed in full, as on a first visit",
+            "answered by the browser's cache or a service worker: replayed in full, as on a first visit",
         ));
         lines.extend(some(
             self.cache_repeats,
             "answered by the cache from an earlier request: left out",
+        ));
+        lines.extend(some(
+            self.worker_repeats,
+            "answered by a service worker that asked for the same: its own requests are replayed",
         ));
         lines.extend(some(self.errors, "answered with an error: replayed as such"));
     }

@@ -60,6 +60,7 @@ impl Builder {
             return Err(unusable.map_or(HarError::Nothing(count), |unusable| unusable.error));
         }
         requests.sort_by_key(|request| (request.start, request.entry.index));
+        self.assumptions.worker_repeats = own_answers::leave_to_workers(&mut requests);
         let mut document = document_of(&requests);
         self.tell_unusable(&requests[document])?;
         requests[document].kind = Kind::Document;
@@ -224,7 +225,7 @@ impl Builder {
 
     fn size(&mut self, entry: &Entry) -> ByteSize {
         let noted = &mut self.assumptions;
-        noted.from_cache += u32::from(entry.from_cache);
+        noted.from_cache += u32::from(entry.is_answered_by_browser());
         if entry.is_head() {
             noted.heads += 1;
             return ByteSize(entry.content_length.unwrap_or(0));

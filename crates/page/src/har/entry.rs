@@ -29,6 +29,8 @@ pub(super) struct Entry {
     pub(super) answered_inside: bool,
     /// Whether the browser's cache answered, and nobody was asked.
     pub(super) from_cache: bool,
+    /// Whether a service worker answered.
+    pub(super) by_service_worker: bool,
     pub(super) mime: String,
     pub(super) resource_type: String,
     pub(super) rank: String,
@@ -118,6 +120,20 @@ impl Entry {
         self.messages.as_ref().is_some_and(|messages| !messages.is_empty())
     }
 
+    /// Whether the browser answered it by itself, as far as the recording tells.
+    pub(super) fn is_answered_by_browser(&self) -> bool {
+        self.from_cache || self.by_service_worker
+    }
+
+    /// Is to the page what `page`, which it answers, was to it.
+    pub(super) fn take_place_of(&mut self, page: Self) {
+        self.resource_type = page.resource_type;
+        self.rank = page.rank;
+        self.referer = page.referer;
+        self.initiators = page.initiators;
+        self.blocks_rendering = page.blocks_rendering;
+    }
+
     /// Whether its body came bit by bit, as its server made it (WHATWG HTML, "Server-sent events").
     pub(super) fn is_stream(&self) -> bool {
         self.resource_type == "eventsource" || self.mime == "text/event-stream"
@@ -152,6 +168,9 @@ impl Entry {
             from_cache: value
                 .get("_fromCache")
                 .is_some_and(|kept| !matches!(kept, Value::Null | Value::Bool(false))),
+            by_service_worker: [response, &value].iter().any(|of| {
+                of.get("_fetchedViaServiceWorker").and_then(Value::as_bool) == Some(true)
+            }),
             mime: mime_of(
                 reader
                     .text(content, "response.content.mimeType")?
@@ -192,7 +211,7 @@ struct Reader {
 }
 
 /// The fields of an entry that are looked at.
-const FIELDS: [&str; 12] = [
+const FIELDS: [&str; 13] = [
     "request",
     "response",
     "timings",
@@ -202,6 +221,7 @@ const FIELDS: [&str; 12] = [
     "_resourceType",
     "_priority",
     "_fromCache",
+    "_fetchedViaServiceWorker",
     "_webSocketMessages",
     "_renderBlocking",
     "connection",

@@ -11,12 +11,12 @@ pub(super) fn leave_out_repeats(requests: &mut Vec<Request>, document: &mut usiz
     let mut fetched: HashMap<String, Vec<Fetched>> = HashMap::new();
     let mut keep = Vec::with_capacity(requests.len());
     for (place, request) in requests.iter().enumerate() {
-        let is_get = matches!(request.entry.method.as_str(), "" | "GET" | "get");
+        let is_get = is_get(request);
         let own = Fetched::by(request);
         let earlier = fetched.entry(request.url.to_string()).or_default();
         let is_repeat = is_get
             && place != *document
-            && request.entry.from_cache
+            && request.entry.is_answered_by_browser()
             && earlier.iter().any(|earlier| earlier.answers(&own));
         // What an earlier visit has left in the cache is replayed in full, and answers later ones as it did.
         if is_get && !is_repeat && !earlier.contains(&own) {
@@ -25,6 +25,52 @@ pub(super) fn leave_out_repeats(requests: &mut Vec<Request>, document: &mut usiz
         keep.push(!is_repeat);
     }
     retain(requests, &keep, document)
+}
+
+/// Leaves out what a service worker answered where it asked for that URL itself: Chromium lists both, the page's request and
+/// the worker's. The first request of the worker after the page's own is what became of it, and is of the page's kind then.
+/// Tells how many are left out.
+pub(super) fn leave_to_workers(requests: &mut Vec<Request>) -> u32 {
+    let mut keep = vec![true; requests.len()];
+    let mut heirs = Vec::new();
+    {
+        let of_network = |request: &Request| !request.entry.by_service_worker;
+        let key = |request: &Request| (request.entry.method.clone(), request.url.to_string());
+        let mut asked: HashMap<_, WorkersOwn> = HashMap::new();
+        for (place, request) in requests.iter().enumerate().filter(|(_, one)| of_network(one)) {
+            asked.entry(key(request)).or_default().places.push(place);
+        }
+        for (place, request) in requests.iter().enumerate().filter(|(_, one)| !of_network(one)) {
+            let Some(own) = asked.get_mut(&key(request)) else { continue };
+            keep[place] = false;
+            heirs.extend(own.first_after(place).map(|heir| (place, heir)));
+        }
+    }
+    for (place, heir) in heirs {
+        let page = &requests[place];
+        let (kind, entry) = (page.kind, page.entry.clone());
+        requests[heir].kind = kind;
+        requests[heir].entry.take_place_of(entry);
+    }
+    retain(requests, &keep, &mut 0)
+}
+
+/// The requests for one URL that went over the network.
+#[derive(Default)]
+struct WorkersOwn {
+    places: Vec<usize>,
+    /// How many of them answer a request of the page, or came before it.
+    passed: usize,
+}
+
+impl WorkersOwn {
+    fn first_after(&mut self, place: usize) -> Option<usize> {
+        let before = self.places[self.passed..].iter().take_while(|own| **own < place).count();
+        self.passed += before;
+        let first = self.places.get(self.passed).copied();
+        self.passed += usize::from(first.is_some());
+        first
+    }
 }
 
 /// What decides whether the response to a request answers a later one.
@@ -45,6 +91,11 @@ impl Fetched {
     fn answers(&self, later: &Self) -> bool {
         self.is_redirect == later.is_redirect && (self.range.is_none() || self.range == later.range)
     }
+}
+
+fn is_get(request: &Request) -> bool {
+    let method = &request.entry.method;
+    method.is_empty() || method.eq_ignore_ascii_case("GET")
 }
 
 /// Keeps these requests, and follows the `document` to its new place. Tells how many are left out.

@@ -390,3 +390,48 @@ fn what_the_cache_answers_from_an_earlier_request_is_left_out_and_its_finds_are_
     let told = &recording.assumptions;
     assert_eq!((told.cache_repeats, told.replayed), (2, 6), "{told}");
 }
+
+#[test]
+fn of_a_page_with_a_service_worker_each_response_of_the_network_is_replayed_once() {
+    let typed = |entry: String, kind: &str| {
+        format!(
+            r#"{entry},"_resourceType":"{kind}","_initiator":{{"type":"script","url":"http://a/sw.js"}}"#
+        )
+    };
+    let of_page = |url: &str, start: u64, kind: &str| {
+        let answer = r#""status":200,"_transferSize":0,"bodySize":0,"_fetchedViaServiceWorker":true,"content":{"size":9000}"#;
+        let entry = asked("GET", url, start, answer);
+        format!(
+            r#"{entry},"_resourceType":"{kind}","_priority":"VeryHigh","_initiator":{{"type":"parser","url":"http://a/"}}"#
+        )
+    };
+    let entries = [
+        of_page("http://a/", 0, "document"),
+        get("http://a/sw.js", 1),
+        typed(get("http://a/", 10), "fetch"),
+        of_page("http://a/all.css", 110, "stylesheet"),
+        typed(get("http://a/all.css", 115), "fetch"),
+        // From the worker's own store.
+        of_page("http://a/all.css", 130, "stylesheet"),
+        of_page("http://a/kept.css", 140, "stylesheet"),
+    ];
+    let recording = read(&file_of(LOADED, &entries));
+    let all = recording.page.resources().iter();
+    let told: Vec<_> = all.map(|one| (&*one.url.path, one.kind, one.body.0)).collect();
+    assert_eq!(
+        told,
+        [
+            ("/sw.js", Kind::Script, 1000),
+            ("/", Kind::Document, 1000),
+            ("/all.css", Kind::Stylesheet, 1000),
+            ("/kept.css", Kind::Stylesheet, 9000),
+        ]
+    );
+    assert_eq!(recording.page.document(), ResourceId(1));
+    let sheet = at(&recording, "/all.css");
+    assert_eq!(sheet.hint, Hint::Recorded(Rank::VeryHigh));
+    assert_eq!(sheet.release.initiator(), Some(ResourceId(1)));
+    let told = &recording.assumptions;
+    assert_eq!((told.worker_repeats, told.from_cache, told.cache_repeats), (3, 1, 0));
+    assert!(told.to_string().contains("3 requests: answered by a service worker"), "{told}");
+}

@@ -106,6 +106,10 @@ pub struct Assumptions {
     pub waits_missing: u32,
     /// Waits that went on after the load's end, which end with it.
     pub waits_cut: u32,
+    /// Requests whose bodies were under way at the load's end, replayed whole: the replay's load waits for them.
+    pub under_way: u32,
+    /// Bytes of those bodies.
+    pub under_way_bytes: u64,
     /// Requests that began after the load's end, left out.
     pub after_load: u32,
     /// Whether the recording lacks a usable onLoad, so that the load's end is inferred.
@@ -312,6 +316,15 @@ impl Assumptions {
             self.waits_cut,
             "waited until after that: server time cut to end with it",
         ));
+        if self.under_way > 0 {
+            lines.push(format!(
+                "{} ({} B) {} under way at its end: replayed whole, the load waits for {}.",
+                several(self.under_way, "request", "requests"),
+                self.under_way_bytes,
+                if self.under_way == 1 { "was" } else { "were" },
+                if self.under_way == 1 { "it" } else { "them" },
+            ));
+        }
         lines.extend(some(self.starts_missing, "without a start: placed with the entry before"));
         lines.extend(some(
             self.starts_absurd,

@@ -180,6 +180,12 @@ impl Builder {
                 resource.server_time = left;
                 self.assumptions.waits_cut += 1;
             }
+            // Streams and WebSockets end with the load.
+            let is_bounded = request.entry.is_stream() || request.entry.is_web_socket();
+            if extent.is_under_way(request) && !is_bounded && request.size > ByteSize::ZERO {
+                self.assumptions.under_way += 1;
+                self.assumptions.under_way_bytes += resource.received_body().0;
+            }
         }
     }
 

@@ -435,3 +435,28 @@ fn of_a_page_with_a_service_worker_each_response_of_the_network_is_replayed_once
     assert_eq!((told.worker_repeats, told.from_cache, told.cache_repeats), (3, 1, 0));
     assert!(told.to_string().contains("3 requests: answered by a service worker"), "{told}");
 }
+
+#[test]
+fn bodies_that_were_under_way_at_the_loads_end_are_told_with_their_bytes() {
+    let long = |url: &str, bytes: u32| {
+        asked("GET", url, 1_300, &format!(r#""status":200,"bodySize":{bytes}"#))
+            .replace(r#""time":100"#, r#""time":20050"#)
+            .replace(r#""receive":50"#, r#""receive":20000"#)
+    };
+    let film = long("http://a/film.mp4", 20_000_000);
+    // This one ends with the load, but for the rounding.
+    let last = get("http://a/last.png", 1_301);
+    let recording = read(&file_of(LOADED, &[get("http://a/", 0), film.clone(), last]));
+    let told = &recording.assumptions;
+    assert_eq!((told.under_way, told.under_way_bytes), (1, 20_000_000));
+    let words = told.to_string();
+    let line =
+        "1 request (20000000 B) was under way at its end: replayed whole, the load waits for it.";
+    assert!(words.contains(line), "{words}");
+    assert_eq!(at(&recording, "/film.mp4").body, ByteSize(20_000_000));
+    let two = [get("http://a/", 0), film, long("http://a/more.mp4", 1)];
+    let words = read(&file_of(LOADED, &two)).assumptions.to_string();
+    assert!(words.contains("2 requests (20000001 B) were under way at its end"), "{words}");
+    let whole = read(&file_of(LOADED, &[get("http://a/", 0)])).assumptions;
+    assert!(whole.under_way == 0 && !whole.to_string().contains("under way at its end"));
+}

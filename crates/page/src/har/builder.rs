@@ -39,6 +39,9 @@ pub(super) struct Unusable {
 /// Entries left out for their URLs that are listed one by one.
 const UNUSABLE_TOLD: usize = 5;
 
+/// Bytes of all bodies that a page sends.
+const MOST_UPLOADED: u64 = 256 << 20;
+
 impl Builder {
     pub(super) fn build(
         mut self,
@@ -72,6 +75,7 @@ impl Builder {
         requests.truncate(extent.requests);
         self.assumptions.cache_repeats =
             own_answers::leave_out_repeats(&mut requests, &mut document);
+        check_uploads(&requests)?;
         self.assumptions.replayed = requests.len() as u32;
         for request in &mut requests {
             request.size = self.size(&request.entry);
@@ -318,7 +322,8 @@ impl Builder {
         };
         if method != Method::Get {
             self.assumptions.not_get += 1;
-            self.assumptions.upload_bytes += entry.upload;
+            let bytes = &mut self.assumptions.upload_bytes;
+            *bytes = bytes.saturating_add(entry.upload);
         }
         method
     }
@@ -423,10 +428,30 @@ fn fetched(url: &str) -> Result<Url, UrlError> {
     }
 }
 
+/// Refuses what a client could not hold: it has the body of each request in memory.
+fn check_uploads(requests: &[Request]) -> Result<(), HarError> {
+    let mut total = 0_u64;
+    for Request { entry, .. } in requests {
+        if Method::of_name(&entry.method).is_none_or(|method| !method.has_body()) {
+            continue;
+        }
+        total = total.saturating_add(entry.upload);
+        if total > MOST_UPLOADED {
+            return Err(HarError::Entry {
+                index: entry.index,
+                url: entry.url.clone(),
+                field: "request.bodySize".to_owned(),
+                problem: "the bodies that the page sends are larger than 256 MiB by then"
+                    .to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// What a request says besides its method and URL.
 fn asked(entry: &Entry, method: Method) -> Asked {
-    let has_body = !matches!(method, Method::Get | Method::Head);
-    let body = if has_body { entry.upload } else { 0 };
+    let body = if method.has_body() { entry.upload } else { 0 };
     let is_conditional = entry.is_not_modified();
     let wanted = |name: &str| match name {
         "content-type" => body > 0,

@@ -150,7 +150,7 @@ impl Entry {
         let response = reader.object(&value, "response")?.unwrap_or(&none);
         let content = reader.object(response, "response.content")?.unwrap_or(&none);
         let status_text = reader.text(response, "response.statusText")?.unwrap_or_default();
-        let sent = header(request, "content-length").and_then(|n| n.trim().parse().ok());
+        let sent = reader.length(request, "request.headers")?;
         let upload = reader.size(request, "request.bodySize")?.or(sent);
         let status = reader.number(response, "response.status")?.map(|status| status as i64);
         let is_redirect = status.is_some_and(|status| (300..400).contains(&status));
@@ -197,7 +197,7 @@ impl Entry {
             file: reader.text(content, "response.content._file")?.filter(|name| is_digest(name)),
             transfer_size: reader.size(response, "response._transferSize")?,
             body_size: reader.size(response, "response.bodySize")?,
-            content_length: header(response, "content-length").and_then(|n| n.trim().parse().ok()),
+            content_length: reader.length(response, "response.headers")?,
             content_size: reader.size(content, "response.content.size")?,
             url: reader.url,
         })
@@ -320,12 +320,26 @@ impl Reader {
 
     /// A size; -1 stands for unknown.
     fn size(&self, of: &Value, field: &str) -> Result<Option<u64>, HarError> {
+        let size = self.number(of, field)?.filter(|&n| n >= 0.0);
+        size.map(|size| self.checked_size(size, field)).transpose()
+    }
+
+    /// The Content-Length among the `headers` of a request or a response; one that is no number is none.
+    fn length(&self, of: &Value, headers: &str) -> Result<Option<u64>, HarError> {
+        let value = header(of, "content-length").unwrap_or_default();
+        let digits = value.trim();
+        let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        let size = digits.parse::<f64>().ok().filter(|_| is_number);
+        let field = format!("{headers} Content-Length");
+        size.map(|size| self.checked_size(size, &field)).transpose()
+    }
+
+    fn checked_size(&self, size: f64, field: &str) -> Result<u64, HarError> {
         /// 1 TiB: what is said to be larger is a mistake that would only overflow sums.
         const LARGEST: f64 = (1_u64 << 40) as f64;
-        let size = self.number(of, field)?.filter(|&n| n >= 0.0);
-        match size {
-            Some(n) if n > LARGEST => Err(self.wrong(field, "it is larger than 1 TiB")),
-            size => Ok(size.map(|n| n as u64)),
+        match size > LARGEST {
+            true => Err(self.wrong(field, "it is larger than 1 TiB")),
+            false => Ok(size as u64),
         }
     }
 

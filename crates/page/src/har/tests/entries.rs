@@ -460,3 +460,51 @@ fn bodies_that_were_under_way_at_the_loads_end_are_told_with_their_bytes() {
     let whole = read(&file_of(LOADED, &[get("http://a/", 0)])).assumptions;
     assert!(whole.under_way == 0 && !whole.to_string().contains("under way at its end"));
 }
+
+#[test]
+fn lengths_that_nobody_can_hold_are_refused_with_their_entry() {
+    let error = |entry: String| {
+        let file = file_of(LOADED, &[get("http://a/", 0), entry]);
+        parse(&file, HarOptions::default()).unwrap_err().to_string()
+    };
+    let place = "entry 1 (log.entries[1]) for http://a/x: ";
+    let headers =
+        |length: &str| format!(r#""headers":[{{"name":"Content-Length","value":"{length}"}}]"#);
+    for length in ["1099511627777", "18446744073709551615", "99999999999999999999999"] {
+        let answer = format!(r#""status":200,{}"#, headers(length));
+        let told = error(asked("GET", "http://a/x", 100, &answer));
+        let expected = "response.headers Content-Length: it is larger than 1 TiB";
+        assert_eq!(told, format!("{place}{expected}"));
+        let post = asked("POST", "http://a/x", 100, r#""status":200"#).replace(
+            r#""url":"http://a/x""#,
+            &format!(r#""url":"http://a/x",{}"#, headers(length)),
+        );
+        let expected = "request.headers Content-Length: it is larger than 1 TiB";
+        assert_eq!(error(post), format!("{place}{expected}"));
+    }
+    let post = |method: &str, url: &str, start: u64, size: u64| {
+        asked(method, url, start, r#""status":200"#)
+            .replace(r#""url":""#, &format!(r#""bodySize":{size},"url":""#))
+    };
+    let expected =
+        "request.bodySize: the bodies that the page sends are larger than 256 MiB by then";
+    assert_eq!(
+        error(post("POST", "http://a/x", 100, 549_755_813_888)),
+        format!("{place}{expected}")
+    );
+    let half = 128 << 20;
+    let fitting = [
+        get("http://a/", 0),
+        post("POST", "http://a/1", 100, half),
+        post("PUT", "http://a/2", 110, half),
+        // Its body is not sent, and this one began after the load.
+        post("GET", "http://a/3", 120, half),
+        post("POST", "http://a/4", 1_500, half),
+    ];
+    let recording = read(&file_of(LOADED, &fitting));
+    assert_eq!(recording.assumptions.upload_bytes, 2 * half);
+    // No number is no length.
+    let vague = asked("GET", "http://a/x", 100, &format!(r#""status":200,{}"#, headers("1e99")));
+    let recording = read(&file_of(LOADED, &[get("http://a/", 0), vague]));
+    assert_eq!(at(&recording, "/x").body, ByteSize::ZERO);
+}

@@ -508,3 +508,21 @@ fn lengths_that_nobody_can_hold_are_refused_with_their_entry() {
     let recording = read(&file_of(LOADED, &[get("http://a/", 0), vague]));
     assert_eq!(at(&recording, "/x").body, ByteSize::ZERO);
 }
+
+#[test]
+fn the_head_of_a_page_reaches_behind_its_last_script_where_priorities_are_recorded() {
+    let named = |path: &str, start: u64, rank: &str| {
+        let answer = r#""status":200,"bodySize":9,"content":{"mimeType":"text/javascript"}"#;
+        let entry = asked("GET", &format!("http://a/{path}"), start, answer);
+        format!(r#"{entry},"_priority":"{rank}""#)
+    };
+    // The document arrives from 50 to 100 ms.
+    let head = |rank: &str, late: &str| {
+        let entries = [get("http://a/", 0), named("head.js", 75, rank), named("late.js", 90, late)];
+        read(&file_of(LOADED, &entries)).page.body_at()
+    };
+    assert_eq!(head("High", "Medium"), ByteSize(501));
+    assert_eq!(head("High", "Low"), ByteSize(501));
+    assert_eq!(head("High", "High"), ByteSize(801));
+    assert_eq!(head("", "Low"), ByteSize(500));
+}

@@ -392,7 +392,6 @@ impl Builder {
         if until_end < whole {
             let part = u128::from(resource.body.0) * until_end.as_nanos() / whole.as_nanos();
             resource.body = ByteSize(part as u64);
-            resource.answered.file = None;
         }
         resource.answered.streamed = Some(until_end);
     }

@@ -132,11 +132,19 @@ fn a_stream_of_events_takes_its_time_until_the_loads_end() {
     )
     .replace(r#""time":100"#, r#""time":3050"#)
     .replace(r#""receive":50"#, r#""receive":3000"#);
-    let recording = read(&file_of(LOADED, &[get("http://a/", 0), stream]));
+    let recording = read(&file_of(LOADED, &[get("http://a/", 0), stream.clone()]));
     let events = at(&recording, "/events");
     // It began at 450 ms, and the load ended at 1400 ms.
     assert_eq!((events.answered.streamed, events.body), (Some(ms(950)), ByteSize(950)));
     assert_eq!(recording.assumptions.streams, 1);
+    // Of a recorded site its first bytes are replayed.
+    let digest = "0123456789abcdef".repeat(4);
+    let site = String::from_utf8(file_of(LOADED, &[get("http://a/", 0), stream])).unwrap();
+    let site = site.replacen('{', r#"{"wirelap_site":1,"#, 1);
+    let site = site.replace(r#""size":3000"#, &format!(r#""size":3000,"_file":"{digest}""#));
+    let recording = read(site.as_bytes());
+    let events = at(&recording, "/events");
+    assert_eq!((events.body, events.answered.file.as_ref()), (ByteSize(950), Some(&digest)));
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::preload::{Followed, Preload, Preloads};
 use crate::{Cache, ExpectedStatus, FetchId, FetchSpec, Records, Work};
 use bytes::Bytes;
 use page::{
-    Browser, ExpectedResponse, FetchStart, Kind, LinkSource, Load, Milestones, Priority, Raise,
+    Browser, ExpectedResponse, FetchStart, LinkSource, Load, Milestones, Priority, Raise,
     ResourceId, Url,
 };
 use proto::{Fields, Method, ResponseHead};
@@ -154,10 +154,16 @@ impl PageLoad {
         }
     }
 
-    /// The fetch of a resource. The first one is the document's.
+    /// Whether a resource is the page's own document. Redirects before it are resources of their own on a recorded page,
+    /// and frames are documents too.
+    fn is_own_document(&self, id: ResourceId) -> bool {
+        self.load().is_some_and(|load| load.document() == id)
+    }
+
+    /// The fetch of a resource.
     fn spec(&mut self, now: Instant, id: FetchId, start: FetchStart) -> FetchSpec {
         let referrer = self.document.clone();
-        if start.kind == Kind::Document && self.document.is_none() {
+        if self.is_own_document(start.id) {
             self.document = Some(start.url.clone());
             self.navigation = Some(id);
         }
@@ -215,7 +221,7 @@ impl PageLoad {
             return false;
         };
         let Found::Fresh(body) = cache.find(now, &start.url) else { return false };
-        if start.kind == Kind::Document && self.document.is_none() {
+        if self.is_own_document(start.id) {
             self.document = Some(start.url.clone());
         }
         self.cached.fresh += 1;

@@ -269,12 +269,13 @@ fn scanned(request: &RequestHead, html: &[u8], keeps: Keeps) -> Vec<Asset> {
     found.iter().filter(is_kept).filter_map(asset).take(MOST_ASSETS).collect()
 }
 
-/// What a recording says that was loaded from the document's host. It has no HTML; its order is that of the paths.
+/// What a recording says that was loaded by GET from the document's host. It has no HTML; its order is that of the paths.
 fn recorded(request: &RequestHead, table: &Table) -> Vec<Asset> {
     let Some(document) = url_of(request) else { return Vec::new() };
     let host = host_of(&request.authority).to_ascii_lowercase();
     let own = table.iter().filter(|(name, path, answer)| {
-        *name == host && *path != request.path && answer.status == Status::OK.code()
+        let is_found = answer.gets > 0 && answer.status == Status::OK.code();
+        *name == host && *path != request.path && is_found
     });
     let asset = |(_, path, answer): (&str, &str, &page::Answer)| {
         let essence = essence(&answer.content_type);
@@ -362,6 +363,28 @@ mod tests {
             assert!(is_free("6", "<script async fetchpriority=high src=/a.js></script>"));
             assert!(!is_free("5", "<p>plain</p>"), "as it was");
         }
+    }
+
+    #[test]
+    fn of_a_recorded_page_is_learned_what_a_get_asks_for() {
+        let resource = |method: &str, path: &str, status: u16| {
+            serde_json::json!({"url": {"scheme": "https", "host": "a.test", "path": path}, "kind": "script",
+                "method": method, "status": status, "content_type": "text/javascript", "body": 10,
+                "server_time": 0, "release": "navigation", "think": 0, "hint": "none"})
+        };
+        let resources = serde_json::json!([
+            resource("GET", "/", 200),
+            resource("GET", "/app.js", 200),
+            resource("POST", "/api", 200),
+            resource("HEAD", "/app.js?wirelap-repeat=2", 200),
+            resource("GET", "/gone.js", 404),
+            resource("GET", "/api?wirelap-repeat=2", 200),
+        ]);
+        let resources = serde_json::from_value(resources).unwrap();
+        let table = page::Page::new(page::ResourceId(0), resources).unwrap().table();
+        let found = recorded(&RequestHead::get(Scheme::Https, "a.test", "/"), &table);
+        let paths: Vec<_> = found.iter().map(|asset| asset.path.as_deref().unwrap()).collect();
+        assert_eq!(paths, ["/api?wirelap-repeat=2", "/app.js"], "in the order of the paths");
     }
 
     #[test]

@@ -5,13 +5,15 @@
 use crate::answer::{self, Answer, Plan};
 use crate::body::Body;
 use crate::site::host_of;
+use crate::streamed::{EvenBody, Streamed};
 use crate::web_socket::Service;
 use bytes::Bytes;
 use page::{Method, Page, Resource};
 use proto::{Fields, RequestHead, Status};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
-use unit::Seed;
+use std::time::Duration;
+use unit::{Instant, Seed};
 
 /// The longest list of requests that nothing matched.
 const MOST_NAMED: usize = 8;
@@ -85,7 +87,7 @@ impl Replay {
     }
 
     /// How to answer a request.
-    pub(crate) fn plan(&self, request: &RequestHead) -> Plan {
+    pub(crate) fn plan(&self, now: Instant, request: &RequestHead) -> Plan {
         let mut tally = self.tally.borrow_mut();
         let Some((recorded, is_exact)) = self.find(request) else {
             // Browsers ask for an icon of their own accord.
@@ -105,6 +107,11 @@ impl Replay {
             return Plan::WebSocket(Service::Recorded(messages.as_slice().into()));
         }
         let answer = self.answer(resource, &mut tally);
+        // What comes bit by bit has status 200.
+        let is_whole = answer.status != Status::OK || request.method == proto::Method::Head;
+        if let Some(span) = resource.answered.streamed.filter(|_| !is_whole) {
+            return Plan::Stream(Box::new(Streamed::even(even(answer, now, span))));
+        }
         let is_read = matches!(request.method, proto::Method::Get | proto::Method::Head);
         match is_read {
             true => Plan::Answer(answer),
@@ -126,7 +133,14 @@ impl Replay {
                 if let Some(coding) = content.coding {
                     fields.push(b"content-encoding", coding.as_bytes());
                 }
-                Body::Bytes(content.bytes.clone())
+                Body::Bytes(match resource.answered.streamed {
+                    // As much as came until the load's end.
+                    Some(_) => {
+                        let until_end = usize::try_from(resource.body.0).unwrap_or(usize::MAX);
+                        content.bytes.slice(..until_end.min(content.bytes.len()))
+                    }
+                    None => content.bytes.clone(),
+                })
             }
             missing => {
                 tally.without_body += u32::from(missing.is_some());
@@ -166,6 +180,17 @@ impl Replay {
         let nearest = of_path.rev().max_by_key(nearness)?;
         Some((nearest, false))
     }
+}
+
+/// The same answer over a span of time.
+fn even(answer: Answer, now: Instant, span: Duration) -> EvenBody {
+    let bytes = answer.body.left();
+    let content = match answer.body {
+        Body::Bytes(bytes) => bytes,
+        _ => Bytes::new(),
+    };
+    let begin = now + answer.delay;
+    EvenBody { fields: answer.fields, bytes, content, begin, span, sent: 0 }
 }
 
 /// How many parameters two queries have in common, and how many names of parameters.
@@ -210,7 +235,7 @@ mod tests {
     fn ask(replay: &Replay, method: proto::Method, path: &str) -> (u16, u64) {
         let head =
             RequestHead { method, ..RequestHead::get(proto::Scheme::Https, "A.test:8443", path) };
-        match replay.plan(&head) {
+        match replay.plan(Instant::ZERO, &head) {
             Plan::Answer(answer) => (answer.status.code(), answer.body.left()),
             Plan::AnswerAfter(answer) => (answer.status.code(), answer.body.left()),
             other => panic!("{other:?}"),
@@ -243,6 +268,39 @@ mod tests {
         assert_eq!((tally.exact, tally.nearest, tally.missed), (4, 2, 1));
         assert_eq!(tally.named, ["GET A.test:8443/api"]);
         assert_eq!(tally.without_body, 5);
+    }
+
+    #[test]
+    fn a_stream_of_events_comes_over_its_time_with_the_bytes_that_came_until_the_loads_end() {
+        let resources = serde_json::json!([{
+            "url": {"scheme": "https", "host": "a.test", "path": "/"}, "kind": "xhr", "status": 200,
+            "content_type": "text/event-stream",
+            "body": 12, "server_time": 5_000_000, "release": "navigation", "think": 0, "hint": "none",
+            "answered": {"streamed": 300_000_000, "file": "events"},
+        }]);
+        let resources = serde_json::from_value(resources).unwrap();
+        let page = Page::new(ResourceId(0), resources).unwrap();
+        let recorded = Bytes::from_static(b"data: one\n\ndata: after the load\n\n");
+        let content = Content { bytes: recorded, coding: None };
+        let replay = Replay::new(&page, HashMap::from([("events".to_owned(), content)]));
+        let ask = |method: proto::Method| {
+            let head =
+                RequestHead { method, ..RequestHead::get(proto::Scheme::Https, "a.test", "/") };
+            replay.plan(Instant::ZERO, &head)
+        };
+        let Plan::Stream(mut stream) = ask(proto::Method::Get) else { panic!("not bit by bit") };
+        assert_eq!(stream.fields().find_str("content-type"), Some("text/event-stream"));
+        let (mut last, mut all) = (Instant::ZERO, Vec::new());
+        while let Some(due) = stream.due() {
+            last = due;
+            while let Some(piece) = stream.next(due, 1000) {
+                all.extend_from_slice(&piece);
+            }
+        }
+        assert_eq!(all, b"data: one\n\nd");
+        assert_eq!(last, Instant::ZERO + Duration::from_millis(305));
+        assert!(matches!(ask(proto::Method::Head), Plan::Answer(_)), "a head does not come so");
+        assert_eq!(replay.tally().without_body, 0);
     }
 
     #[test]

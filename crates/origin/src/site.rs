@@ -135,7 +135,7 @@ impl Site {
     /// How to handle a request.
     pub(crate) fn plan(&mut self, now: Instant, request: &RequestHead) -> Plan {
         if let Some(replay) = &self.replay {
-            return replay.plan(request);
+            return replay.plan(now, request);
         }
         if let Some(plan) = self.replayed(now, request) {
             return plan;
@@ -244,7 +244,8 @@ impl Site {
         let seed = Seed(0).child(&request.path);
         if let Some(span) = recorded.answered.streamed {
             let begin = now + recorded.server_time;
-            let body = EvenBody { fields, bytes: recorded.body.0, begin, span, sent: 0 };
+            let (bytes, content) = (recorded.body.0, Bytes::new());
+            let body = EvenBody { fields, bytes, content, begin, span, sent: 0 };
             return Some(Plan::Stream(Box::new(Streamed::even(body))));
         }
         let body = Body::Noise { seed, left: 0..recorded.body.0 };

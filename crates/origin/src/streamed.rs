@@ -31,6 +31,8 @@ pub(crate) struct EvenBody {
     pub(crate) fields: Fields,
     /// Bytes in all.
     pub(crate) bytes: u64,
+    /// Its first bytes, where the recording has them. Text of no meaning stands for the others.
+    pub(crate) content: Bytes,
     /// When its first piece is due.
     pub(crate) begin: Instant,
     /// From then until the last piece.
@@ -112,9 +114,16 @@ impl EvenBody {
     fn next(&mut self, now: Instant, limit: usize) -> Option<Bytes> {
         self.due().filter(|due| *due <= now)?;
         let left = self.until(self.pieces() + 1) - self.sent;
-        let piece = Padding::Text.piece(self.sent..self.sent + left, limit);
+        let own = usize::try_from(self.sent).ok().and_then(|sent| self.content.get(sent..));
+        let piece = match own.filter(|own| !own.is_empty()) {
+            Some(own) => {
+                let most = limit.min(usize::try_from(left).unwrap_or(limit));
+                self.content.slice_ref(&own[..own.len().min(most)])
+            }
+            None => Bytes::from_static(Padding::Text.piece(self.sent..self.sent + left, limit)),
+        };
         self.sent += piece.len() as u64;
-        Some(Bytes::from_static(piece))
+        Some(piece)
     }
 }
 
@@ -126,19 +135,24 @@ mod tests {
     fn an_even_body_is_whole_at_the_end_of_its_span_and_never_early() {
         for (bytes, span_ms, limit) in [(1_000, 950, 7), (3, 950, 100), (70_000, 10, 100_000)] {
             let (begin, span) = (Instant::from_nanos(5_000_000), Duration::from_millis(span_ms));
-            let mut body = EvenBody { fields: Fields::new(), bytes, begin, span, sent: 0 };
+            let content = Bytes::from_static(b"data: own\n\n");
+            let fields = Fields::new();
+            let mut body =
+                EvenBody { fields, bytes, content: content.clone(), begin, span, sent: 0 };
             let mut now = begin;
-            let mut all = 0_u64;
+            let mut all = Vec::new();
             while let Some(due) = body.due() {
                 assert!(due >= now, "{bytes}");
                 now = due;
                 assert!(body.next(Instant::from_nanos(now.nanos() - 1), limit).is_none());
                 while let Some(piece) = body.next(now, limit) {
                     assert!(!piece.is_empty() && piece.len() <= limit);
-                    all += piece.len() as u64;
+                    all.extend_from_slice(&piece);
                 }
             }
-            assert_eq!((all, now), (bytes, begin + span));
+            assert_eq!((all.len() as u64, now), (bytes, begin + span));
+            let own = all.len().min(content.len());
+            assert_eq!(all[..own], content[..own]);
         }
     }
 }

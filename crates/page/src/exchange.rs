@@ -61,7 +61,8 @@ pub struct Answered {
     /// The messages of a WebSocket, in their order; None where it is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub messages: Option<Vec<Message>>,
-    /// The file of a recorded site's folder that has the decoded body; None where the body is not kept.
+    /// The file of a recorded site's folder that has the decoded body; None where the body is not kept. Of a stream that went on
+    /// after the load it has more than that.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The path as it was recorded, where the replay has another one for it: a URL that answered differently before. None

@@ -81,6 +81,11 @@ impl Method {
         }
     }
 
+    /// Whether a replay's request sends the recorded body.
+    pub(crate) fn has_body(self) -> bool {
+        !matches!(self, Self::Get | Self::Head)
+    }
+
     /// The method of this name; None of one that a replay does not make.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|method| method.name().eq_ignore_ascii_case(name))

@@ -29,6 +29,9 @@ pub struct Answer {
     pub content_type: String,
     /// How often one load of the page asks for it.
     pub requests: u32,
+    /// How many of those are GETs.
+    #[serde(default)]
+    pub gets: u32,
     /// The method that it answers; a GET's answers HEAD, too.
     #[serde(default)]
     pub method: Method,
@@ -38,13 +41,15 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// The answer to a resource's request. How often it is asked for, and by which method, its table counts.
     pub(crate) fn of(resource: &Resource) -> Self {
         Self {
             status: resource.status,
             body: resource.body,
             server_time: resource.server_time,
             content_type: resource.content_type.clone(),
-            requests: 1,
+            requests: 0,
+            gets: 0,
             method: match resource.method {
                 Method::Head => Method::Get,
                 method => method,
@@ -88,10 +93,10 @@ impl Table {
         let mut table = Self::default();
         for resource in resources {
             let paths = table.hosts.entry(resource.url.host.clone()).or_default();
-            paths
-                .entry(resource.url.path.clone())
-                .and_modify(|answer| answer.requests += 1)
-                .or_insert_with(|| Answer::of(resource));
+            let path = resource.url.path.clone();
+            let answer = paths.entry(path).or_insert_with(|| Answer::of(resource));
+            answer.requests += 1;
+            answer.gets += u32::from(resource.method == Method::Get);
         }
         table
     }

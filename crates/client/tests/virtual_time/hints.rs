@@ -2,7 +2,7 @@
 
 use crate::world::{Listener, Reply, Seen, Speaks, Unasked, World, config, millis, ok, with};
 use client::{Client, ClientConfig, EarlyHints, PageLoad, Transport};
-use page::{Browser, Load};
+use page::{Browser, Load, Page, ResourceId};
 use proto::{Fields, Status};
 use std::time::Duration;
 use trace::{FetchOutcome, FetchRecord, HintTally};
@@ -74,6 +74,43 @@ fn a_hinted_fetch_begins_while_the_server_thinks_and_is_matched_when_it_is_found
     );
     assert_eq!(head.find_str("referer"), Some("http://a.test/"));
     assert_eq!(page.hints(), HintTally { fetches: 1, used: 1, ..HintTally::default() });
+}
+
+/// A recorded page has each hop of a redirect as a fetch of its own, and the client follows none.
+#[test]
+fn hints_are_followed_on_a_recorded_page_that_begins_with_a_redirect() {
+    let resource = |url: &str, kind: &str, status: u16, body: usize, release: serde_json::Value| {
+        let url: page::Url = url.parse().unwrap();
+        serde_json::json!({"url": url, "kind": kind, "status": status, "content_type": "", "body": body,
+            "server_time": 0, "release": release, "think": 0, "hint": "none"})
+    };
+    let by = |by: u32| serde_json::json!({"completed": {"by": by}});
+    let resources = serde_json::json!([
+        resource("http://old.test/", "document", 301, 0, "navigation".into()),
+        resource("http://a.test/", "document", 200, HTML.len(), by(0)),
+        resource("http://a.test/style.css", "stylesheet", 200, 300, by(1)),
+        resource("http://a.test/pic.png", "image", 200, 300, by(2)),
+    ]);
+    let page = Page::new(ResourceId(1), serde_json::from_value(resources).unwrap()).unwrap();
+    let mut world = World::new(Listener::Clear(Speaks::Http2), |seen| {
+        match (&*seen.head.authority, &*seen.head.path) {
+            ("old.test", _) => {
+                let fields = Fields::new().with("location", "http://a.test/");
+                Reply::Whole(Status::new(301).unwrap(), fields, Vec::new())
+            }
+            (_, "/") => with([Unasked::Hints(&[STYLE])], site(seen)),
+            _ => site(seen),
+        }
+    });
+    let settings = ClientConfig { redirects: 0, ..config(Transport::H2_CLEAR) };
+    let work = PageLoad::new(move |now| Load::replay(&page, Browser::Chrome156, now));
+    let page = world.run(Client::new(settings, work)).into_work();
+    assert!(page.milestones().load.is_some(), "{:?}", page.records.fetches);
+    assert_eq!(page.hints(), HintTally { fetches: 1, used: 1, ..HintTally::default() });
+    let referers: Vec<_> =
+        world.seen.iter().map(|seen| seen.head.fields.find_str("referer")).collect();
+    let own = Some("http://a.test/");
+    assert_eq!(referers, [None, None, own, own]);
 }
 
 #[test]

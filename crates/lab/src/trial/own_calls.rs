@@ -97,6 +97,7 @@ pub(super) fn table(calls: &[Call]) -> Option<Table> {
             server_time: Duration::ZERO,
             content_type: "application/octet-stream".to_owned(),
             requests: 1,
+            gets: 1,
             method: page::Method::Get,
             answered: page::Answered::default(),
         };

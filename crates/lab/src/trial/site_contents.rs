@@ -217,7 +217,9 @@ fn names_host(rest: &[u8], authorities: &[String]) -> bool {
 /// A body as it is sent. What was compressed is compressed with gzip, and filled up to the recorded length.
 fn content(body: Vec<u8>, resource: &Resource) -> Content {
     let recorded = resource.body.0;
-    if recorded >= body.len() as u64 || body.is_empty() {
+    // Events are read as they come. What came after the load the origin leaves out.
+    let is_stream = resource.answered.streamed.is_some();
+    if is_stream || recorded >= body.len() as u64 || body.is_empty() {
         return Content { bytes: body.into(), coding: None };
     }
     let bare = gzip(&body, 0).unwrap_or_default();
@@ -286,5 +288,9 @@ mod tests {
         assert!(content(body.clone(), &resource(20)).bytes.len() > 20);
         let whole = content(body.clone(), &resource(body.len() as u64));
         assert_eq!((whole.bytes.len(), whole.coding), (body.len(), None));
+        let mut stream = resource(900);
+        stream.answered.streamed = Some(std::time::Duration::from_secs(1));
+        let events = content(body.clone(), &stream);
+        assert_eq!((events.bytes.len(), events.coding), (body.len(), None));
     }
 }

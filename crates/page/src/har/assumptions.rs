@@ -27,9 +27,11 @@ pub struct Assumptions {
     pub web_sockets: u32,
     /// Those of them whose messages are not recorded: they are opened and closed.
     pub web_sockets_bare: u32,
+    /// Requests for a WebSocket that got another answer, replayed as a GET with that.
+    pub web_sockets_refused: u32,
     /// Messages of WebSockets after the load's end, left out.
     pub messages_left_out: u32,
-    /// Entries skipped because no answer was recorded (blocked, cancelled, pushed and unused).
+    /// Entries skipped because no answer was recorded (blocked, cancelled, still under way, pushed and unused).
     pub unanswered: u32,
     /// Entries skipped because the browser redirected itself (HSTS, an extension).
     pub answered_inside: u32,
@@ -61,10 +63,16 @@ pub struct Assumptions {
     pub parts: u32,
     /// Requests whose status a replay cannot give, answered 200.
     pub statuses_changed: u32,
+    /// Requests without a status but with an answer of some size, answered 200.
+    pub statuses_missing: u32,
     /// Responses that come bit by bit.
     pub streams: u32,
-    /// Requests that the browser's cache answered, replayed in full.
+    /// Requests that the browser's cache or a service worker answered, replayed in full.
     pub from_cache: u32,
+    /// Requests that the browser's cache answered with the response to an earlier one of the same load, left out.
+    pub cache_repeats: u32,
+    /// Requests that a service worker answered and asked for itself: its own requests are replayed in their place.
+    pub worker_repeats: u32,
     /// Requests answered with an error, replayed so.
     pub errors: u32,
     /// How initiators were used.
@@ -98,6 +106,10 @@ pub struct Assumptions {
     pub waits_missing: u32,
     /// Waits that went on after the load's end, which end with it.
     pub waits_cut: u32,
+    /// Requests whose bodies were under way at the load's end, replayed whole: the replay's load waits for them.
+    pub under_way: u32,
+    /// Bytes of those bodies.
+    pub under_way_bytes: u64,
     /// Requests that began after the load's end, left out.
     pub after_load: u32,
     /// Whether the recording lacks a usable onLoad, so that the load's end is inferred.
@@ -193,6 +205,10 @@ impl Assumptions {
              unknown place): replayed with status 200",
         ));
         lines.extend(some(
+            self.statuses_missing,
+            "without a status, but with a size: taken as answered, with status 200",
+        ));
+        lines.extend(some(
             self.streams,
             "answered bit by bit: replayed evenly over the recorded time, until the load's end",
         ));
@@ -204,13 +220,25 @@ impl Assumptions {
             self.web_sockets_bare,
             "for a WebSocket without recorded messages: opened and closed",
         ));
+        lines.extend(some(
+            self.web_sockets_refused,
+            "for a WebSocket that was not opened: replayed as a GET with the recorded status",
+        ));
         if self.messages_left_out > 0 {
             let count = several(self.messages_left_out, "message", "messages");
             lines.push(format!("{count} of WebSockets: left out, after the load's end."));
         }
         lines.extend(some(
             self.from_cache,
-            "answered by the browser's cache: replayed in full, as on a first visit",
+            "answered by the browser's cache or a service worker: replayed in full, as on a first visit",
+        ));
+        lines.extend(some(
+            self.cache_repeats,
+            "answered by the cache from an earlier request: left out",
+        ));
+        lines.extend(some(
+            self.worker_repeats,
+            "answered by a service worker that asked for the same: its own requests are replayed",
         ));
         lines.extend(some(self.errors, "answered with an error: replayed as such"));
     }
@@ -288,6 +316,15 @@ impl Assumptions {
             self.waits_cut,
             "waited until after that: server time cut to end with it",
         ));
+        if self.under_way > 0 {
+            lines.push(format!(
+                "{} ({} B) {} under way at its end: replayed whole, the load waits for {}.",
+                several(self.under_way, "request", "requests"),
+                self.under_way_bytes,
+                if self.under_way == 1 { "was" } else { "were" },
+                if self.under_way == 1 { "it" } else { "them" },
+            ));
+        }
         lines.extend(some(self.starts_missing, "without a start: placed with the entry before"));
         lines.extend(some(
             self.starts_absurd,

@@ -38,12 +38,17 @@ pub(super) fn heed(resources: &mut [Resource], said: impl Iterator<Item = Option
 }
 
 /// Where the head of the page ends: behind the last style sheet and script in it that something waits for. Chromium asks
-/// for scripts that stand late in the body at Medium.
+/// for scripts that stand late in the body at Medium. Without recorded priorities async and deferred scripts look like those
+/// that the parser waits for: the last one then is no reason to hold anything back, and the head ends where it stands.
 pub(super) fn with_head(page: Page) -> Page {
     let is_in_head = |resource: &&Resource| {
         resource.blocks != Blocks::Nothing && resource.hint != Hint::Recorded(Rank::Medium)
     };
+    let end = |resource: &Resource| {
+        let is_sure = matches!(resource.hint, Hint::Recorded(_));
+        Some(page.offset(resource)? + u64::from(is_sure))
+    };
     let blocking = page.resources().iter().filter(is_in_head);
-    let end = blocking.filter_map(|resource| page.offset(resource)).max().unwrap_or(0);
+    let end = blocking.filter_map(end).max().unwrap_or(0);
     page.with_body_at(ByteSize(end))
 }

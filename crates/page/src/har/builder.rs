@@ -7,8 +7,8 @@ use super::file::Chosen;
 use super::names::{Paths, name_for_literal, shared_hosts};
 use super::times::RoundTrips;
 use super::{
-    Assumptions, Dependencies, HarError, HarOptions, Recording, Think, blocking, kind, socket,
-    status,
+    Assumptions, Dependencies, HarError, HarOptions, Recording, Think, blocking, kind, own_answers,
+    socket, status,
 };
 use crate::exchange::{Answered, Asked, Field, Sender};
 use crate::graph::Page;
@@ -39,6 +39,9 @@ pub(super) struct Unusable {
 /// Entries left out for their URLs that are listed one by one.
 const UNUSABLE_TOLD: usize = 5;
 
+/// Bytes of all bodies that a page sends.
+const MOST_UPLOADED: u64 = 256 << 20;
+
 impl Builder {
     pub(super) fn build(
         mut self,
@@ -60,7 +63,8 @@ impl Builder {
             return Err(unusable.map_or(HarError::Nothing(count), |unusable| unusable.error));
         }
         requests.sort_by_key(|request| (request.start, request.entry.index));
-        let document = document_of(&requests);
+        self.assumptions.worker_repeats = own_answers::leave_to_workers(&mut requests);
+        let mut document = document_of(&requests);
         self.tell_unusable(&requests[document])?;
         requests[document].kind = Kind::Document;
         self.fetch_whole(&mut requests[document].entry);
@@ -69,6 +73,9 @@ impl Builder {
         self.assumptions.no_on_load = !extent.by_on_load;
         self.assumptions.load_span = Some(span(extent.end - requests[0].start));
         requests.truncate(extent.requests);
+        self.assumptions.cache_repeats =
+            own_answers::leave_out_repeats(&mut requests, &mut document);
+        check_uploads(&requests)?;
         self.assumptions.replayed = requests.len() as u32;
         for request in &mut requests {
             request.size = self.size(&request.entry);
@@ -177,6 +184,12 @@ impl Builder {
                 resource.server_time = left;
                 self.assumptions.waits_cut += 1;
             }
+            // Streams and WebSockets end with the load.
+            let is_bounded = request.entry.is_stream() || request.entry.is_web_socket();
+            if extent.is_under_way(request) && !is_bounded && request.size > ByteSize::ZERO {
+                self.assumptions.under_way += 1;
+                self.assumptions.under_way_bytes += resource.received_body().0;
+            }
         }
     }
 
@@ -205,10 +218,15 @@ impl Builder {
                 .iter()
                 .all(|size| size.unwrap_or(0) == 0);
         let skipped = match entry.status {
-            _ if entry.is_web_socket() && entry.messages.is_some() => return Some(url),
+            _ if entry.is_for_web_socket() && entry.has_messages() => return Some(url),
             _ if entry.answered_inside => &mut self.assumptions.answered_inside,
-            // 0 and below: blocked, cancelled, or pushed and never used.
-            Some(status) if status < 100 && empty => &mut self.assumptions.unanswered,
+            // None, 0 and below: blocked, cancelled, under way when the file was written, or pushed and never used.
+            status
+                if status.is_none_or(|status| status < 100)
+                    && (empty || entry.is_for_web_socket()) =>
+            {
+                &mut self.assumptions.unanswered
+            }
             _ => return Some(url),
         };
         *skipped += 1;
@@ -217,7 +235,7 @@ impl Builder {
 
     fn size(&mut self, entry: &Entry) -> ByteSize {
         let noted = &mut self.assumptions;
-        noted.from_cache += u32::from(entry.from_cache);
+        noted.from_cache += u32::from(entry.is_answered_by_browser());
         if entry.is_head() {
             noted.heads += 1;
             return ByteSize(entry.content_length.unwrap_or(0));
@@ -304,13 +322,16 @@ impl Builder {
         };
         if method != Method::Get {
             self.assumptions.not_get += 1;
-            self.assumptions.upload_bytes += entry.upload;
+            let bytes = &mut self.assumptions.upload_bytes;
+            *bytes = bytes.saturating_add(entry.upload);
         }
         method
     }
 
     fn status(&mut self, entry: &Entry) -> u16 {
         let (status, noted) = (status::replayed(entry), &mut self.assumptions);
+        noted.statuses_missing += u32::from(status::is_missing(entry));
+        noted.web_sockets_refused += u32::from(entry.is_refused_web_socket());
         match status {
             101 => noted.web_sockets += 1,
             206 => noted.parts += 1,
@@ -371,7 +392,6 @@ impl Builder {
         if until_end < whole {
             let part = u128::from(resource.body.0) * until_end.as_nanos() / whole.as_nanos();
             resource.body = ByteSize(part as u64);
-            resource.answered.file = None;
         }
         resource.answered.streamed = Some(until_end);
     }
@@ -407,10 +427,30 @@ fn fetched(url: &str) -> Result<Url, UrlError> {
     }
 }
 
+/// Refuses what a client could not hold: it has the body of each request in memory.
+fn check_uploads(requests: &[Request]) -> Result<(), HarError> {
+    let mut total = 0_u64;
+    for Request { entry, .. } in requests {
+        if Method::of_name(&entry.method).is_none_or(|method| !method.has_body()) {
+            continue;
+        }
+        total = total.saturating_add(entry.upload);
+        if total > MOST_UPLOADED {
+            return Err(HarError::Entry {
+                index: entry.index,
+                url: entry.url.clone(),
+                field: "request.bodySize".to_owned(),
+                problem: "the bodies that the page sends are larger than 256 MiB by then"
+                    .to_owned(),
+            });
+        }
+    }
+    Ok(())
+}
+
 /// What a request says besides its method and URL.
 fn asked(entry: &Entry, method: Method) -> Asked {
-    let has_body = !matches!(method, Method::Get | Method::Head);
-    let body = if has_body { entry.upload } else { 0 };
+    let body = if method.has_body() { entry.upload } else { 0 };
     let is_conditional = entry.is_not_modified();
     let wanted = |name: &str| match name {
         "content-type" => body > 0,

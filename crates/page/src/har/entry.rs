@@ -29,6 +29,8 @@ pub(super) struct Entry {
     pub(super) answered_inside: bool,
     /// Whether the browser's cache answered, and nobody was asked.
     pub(super) from_cache: bool,
+    /// Whether a service worker answered.
+    pub(super) by_service_worker: bool,
     pub(super) mime: String,
     pub(super) resource_type: String,
     pub(super) rank: String,
@@ -43,6 +45,8 @@ pub(super) struct Entry {
     pub(super) answered: Vec<Field>,
     /// The connection of HTTP/2 or HTTP/3 that carried it; None of HTTP/1.1, and where nothing says so.
     pub(super) shared_connection: Option<String>,
+    /// Whether it came over HTTP/2 or HTTP/3.
+    pub(super) is_multiplexed: bool,
     /// Whether the page said that its first paint waits for it; None where it did not say.
     pub(super) blocks_rendering: Option<bool>,
     /// The messages of a WebSocket; None where the recording has none of them.
@@ -88,12 +92,46 @@ impl Entry {
         self.status == Some(304)
     }
 
-    /// Whether it opened a WebSocket.
-    pub(super) fn is_web_socket(&self) -> bool {
+    /// Whether it asked for a WebSocket.
+    pub(super) fn is_for_web_socket(&self) -> bool {
         let scheme = self.url.split(':').next().unwrap_or_default().to_ascii_lowercase();
         matches!(scheme.as_str(), "ws" | "wss")
             || self.status == Some(101)
             || self.resource_type == "websocket"
+    }
+
+    /// Whether it asked for a WebSocket and was answered as any other request (RFC 6455 §4.1): with 2xx too, unless that
+    /// came over HTTP/2 or HTTP/3, where it opens one (RFC 8441 §5).
+    pub(super) fn is_refused_web_socket(&self) -> bool {
+        let is_refusal = self.status.is_some_and(|status| match status {
+            200..300 => !self.is_multiplexed,
+            other => (300..600).contains(&other),
+        });
+        self.is_for_web_socket() && !self.has_messages() && is_refusal
+    }
+
+    /// Whether it opened a WebSocket.
+    pub(super) fn is_web_socket(&self) -> bool {
+        self.is_for_web_socket() && !self.is_refused_web_socket()
+    }
+
+    /// Whether messages went over it.
+    pub(super) fn has_messages(&self) -> bool {
+        self.messages.as_ref().is_some_and(|messages| !messages.is_empty())
+    }
+
+    /// Whether the browser answered it by itself, as far as the recording tells.
+    pub(super) fn is_answered_by_browser(&self) -> bool {
+        self.from_cache || self.by_service_worker
+    }
+
+    /// Is to the page what `page`, which it answers, was to it.
+    pub(super) fn take_place_of(&mut self, page: Self) {
+        self.resource_type = page.resource_type;
+        self.rank = page.rank;
+        self.referer = page.referer;
+        self.initiators = page.initiators;
+        self.blocks_rendering = page.blocks_rendering;
     }
 
     /// Whether its body came bit by bit, as its server made it (WHATWG HTML, "Server-sent events").
@@ -112,7 +150,7 @@ impl Entry {
         let response = reader.object(&value, "response")?.unwrap_or(&none);
         let content = reader.object(response, "response.content")?.unwrap_or(&none);
         let status_text = reader.text(response, "response.statusText")?.unwrap_or_default();
-        let sent = header(request, "content-length").and_then(|n| n.trim().parse().ok());
+        let sent = reader.length(request, "request.headers")?;
         let upload = reader.size(request, "request.bodySize")?.or(sent);
         let status = reader.number(response, "response.status")?.map(|status| status as i64);
         let is_redirect = status.is_some_and(|status| (300..400).contains(&status));
@@ -130,6 +168,9 @@ impl Entry {
             from_cache: value
                 .get("_fromCache")
                 .is_some_and(|kept| !matches!(kept, Value::Null | Value::Bool(false))),
+            by_service_worker: [response, &value].iter().any(|of| {
+                of.get("_fetchedViaServiceWorker").and_then(Value::as_bool) == Some(true)
+            }),
             mime: mime_of(
                 reader
                     .text(content, "response.content.mimeType")?
@@ -144,6 +185,7 @@ impl Entry {
             shared_connection: reader
                 .text(&value, "connection")?
                 .filter(|number| !number.is_empty() && is_multiplexed(response)),
+            is_multiplexed: is_multiplexed(response),
             blocks_rendering: match reader.text(&value, "_renderBlocking")?.as_deref() {
                 Some("blocking") => Some(true),
                 Some("non-blocking") => Some(false),
@@ -155,7 +197,7 @@ impl Entry {
             file: reader.text(content, "response.content._file")?.filter(|name| is_digest(name)),
             transfer_size: reader.size(response, "response._transferSize")?,
             body_size: reader.size(response, "response.bodySize")?,
-            content_length: header(response, "content-length").and_then(|n| n.trim().parse().ok()),
+            content_length: reader.length(response, "response.headers")?,
             content_size: reader.size(content, "response.content.size")?,
             url: reader.url,
         })
@@ -169,7 +211,7 @@ struct Reader {
 }
 
 /// The fields of an entry that are looked at.
-const FIELDS: [&str; 12] = [
+const FIELDS: [&str; 13] = [
     "request",
     "response",
     "timings",
@@ -179,6 +221,7 @@ const FIELDS: [&str; 12] = [
     "_resourceType",
     "_priority",
     "_fromCache",
+    "_fetchedViaServiceWorker",
     "_webSocketMessages",
     "_renderBlocking",
     "connection",
@@ -277,12 +320,26 @@ impl Reader {
 
     /// A size; -1 stands for unknown.
     fn size(&self, of: &Value, field: &str) -> Result<Option<u64>, HarError> {
+        let size = self.number(of, field)?.filter(|&n| n >= 0.0);
+        size.map(|size| self.checked_size(size, field)).transpose()
+    }
+
+    /// The Content-Length among the `headers` of a request or a response; one that is no number is none.
+    fn length(&self, of: &Value, headers: &str) -> Result<Option<u64>, HarError> {
+        let value = header(of, "content-length").unwrap_or_default();
+        let digits = value.trim();
+        let is_number = !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
+        let size = digits.parse::<f64>().ok().filter(|_| is_number);
+        let field = format!("{headers} Content-Length");
+        size.map(|size| self.checked_size(size, &field)).transpose()
+    }
+
+    fn checked_size(&self, size: f64, field: &str) -> Result<u64, HarError> {
         /// 1 TiB: what is said to be larger is a mistake that would only overflow sums.
         const LARGEST: f64 = (1_u64 << 40) as f64;
-        let size = self.number(of, field)?.filter(|&n| n >= 0.0);
-        match size {
-            Some(n) if n > LARGEST => Err(self.wrong(field, "it is larger than 1 TiB")),
-            size => Ok(size.map(|n| n as u64)),
+        match size > LARGEST {
+            true => Err(self.wrong(field, "it is larger than 1 TiB")),
+            false => Ok(size as u64),
         }
     }
 

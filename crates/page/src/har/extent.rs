@@ -1,6 +1,7 @@
 //! Which requests belong to the recorded load, and when it was over.
 //!
-//! A trial ends with the load. What began after onLoad is left out: polls, beacons, prefetches. Where onLoad is not
+//! A trial ends with the load. What began after onLoad is left out: polls, beacons, prefetches. What was under way then is replayed
+//! whole, and told: how much of it had arrived says the recording's network, not this one. Where onLoad is not
 //! recorded, the load is over when nothing was under way for 5 s. A start that is more than a day away from most
 //! others, or more than 10 s before the page's own start, is a mistake and counts as missing.
 
@@ -13,6 +14,9 @@ use std::ops::RangeInclusive;
 /// In nanoseconds, as all times here.
 const SECOND: i64 = 1_000_000_000;
 const DAY: i64 = 86_400 * SECOND;
+
+/// Times in a HAR are often rounded to a millisecond.
+const ROUNDING: i64 = SECOND / 1000;
 
 /// Nothing under way for so long: the load is over.
 const QUIET: i64 = 5 * SECOND;
@@ -60,5 +64,10 @@ impl Extent {
             end = end.max(request.end);
         }
         Self { requests: requests.len(), end, by_on_load: false }
+    }
+
+    /// Whether a request that began before the end was not over by then. The clocks of a recording are rounded.
+    pub(super) fn is_under_way(&self, request: &Request) -> bool {
+        request.end > self.end.saturating_add(ROUNDING)
     }
 }

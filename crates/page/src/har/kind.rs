@@ -11,7 +11,7 @@ pub(super) fn of(entry: &Entry, url: &Url) -> Kind {
 
 /// The same, for an entry whose URL cannot be read.
 pub(super) fn without_url(entry: &Entry) -> Option<Kind> {
-    if entry.is_web_socket() {
+    if entry.is_for_web_socket() {
         return Some(Kind::Xhr);
     }
     let by_type = match entry.resource_type.as_str() {

@@ -11,6 +11,7 @@
 //!   does the document's 304: all else is found in its bytes;
 //! - a WebSocket has the messages that were exchanged until the load's end, where they are recorded;
 //! - a stream of events takes as long as it took until the load's end, evenly;
+//! - what a cache of the browser answered is a request, unless it has the response to an earlier one: see `own_answers.rs`;
 //! - round trip of a host: its least TCP connect (without TLS), else the median of the hosts;
 //! - server time: `wait` less the round trip, never below 0;
 //! - initiators and gaps: see `discovery.rs`;
@@ -28,6 +29,7 @@ mod extent;
 mod file;
 mod kind;
 mod names;
+mod own_answers;
 mod socket;
 mod status;
 mod time;

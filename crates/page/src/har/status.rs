@@ -27,6 +27,11 @@ pub(super) fn is_changed(entry: &Entry) -> bool {
     recorded.is_some_and(|recorded| recorded != i64::from(replayed(entry)))
 }
 
+/// Whether no status is recorded of what has been answered.
+pub(super) fn is_missing(entry: &Entry) -> bool {
+    !entry.is_web_socket() && entry.status.is_none_or(|status| status < 100)
+}
+
 /// Whether an answer of this status leads elsewhere (RFC 9110 §15.4).
 pub(super) fn is_redirect(status: u16) -> bool {
     matches!(status, 301 | 302 | 303 | 307 | 308)

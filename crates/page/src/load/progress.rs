@@ -30,6 +30,11 @@ impl Load {
         self.open == 0
     }
 
+    /// The page's own document.
+    pub fn document(&self) -> ResourceId {
+        self.document
+    }
+
     /// The times reached so far.
     pub fn milestones(&self) -> Milestones {
         let document = &self.resources[self.document.index()];

@@ -1,7 +1,7 @@
 //! Loads on idealised networks in virtual time.
 
 use super::*;
-use crate::priority::Hint;
+use crate::priority::{Hint, Rank};
 use crate::resource::{Fold, Resource};
 use crate::synthetic::Synthetic;
 use proptest::prelude::*;
@@ -215,6 +215,42 @@ fn any_page() -> impl Strategy<Value = Page> {
         }
         page(resources).with_body_at(ByteSize(500))
     })
+}
+
+/// A recorded priority says what a fetch is, not that the browser holds nothing back.
+#[test]
+fn chrome_holds_back_what_a_recording_ranks_low_while_a_script_in_the_head_stops_the_parser() {
+    let ranked = |path: &str, kind: Kind, rank: Rank, blocks: Blocks| Resource {
+        kind,
+        blocks,
+        hint: Hint::Recorded(rank),
+        ..resource(path, parsed(100))
+    };
+    let page = |rank: Rank| {
+        page(vec![
+            resource("", Release::Navigation),
+            ranked("head.js", Kind::Script, rank, Blocks::Parsing),
+            ranked("all.css", Kind::Stylesheet, Rank::VeryHigh, Blocks::Painting),
+            ranked("1.png", Kind::Image, Rank::Low, Blocks::Nothing),
+            ranked("2.png", Kind::Image, Rank::Low, Blocks::Nothing),
+        ])
+        .with_body_at(ByteSize(101))
+    };
+    let begun = |page: &Page, browser: Browser| {
+        let mut load = Load::replay(page, browser, ms(0)).with_priorities();
+        start_all(&mut load, ms(0));
+        load.handle_body(ResourceId(0), &[0; 200], ms(1));
+        let first = start_all(&mut load, ms(1));
+        load.handle_done(ResourceId(2), ms(2));
+        load.handle_done(ResourceId(1), ms(3));
+        (first, start_all(&mut load, ms(3)))
+    };
+    let head = page(Rank::High);
+    assert_eq!(begun(&head, Browser::Chrome156), (vec![2, 1], vec![3, 4]));
+    assert_eq!(begun(&head, Browser::Chrome92), (vec![2, 1], vec![3, 4]));
+    assert_eq!(begun(&head, Browser::Chrome46).0.len(), 4, "over HTTP/2 it holds nothing back");
+    // A script late in the body is no reason.
+    assert_eq!(begun(&page(Rank::Medium), Browser::Chrome156).0.len(), 4);
 }
 
 /// Chrome of 2015 held images back where the server hears of no priorities, and asked for everything at once where it does.

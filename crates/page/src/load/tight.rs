@@ -10,7 +10,7 @@
 use super::Load;
 use super::track::State;
 use crate::browser::{Class, Signals};
-use crate::priority::{Hint, class_of};
+use crate::priority::{Hint, Rank, class_of};
 use crate::resource::{Blocks, Kind, ResourceId};
 
 /// What a load has found so far that decides about others.
@@ -29,15 +29,29 @@ pub(super) struct Head {
 }
 
 impl Load {
-    /// Decides once what a resource that has been found is to the browser.
+    /// Decides once what a resource that has been found is to the browser, and whether the parser waits for it in the head.
     pub(super) fn classify(&mut self, id: ResourceId) {
-        let track = &mut self.resources[id.index()];
-        if let Hint::Recorded(_) = track.hint {
+        // A recorded priority says what it was to the browser.
+        if !matches!(self.resources[id.index()].hint, Hint::Recorded(_)) {
+            self.resources[id.index()].class = Some(self.class(id));
+        }
+        let track = &self.resources[id.index()];
+        let Some(offset) = track.offset else { return };
+        if self.body_at.is_some_and(|body_at| body_at <= offset) {
             return;
         }
-        let by_kind = class_of(track.kind, track.hint);
-        let head = &mut self.head;
-        track.class = Some(match by_kind {
+        match (track.kind, track.blocks) {
+            // Chromium asks at Medium for scripts that stand late in the body.
+            (Kind::Script, _) if track.hint == Hint::Recorded(Rank::Medium) => {}
+            (Kind::Script, Blocks::Parsing) => self.head.scripts.push((offset, id)),
+            (Kind::Stylesheet, Blocks::Painting) => self.head.sheets.push((offset, id)),
+            _ => {}
+        }
+    }
+
+    fn class(&mut self, id: ResourceId) -> Class {
+        let (track, head) = (&self.resources[id.index()], &mut self.head);
+        match class_of(track.kind, track.hint) {
             Class::Image => {
                 head.has_image = true;
                 let is_large = track.pixels.is_none_or(|pixels| pixels >= SMALL_IMAGE);
@@ -51,15 +65,6 @@ impl Load {
                 Class::LateScript
             }
             other => other,
-        });
-        let Some(offset) = track.offset else { return };
-        if self.body_at.is_some_and(|body_at| body_at <= offset) {
-            return;
-        }
-        match (track.kind, track.blocks) {
-            (Kind::Script, Blocks::Parsing) => head.scripts.push((offset, id)),
-            (Kind::Stylesheet, Blocks::Painting) => head.sheets.push((offset, id)),
-            _ => {}
         }
     }
 

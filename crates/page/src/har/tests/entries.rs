@@ -132,11 +132,19 @@ fn a_stream_of_events_takes_its_time_until_the_loads_end() {
     )
     .replace(r#""time":100"#, r#""time":3050"#)
     .replace(r#""receive":50"#, r#""receive":3000"#);
-    let recording = read(&file_of(LOADED, &[get("http://a/", 0), stream]));
+    let recording = read(&file_of(LOADED, &[get("http://a/", 0), stream.clone()]));
     let events = at(&recording, "/events");
     // It began at 450 ms, and the load ended at 1400 ms.
     assert_eq!((events.answered.streamed, events.body), (Some(ms(950)), ByteSize(950)));
     assert_eq!(recording.assumptions.streams, 1);
+    // Of a recorded site its first bytes are replayed.
+    let digest = "0123456789abcdef".repeat(4);
+    let site = String::from_utf8(file_of(LOADED, &[get("http://a/", 0), stream])).unwrap();
+    let site = site.replacen('{', r#"{"wirelap_site":1,"#, 1);
+    let site = site.replace(r#""size":3000"#, &format!(r#""size":3000,"_file":"{digest}""#));
+    let recording = read(site.as_bytes());
+    let events = at(&recording, "/events");
+    assert_eq!((events.body, events.answered.file.as_ref()), (ByteSize(950), Some(&digest)));
 }
 
 #[test]
@@ -282,4 +290,247 @@ fn an_entry_whose_url_cannot_be_asked_for_is_left_out_and_told_unless_it_is_the_
         let error = error.unwrap_err().to_string();
         assert!(error.contains("log.entries[0]") && error.contains(problem), "{error}");
     }
+}
+
+#[test]
+fn what_nobody_answered_is_left_out_and_a_missing_status_is_told() {
+    let without = |response: &str| {
+        let entry = get("http://a/slow.js", 100);
+        let (before, _) = entry.split_once(r#""response""#).unwrap();
+        format!(r#"{before}"response":{response}"#)
+    };
+    for response in ["null", "{}", r#"{"status":0}"#, r#"{"status":-1,"bodySize":-1}"#] {
+        let recording = read(&file_of(LOADED, &[get("http://a/", 0), without(response)]));
+        let told = &recording.assumptions;
+        assert_eq!((told.replayed, told.unanswered), (1, 1), "{response}");
+    }
+    let sized = without(r#"{"bodySize":700}"#);
+    let recording = read(&file_of(LOADED, &[get("http://a/", 0), sized]));
+    let slow = at(&recording, "/slow.js");
+    assert_eq!((slow.status, slow.body), (200, ByteSize(700)));
+    let told = recording.assumptions.to_string();
+    assert!(told.contains("1 request: without a status, but with a size"), "{told}");
+}
+
+#[test]
+fn a_web_socket_that_failed_is_not_replayed_as_an_open_one() {
+    let with = |response: &str| {
+        let entry = asked("GET", "wss://b/chat", 200, response);
+        let entry = format!(r#"{entry},"_resourceType":"websocket","_webSocketMessages":[]"#);
+        read(&file_of(LOADED, &[get("http://a/", 0), entry]))
+    };
+    for response in [r#""status":0"#, r#""status":0,"bodySize":50"#, ""] {
+        let told = with(response).assumptions;
+        assert_eq!((told.replayed, told.unanswered, told.web_sockets), (1, 1, 0), "{response}");
+    }
+    for (status, response) in [
+        (403, r#""status":403,"bodySize":50,"content":{"mimeType":"text/html"}"#),
+        (200, r#""status":200,"bodySize":50,"httpVersion":"http/1.1""#),
+    ] {
+        let recording = with(response);
+        let chat = at(&recording, "/chat");
+        assert_eq!((chat.status, chat.body, chat.kind), (status, ByteSize(50), Kind::Xhr));
+        assert!(!chat.is_web_socket() && chat.method == Method::Get);
+        let told = &recording.assumptions;
+        assert_eq!((told.web_sockets, told.web_sockets_refused), (0, 1));
+        assert!(told.to_string().contains("1 request: for a WebSocket that was not opened"));
+    }
+    // RFC 8441: over HTTP/2 that is how one opens.
+    for response in [r#""status":101"#, r#""status":200,"httpVersion":"h2""#] {
+        let recording = with(response);
+        assert_eq!(at(&recording, "/chat").answered.messages, Some(Vec::new()), "{response}");
+        assert_eq!(recording.assumptions.web_sockets, 1);
+    }
+}
+
+/// The same entry, answered by a cache.
+fn from_memory(entry: &str) -> String {
+    format!(r#"{entry},"_fromCache":"memory""#)
+        .replace(r#""bodySize":1000"#, r#""bodySize":0,"_transferSize":0,"content":{"size":4000}"#)
+}
+
+#[test]
+fn what_the_cache_answers_from_an_earlier_request_is_left_out_and_its_finds_are_the_earlier_ones() {
+    let found = |entry: String, by: &str| {
+        format!(r#"{entry},"_initiator":{{"type":"parser","url":"{by}"}}"#)
+    };
+    let entries = [
+        get("http://a/", 0),
+        get("http://a/all.css", 110),
+        get("http://a/i.png", 120),
+        from_memory(&get("http://a/i.png", 130)),
+        from_memory(&get("http://a/all.css", 300)),
+        found(get("http://a/bg.png", 400), "http://a/all.css"),
+        // An earlier visit has left this.
+        from_memory(&get("http://a/old.png", 410)),
+        from_memory(&get("http://a/old.png", 420)),
+    ];
+    let recording = read(&file_of(LOADED, &entries));
+    let paths: Vec<_> =
+        recording.page.resources().iter().map(|resource| &*resource.url.path).collect();
+    assert_eq!(paths, ["/", "/all.css", "/i.png", "/bg.png", "/old.png"]);
+    assert_eq!(at(&recording, "/i.png").body, ByteSize(1000));
+    let by = Release::Completed { by: id(&recording, "/all.css") };
+    assert_eq!(at(&recording, "/bg.png").release, by);
+    let told = &recording.assumptions;
+    assert_eq!((told.cache_repeats, told.from_cache, told.repeats_renamed), (3, 1, 0));
+    let words = told.to_string();
+    assert!(words.contains("3 requests: answered by the cache from an earlier request: left out"));
+
+    // Another part, and the answer behind a redirect, are no repeats; a part of what came whole is one.
+    let ranged = |entry: String, range: &str| {
+        let fields = format!(r#""headers":[{{"name":"Range","value":"{range}"}}]"#);
+        entry.replace(r#""method":"GET""#, &format!(r#""method":"GET",{fields}"#))
+    };
+    let redirect = asked("GET", "http://a/", 0, r#""status":302,"redirectURL":"/in""#);
+    let entries = [
+        redirect,
+        asked("GET", "http://a/in", 100, r#""status":302,"redirectURL":"/""#),
+        from_memory(&get("http://a/", 200)),
+        ranged(get("http://a/film", 310), "bytes=0-9"),
+        from_memory(&ranged(get("http://a/film", 320), "bytes=10-19")),
+        from_memory(&ranged(get("http://a/film", 330), "bytes=0-9")),
+        get("http://a/song", 340),
+        from_memory(&ranged(get("http://a/song", 350), "bytes=5-9")),
+    ];
+    let recording = read(&file_of(LOADED, &entries));
+    assert_eq!(recording.page.document(), ResourceId(2));
+    let told = &recording.assumptions;
+    assert_eq!((told.cache_repeats, told.replayed), (2, 6), "{told}");
+}
+
+#[test]
+fn of_a_page_with_a_service_worker_each_response_of_the_network_is_replayed_once() {
+    let typed = |entry: String, kind: &str| {
+        format!(
+            r#"{entry},"_resourceType":"{kind}","_initiator":{{"type":"script","url":"http://a/sw.js"}}"#
+        )
+    };
+    let of_page = |url: &str, start: u64, kind: &str| {
+        let answer = r#""status":200,"_transferSize":0,"bodySize":0,"_fetchedViaServiceWorker":true,"content":{"size":9000}"#;
+        let entry = asked("GET", url, start, answer);
+        format!(
+            r#"{entry},"_resourceType":"{kind}","_priority":"VeryHigh","_initiator":{{"type":"parser","url":"http://a/"}}"#
+        )
+    };
+    let entries = [
+        of_page("http://a/", 0, "document"),
+        get("http://a/sw.js", 1),
+        typed(get("http://a/", 10), "fetch"),
+        of_page("http://a/all.css", 110, "stylesheet"),
+        typed(get("http://a/all.css", 115), "fetch"),
+        // From the worker's own store.
+        of_page("http://a/all.css", 130, "stylesheet"),
+        of_page("http://a/kept.css", 140, "stylesheet"),
+    ];
+    let recording = read(&file_of(LOADED, &entries));
+    let all = recording.page.resources().iter();
+    let told: Vec<_> = all.map(|one| (&*one.url.path, one.kind, one.body.0)).collect();
+    assert_eq!(
+        told,
+        [
+            ("/sw.js", Kind::Script, 1000),
+            ("/", Kind::Document, 1000),
+            ("/all.css", Kind::Stylesheet, 1000),
+            ("/kept.css", Kind::Stylesheet, 9000),
+        ]
+    );
+    assert_eq!(recording.page.document(), ResourceId(1));
+    let sheet = at(&recording, "/all.css");
+    assert_eq!(sheet.hint, Hint::Recorded(Rank::VeryHigh));
+    assert_eq!(sheet.release.initiator(), Some(ResourceId(1)));
+    let told = &recording.assumptions;
+    assert_eq!((told.worker_repeats, told.from_cache, told.cache_repeats), (3, 1, 0));
+    assert!(told.to_string().contains("3 requests: answered by a service worker"), "{told}");
+}
+
+#[test]
+fn bodies_that_were_under_way_at_the_loads_end_are_told_with_their_bytes() {
+    let long = |url: &str, bytes: u32| {
+        asked("GET", url, 1_300, &format!(r#""status":200,"bodySize":{bytes}"#))
+            .replace(r#""time":100"#, r#""time":20050"#)
+            .replace(r#""receive":50"#, r#""receive":20000"#)
+    };
+    let film = long("http://a/film.mp4", 20_000_000);
+    // This one ends with the load, but for the rounding.
+    let last = get("http://a/last.png", 1_301);
+    let recording = read(&file_of(LOADED, &[get("http://a/", 0), film.clone(), last]));
+    let told = &recording.assumptions;
+    assert_eq!((told.under_way, told.under_way_bytes), (1, 20_000_000));
+    let words = told.to_string();
+    let line =
+        "1 request (20000000 B) was under way at its end: replayed whole, the load waits for it.";
+    assert!(words.contains(line), "{words}");
+    assert_eq!(at(&recording, "/film.mp4").body, ByteSize(20_000_000));
+    let two = [get("http://a/", 0), film, long("http://a/more.mp4", 1)];
+    let words = read(&file_of(LOADED, &two)).assumptions.to_string();
+    assert!(words.contains("2 requests (20000001 B) were under way at its end"), "{words}");
+    let whole = read(&file_of(LOADED, &[get("http://a/", 0)])).assumptions;
+    assert!(whole.under_way == 0 && !whole.to_string().contains("under way at its end"));
+}
+
+#[test]
+fn lengths_that_nobody_can_hold_are_refused_with_their_entry() {
+    let error = |entry: String| {
+        let file = file_of(LOADED, &[get("http://a/", 0), entry]);
+        parse(&file, HarOptions::default()).unwrap_err().to_string()
+    };
+    let place = "entry 1 (log.entries[1]) for http://a/x: ";
+    let headers =
+        |length: &str| format!(r#""headers":[{{"name":"Content-Length","value":"{length}"}}]"#);
+    for length in ["1099511627777", "18446744073709551615", "99999999999999999999999"] {
+        let answer = format!(r#""status":200,{}"#, headers(length));
+        let told = error(asked("GET", "http://a/x", 100, &answer));
+        let expected = "response.headers Content-Length: it is larger than 1 TiB";
+        assert_eq!(told, format!("{place}{expected}"));
+        let post = asked("POST", "http://a/x", 100, r#""status":200"#).replace(
+            r#""url":"http://a/x""#,
+            &format!(r#""url":"http://a/x",{}"#, headers(length)),
+        );
+        let expected = "request.headers Content-Length: it is larger than 1 TiB";
+        assert_eq!(error(post), format!("{place}{expected}"));
+    }
+    let post = |method: &str, url: &str, start: u64, size: u64| {
+        asked(method, url, start, r#""status":200"#)
+            .replace(r#""url":""#, &format!(r#""bodySize":{size},"url":""#))
+    };
+    let expected =
+        "request.bodySize: the bodies that the page sends are larger than 256 MiB by then";
+    assert_eq!(
+        error(post("POST", "http://a/x", 100, 549_755_813_888)),
+        format!("{place}{expected}")
+    );
+    let half = 128 << 20;
+    let fitting = [
+        get("http://a/", 0),
+        post("POST", "http://a/1", 100, half),
+        post("PUT", "http://a/2", 110, half),
+        // Its body is not sent, and this one began after the load.
+        post("GET", "http://a/3", 120, half),
+        post("POST", "http://a/4", 1_500, half),
+    ];
+    let recording = read(&file_of(LOADED, &fitting));
+    assert_eq!(recording.assumptions.upload_bytes, 2 * half);
+    // No number is no length.
+    let vague = asked("GET", "http://a/x", 100, &format!(r#""status":200,{}"#, headers("1e99")));
+    let recording = read(&file_of(LOADED, &[get("http://a/", 0), vague]));
+    assert_eq!(at(&recording, "/x").body, ByteSize::ZERO);
+}
+
+#[test]
+fn the_head_of_a_page_reaches_behind_its_last_script_where_priorities_are_recorded() {
+    let named = |path: &str, start: u64, rank: &str| {
+        let answer = r#""status":200,"bodySize":9,"content":{"mimeType":"text/javascript"}"#;
+        let entry = asked("GET", &format!("http://a/{path}"), start, answer);
+        format!(r#"{entry},"_priority":"{rank}""#)
+    };
+    // The document arrives from 50 to 100 ms.
+    let head = |rank: &str, late: &str| {
+        let entries = [get("http://a/", 0), named("head.js", 75, rank), named("late.js", 90, late)];
+        read(&file_of(LOADED, &entries)).page.body_at()
+    };
+    assert_eq!(head("High", "Medium"), ByteSize(501));
+    assert_eq!(head("High", "Low"), ByteSize(501));
+    assert_eq!(head("High", "High"), ByteSize(801));
+    assert_eq!(head("", "Low"), ByteSize(500));
 }

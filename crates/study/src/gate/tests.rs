@@ -46,6 +46,8 @@ fn a_gate_that_cannot_be_read_says_what_was_expected() {
         ("load_ms<-100%", "no ratio above 0"),
         ("load_ms<inf", "no ratio above 0"),
         ("load_ms< 5%", "write +5% for so much more"),
+        ("load_ms<+5", "write +5% for so much more, 5 for the ratio"),
+        ("load_ms<-5", "no ratio above 0"),
         ("new load_ms<1.05", "not two contenders"),
     ] {
         let error = text.parse::<Gate>().unwrap_err().to_string();

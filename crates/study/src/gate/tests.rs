@@ -170,3 +170,17 @@ fn all_gates_come_to_the_worst_of_them() {
         assert_eq!(outcome_of(&outcomes.into_iter().map(result).collect::<Vec<_>>()), whole);
     }
 }
+
+#[test]
+fn trials_that_give_an_interval_are_not_said_to_give_none() {
+    let alike = |n: usize| -> Vec<f64> { (0..n).map(|index| 0.01 * index as f64).collect() };
+    let judged = |a: usize, b: usize| {
+        let evidence = Unpaired::default().evidence(&alike(a), &alike(b), 0.05);
+        gate("load_ms<0.95").judge(place(), &evidence)
+    };
+    let unequal = judged(20, 2);
+    assert_eq!((unequal.outcome, unequal.n), (GateOutcome::Inconclusive, 2));
+    assert!(unequal.interval.unwrap()[0].0 > 0.0 && unequal.reason.is_none(), "{unequal:?}");
+    let few = judged(2, 2);
+    assert!(few.reason.unwrap().contains("2 trials give no interval"));
+}

@@ -134,6 +134,30 @@ fn what_was_refused_failed_or_is_unsupported_never_passes() {
     assert_eq!(outcomes(&gates), [GateOutcome::Inconclusive; 3]);
 }
 
+/// Seven blocks at most, whatever the number of trials: they have no interval at 99.5 % on a side.
+#[test]
+fn the_few_blocks_of_flat_dependencies_confirm_a_gate_of_any_error() {
+    let mut experiment = gated(&["h2/h1 load_ms<1.05"]);
+    experiment.gates.error = 0.005;
+    experiment.links.iter_mut().for_each(|link| link.trials = 14);
+    let mut flat = experiment.workloads[0].clone();
+    flat.check_of = Some(std::mem::replace(&mut flat.name, "flat".to_owned()));
+    experiment.workloads.push(flat);
+    use GateOutcome::{Failed, Inconclusive, Passed};
+    for (factor, flat_factor, outcome) in
+        [(1.0, 1.0, Passed), (1.2, 1.2, Failed), (1.0, 1.2, Inconclusive)]
+    {
+        let rows = measured(&experiment, |plan, random| {
+            let is_flat = plan.cell.workload.check_of.is_some();
+            let own = if is_flat { flat_factor } else { factor };
+            let factor = if plan.cell.contender.name == "h2" { own } else { 1.0 };
+            1000.0 * factor * (0.99 + 0.02 * random.next_fraction())
+        });
+        let gates = judged(experiment.clone(), &rows);
+        assert_eq!(outcomes(&gates), [outcome; 3], "{gates:?}");
+    }
+}
+
 #[test]
 fn added_trials_are_labelled_and_turn_no_gate() {
     let mut experiment = gated(&["h2/h1 load_ms<1.05"]);

@@ -99,6 +99,26 @@ fn what_a_running_service_uses_is_neither_offered_nor_gated() {
 }
 
 #[test]
+fn what_the_server_of_a_warmed_client_uses_is_not_gated() {
+    let mut experiment = gated(&["server_cpu_ms<1.05"]);
+    let client = crate::experiment::ClientSubject { name: "curl".to_owned(), warmup: 20 };
+    let warmed = experiment.contenders.iter_mut().find(|contender| contender.name == "h2").unwrap();
+    warmed.client = Some(client);
+    let told = |gate: &str| {
+        let gates = gated(&[gate]).gates;
+        check_gates(&Experiment { gates, ..experiment.clone() })
+    };
+    for gate in ["server_cpu_ms<1.05", "cpu_ms<1.05", "h2/h1 cpu_ms<1.05"] {
+        let told = told(gate).unwrap_err();
+        let words = ["h2 has `client_warmup`", "`client_cpu_ms` is of the work"];
+        assert!(words.iter().all(|part| told.contains(part)), "{told}");
+    }
+    // Those that a gate is not about may do as they like.
+    assert_eq!(told("h1/h1-tls cpu_ms<1.05"), Ok(()));
+    assert_eq!(told("client_cpu_ms<1.05"), Ok(()));
+}
+
+#[test]
 fn what_was_refused_failed_or_is_unsupported_never_passes() {
     let experiment = gated(&["h2/h1 load_ms<1.05"]);
     let judged = |outcome: Outcome, blocks: u32, contender: &str| {

@@ -29,44 +29,64 @@ struct Asked<'e> {
 
 /// Whether every gate of `experiment` names contenders and a metric that it has; else which there are.
 pub fn check_gates(experiment: &Experiment) -> Result<(), String> {
-    let contenders: Vec<&str> = experiment.contenders.iter().map(|c| c.name.as_str()).collect();
-    let is_running = |contender: &Contender| matches!(contender.server, Server::Running(_));
-    // What a server used is known only of one that wirelap started.
-    let is_known =
-        |name: &str| name != metric::SERVER_CPU_MS || !experiment.contenders.iter().any(is_running);
-    for gate in &experiment.gates.gates {
-        let pair = gate.pair(&contenders).map_err(|error: GateError| error.to_string())?;
-        if pair.is_none() && contenders.len() < 2 {
-            return Err(format!(
-                "`{gate}` needs a second contender to set over {}",
-                experiment.baseline
-            ));
-        }
-        if !is_known(&gate.metric) {
-            return Err(format!(
-                "`{gate}`: what a service that already runs uses is not known; `{}` is of servers that wirelap starts",
-                gate.metric
-            ));
-        }
-        if !judged(experiment).any(|workload| metric::is_of(&gate.metric, &workload.kind)) {
-            let mut names: Vec<&str> =
-                judged(experiment).flat_map(|workload| metric::names(&workload.kind)).collect();
-            names.retain(|name| is_known(name));
-            names.sort_unstable();
-            names.dedup();
-            let near = unit::nearest(&gate.metric, names.iter().copied());
-            let guess = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
-            let mut decide: Vec<&str> = judged(experiment).map(deciding_metric).collect();
-            decide.dedup();
-            return Err(format!(
-                "`{gate}` names the metric `{}`, which no workload here has; {guess}{} decides here, and there are {}",
-                gate.metric,
-                decide.join(", "),
-                names.join(", ")
-            ));
-        }
+    experiment.gates.gates.iter().try_for_each(|gate| check(gate, experiment))
+}
+
+fn check(gate: &Gate, experiment: &Experiment) -> Result<(), String> {
+    let names: Vec<&str> = experiment.contenders.iter().map(|c| c.name.as_str()).collect();
+    let pair = gate.pair(&names).map_err(|error: GateError| error.to_string())?;
+    if pair.is_none() && names.len() < 2 {
+        return Err(format!(
+            "`{gate}` needs a second contender to set over {}",
+            experiment.baseline
+        ));
     }
-    Ok(())
+    let is_judged =
+        |contender: &&Contender| pair.is_none_or(|pair| pair.contains(&contender.name.as_str()));
+    let contenders: Vec<&Contender> = experiment.contenders.iter().filter(is_judged).collect();
+    if let Some(reason) = unknown_use(&gate.metric, &contenders) {
+        return Err(format!("`{gate}`: {reason}"));
+    }
+    if judged(experiment).any(|workload| metric::is_of(&gate.metric, &workload.kind)) {
+        return Ok(());
+    }
+    let mut names: Vec<&str> =
+        judged(experiment).flat_map(|workload| metric::names(&workload.kind)).collect();
+    names.retain(|name| unknown_use(name, &contenders).is_none());
+    names.sort_unstable();
+    names.dedup();
+    let near = unit::nearest(&gate.metric, names.iter().copied());
+    let guess = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+    let mut decide: Vec<&str> = judged(experiment).map(deciding_metric).collect();
+    decide.dedup();
+    Err(format!(
+        "`{gate}` names the metric `{}`, which no workload here has; {guess}{} decides here, and there are {}",
+        gate.metric,
+        decide.join(", "),
+        names.join(", ")
+    ))
+}
+
+/// Why trials of one of `contenders` do not have the metric, where it is of what a server uses; None where they have it.
+fn unknown_use(metric: &str, contenders: &[&Contender]) -> Option<String> {
+    if ![metric::SERVER_CPU_MS, metric::CPU_MS].contains(&metric) {
+        return None;
+    }
+    // What a server used is known only of one that wirelap started.
+    if contenders.iter().any(|contender| matches!(contender.server, Server::Running(_))) {
+        return Some(format!(
+            "what a service that already runs uses is not known; `{metric}` is of servers that wirelap starts"
+        ));
+    }
+    let is_warmed =
+        |contender: &&&Contender| contender.client.as_ref().is_some_and(|one| one.warmup > 0);
+    let warmed = contenders.iter().find(is_warmed)?;
+    Some(format!(
+        "{} has `client_warmup`, and what its server used in that cannot be told from the rest: its trials have no \
+         `{metric}`; `{}` is of the work alone",
+        warmed.name,
+        metric::CLIENT_CPU_MS
+    ))
 }
 
 /// How many places the gates of an experiment have on one of its links or on all: what shares their error.

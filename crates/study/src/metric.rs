@@ -6,7 +6,7 @@ use crate::experiment::{PageMetric, WorkloadKind};
 pub const COUNTS: [&str; 4] = [ROUND_TRIPS, CONNECTIONS, BYTES, RETRANSMITTED];
 /// Whether a metric is a count that a busy machine does not change.
 pub fn is_count(name: &str) -> bool {
-    let by_protocol = name.strip_prefix(CONNECTIONS).is_some_and(|rest| rest.starts_with(':'));
+    let by_protocol = protocol_of(name).is_some();
     let others = [
         ROUNDS,
         HANDSHAKE_ROUND_TRIPS,
@@ -120,6 +120,10 @@ pub const OPEN_CONNECTIONS: &str = "open_connections";
 /// The metric that counts connections over `protocol`.
 pub fn connections_by(protocol: &trace::SpokenProtocol) -> String {
     format!("{CONNECTIONS}:{protocol}")
+}
+/// The name of the protocol whose connections a metric counts; None for any other metric.
+pub fn protocol_of(metric: &str) -> Option<&str> {
+    metric.strip_prefix(CONNECTIONS)?.strip_prefix(':')
 }
 /// From the start of the client's first process to the end of its last, in milliseconds. After a warm-up it counts
 /// from when the process was ready.
@@ -249,8 +253,7 @@ pub fn names(kind: &WorkloadKind) -> Vec<&'static str> {
 
 /// Whether trials of a workload can have the metric `name`.
 pub fn is_of(name: &str, kind: &WorkloadKind) -> bool {
-    let by_protocol = name.strip_prefix(CONNECTIONS).is_some_and(|rest| rest.starts_with(':'));
-    by_protocol || names(kind).contains(&name)
+    protocol_of(name).is_some() || names(kind).contains(&name)
 }
 
 const OF_STREAMS: &[&str] = &[

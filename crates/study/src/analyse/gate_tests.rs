@@ -119,6 +119,21 @@ fn what_the_server_of_a_warmed_client_uses_is_not_gated() {
 }
 
 #[test]
+fn a_gate_on_a_protocol_that_there_is_not_is_refused_with_the_nearest() {
+    let told = |gate: &str| check_gates(&gated(&[gate])).unwrap_err();
+    for (gate, part) in [
+        ("h2/h1 connections:http2<1.1", "`http2`, did you mean `h2`?"),
+        ("connections:HTTP/3<1.1", "did you mean `h3`?"),
+        ("connections:http1.1<1.1", "did you mean `http/1.1`?"),
+        ("connections:h9<1.1", "`h9`; there are http/1.1, h2, h3"),
+        ("connections:<1.1", "there are http/1.1"),
+    ] {
+        assert!(told(gate).contains(part), "{}", told(gate));
+    }
+    assert_eq!(check_gates(&gated(&["connections:ws-h2<1.1"])), Ok(()));
+}
+
+#[test]
 fn what_was_refused_failed_or_is_unsupported_never_passes() {
     let experiment = gated(&["h2/h1 load_ms<1.05"]);
     let judged = |outcome: Outcome, blocks: u32, contender: &str| {

@@ -16,6 +16,7 @@ use crate::record::TrialRecord;
 use crate::stats::{Detectable, Level, SignedRank};
 use crate::verdict::{Paired, Stage};
 use std::collections::BTreeMap;
+use trace::Protocol;
 
 /// A gate's place in a race.
 #[derive(Clone, Copy)]
@@ -46,6 +47,9 @@ fn check(gate: &Gate, experiment: &Experiment) -> Result<(), String> {
     let contenders: Vec<&Contender> = experiment.contenders.iter().filter(is_judged).collect();
     if let Some(reason) = unknown_use(&gate.metric, &contenders) {
         return Err(format!("`{gate}`: {reason}"));
+    }
+    if let Some(told) = metric::protocol_of(&gate.metric).and_then(unknown_protocol) {
+        return Err(format!("`{gate}` counts connections over {told}"));
     }
     if judged(experiment).any(|workload| metric::is_of(&gate.metric, &workload.kind)) {
         return Ok(());
@@ -87,6 +91,22 @@ fn unknown_use(metric: &str, contenders: &[&Contender]) -> Option<String> {
         warmed.name,
         metric::CLIENT_CPU_MS
     ))
+}
+
+/// That there is no protocol of this name, and which there are; None where there is.
+fn unknown_protocol(name: &str) -> Option<String> {
+    if Protocol::from_name(name).is_some() {
+        return None;
+    }
+    // `http2` is near the title of h2, and far from its name.
+    let by = |written: fn(Protocol) -> &'static str| {
+        let near = unit::nearest(name, Protocol::ALL.into_iter().map(written))?;
+        Protocol::ALL.into_iter().find(|one| written(*one) == near)
+    };
+    let near = by(Protocol::name).or_else(|| by(Protocol::title));
+    let guess = near.map_or_else(String::new, |near| format!(", did you mean `{}`?", near.name()));
+    let all: Vec<&str> = Protocol::ALL.into_iter().map(Protocol::name).collect();
+    Some(format!("`{name}`{guess}; there are {}", all.join(", ")))
 }
 
 /// How many places the gates of an experiment have on one of its links or on all: what shares their error.

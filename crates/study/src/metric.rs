@@ -1,6 +1,8 @@
 //! Names of the metrics that trials have.
 
+use crate::audit;
 use crate::experiment::{PageMetric, WorkloadKind};
+use crate::outcome::Outcome;
 
 /// What is counted, and does not depend on how busy the machine is.
 pub const COUNTS: [&str; 4] = [ROUND_TRIPS, CONNECTIONS, BYTES, RETRANSMITTED];
@@ -17,6 +19,16 @@ pub fn is_count(name: &str) -> bool {
         PUSHED,
     ];
     by_protocol || COUNTS.contains(&name) || others.contains(&name) || OF_VIEWS.contains(&name)
+}
+
+/// Whether a trial of this outcome has a figure of `metric`: a measured one has, and one whose times alone the audit
+/// refused has its counts.
+pub fn stands(metric: &str, outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Measured => true,
+        Outcome::Invalid { reason } => is_count(metric) && audit::is_about_time(reason),
+        Outcome::Failed { .. } | Outcome::Unsupported { .. } => false,
+    }
 }
 
 /// When a page could be parsed and painted, as the page model or a browser says.

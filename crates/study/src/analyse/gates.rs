@@ -3,8 +3,7 @@
 
 use super::Rows;
 use super::compare::planned_looks;
-use super::deciding_metric;
-use crate::audit;
+use super::{cell_id, deciding_metric};
 use crate::blocks::Audited;
 use crate::experiment::{Contender, Experiment, LinkChoice, Server, Workload};
 use crate::gate::{
@@ -206,14 +205,13 @@ impl Asked<'_> {
 
     /// How many attempts the audit refused. For a count, those whose times alone it refused stand.
     fn audited(&self, contender: &Contender, rows: &Rows<'_>) -> Audited {
-        let audited = rows.audited(self.workload, self.link, contender);
-        if !metric::is_count(&self.gate.metric) {
-            return audited;
+        match metric::is_count(&self.gate.metric) {
+            false => rows.audited(self.workload, self.link, contender),
+            true => {
+                let cell = cell_id(self.workload, self.link, contender);
+                rows.audited_counts.get(&cell).copied().unwrap_or_default()
+            }
         }
-        let rows = rows.cell(self.workload, self.link, contender);
-        let is_untrue = |row: &&&TrialRecord| matches!(&row.outcome, Outcome::Invalid { reason } if !audit::is_about_time(reason));
-        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        Audited { trials: count(rows.len()), invalid: count(rows.iter().filter(is_untrue).count()) }
     }
 
     fn unsupported(&self, contender: &Contender, rows: &Rows<'_>) -> Option<String> {
@@ -282,14 +280,8 @@ impl Asked<'_> {
             (false, false) => {}
         }
         let figure = |row: &TrialRecord| {
-            let speaks = match &row.outcome {
-                Outcome::Measured => true,
-                Outcome::Invalid { reason } => {
-                    metric::is_count(&self.gate.metric) && audit::is_about_time(reason)
-                }
-                Outcome::Failed { .. } | Outcome::Unsupported { .. } => false,
-            };
-            row.metrics.get(&self.gate.metric).copied().filter(|_| speaks)
+            let figure = row.metrics.get(&self.gate.metric).copied();
+            figure.filter(|_| metric::stands(&self.gate.metric, &row.outcome))
         };
         let (a, b) = (figure(a)?, figure(b)?);
         // Two that are both 0 do not differ.

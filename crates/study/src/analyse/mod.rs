@@ -124,6 +124,8 @@ pub fn deciding_metric(workload: &Workload) -> &'static str {
 struct Rows<'r> {
     cells: BTreeMap<CellId, Vec<&'r TrialRecord>>,
     audited: BTreeMap<CellId, Audited>,
+    /// The same for counts.
+    audited_counts: BTreeMap<CellId, Audited>,
     audits: BTreeMap<CellId, Vec<&'r Audit>>,
     /// Warm-ups whose clients were profiled.
     profiled: BTreeMap<CellId, &'r TrialRecord>,
@@ -142,6 +144,7 @@ impl<'r> Rows<'r> {
         Self {
             cells,
             audited: blocks::audited(records),
+            audited_counts: blocks::audited_counts(records),
             audits: blocks::audits(records),
             profiled: profiled.collect(),
         }

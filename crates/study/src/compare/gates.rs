@@ -45,7 +45,7 @@ fn evidence(
     allowed: f64,
     unpaired: &mut Unpaired,
 ) -> RatioEvidence {
-    if let Some(reason) = a.refusal().or_else(|| b.refusal()) {
+    if let Some(reason) = a.refusal(&gate.metric).or_else(|| b.refusal(&gate.metric)) {
         return RatioEvidence::none(reason);
     }
     if let Some(reason) = [a, b].into_iter().find_map(unsupported) {
@@ -56,7 +56,7 @@ fn evidence(
     let against = gate.failed_over_measured();
     let logs = [a, b].map(|trials| trials.logs(&gate.metric, against));
     RatioEvidence {
-        refused: withheld(a, b),
+        refused: withheld(a, b, &gate.metric),
         obstacle: [b, a].into_iter().find_map(failures),
         ..unpaired.evidence(&logs[0], &logs[1], allowed)
     }

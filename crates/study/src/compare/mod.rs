@@ -4,17 +4,19 @@
 //! had the same seeds: the shift of the logarithms is Hodges and Lehmann's, its interval the exact one of the
 //! Mann-Whitney statistic. All intervals of a comparison hold together, by Bonferroni's inequality. What `race` refused
 //! stays refused: a cell whose trials the audit mostly refused has no figure here either, and where it refused one run's
-//! trials more often than the other's nothing follows from the figures.
+//! trials more often than the other's nothing follows from the figures. As in `race`, counts stand where the audit refused
+//! times alone.
 
 mod gates;
 #[cfg(test)]
 mod tests;
 
 use crate::analyse::deciding_metric;
-use crate::blocks::{Audited, audited, counted, planned};
+use crate::blocks::{Audited, audited, audited_counts, counted, planned};
 use crate::comparison::Ratio;
 use crate::experiment::Contender;
 use crate::gate::{GateOutcome, GateResult, Gates, Unpaired, outcome_of};
+use crate::metric;
 use crate::outcome::Outcome;
 use crate::plan::{Cell, CellId};
 use crate::record::{RunHeader, TrialRecord};
@@ -196,6 +198,8 @@ struct Trials<'r> {
     run: &'r str,
     rows: Vec<&'r TrialRecord>,
     audited: Audited,
+    /// The same for counts.
+    audited_counts: Audited,
 }
 
 impl Trials<'_> {
@@ -217,36 +221,39 @@ impl Trials<'_> {
         self.rows.iter().all(|row| matches!(row.outcome, Outcome::Failed { .. }))
     }
 
+    /// What the audit made of the attempts, as far as it bears on `metric`.
+    fn audited(&self, metric: &str) -> Audited {
+        if metric::is_count(metric) { self.audited_counts } else { self.audited }
+    }
+
     /// Why there is no figure of it.
-    fn refusal(&self) -> Option<String> {
-        self.audited.refusal().map(|reason| format!("{}: {reason}", self.run))
+    fn refusal(&self, metric: &str) -> Option<String> {
+        self.audited(metric).refusal().map(|reason| format!("{}: {reason}", self.run))
     }
 
     /// The logarithms of the figures, a failed trial's being `failed`; zero has none, and an interval that spans it
     /// is everything.
     fn logs(&self, metric: &str, failed: f64) -> Vec<f64> {
         let log = |row: &&TrialRecord| match row.outcome {
-            Outcome::Measured => row.metrics.get(metric).map(|value| value.max(0.0).ln()),
             Outcome::Failed { .. } => Some(failed),
-            Outcome::Invalid { .. } | Outcome::Unsupported { .. } => None,
+            _ => figure(row, metric).map(|value| value.max(0.0).ln()),
         };
         self.rows.iter().filter_map(log).collect()
     }
 
     fn side(&self, metric: &str) -> Side {
-        let is_figure = |row: &&&TrialRecord| row.outcome == Outcome::Measured;
-        let figures: Vec<f64> = self
-            .rows
-            .iter()
-            .filter(is_figure)
-            .filter_map(|row| row.metrics.get(metric).copied())
-            .collect();
+        let figures: Vec<f64> = self.rows.iter().filter_map(|row| figure(row, metric)).collect();
         let failed = self.rows.iter().filter(|row| matches!(row.outcome, Outcome::Failed { .. }));
         let (n, failed) = (figures.len(), failed.count());
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let median = median(&figures).filter(|_| self.refusal().is_none());
+        let median = median(&figures).filter(|_| self.refusal(metric).is_none());
         Side { n: count(n + failed), failed: count(failed), median }
     }
+}
+
+/// The figure of a trial; None where it has none that stands.
+fn figure(row: &TrialRecord, metric: &str) -> Option<f64> {
+    row.metrics.get(metric).copied().filter(|_| metric::stands(metric, &row.outcome))
 }
 
 /// How many trials of a cell failed in two runs, and why the first one did; None where none did.
@@ -256,23 +263,25 @@ fn failures(a: &Trials<'_>, b: &Trials<'_>) -> Option<String> {
 }
 
 /// Why nothing follows from the figures of a cell in both runs, although there are some.
-fn withheld(a: &Trials<'_>, b: &Trials<'_>) -> Option<String> {
+fn withheld(a: &Trials<'_>, b: &Trials<'_>, metric: &str) -> Option<String> {
     let told = |one: &Trials<'_>| {
-        format!("{} of {} attempts of {}", one.audited.invalid, one.audited.trials, one.run)
+        let Audited { trials, invalid } = one.audited(metric);
+        format!("{invalid} of {trials} attempts of {}", one.run)
     };
-    a.audited
-        .is_unlike(b.audited)
+    a.audited(metric)
+        .is_unlike(b.audited(metric))
         .then(|| format!("the audit refused {} and {}: the runs were not alike", told(a), told(b)))
 }
 
 /// The rows that count, by cell.
 fn cells<'r>(run: &'r str, rows: &'r [TrialRecord]) -> BTreeMap<CellId, Trials<'r>> {
     let mut cells: BTreeMap<CellId, Trials<'_>> = BTreeMap::new();
-    let audited = audited(rows);
+    let (audited, audited_counts) = (audited(rows), audited_counts(rows));
     for row in counted(rows) {
         let id = row.plan.cell.id();
-        let audited = audited.get(&id).copied().unwrap_or_default();
-        let trials = || Trials { run, rows: Vec::new(), audited };
+        let of = |cells: &BTreeMap<CellId, Audited>| cells.get(&id).copied().unwrap_or_default();
+        let (audited, audited_counts) = (of(&audited), of(&audited_counts));
+        let trials = || Trials { run, rows: Vec::new(), audited, audited_counts };
         cells.entry(id).or_insert_with(trials).rows.push(row);
     }
     cells
@@ -305,7 +314,7 @@ struct Judge {
 
 impl Judge {
     fn change(&mut self, a: &Trials<'_>, b: &Trials<'_>, metric: &str) -> CellChange {
-        let refused = a.refusal().or_else(|| b.refusal());
+        let refused = a.refusal(metric).or_else(|| b.refusal(metric));
         let logs = [a, b].map(|trials| trials.logs(metric, f64::INFINITY));
         let failed = if refused.is_none() { failures(a, b) } else { None };
         let is_judged = refused.is_none() && ![a, b].into_iter().any(Trials::all_failed);
@@ -315,7 +324,7 @@ impl Judge {
         };
         // So many failed that the ratio is one to a failure: that is no figure, and neither lower nor higher.
         let shift = shift.filter(|shift| failed.is_none() || shift.estimate.is_finite());
-        let withheld = withheld(a, b);
+        let withheld = withheld(a, b, metric);
         let change = match (shift, &withheld) {
             (None, _) if failed.is_some() => Change::Failed,
             (None, _) => Change::NotMeasured,

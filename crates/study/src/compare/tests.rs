@@ -123,6 +123,29 @@ fn runs_of_which_one_was_disturbed_more_often_are_not_judged() {
     );
 }
 
+/// As in `race`. Hosted runners are busy, and gates between two runs there are on counts.
+#[test]
+fn counts_are_judged_where_the_audit_refused_the_times() {
+    let busy = |reason: &str| {
+        let mut rows = refused(rows(2, |_| 1.0), "h2", 99);
+        for row in rows.iter_mut().filter(|row| matches!(row.outcome, Outcome::Invalid { .. })) {
+            row.outcome = Outcome::Invalid { reason: reason.to_owned() };
+        }
+        compared(&rows, &["connections<1.01", "load_ms<1.05"])
+    };
+    use GateOutcome::{Inconclusive, Passed};
+    let late = busy("the machine was busy: 40 %");
+    assert_eq!(outcomes(&late, "h2"), [[Passed; 3], [Inconclusive; 3]].concat());
+    let change = |metric: &str| {
+        let is_it = |one: &&CellChange| one.cell.contender == "h2" && one.metric == metric;
+        let change = late.changes.iter().find(is_it).unwrap();
+        (change.change, change.b.n, change.b.median)
+    };
+    assert_eq!(change("connections"), (Change::Tie, 14, Some(6.0)));
+    assert_eq!(change("load_ms"), (Change::NotMeasured, 0, None));
+    assert_eq!(outcomes(&busy("it did other work"), "h2"), [Inconclusive; 6]);
+}
+
 #[test]
 fn one_failed_trial_keeps_a_gate_from_passing() {
     let mut failing = rows(2, |_| 1.0);

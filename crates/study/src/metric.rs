@@ -3,6 +3,7 @@
 use crate::audit;
 use crate::experiment::{PageMetric, WorkloadKind};
 use crate::outcome::Outcome;
+use std::collections::BTreeMap;
 
 /// What is counted, and does not depend on how busy the machine is.
 pub const COUNTS: [&str; 4] = [ROUND_TRIPS, CONNECTIONS, BYTES, RETRANSMITTED];
@@ -29,6 +30,23 @@ pub fn stands(metric: &str, outcome: &Outcome) -> bool {
         Outcome::Invalid { reason } => is_count(metric) && audit::is_about_time(reason),
         Outcome::Failed { .. } | Outcome::Unsupported { .. } => false,
     }
+}
+
+/// The figure of a metric in those of a trial. Some counts are left out where there is nothing to count: they are 0 in
+/// trials that have what is recorded along with them, and unknown in others.
+pub fn figure(metrics: &BTreeMap<String, f64>, name: &str) -> Option<f64> {
+    let is_zero = || match name {
+        MADE_AGAIN | OPEN_CONNECTIONS => metrics.contains_key(ROUNDS),
+        EARLY_ACCEPTED | EARLY_REJECTED => metrics.contains_key(PUSHED),
+        PUSHES_USED | PUSHES_CANCELLED | PUSHES_UNUSED => metrics.get(PUSHED) == Some(&0.0),
+        // Where the connections of one protocol are known, those of all are.
+        _ if protocol_of(name).is_some() => {
+            metrics.get(CONNECTIONS) == Some(&0.0)
+                || metrics.keys().any(|other| protocol_of(other).is_some())
+        }
+        _ => false,
+    };
+    metrics.get(name).copied().or_else(|| is_zero().then_some(0.0))
 }
 
 /// When a page could be parsed and painted, as the page model or a browser says.

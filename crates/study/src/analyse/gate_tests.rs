@@ -72,6 +72,32 @@ fn metrics_that_do_not_vary_are_judged_and_two_zeros_do_not_differ() {
 }
 
 #[test]
+fn a_count_that_is_left_out_where_there_is_none_is_zero() {
+    let gates = ["h2/h1 connections:h3>0.9", "h2/h1 fetches_made_again<1.05"];
+    let mut experiment = gated(&gates);
+    experiment.links.iter_mut().for_each(|link| link.trials = 14);
+    let mut rows = rows(&experiment, 1.0);
+    for row in &mut rows {
+        let (is_h2, block) = (row.plan.cell.contender.name == "h2", row.plan.block);
+        let has_h3 = !is_h2 || block % 2 == 0;
+        let protocol = if has_h3 { "connections:h3" } else { "connections:h2" };
+        row.metrics.insert(protocol.to_owned(), 6.0);
+        if is_h2 {
+            row.metrics.insert("fetches_made_again".to_owned(), 2.0);
+        }
+    }
+    use GateOutcome::{Failed, Inconclusive};
+    // Half of the trials of h2 have no connection over h3: nobody is sure that it has 0.9 times as many.
+    let told = judged(experiment.clone(), &rows);
+    assert_eq!(outcomes(&told), [[Inconclusive; 3], [Failed; 3]].concat(), "{told:?}");
+    assert!(told.iter().all(|gate| gate.n == 14), "{told:?}");
+    // A client that does not tell of its connections has none that could be counted.
+    rows.iter_mut().for_each(|row| row.metrics.retain(|name, _| name == "load_ms"));
+    let untold = judged(experiment, &rows);
+    assert!(untold.iter().all(|gate| gate.n == 0 && gate.ratio.is_none()), "{untold:?}");
+}
+
+#[test]
 fn counts_are_judged_where_the_audit_refused_the_times() {
     let experiment = gated(&["h2/h1 connections<1.01", "h2/h1 load_ms<1.05"]);
     let mut rows = rows(&experiment, 1.0);

@@ -280,7 +280,7 @@ impl Asked<'_> {
             (false, false) => {}
         }
         let figure = |row: &TrialRecord| {
-            let figure = row.metrics.get(&self.gate.metric).copied();
+            let figure = metric::figure(&row.metrics, &self.gate.metric);
             figure.filter(|_| metric::stands(&self.gate.metric, &row.outcome))
         };
         let (a, b) = (figure(a)?, figure(b)?);

@@ -253,7 +253,7 @@ impl Trials<'_> {
 
 /// The figure of a trial; None where it has none that stands.
 fn figure(row: &TrialRecord, metric: &str) -> Option<f64> {
-    row.metrics.get(metric).copied().filter(|_| metric::stands(metric, &row.outcome))
+    metric::figure(&row.metrics, metric).filter(|_| metric::stands(metric, &row.outcome))
 }
 
 /// How many trials of a cell failed in two runs, and why the first one did; None where none did.

@@ -147,6 +147,31 @@ fn counts_are_judged_where_the_audit_refused_the_times() {
 }
 
 #[test]
+fn a_count_that_is_left_out_where_there_is_none_is_zero() {
+    let mut later = rows(2, |_| 1.0);
+    for row in &mut later {
+        row.metrics.insert(metric::ROUNDS.to_owned(), 9.0);
+        row.metrics.insert("connections:h2".to_owned(), 6.0);
+    }
+    let earlier = later.clone();
+    for row in &mut later {
+        row.metrics.insert(metric::MADE_AGAIN.to_owned(), 2.0);
+        row.metrics.insert("connections:h3".to_owned(), 1.0);
+    }
+    let header = header();
+    let gates = ["fetches_made_again<1.05", "connections:h3<1.05", "connections:h3>1.05"];
+    let gates = gates.iter().map(|gate| gate.parse().unwrap()).collect();
+    let wanted =
+        Wanted { gates: Gates { gates, ..Gates::default() }, ..Wanted::default() };
+    let [a, b] = [("a", &earlier), ("b", &later)].map(|(name, rows)| Run { name, header: &header, rows });
+    let comparison = compare(a, b, &wanted);
+    use GateOutcome::{Failed, Passed};
+    assert_eq!(outcomes(&comparison, "h2"), [[Failed; 6], [Passed; 6]].concat()[..9]);
+    let h3 = comparison.changes.iter().find(|change| change.metric == "connections:h3").unwrap();
+    assert_eq!((h3.change, h3.a.median, h3.b.median), (Change::Higher, Some(0.0), Some(1.0)));
+}
+
+#[test]
 fn one_failed_trial_keeps_a_gate_from_passing() {
     let mut failing = rows(2, |_| 1.0);
     let one = |row: &&mut TrialRecord| {

@@ -85,9 +85,10 @@ pub fn audited(records: &[TrialRecord]) -> BTreeMap<CellId, Audited> {
 
 /// The same for counts: what the audit refused for its times alone is not refused.
 pub fn audited_counts(records: &[TrialRecord]) -> BTreeMap<CellId, Audited> {
-    refused(records, |record| {
-        matches!(&record.outcome, Outcome::Invalid { reason } if !is_about_time(reason))
-    })
+    refused(
+        records,
+        |record| matches!(&record.outcome, Outcome::Invalid { reason } if !is_about_time(reason)),
+    )
 }
 
 fn refused(

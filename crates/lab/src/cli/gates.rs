@@ -54,7 +54,10 @@ pub(super) fn parse_error(text: &str) -> Result<f64, String> {
         text.parse().map_err(|error: unit::ParseError| error.to_string())?;
     match share.fraction() {
         fraction if fraction > 0.0 && fraction < 0.5 => Ok(fraction),
-        _ => Err("an error is the chance to be wrong, above 0% and below 50%: 5% is usual".to_owned()),
+        _ => {
+            Err("an error is the chance to be wrong, above 0% and below 50%: 5% is usual"
+                .to_owned())
+        }
     }
 }
 

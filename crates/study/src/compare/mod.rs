@@ -178,8 +178,6 @@ pub fn compare(a: Run<'_>, b: Run<'_>, wanted: &Wanted) -> RunComparison {
     let mut judge = Judge { margin, error, unpaired: Unpaired::default() };
     let changes: Vec<CellChange> =
         asked.iter().map(|(a, b, metric)| judge.change(a, b, metric)).collect();
-    let gone: Vec<&Trials<'_>> =
-        cells_a.iter().filter(|(id, _)| !cells_b.contains_key(*id)).map(|(_, own)| own).collect();
     RunComparison {
         schema: COMPARISON_SCHEMA.to_owned(),
         a: a.name.to_owned(),
@@ -187,10 +185,21 @@ pub fn compare(a: Run<'_>, b: Run<'_>, wanted: &Wanted) -> RunComparison {
         margin,
         confidence: CONFIDENCE,
         differences: differences(a, b, &both),
-        gates: gates::judge(&wanted.gates, &both, &gone),
+        gates: gates::judge(
+            &wanted.gates,
+            &both,
+            &alone(&cells_a, &cells_b),
+            &alone(&cells_b, &cells_a),
+        ),
         changes,
         unmatched: unmatched(a.name, &cells_a, b.name, &cells_b),
     }
+}
+
+/// The metrics that trials which count have.
+pub fn metrics(rows: &[TrialRecord]) -> BTreeSet<String> {
+    let rows = planned(rows);
+    counted(&rows).into_iter().flat_map(|row| row.metrics.keys().cloned()).collect()
 }
 
 /// A cell of a run: the rows that count, and what the audit made of all of them.
@@ -285,6 +294,14 @@ fn cells<'r>(run: &'r str, rows: &'r [TrialRecord]) -> BTreeMap<CellId, Trials<'
         cells.entry(id).or_insert_with(trials).rows.push(row);
     }
     cells
+}
+
+/// The cells of a run that another one does not have.
+fn alone<'c, 'r>(
+    own: &'c BTreeMap<CellId, Trials<'r>>,
+    other: &BTreeMap<CellId, Trials<'_>>,
+) -> Vec<&'c Trials<'r>> {
+    own.iter().filter(|(id, _)| !other.contains_key(*id)).map(|(_, trials)| trials).collect()
 }
 
 /// All cells of an experiment, in the order of its tables.

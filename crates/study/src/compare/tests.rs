@@ -161,12 +161,15 @@ fn a_count_that_is_left_out_where_there_is_none_is_zero() {
     let header = header();
     let gates = ["fetches_made_again<1.05", "connections:h3<1.05", "connections:h3>1.05"];
     let gates = gates.iter().map(|gate| gate.parse().unwrap()).collect();
-    let wanted =
-        Wanted { gates: Gates { gates, ..Gates::default() }, ..Wanted::default() };
-    let [a, b] = [("a", &earlier), ("b", &later)].map(|(name, rows)| Run { name, header: &header, rows });
+    let wanted = Wanted { gates: Gates { gates, ..Gates::default() }, ..Wanted::default() };
+    let [a, b] =
+        [("a", &earlier), ("b", &later)].map(|(name, rows)| Run { name, header: &header, rows });
     let comparison = compare(a, b, &wanted);
     use GateOutcome::{Failed, Passed};
-    assert_eq!(outcomes(&comparison, "h2"), [[Failed; 6], [Passed; 6]].concat()[..9]);
+    assert_eq!(
+        outcomes(&comparison, "h2"),
+        [Failed, Failed, Passed].map(|outcome| [outcome; 3]).concat()
+    );
     let h3 = comparison.changes.iter().find(|change| change.metric == "connections:h3").unwrap();
     assert_eq!((h3.change, h3.a.median, h3.b.median), (Change::Higher, Some(0.0), Some(1.0)));
 }
@@ -196,6 +199,52 @@ fn a_cell_that_the_later_run_lacks_is_inconclusive() {
     let comparison = compared(&fewer, &["load_ms<1.05"]);
     assert_eq!(outcomes(&comparison, "h1"), [GateOutcome::Inconclusive; 3]);
     assert_eq!(outcomes(&comparison, "h2"), [GateOutcome::Passed; 3]);
+}
+
+/// The later run has a workload of its own, and the gate is on a metric of that one alone.
+#[test]
+fn a_gate_that_only_new_cells_have_is_inconclusive_and_not_dropped() {
+    let mut more = rows(2, |_| 1.0);
+    let mut new: Vec<TrialRecord> = rows(3, |_| 1.0);
+    new.retain(|row| row.plan.cell.contender.name == "h2");
+    for row in &mut new {
+        row.plan.cell.workload.name = "calls".to_owned();
+        row.plan.key.push('+');
+        row.metrics.insert(metric::MEAN_MS.to_owned(), 9.0);
+    }
+    more.extend(new);
+    let comparison = compared(&more, &["mean_ms<1.05", "load_ms<1.05"]);
+    let of = |metric: &str| -> Vec<&GateResult> {
+        comparison.gates.iter().filter(|gate| gate.gate.starts_with(metric)).collect()
+    };
+    assert_eq!(of("mean_ms").len(), 3);
+    for gate in of("mean_ms") {
+        assert_eq!(
+            (gate.outcome, gate.place.workload.as_str()),
+            (GateOutcome::Inconclusive, "calls")
+        );
+        assert!(gate.reason.as_ref().unwrap().starts_with("no cell that both runs have has"));
+    }
+    // A new cell is no obstacle to a gate that has others.
+    assert_eq!(of("load_ms").len(), 12);
+    assert!(of("load_ms").iter().all(|gate| gate.outcome == GateOutcome::Passed));
+    assert_eq!(comparison.outcome(), GateOutcome::Inconclusive);
+}
+
+#[test]
+fn metrics_of_warm_ups_and_of_added_trials_are_none_to_compare() {
+    let mut all = rows(2, |_| 1.0);
+    for row in &mut all {
+        if row.plan.warmup {
+            row.metrics.insert(metric::SYSTEM_CALLS.to_owned(), 1.0);
+        }
+    }
+    let mut added = all[all.len() - 1].clone();
+    (added.plan.added, added.plan.key) = (true, "added".to_owned());
+    added.metrics.insert(metric::MEAN_MS.to_owned(), 1.0);
+    all.push(added);
+    let known: Vec<String> = metrics(&all).into_iter().collect();
+    assert_eq!(known, [metric::CONNECTIONS, metric::LOAD_MS]);
 }
 
 #[test]

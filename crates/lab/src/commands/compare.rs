@@ -4,6 +4,7 @@ use crate::cli::CompareArgs;
 use crate::console;
 use crate::error::{self, CliError};
 use crate::named_file;
+use crate::race::report::left_out;
 use crate::race::run_folder::RunFolder;
 use crate::race::store::{Rows, Store};
 use report::{Colour, ComparisonLinks, Style};
@@ -23,7 +24,11 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, CliError> {
             .remedy("leave the names away; contenders of one run are held to a gate by `wirelap race --gate`"));
     }
     check_metrics(&wanted, &[&a, &b])?;
-    let comparison = compare(a.run(), b.run(), &wanted);
+    let mut comparison = compare(a.run(), b.run(), &wanted);
+    let damaged = [&a, &b]
+        .into_iter()
+        .filter_map(|folder| Some(format!("{}: {}", folder.name, left_out(&folder.rows)?)));
+    comparison.warnings.splice(0..0, damaged);
     if comparison.changes.is_empty() {
         return Err(CliError::misuse("the two runs have no cell in common")
             .remedy("compare runs of one experiment: workload, link and contender go by name"));

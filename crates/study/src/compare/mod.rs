@@ -11,7 +11,7 @@ mod gates;
 #[cfg(test)]
 mod tests;
 
-use crate::analyse::deciding_metric;
+use crate::analyse::{deciding_metric, warnings_of};
 use crate::blocks::{Audited, audited, audited_counts, counted, planned};
 use crate::comparison::Ratio;
 use crate::experiment::Contender;
@@ -54,6 +54,9 @@ pub struct RunComparison {
     pub margin: f64,
     /// The probability that all intervals hold together.
     pub confidence: f64,
+    /// What a reader must know of either run before any figure, its name first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What else differs between the runs, a sentence each.
     pub differences: Vec<String>,
     /// Every cell and metric that both runs have, in the order of the later run.
@@ -184,6 +187,7 @@ pub fn compare(a: Run<'_>, b: Run<'_>, wanted: &Wanted) -> RunComparison {
         b: b.name.to_owned(),
         margin,
         confidence: CONFIDENCE,
+        warnings: [a, b].into_iter().flat_map(warnings).collect(),
         differences: differences(a, b, &both),
         gates: gates::judge(
             &wanted.gates,
@@ -375,6 +379,12 @@ fn verdict(interval: Interval, margin: f64) -> Change {
         Interval { low, .. } if low > 0.0 => Change::Higher,
         _ => Change::Undecided,
     }
+}
+
+/// The warnings of a run, each with its name.
+fn warnings(run: Run<'_>) -> Vec<String> {
+    let told = warnings_of(run.header, run.rows);
+    told.into_iter().map(|warning| format!("{}: {warning}", run.name)).collect()
 }
 
 fn differences(a: Run<'_>, b: Run<'_>, cells: &[(&Trials<'_>, &Trials<'_>)]) -> Vec<String> {

@@ -248,6 +248,23 @@ fn metrics_of_warm_ups_and_of_added_trials_are_none_to_compare() {
 }
 
 #[test]
+fn the_warnings_of_both_runs_are_told_with_their_names() {
+    assert_eq!(compared(&rows(2, |_| 1.0), &[]).warnings, Vec::<String>::new());
+    let told = compared(&refused(rows(2, |_| 1.0), "h2", 99), &[]).warnings;
+    assert_eq!(told.len(), 1);
+    assert!(
+        told[0].starts_with("b: The audit refused 36 of 36 attempts of 3 of 12 cells"),
+        "{told:?}"
+    );
+    let rows = rows(2, |_| 1.0);
+    let lacking = RunHeader { missing: vec!["page/3g/h2/1".to_owned()], ..header() };
+    let run = |name| Run { name, header: &lacking, rows: &rows };
+    let told = compare(run("a"), run("b"), &Wanted::default()).warnings;
+    let missing = |name| format!("{name}: One planned trial is missing: page/3g/h2/1.");
+    assert_eq!(told, ["a", "b"].map(missing));
+}
+
+#[test]
 fn trials_that_were_added_to_a_finished_run_are_left_out() {
     let mut longer = rows(2, |_| 1.0);
     let mut added: Vec<TrialRecord> = rows(3, |_| 3.0);

@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::audit::Audit;
+use crate::audit::{Audit, is_about_time};
 use crate::outcome::Outcome;
 use crate::plan::{CellId, TrialPlan};
 use crate::record::TrialRecord;
@@ -80,12 +80,27 @@ pub fn planned(records: &[TrialRecord]) -> Cow<'_, [TrialRecord]> {
 /// How many trials of each cell the audit judged, and how many it refused, over all attempts: the rate among the
 /// attempts that count would hide those that had to be repeated. Warm-ups are left out.
 pub fn audited(records: &[TrialRecord]) -> BTreeMap<CellId, Audited> {
+    refused(records, is_invalid)
+}
+
+/// The same for counts: what the audit refused for its times alone is not refused.
+pub fn audited_counts(records: &[TrialRecord]) -> BTreeMap<CellId, Audited> {
+    refused(
+        records,
+        |record| matches!(&record.outcome, Outcome::Invalid { reason } if !is_about_time(reason)),
+    )
+}
+
+fn refused(
+    records: &[TrialRecord],
+    is_refused: impl Fn(&TrialRecord) -> bool,
+) -> BTreeMap<CellId, Audited> {
     let mut cells: BTreeMap<CellId, Audited> = BTreeMap::new();
     for record in latest(records).into_values().filter(|record| !record.plan.warmup) {
         let judged = !matches!(record.outcome, Outcome::Unsupported { .. });
         let cell = cells.entry(record.plan.cell.id()).or_default();
         cell.trials += u32::from(judged);
-        cell.invalid += u32::from(is_invalid(record));
+        cell.invalid += u32::from(is_refused(record));
     }
     cells
 }

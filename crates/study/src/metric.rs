@@ -1,12 +1,15 @@
 //! Names of the metrics that trials have.
 
+use crate::audit;
 use crate::experiment::{PageMetric, WorkloadKind};
+use crate::outcome::Outcome;
+use std::collections::BTreeMap;
 
 /// What is counted, and does not depend on how busy the machine is.
 pub const COUNTS: [&str; 4] = [ROUND_TRIPS, CONNECTIONS, BYTES, RETRANSMITTED];
 /// Whether a metric is a count that a busy machine does not change.
 pub fn is_count(name: &str) -> bool {
-    let by_protocol = name.strip_prefix(CONNECTIONS).is_some_and(|rest| rest.starts_with(':'));
+    let by_protocol = protocol_of(name).is_some();
     let others = [
         ROUNDS,
         HANDSHAKE_ROUND_TRIPS,
@@ -17,6 +20,33 @@ pub fn is_count(name: &str) -> bool {
         PUSHED,
     ];
     by_protocol || COUNTS.contains(&name) || others.contains(&name) || OF_VIEWS.contains(&name)
+}
+
+/// Whether a trial of this outcome has a figure of `metric`: a measured one has, and one whose times alone the audit
+/// refused has its counts.
+pub fn stands(metric: &str, outcome: &Outcome) -> bool {
+    match outcome {
+        Outcome::Measured => true,
+        Outcome::Invalid { reason } => is_count(metric) && audit::is_about_time(reason),
+        Outcome::Failed { .. } | Outcome::Unsupported { .. } => false,
+    }
+}
+
+/// The figure of a metric in those of a trial. Some counts are left out where there is nothing to count: they are 0 in
+/// trials that have what is recorded along with them, and unknown in others.
+pub fn figure(metrics: &BTreeMap<String, f64>, name: &str) -> Option<f64> {
+    let is_zero = || match name {
+        MADE_AGAIN | OPEN_CONNECTIONS => metrics.contains_key(ROUNDS),
+        EARLY_ACCEPTED | EARLY_REJECTED => metrics.contains_key(PUSHED),
+        PUSHES_USED | PUSHES_CANCELLED | PUSHES_UNUSED => metrics.get(PUSHED) == Some(&0.0),
+        // Where the connections of one protocol are known, those of all are.
+        _ if protocol_of(name).is_some() => {
+            metrics.get(CONNECTIONS) == Some(&0.0)
+                || metrics.keys().any(|other| protocol_of(other).is_some())
+        }
+        _ => false,
+    };
+    metrics.get(name).copied().or_else(|| is_zero().then_some(0.0))
 }
 
 /// When a page could be parsed and painted, as the page model or a browser says.
@@ -120,6 +150,10 @@ pub const OPEN_CONNECTIONS: &str = "open_connections";
 /// The metric that counts connections over `protocol`.
 pub fn connections_by(protocol: &trace::SpokenProtocol) -> String {
     format!("{CONNECTIONS}:{protocol}")
+}
+/// The name of the protocol whose connections a metric counts; None for any other metric.
+pub fn protocol_of(metric: &str) -> Option<&str> {
+    metric.strip_prefix(CONNECTIONS)?.strip_prefix(':')
 }
 /// From the start of the client's first process to the end of its last, in milliseconds. After a warm-up it counts
 /// from when the process was ready.
@@ -249,8 +283,7 @@ pub fn names(kind: &WorkloadKind) -> Vec<&'static str> {
 
 /// Whether trials of a workload can have the metric `name`.
 pub fn is_of(name: &str, kind: &WorkloadKind) -> bool {
-    let by_protocol = name.strip_prefix(CONNECTIONS).is_some_and(|rest| rest.starts_with(':'));
-    by_protocol || names(kind).contains(&name)
+    protocol_of(name).is_some() || names(kind).contains(&name)
 }
 
 const OF_STREAMS: &[&str] = &[

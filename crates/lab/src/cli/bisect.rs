@@ -36,7 +36,7 @@ pub(crate) struct BisectArgs {
     #[arg(long, value_name = "TIME", value_parser = super::race::parse_limit, default_value = "5m")]
     pub(crate) until_decided: Duration,
     /// The chance at most that the commit named is not the first bad one
-    #[arg(long, value_name = "SHARE", value_parser = super::parse_margin, default_value = "5%", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", value_parser = super::gates::parse_error, default_value = "5%", allow_negative_numbers = true)]
     pub(crate) error: f64,
     /// Folder for the comparisons, made new [default: wirelap-bisect-N]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]

@@ -14,7 +14,7 @@ pub(crate) struct GateArgs {
     #[arg(long, value_name = "GATE")]
     pub(crate) gate: Vec<Gate>,
     /// The chance at most that any gate passes wrongly, and that any fails wrongly [default: 5%]
-    #[arg(long, value_name = "SHARE", value_parser = super::parse_margin, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", value_parser = parse_error, allow_negative_numbers = true)]
     pub(crate) gate_error: Option<f64>,
     /// What an inconclusive gate does to the exit code: nothing, or 4
     #[arg(long, value_enum, value_name = "OUTCOME", default_value_t)]
@@ -44,6 +44,34 @@ impl GateArgs {
             (GateOutcome::Failed, _) => FAILED,
             (GateOutcome::Inconclusive, Inconclusive::Fail) => INCONCLUSIVE,
             _ => 0,
+        }
+    }
+}
+
+/// Reads the chance to be wrong: 5%, or 0.05. From a half on, an outcome would say no more than a coin.
+pub(super) fn parse_error(text: &str) -> Result<f64, String> {
+    let share: unit::Probability =
+        text.parse().map_err(|error: unit::ParseError| error.to_string())?;
+    match share.fraction() {
+        fraction if fraction > 0.0 && fraction < 0.5 => Ok(fraction),
+        _ => {
+            Err("an error is the chance to be wrong, above 0% and below 50%: 5% is usual"
+                .to_owned())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_error_is_a_chance_to_be_wrong_and_no_confidence() {
+        assert_eq!(parse_error("5%"), Ok(0.05));
+        assert_eq!(parse_error("0.01"), Ok(0.01));
+        for wrong in ["0", "50%", "95%", "100%"] {
+            let told = parse_error(wrong).unwrap_err();
+            assert!(told.contains("above 0% and below 50%"), "{wrong}: {told}");
         }
     }
 }

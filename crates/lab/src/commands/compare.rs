@@ -4,13 +4,14 @@ use crate::cli::CompareArgs;
 use crate::console;
 use crate::error::{self, CliError};
 use crate::named_file;
+use crate::race::report::left_out;
 use crate::race::run_folder::RunFolder;
 use crate::race::store::{Rows, Store};
 use report::{Colour, ComparisonLinks, Style};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
-use study::compare::{Run, RunComparison, Wanted, compare};
+use study::compare::{Run, RunComparison, Wanted, compare, metrics};
 use study::record::RunHeader;
 
 /// Compares, writes what was asked for, prints. The exit code is that of the gates.
@@ -23,7 +24,11 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, CliError> {
             .remedy("leave the names away; contenders of one run are held to a gate by `wirelap race --gate`"));
     }
     check_metrics(&wanted, &[&a, &b])?;
-    let comparison = compare(a.run(), b.run(), &wanted);
+    let mut comparison = compare(a.run(), b.run(), &wanted);
+    let damaged = [&a, &b]
+        .into_iter()
+        .filter_map(|folder| Some(format!("{}: {}", folder.name, left_out(&folder.rows)?)));
+    comparison.warnings.splice(0..0, damaged);
     if comparison.changes.is_empty() {
         return Err(CliError::misuse("the two runs have no cell in common")
             .remedy("compare runs of one experiment: workload, link and contender go by name"));
@@ -123,18 +128,17 @@ fn name(path: &Path) -> String {
     path.display().to_string().trim_end_matches('/').to_owned()
 }
 
-/// A metric that no trial has would pass every gate: that is a slip, not a success.
+/// A metric that no trial has would pass every gate: that is a slip, not a success. So is one that only warm-ups have.
 fn check_metrics(wanted: &Wanted, folders: &[&Folder]) -> Result<(), CliError> {
-    let rows = || folders.iter().flat_map(|folder| &folder.rows.records);
-    let known: BTreeSet<&str> =
-        rows().flat_map(|row| row.metrics.keys().map(String::as_str)).collect();
+    let known: BTreeSet<String> =
+        folders.iter().flat_map(|folder| metrics(&folder.rows.records)).collect();
     let mut asked = wanted.gates.gates.iter().map(|gate| &gate.metric).chain(&wanted.metrics);
     let Some(metric) = asked.find(|metric| !known.contains(metric.as_str())) else {
         return Ok(());
     };
-    let remedy = match unit::nearest(metric, known.iter().copied()) {
+    let remedy = match unit::nearest(metric, known.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("there are {}", known.into_iter().collect::<Vec<_>>().join(", ")),
     };
-    Err(CliError::misuse(format!("no trial has the metric `{metric}`")).remedy(remedy))
+    Err(CliError::misuse(format!("no trial that counts has the metric `{metric}`")).remedy(remedy))
 }

@@ -68,7 +68,7 @@ pub(crate) struct Judged<'r> {
 }
 
 /// A warning where rows are damaged: the figures are of the others.
-fn left_out(rows: &Rows) -> Option<String> {
+pub(crate) fn left_out(rows: &Rows) -> Option<String> {
     let first = unit::escape(rows.damaged.first()?).into_owned();
     let count = rows.damaged.len();
     Some(format!(

@@ -59,7 +59,7 @@ fn a_gate_on_nothing_is_a_slip_and_not_a_success() {
     bench.race_whole("tiny.toml", "run", &[]);
     bench
         .run(&["compare", "run", "run", "--gate", "lod_ms<1.05"])
-        .said(2, &["no trial has the metric `lod_ms`", "did you mean `load_ms`?"]);
+        .said(2, &["no trial that counts has the metric `lod_ms`", "did you mean `load_ms`?"]);
     bench
         .run(&["compare", "run", "run", "--gate", "load_ms=1.05"])
         .said(2, &["neither < nor >", "load_ms<1.05"]);

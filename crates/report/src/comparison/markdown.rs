@@ -10,6 +10,9 @@ use study::compare::RunComparison;
 pub fn comparison_markdown(comparison: &RunComparison) -> String {
     let (a, b) = (escaped(&comparison.a), escaped(&comparison.b));
     let mut out = format!("### wirelap: {a} → {b}\n\n{}.\n\n", escaped(headline(comparison)));
+    for warning in &comparison.warnings {
+        out.push_str(&format!("**{}**\n\n", escaped(warning)));
+    }
     if !comparison.changes.is_empty() {
         out.push_str(
             "| workload | metric | link | contender | before | after | ratio | change |\n",

@@ -10,6 +10,7 @@ use study::compare::{CellChange, Change, RunComparison};
 pub fn comparison_terminal(comparison: &RunComparison, style: Style) -> String {
     let mut out = Lines::new(style);
     out.wrapped(&format!("{} -> {}", comparison.a, comparison.b), 2);
+    comparison.warnings.iter().for_each(|warning| out.wrapped(&format!("WARNING {warning}"), 8));
     out.wrapped(&headline(comparison), 2);
     let widths = Widths::of(comparison);
     let mut metrics: Vec<(&str, &str)> = Vec::new();

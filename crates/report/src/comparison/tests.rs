@@ -47,6 +47,7 @@ fn comparison() -> RunComparison {
         b: "after".to_owned(),
         margin: 0.05,
         confidence: 0.95,
+        warnings: vec!["after: The instrument was beyond its limits <here>.".to_owned()],
         differences: vec!["kernel: 6.1 before, 6.2 after".to_owned()],
         gates: gates.collect(),
         changes,
@@ -135,4 +136,16 @@ fn junit_has_a_case_a_cell_a_failure_for_each_failed_gate_and_skips_the_inconclu
     assert_eq!((xml.matches("<testcase").count(), xml.matches("<failure").count()), (2, 1));
     let none = RunComparison { gates: Vec::new(), ..comparison() };
     assert_eq!(comparison_junit(&none).matches("<failure").count(), 0);
+}
+
+#[test]
+fn warnings_of_the_runs_are_in_every_form() {
+    let comparison = comparison();
+    let text = comparison_terminal(&comparison, Style { colour: Colour::Off, width: 100 });
+    assert!(text.contains("WARNING after: The instrument was beyond its limits <here>."), "{text}");
+    let summary = comparison_markdown(&comparison);
+    assert!(summary.contains("**after: The instrument was beyond its limits &lt;here&gt;.**"));
+    let page = comparison_html(&comparison, &ComparisonLinks::default(), "0.1.0");
+    let place = page.find("beyond its limits &lt;here&gt;").unwrap();
+    assert!(place < page.find("What changed").unwrap());
 }

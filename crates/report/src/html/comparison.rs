@@ -1,6 +1,7 @@
 //! The page that compares two runs: what changed in each cell, each with its picture, and the gates.
 
 use super::forest::Forest;
+use super::summary::sentences;
 use super::{gates, head};
 use crate::comparison::{figure, figures, headline, reading, remark};
 use crate::gates::ratio_text;
@@ -49,6 +50,7 @@ fn body(m: &mut Markup, comparison: &RunComparison, links: &ComparisonLinks) {
         }
     });
     m.line("h1", &[], headline(comparison));
+    sentences(m, "Warning", &comparison.warnings);
     m.element("section", &[("class", &"answer"), ("id", &"changes")], |m| {
         m.line("h2", &[], "What changed");
         let forest = Forest::of(figures(comparison).map(|ratio| ratio.ci), comparison.margin);

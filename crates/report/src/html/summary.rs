@@ -21,7 +21,7 @@ pub(super) fn banner(m: &mut Markup, report: &Report<'_>) {
     sentences(m, "Note", &report.result.notes);
 }
 
-fn sentences(m: &mut Markup, label: &str, sentences: &[String]) {
+pub(super) fn sentences(m: &mut Markup, label: &str, sentences: &[String]) {
     if sentences.is_empty() {
         return;
     }

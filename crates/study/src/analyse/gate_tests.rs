@@ -72,6 +72,32 @@ fn metrics_that_do_not_vary_are_judged_and_two_zeros_do_not_differ() {
 }
 
 #[test]
+fn a_count_that_is_left_out_where_there_is_none_is_zero() {
+    let gates = ["h2/h1 connections:h3>0.9", "h2/h1 fetches_made_again<1.05"];
+    let mut experiment = gated(&gates);
+    experiment.links.iter_mut().for_each(|link| link.trials = 14);
+    let mut rows = rows(&experiment, 1.0);
+    for row in &mut rows {
+        let (is_h2, block) = (row.plan.cell.contender.name == "h2", row.plan.block);
+        let has_h3 = !is_h2 || block % 2 == 0;
+        let protocol = if has_h3 { "connections:h3" } else { "connections:h2" };
+        row.metrics.insert(protocol.to_owned(), 6.0);
+        if is_h2 {
+            row.metrics.insert("fetches_made_again".to_owned(), 2.0);
+        }
+    }
+    use GateOutcome::{Failed, Inconclusive};
+    // Half of the trials of h2 have no connection over h3: nobody is sure that it has 0.9 times as many.
+    let told = judged(experiment.clone(), &rows);
+    assert_eq!(outcomes(&told), [[Inconclusive; 3], [Failed; 3]].concat(), "{told:?}");
+    assert!(told.iter().all(|gate| gate.n == 14), "{told:?}");
+    // A client that does not tell of its connections has none that could be counted.
+    rows.iter_mut().for_each(|row| row.metrics.retain(|name, _| name == "load_ms"));
+    let untold = judged(experiment, &rows);
+    assert!(untold.iter().all(|gate| gate.n == 0 && gate.ratio.is_none()), "{untold:?}");
+}
+
+#[test]
 fn counts_are_judged_where_the_audit_refused_the_times() {
     let experiment = gated(&["h2/h1 connections<1.01", "h2/h1 load_ms<1.05"]);
     let mut rows = rows(&experiment, 1.0);
@@ -96,6 +122,41 @@ fn what_a_running_service_uses_is_neither_offered_nor_gated() {
     assert!(check_gates(&experiment).unwrap_err().contains("not known"));
     let other = Experiment { gates: gated(&["nonsense<1"]).gates, ..experiment };
     assert!(!check_gates(&other).unwrap_err().contains("server_cpu_ms"));
+}
+
+#[test]
+fn what_the_server_of_a_warmed_client_uses_is_not_gated() {
+    let mut experiment = gated(&["server_cpu_ms<1.05"]);
+    let client = crate::experiment::ClientSubject { name: "curl".to_owned(), warmup: 20 };
+    let warmed = experiment.contenders.iter_mut().find(|contender| contender.name == "h2").unwrap();
+    warmed.client = Some(client);
+    let told = |gate: &str| {
+        let gates = gated(&[gate]).gates;
+        check_gates(&Experiment { gates, ..experiment.clone() })
+    };
+    for gate in ["server_cpu_ms<1.05", "cpu_ms<1.05", "h2/h1 cpu_ms<1.05"] {
+        let told = told(gate).unwrap_err();
+        let words = ["h2 has `client_warmup`", "`client_cpu_ms` is of the work"];
+        assert!(words.iter().all(|part| told.contains(part)), "{told}");
+    }
+    // Those that a gate is not about may do as they like.
+    assert_eq!(told("h1/h1-tls cpu_ms<1.05"), Ok(()));
+    assert_eq!(told("client_cpu_ms<1.05"), Ok(()));
+}
+
+#[test]
+fn a_gate_on_a_protocol_that_there_is_not_is_refused_with_the_nearest() {
+    let told = |gate: &str| check_gates(&gated(&[gate])).unwrap_err();
+    for (gate, part) in [
+        ("h2/h1 connections:http2<1.1", "`http2`, did you mean `h2`?"),
+        ("connections:HTTP/3<1.1", "did you mean `h3`?"),
+        ("connections:http1.1<1.1", "did you mean `http/1.1`?"),
+        ("connections:h9<1.1", "`h9`; there are http/1.1, h2, h3"),
+        ("connections:<1.1", "there are http/1.1"),
+    ] {
+        assert!(told(gate).contains(part), "{}", told(gate));
+    }
+    assert_eq!(check_gates(&gated(&["connections:ws-h2<1.1"])), Ok(()));
 }
 
 #[test]
@@ -132,6 +193,30 @@ fn what_was_refused_failed_or_is_unsupported_never_passes() {
     // A baseline that fails always has no figure to be set against.
     let gates = judged(failed, 99, "h1");
     assert_eq!(outcomes(&gates), [GateOutcome::Inconclusive; 3]);
+}
+
+/// Seven blocks at most, whatever the number of trials: they have no interval at 99.5 % on a side.
+#[test]
+fn the_few_blocks_of_flat_dependencies_confirm_a_gate_of_any_error() {
+    let mut experiment = gated(&["h2/h1 load_ms<1.05"]);
+    experiment.gates.error = 0.005;
+    experiment.links.iter_mut().for_each(|link| link.trials = 14);
+    let mut flat = experiment.workloads[0].clone();
+    flat.check_of = Some(std::mem::replace(&mut flat.name, "flat".to_owned()));
+    experiment.workloads.push(flat);
+    use GateOutcome::{Failed, Inconclusive, Passed};
+    for (factor, flat_factor, outcome) in
+        [(1.0, 1.0, Passed), (1.2, 1.2, Failed), (1.0, 1.2, Inconclusive)]
+    {
+        let rows = measured(&experiment, |plan, random| {
+            let is_flat = plan.cell.workload.check_of.is_some();
+            let own = if is_flat { flat_factor } else { factor };
+            let factor = if plan.cell.contender.name == "h2" { own } else { 1.0 };
+            1000.0 * factor * (0.99 + 0.02 * random.next_fraction())
+        });
+        let gates = judged(experiment.clone(), &rows);
+        assert_eq!(outcomes(&gates), [outcome; 3], "{gates:?}");
+    }
 }
 
 #[test]

@@ -3,17 +3,19 @@
 
 use super::Rows;
 use super::compare::planned_looks;
-use super::deciding_metric;
-use crate::audit;
+use super::{cell_id, deciding_metric};
 use crate::blocks::Audited;
 use crate::experiment::{Contender, Experiment, LinkChoice, Server, Workload};
-use crate::gate::{Gate, GateError, GateOutcome, GatePlace, GateResult, RatioEvidence, paired};
+use crate::gate::{
+    GATE_ERROR, Gate, GateError, GateOutcome, GatePlace, GateResult, RatioEvidence, paired,
+};
 use crate::metric;
 use crate::outcome::Outcome;
 use crate::record::TrialRecord;
 use crate::stats::{Detectable, Level, SignedRank};
 use crate::verdict::{Paired, Stage};
 use std::collections::BTreeMap;
+use trace::Protocol;
 
 /// A gate's place in a race.
 #[derive(Clone, Copy)]
@@ -27,44 +29,83 @@ struct Asked<'e> {
 
 /// Whether every gate of `experiment` names contenders and a metric that it has; else which there are.
 pub fn check_gates(experiment: &Experiment) -> Result<(), String> {
-    let contenders: Vec<&str> = experiment.contenders.iter().map(|c| c.name.as_str()).collect();
-    let is_running = |contender: &Contender| matches!(contender.server, Server::Running(_));
-    // What a server used is known only of one that wirelap started.
-    let is_known =
-        |name: &str| name != metric::SERVER_CPU_MS || !experiment.contenders.iter().any(is_running);
-    for gate in &experiment.gates.gates {
-        let pair = gate.pair(&contenders).map_err(|error: GateError| error.to_string())?;
-        if pair.is_none() && contenders.len() < 2 {
-            return Err(format!(
-                "`{gate}` needs a second contender to set over {}",
-                experiment.baseline
-            ));
-        }
-        if !is_known(&gate.metric) {
-            return Err(format!(
-                "`{gate}`: what a service that already runs uses is not known; `{}` is of servers that wirelap starts",
-                gate.metric
-            ));
-        }
-        if !judged(experiment).any(|workload| metric::is_of(&gate.metric, &workload.kind)) {
-            let mut names: Vec<&str> =
-                judged(experiment).flat_map(|workload| metric::names(&workload.kind)).collect();
-            names.retain(|name| is_known(name));
-            names.sort_unstable();
-            names.dedup();
-            let near = unit::nearest(&gate.metric, names.iter().copied());
-            let guess = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
-            let mut decide: Vec<&str> = judged(experiment).map(deciding_metric).collect();
-            decide.dedup();
-            return Err(format!(
-                "`{gate}` names the metric `{}`, which no workload here has; {guess}{} decides here, and there are {}",
-                gate.metric,
-                decide.join(", "),
-                names.join(", ")
-            ));
-        }
+    experiment.gates.gates.iter().try_for_each(|gate| check(gate, experiment))
+}
+
+fn check(gate: &Gate, experiment: &Experiment) -> Result<(), String> {
+    let names: Vec<&str> = experiment.contenders.iter().map(|c| c.name.as_str()).collect();
+    let pair = gate.pair(&names).map_err(|error: GateError| error.to_string())?;
+    if pair.is_none() && names.len() < 2 {
+        return Err(format!(
+            "`{gate}` needs a second contender to set over {}",
+            experiment.baseline
+        ));
     }
-    Ok(())
+    let is_judged =
+        |contender: &&Contender| pair.is_none_or(|pair| pair.contains(&contender.name.as_str()));
+    let contenders: Vec<&Contender> = experiment.contenders.iter().filter(is_judged).collect();
+    if let Some(reason) = unknown_use(&gate.metric, &contenders) {
+        return Err(format!("`{gate}`: {reason}"));
+    }
+    if let Some(told) = metric::protocol_of(&gate.metric).and_then(unknown_protocol) {
+        return Err(format!("`{gate}` counts connections over {told}"));
+    }
+    if judged(experiment).any(|workload| metric::is_of(&gate.metric, &workload.kind)) {
+        return Ok(());
+    }
+    let mut names: Vec<&str> =
+        judged(experiment).flat_map(|workload| metric::names(&workload.kind)).collect();
+    names.retain(|name| unknown_use(name, &contenders).is_none());
+    names.sort_unstable();
+    names.dedup();
+    let near = unit::nearest(&gate.metric, names.iter().copied());
+    let guess = near.map_or_else(String::new, |near| format!("did you mean `{near}`? "));
+    let mut decide: Vec<&str> = judged(experiment).map(deciding_metric).collect();
+    decide.dedup();
+    Err(format!(
+        "`{gate}` names the metric `{}`, which no workload here has; {guess}{} decides here, and there are {}",
+        gate.metric,
+        decide.join(", "),
+        names.join(", ")
+    ))
+}
+
+/// Why trials of one of `contenders` do not have the metric, where it is of what a server uses; None where they have it.
+fn unknown_use(metric: &str, contenders: &[&Contender]) -> Option<String> {
+    if ![metric::SERVER_CPU_MS, metric::CPU_MS].contains(&metric) {
+        return None;
+    }
+    // What a server used is known only of one that wirelap started.
+    if contenders.iter().any(|contender| matches!(contender.server, Server::Running(_))) {
+        return Some(format!(
+            "what a service that already runs uses is not known; `{metric}` is of servers that wirelap starts"
+        ));
+    }
+    let is_warmed =
+        |contender: &&&Contender| contender.client.as_ref().is_some_and(|one| one.warmup > 0);
+    let warmed = contenders.iter().find(is_warmed)?;
+    Some(format!(
+        "{} has `client_warmup`, and what its server used in that cannot be told from the rest: its trials have no \
+         `{metric}`; `{}` is of the work alone",
+        warmed.name,
+        metric::CLIENT_CPU_MS
+    ))
+}
+
+/// That there is no protocol of this name, and which there are; None where there is.
+fn unknown_protocol(name: &str) -> Option<String> {
+    if Protocol::from_name(name).is_some() {
+        return None;
+    }
+    // `http2` is near the title of h2, and far from its name.
+    let by = |written: fn(Protocol) -> &'static str| {
+        let near = unit::nearest(name, Protocol::ALL.into_iter().map(written))?;
+        Protocol::ALL.into_iter().find(|one| written(*one) == near)
+    };
+    let near = by(Protocol::name).or_else(|| by(Protocol::title));
+    let guess = near.map_or_else(String::new, |near| format!(", did you mean `{}`?", near.name()));
+    let all: Vec<&str> = Protocol::ALL.into_iter().map(Protocol::name).collect();
+    Some(format!("`{name}`{guess}; there are {}", all.join(", ")))
 }
 
 /// How many places the gates of an experiment have on one of its links or on all: what shares their error.
@@ -164,14 +205,13 @@ impl Asked<'_> {
 
     /// How many attempts the audit refused. For a count, those whose times alone it refused stand.
     fn audited(&self, contender: &Contender, rows: &Rows<'_>) -> Audited {
-        let audited = rows.audited(self.workload, self.link, contender);
-        if !metric::is_count(&self.gate.metric) {
-            return audited;
+        match metric::is_count(&self.gate.metric) {
+            false => rows.audited(self.workload, self.link, contender),
+            true => {
+                let cell = cell_id(self.workload, self.link, contender);
+                rows.audited_counts.get(&cell).copied().unwrap_or_default()
+            }
         }
-        let rows = rows.cell(self.workload, self.link, contender);
-        let is_untrue = |row: &&&TrialRecord| matches!(&row.outcome, Outcome::Invalid { reason } if !audit::is_about_time(reason));
-        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        Audited { trials: count(rows.len()), invalid: count(rows.iter().filter(is_untrue).count()) }
     }
 
     fn unsupported(&self, contender: &Contender, rows: &Rows<'_>) -> Option<String> {
@@ -240,14 +280,8 @@ impl Asked<'_> {
             (false, false) => {}
         }
         let figure = |row: &TrialRecord| {
-            let speaks = match &row.outcome {
-                Outcome::Measured => true,
-                Outcome::Invalid { reason } => {
-                    metric::is_count(&self.gate.metric) && audit::is_about_time(reason)
-                }
-                Outcome::Failed { .. } | Outcome::Unsupported { .. } => false,
-            };
-            row.metrics.get(&self.gate.metric).copied().filter(|_| speaks)
+            let figure = metric::figure(&row.metrics, &self.gate.metric);
+            figure.filter(|_| metric::stands(&self.gate.metric, &row.outcome))
         };
         let (a, b) = (figure(a)?, figure(b)?);
         // Two that are both 0 do not differ.
@@ -285,9 +319,10 @@ impl Asked<'_> {
         let Some(check) = check.filter(|_| result.outcome != GateOutcome::Inconclusive) else {
             return result;
         };
-        // The check claims nothing and can but withdraw: it need not hold together with others.
+        // The check claims nothing and can but withdraw: it need not hold together with others, and the gates' error bounds
+        // it no further. Its few blocks (`plan::blocks`) have an interval at 95 % on either side, and none at 99.5 %.
         let walsh = crate::stats::WalshAverages::of(&self.logs(check, rows, u32::MAX));
-        let rank = walsh.distribution().rank_within(2.0 * experiment.gates.error);
+        let rank = walsh.distribution().rank_within(2.0 * GATE_ERROR);
         let flat = self.gate.outcome(walsh.interval(rank));
         if flat == result.outcome {
             return result;

@@ -5,11 +5,9 @@
 
 use super::compare::{Versus, alone};
 use super::{Rows, deciding_metric};
-use crate::audit;
 use crate::comparison::{Comparison, Ratio, Verdict};
 use crate::experiment::{Experiment, LinkChoice, Workload};
 use crate::metric;
-use crate::outcome::Outcome;
 use crate::record::TrialRecord;
 use crate::result::{MetricComparison, MetricFigures, MetricVerdict};
 use crate::stats::{CONFIDENCE, Detectable, WalshAverages, median};
@@ -29,44 +27,29 @@ pub(super) fn compared(
     let mut all = Vec::new();
     for contender in others {
         let own = rows.cell(workload, link, contender);
-        let pair = |kind: Kind, metric: &str| Pair {
-            own: kind.figures(metric, own),
-            base: kind.figures(metric, base_rows),
-        };
+        let pair =
+            |metric: &str| Pair { own: by_block(metric, own), base: by_block(metric, base_rows) };
         let decides = deciding_metric(workload);
         let times = metric::ASSET_TIMES.iter().chain(&metric::PAINT_TIMES);
         let versus = Versus::of_baseline(workload, link, [contender, baseline]);
         let times = times.filter(|metric| **metric != decides).filter_map(|metric| {
             let found = versus.found_by(metric, rows, experiment).comparison();
-            pair(Kind::Time, metric).of_times(&contender.name, metric, &found)
+            pair(metric).of_times(&contender.name, metric, &found)
         });
         all.extend(times);
         let counts = metric::COUNTS.iter().filter_map(|metric| {
-            pair(Kind::Count, metric).of_counts(&contender.name, metric, experiment.margin)
+            pair(metric).of_counts(&contender.name, metric, experiment.margin)
         });
         all.extend(counts);
     }
     all
 }
 
-/// What a metric is, which says whose trials speak and how they are compared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Count,
-    Time,
-}
-
-impl Kind {
-    /// The figures of a contender's trials, by block.
-    fn figures(self, metric: &str, rows: &[&TrialRecord]) -> BTreeMap<u32, f64> {
-        let speaks = |row: &&&TrialRecord| match (&row.outcome, self) {
-            (Outcome::Measured, _) => true,
-            (Outcome::Invalid { reason }, Self::Count) => audit::is_about_time(reason),
-            _ => false,
-        };
-        let figure = |row: &&TrialRecord| Some((row.plan.block, row.metrics.get(metric).copied()?));
-        rows.iter().filter(speaks).filter_map(figure).collect()
-    }
+/// The figures of a contender's trials, by block.
+fn by_block(metric: &str, rows: &[&TrialRecord]) -> BTreeMap<u32, f64> {
+    let speaks = |row: &&&TrialRecord| metric::stands(metric, &row.outcome);
+    let figure = |row: &&TrialRecord| Some((row.plan.block, row.metrics.get(metric).copied()?));
+    rows.iter().filter(speaks).filter_map(figure).collect()
 }
 
 /// A contender's figures and the baseline's, by block.

@@ -60,7 +60,10 @@ pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
         command_line: header.command_line.clone(),
         baseline: experiment.baseline.clone(),
         margin: experiment.margin,
-        warnings: warnings::warnings(header, &cells),
+        warnings: warnings::warnings(
+            header,
+            cells.iter().map(|cell| (cell.link.name.as_str(), cell.audited)),
+        ),
         notes: signals::notes(&cells, &rows),
         family,
         trials: count(rows.cells.values().flatten().copied()),
@@ -72,6 +75,12 @@ pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
         exploratory: exploratory(experiment, &rows),
         failures: rows.cells.values().flatten().filter_map(|record| failure(record)).collect(),
     }
+}
+
+/// What a reader must know of a run before any figure, a sentence each.
+pub(crate) fn warnings_of(header: &RunHeader, records: &[TrialRecord]) -> Vec<String> {
+    let cells = blocks::audited(records);
+    warnings::warnings(header, cells.iter().map(|(id, audited)| (id.link.as_str(), *audited)))
 }
 
 /// Whether trials were added after the run had been judged.
@@ -126,6 +135,8 @@ pub fn deciding_metric(workload: &Workload) -> &'static str {
 struct Rows<'r> {
     cells: BTreeMap<CellId, Vec<&'r TrialRecord>>,
     audited: BTreeMap<CellId, Audited>,
+    /// The same for counts.
+    audited_counts: BTreeMap<CellId, Audited>,
     audits: BTreeMap<CellId, Vec<&'r Audit>>,
     /// Warm-ups whose clients were profiled.
     profiled: BTreeMap<CellId, &'r TrialRecord>,
@@ -144,6 +155,7 @@ impl<'r> Rows<'r> {
         Self {
             cells,
             audited: blocks::audited(records),
+            audited_counts: blocks::audited_counts(records),
             audits: blocks::audits(records),
             profiled: profiled.collect(),
         }

@@ -1,12 +1,16 @@
 //! What a reader must know of the instrument before any figure.
 
+use crate::blocks::Audited;
 use crate::calibration::{Calibration, micros};
 use crate::record::RunHeader;
-use crate::result::CellResult;
 use std::collections::BTreeSet;
 
-/// A sentence each; none where the instrument kept its limits and the audit let the trials pass.
-pub(super) fn warnings(header: &RunHeader, cells: &[CellResult]) -> Vec<String> {
+/// A sentence each; none where the instrument kept its limits and the audit let the trials pass. `cells` are each cell's
+/// link and what the audit made of it.
+pub(super) fn warnings<'r>(
+    header: &RunHeader,
+    cells: impl Iterator<Item = (&'r str, Audited)>,
+) -> Vec<String> {
     let calibration =
         header.host.calibration.as_ref().and_then(|one| calibrated(one, "The instrument"));
     let machines = header.machines.iter().filter_map(|run| {
@@ -19,7 +23,7 @@ pub(super) fn warnings(header: &RunHeader, cells: &[CellResult]) -> Vec<String> 
         }
     });
     let parts = part(header).into_iter().chain(missing(header));
-    parts.chain(calibration).chain(machines).chain(refused(cells)).collect()
+    parts.chain(calibration).chain(machines).chain(refused(&cells.collect::<Vec<_>>())).collect()
 }
 
 /// That a shard by itself says little.
@@ -63,12 +67,13 @@ fn calibrated(calibration: &Calibration, what: &str) -> Option<String> {
 }
 
 /// Cells without figures, because the audit refused too many of their trials.
-fn refused(cells: &[CellResult]) -> Option<String> {
-    let without: Vec<&CellResult> = cells.iter().filter(|cell| cell.refused.is_some()).collect();
+fn refused(cells: &[(&str, Audited)]) -> Option<String> {
+    let without: Vec<&(&str, Audited)> =
+        cells.iter().filter(|(_, audited)| audited.refusal().is_some()).collect();
     without.first()?;
-    let attempts: u32 = without.iter().map(|cell| cell.audited.trials).sum();
-    let invalid: u32 = without.iter().map(|cell| cell.audited.invalid).sum();
-    let links: BTreeSet<&str> = without.iter().map(|cell| cell.link.name.as_str()).collect();
+    let attempts: u32 = without.iter().map(|(_, audited)| audited.trials).sum();
+    let invalid: u32 = without.iter().map(|(_, audited)| audited.invalid).sum();
+    let links: BTreeSet<&str> = without.iter().map(|(link, _)| *link).collect();
     let links: Vec<&str> = links.into_iter().collect();
     Some(format!(
         "The audit refused {invalid} of {attempts} attempts of {} of {} cells (on {}): these have no times. What was \

@@ -100,6 +100,19 @@ fn rates_are_told_over_all_attempts() {
 }
 
 #[test]
+fn what_was_refused_for_its_times_alone_is_not_refused_as_a_count() {
+    let trial = &block(&plan(), 0)[0];
+    let refused = |reason: &str| TrialRecord {
+        outcome: Outcome::Invalid { reason: reason.to_owned() },
+        ..measured(trial)
+    };
+    for (reason, invalid) in [("the machine was busy: 40 %", 0), ("it did other work", 1)] {
+        let cells = audited_counts(&[refused(reason)]);
+        assert_eq!(cells[&trial.cell.id()], Audited { trials: 1, invalid });
+    }
+}
+
+#[test]
 fn attempts_anew_end_where_half_of_all_blocks_are_spoilt() {
     let mut quick: Experiment = builtin()[0].toml.parse().unwrap();
     quick.links.truncate(1);

@@ -4,17 +4,19 @@
 //! had the same seeds: the shift of the logarithms is Hodges and Lehmann's, its interval the exact one of the
 //! Mann-Whitney statistic. All intervals of a comparison hold together, by Bonferroni's inequality. What `race` refused
 //! stays refused: a cell whose trials the audit mostly refused has no figure here either, and where it refused one run's
-//! trials more often than the other's nothing follows from the figures.
+//! trials more often than the other's nothing follows from the figures. As in `race`, counts stand where the audit refused
+//! times alone.
 
 mod gates;
 #[cfg(test)]
 mod tests;
 
-use crate::analyse::deciding_metric;
-use crate::blocks::{Audited, audited, counted, planned};
+use crate::analyse::{deciding_metric, warnings_of};
+use crate::blocks::{Audited, audited, audited_counts, counted, planned};
 use crate::comparison::Ratio;
 use crate::experiment::Contender;
 use crate::gate::{GateOutcome, GateResult, Gates, Unpaired, outcome_of};
+use crate::metric;
 use crate::outcome::Outcome;
 use crate::plan::{Cell, CellId};
 use crate::record::{RunHeader, TrialRecord};
@@ -52,6 +54,9 @@ pub struct RunComparison {
     pub margin: f64,
     /// The probability that all intervals hold together.
     pub confidence: f64,
+    /// What a reader must know of either run before any figure, its name first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<String>,
     /// What else differs between the runs, a sentence each.
     pub differences: Vec<String>,
     /// Every cell and metric that both runs have, in the order of the later run.
@@ -176,19 +181,29 @@ pub fn compare(a: Run<'_>, b: Run<'_>, wanted: &Wanted) -> RunComparison {
     let mut judge = Judge { margin, error, unpaired: Unpaired::default() };
     let changes: Vec<CellChange> =
         asked.iter().map(|(a, b, metric)| judge.change(a, b, metric)).collect();
-    let gone: Vec<&Trials<'_>> =
-        cells_a.iter().filter(|(id, _)| !cells_b.contains_key(*id)).map(|(_, own)| own).collect();
     RunComparison {
         schema: COMPARISON_SCHEMA.to_owned(),
         a: a.name.to_owned(),
         b: b.name.to_owned(),
         margin,
         confidence: CONFIDENCE,
+        warnings: [a, b].into_iter().flat_map(warnings).collect(),
         differences: differences(a, b, &both),
-        gates: gates::judge(&wanted.gates, &both, &gone),
+        gates: gates::judge(
+            &wanted.gates,
+            &both,
+            &alone(&cells_a, &cells_b),
+            &alone(&cells_b, &cells_a),
+        ),
         changes,
         unmatched: unmatched(a.name, &cells_a, b.name, &cells_b),
     }
+}
+
+/// The metrics that trials which count have.
+pub fn metrics(rows: &[TrialRecord]) -> BTreeSet<String> {
+    let rows = planned(rows);
+    counted(&rows).into_iter().flat_map(|row| row.metrics.keys().cloned()).collect()
 }
 
 /// A cell of a run: the rows that count, and what the audit made of all of them.
@@ -196,6 +211,8 @@ struct Trials<'r> {
     run: &'r str,
     rows: Vec<&'r TrialRecord>,
     audited: Audited,
+    /// The same for counts.
+    audited_counts: Audited,
 }
 
 impl Trials<'_> {
@@ -217,36 +234,39 @@ impl Trials<'_> {
         self.rows.iter().all(|row| matches!(row.outcome, Outcome::Failed { .. }))
     }
 
+    /// What the audit made of the attempts, as far as it bears on `metric`.
+    fn audited(&self, metric: &str) -> Audited {
+        if metric::is_count(metric) { self.audited_counts } else { self.audited }
+    }
+
     /// Why there is no figure of it.
-    fn refusal(&self) -> Option<String> {
-        self.audited.refusal().map(|reason| format!("{}: {reason}", self.run))
+    fn refusal(&self, metric: &str) -> Option<String> {
+        self.audited(metric).refusal().map(|reason| format!("{}: {reason}", self.run))
     }
 
     /// The logarithms of the figures, a failed trial's being `failed`; zero has none, and an interval that spans it
     /// is everything.
     fn logs(&self, metric: &str, failed: f64) -> Vec<f64> {
         let log = |row: &&TrialRecord| match row.outcome {
-            Outcome::Measured => row.metrics.get(metric).map(|value| value.max(0.0).ln()),
             Outcome::Failed { .. } => Some(failed),
-            Outcome::Invalid { .. } | Outcome::Unsupported { .. } => None,
+            _ => figure(row, metric).map(|value| value.max(0.0).ln()),
         };
         self.rows.iter().filter_map(log).collect()
     }
 
     fn side(&self, metric: &str) -> Side {
-        let is_figure = |row: &&&TrialRecord| row.outcome == Outcome::Measured;
-        let figures: Vec<f64> = self
-            .rows
-            .iter()
-            .filter(is_figure)
-            .filter_map(|row| row.metrics.get(metric).copied())
-            .collect();
+        let figures: Vec<f64> = self.rows.iter().filter_map(|row| figure(row, metric)).collect();
         let failed = self.rows.iter().filter(|row| matches!(row.outcome, Outcome::Failed { .. }));
         let (n, failed) = (figures.len(), failed.count());
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let median = median(&figures).filter(|_| self.refusal().is_none());
+        let median = median(&figures).filter(|_| self.refusal(metric).is_none());
         Side { n: count(n + failed), failed: count(failed), median }
     }
+}
+
+/// The figure of a trial; None where it has none that stands.
+fn figure(row: &TrialRecord, metric: &str) -> Option<f64> {
+    metric::figure(&row.metrics, metric).filter(|_| metric::stands(metric, &row.outcome))
 }
 
 /// How many trials of a cell failed in two runs, and why the first one did; None where none did.
@@ -256,26 +276,36 @@ fn failures(a: &Trials<'_>, b: &Trials<'_>) -> Option<String> {
 }
 
 /// Why nothing follows from the figures of a cell in both runs, although there are some.
-fn withheld(a: &Trials<'_>, b: &Trials<'_>) -> Option<String> {
+fn withheld(a: &Trials<'_>, b: &Trials<'_>, metric: &str) -> Option<String> {
     let told = |one: &Trials<'_>| {
-        format!("{} of {} attempts of {}", one.audited.invalid, one.audited.trials, one.run)
+        let Audited { trials, invalid } = one.audited(metric);
+        format!("{invalid} of {trials} attempts of {}", one.run)
     };
-    a.audited
-        .is_unlike(b.audited)
+    a.audited(metric)
+        .is_unlike(b.audited(metric))
         .then(|| format!("the audit refused {} and {}: the runs were not alike", told(a), told(b)))
 }
 
 /// The rows that count, by cell.
 fn cells<'r>(run: &'r str, rows: &'r [TrialRecord]) -> BTreeMap<CellId, Trials<'r>> {
     let mut cells: BTreeMap<CellId, Trials<'_>> = BTreeMap::new();
-    let audited = audited(rows);
+    let (audited, audited_counts) = (audited(rows), audited_counts(rows));
     for row in counted(rows) {
         let id = row.plan.cell.id();
-        let audited = audited.get(&id).copied().unwrap_or_default();
-        let trials = || Trials { run, rows: Vec::new(), audited };
+        let of = |cells: &BTreeMap<CellId, Audited>| cells.get(&id).copied().unwrap_or_default();
+        let (audited, audited_counts) = (of(&audited), of(&audited_counts));
+        let trials = || Trials { run, rows: Vec::new(), audited, audited_counts };
         cells.entry(id).or_insert_with(trials).rows.push(row);
     }
     cells
+}
+
+/// The cells of a run that another one does not have.
+fn alone<'c, 'r>(
+    own: &'c BTreeMap<CellId, Trials<'r>>,
+    other: &BTreeMap<CellId, Trials<'_>>,
+) -> Vec<&'c Trials<'r>> {
+    own.iter().filter(|(id, _)| !other.contains_key(*id)).map(|(_, trials)| trials).collect()
 }
 
 /// All cells of an experiment, in the order of its tables.
@@ -305,7 +335,7 @@ struct Judge {
 
 impl Judge {
     fn change(&mut self, a: &Trials<'_>, b: &Trials<'_>, metric: &str) -> CellChange {
-        let refused = a.refusal().or_else(|| b.refusal());
+        let refused = a.refusal(metric).or_else(|| b.refusal(metric));
         let logs = [a, b].map(|trials| trials.logs(metric, f64::INFINITY));
         let failed = if refused.is_none() { failures(a, b) } else { None };
         let is_judged = refused.is_none() && ![a, b].into_iter().any(Trials::all_failed);
@@ -315,7 +345,7 @@ impl Judge {
         };
         // So many failed that the ratio is one to a failure: that is no figure, and neither lower nor higher.
         let shift = shift.filter(|shift| failed.is_none() || shift.estimate.is_finite());
-        let withheld = withheld(a, b);
+        let withheld = withheld(a, b, metric);
         let change = match (shift, &withheld) {
             (None, _) if failed.is_some() => Change::Failed,
             (None, _) => Change::NotMeasured,
@@ -349,6 +379,12 @@ fn verdict(interval: Interval, margin: f64) -> Change {
         Interval { low, .. } if low > 0.0 => Change::Higher,
         _ => Change::Undecided,
     }
+}
+
+/// The warnings of a run, each with its name.
+fn warnings(run: Run<'_>) -> Vec<String> {
+    let told = warnings_of(run.header, run.rows);
+    told.into_iter().map(|warning| format!("{}: {warning}", run.name)).collect()
 }
 
 fn differences(a: Run<'_>, b: Run<'_>, cells: &[(&Trials<'_>, &Trials<'_>)]) -> Vec<String> {

@@ -123,6 +123,57 @@ fn runs_of_which_one_was_disturbed_more_often_are_not_judged() {
     );
 }
 
+/// As in `race`. Hosted runners are busy, and gates between two runs there are on counts.
+#[test]
+fn counts_are_judged_where_the_audit_refused_the_times() {
+    let busy = |reason: &str| {
+        let mut rows = refused(rows(2, |_| 1.0), "h2", 99);
+        for row in rows.iter_mut().filter(|row| matches!(row.outcome, Outcome::Invalid { .. })) {
+            row.outcome = Outcome::Invalid { reason: reason.to_owned() };
+        }
+        compared(&rows, &["connections<1.01", "load_ms<1.05"])
+    };
+    use GateOutcome::{Inconclusive, Passed};
+    let late = busy("the machine was busy: 40 %");
+    assert_eq!(outcomes(&late, "h2"), [[Passed; 3], [Inconclusive; 3]].concat());
+    let change = |metric: &str| {
+        let is_it = |one: &&CellChange| one.cell.contender == "h2" && one.metric == metric;
+        let change = late.changes.iter().find(is_it).unwrap();
+        (change.change, change.b.n, change.b.median)
+    };
+    assert_eq!(change("connections"), (Change::Tie, 14, Some(6.0)));
+    assert_eq!(change("load_ms"), (Change::NotMeasured, 0, None));
+    assert_eq!(outcomes(&busy("it did other work"), "h2"), [Inconclusive; 6]);
+}
+
+#[test]
+fn a_count_that_is_left_out_where_there_is_none_is_zero() {
+    let mut later = rows(2, |_| 1.0);
+    for row in &mut later {
+        row.metrics.insert(metric::ROUNDS.to_owned(), 9.0);
+        row.metrics.insert("connections:h2".to_owned(), 6.0);
+    }
+    let earlier = later.clone();
+    for row in &mut later {
+        row.metrics.insert(metric::MADE_AGAIN.to_owned(), 2.0);
+        row.metrics.insert("connections:h3".to_owned(), 1.0);
+    }
+    let header = header();
+    let gates = ["fetches_made_again<1.05", "connections:h3<1.05", "connections:h3>1.05"];
+    let gates = gates.iter().map(|gate| gate.parse().unwrap()).collect();
+    let wanted = Wanted { gates: Gates { gates, ..Gates::default() }, ..Wanted::default() };
+    let [a, b] =
+        [("a", &earlier), ("b", &later)].map(|(name, rows)| Run { name, header: &header, rows });
+    let comparison = compare(a, b, &wanted);
+    use GateOutcome::{Failed, Passed};
+    assert_eq!(
+        outcomes(&comparison, "h2"),
+        [Failed, Failed, Passed].map(|outcome| [outcome; 3]).concat()
+    );
+    let h3 = comparison.changes.iter().find(|change| change.metric == "connections:h3").unwrap();
+    assert_eq!((h3.change, h3.a.median, h3.b.median), (Change::Higher, Some(0.0), Some(1.0)));
+}
+
 #[test]
 fn one_failed_trial_keeps_a_gate_from_passing() {
     let mut failing = rows(2, |_| 1.0);
@@ -148,6 +199,69 @@ fn a_cell_that_the_later_run_lacks_is_inconclusive() {
     let comparison = compared(&fewer, &["load_ms<1.05"]);
     assert_eq!(outcomes(&comparison, "h1"), [GateOutcome::Inconclusive; 3]);
     assert_eq!(outcomes(&comparison, "h2"), [GateOutcome::Passed; 3]);
+}
+
+/// The later run has a workload of its own, and the gate is on a metric of that one alone.
+#[test]
+fn a_gate_that_only_new_cells_have_is_inconclusive_and_not_dropped() {
+    let mut more = rows(2, |_| 1.0);
+    let mut new: Vec<TrialRecord> = rows(3, |_| 1.0);
+    new.retain(|row| row.plan.cell.contender.name == "h2");
+    for row in &mut new {
+        row.plan.cell.workload.name = "calls".to_owned();
+        row.plan.key.push('+');
+        row.metrics.insert(metric::MEAN_MS.to_owned(), 9.0);
+    }
+    more.extend(new);
+    let comparison = compared(&more, &["mean_ms<1.05", "load_ms<1.05"]);
+    let of = |metric: &str| -> Vec<&GateResult> {
+        comparison.gates.iter().filter(|gate| gate.gate.starts_with(metric)).collect()
+    };
+    assert_eq!(of("mean_ms").len(), 3);
+    for gate in of("mean_ms") {
+        assert_eq!(
+            (gate.outcome, gate.place.workload.as_str()),
+            (GateOutcome::Inconclusive, "calls")
+        );
+        assert!(gate.reason.as_ref().unwrap().starts_with("no cell that both runs have has"));
+    }
+    // A new cell is no obstacle to a gate that has others.
+    assert_eq!(of("load_ms").len(), 12);
+    assert!(of("load_ms").iter().all(|gate| gate.outcome == GateOutcome::Passed));
+    assert_eq!(comparison.outcome(), GateOutcome::Inconclusive);
+}
+
+#[test]
+fn metrics_of_warm_ups_and_of_added_trials_are_none_to_compare() {
+    let mut all = rows(2, |_| 1.0);
+    for row in &mut all {
+        if row.plan.warmup {
+            row.metrics.insert(metric::SYSTEM_CALLS.to_owned(), 1.0);
+        }
+    }
+    let mut added = all[all.len() - 1].clone();
+    (added.plan.added, added.plan.key) = (true, "added".to_owned());
+    added.metrics.insert(metric::MEAN_MS.to_owned(), 1.0);
+    all.push(added);
+    let known: Vec<String> = metrics(&all).into_iter().collect();
+    assert_eq!(known, [metric::CONNECTIONS, metric::LOAD_MS]);
+}
+
+#[test]
+fn the_warnings_of_both_runs_are_told_with_their_names() {
+    assert_eq!(compared(&rows(2, |_| 1.0), &[]).warnings, Vec::<String>::new());
+    let told = compared(&refused(rows(2, |_| 1.0), "h2", 99), &[]).warnings;
+    assert_eq!(told.len(), 1);
+    assert!(
+        told[0].starts_with("b: The audit refused 36 of 36 attempts of 3 of 12 cells"),
+        "{told:?}"
+    );
+    let rows = rows(2, |_| 1.0);
+    let lacking = RunHeader { missing: vec!["page/3g/h2/1".to_owned()], ..header() };
+    let run = |name| Run { name, header: &lacking, rows: &rows };
+    let told = compare(run("a"), run("b"), &Wanted::default()).warnings;
+    let missing = |name| format!("{name}: One planned trial is missing: page/3g/h2/1.");
+    assert_eq!(told, ["a", "b"].map(missing));
 }
 
 #[test]

@@ -210,7 +210,8 @@ impl Gate {
 fn too_few(evidence: &RatioEvidence) -> Option<String> {
     match evidence.n {
         0 => Some("there is no figure to compare".to_owned()),
-        n if n < evidence.least => {
+        // Two runs of unequal sizes have an interval where two of the smaller one's size would have none.
+        n if n < evidence.least && evidence.interval == Interval::EVERYTHING => {
             let trials =
                 if n == 1 { "1 trial gives".to_owned() } else { format!("{n} trials give") };
             let sure = 100.0 * (1.0 - evidence.allowed);

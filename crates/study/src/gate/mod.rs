@@ -166,6 +166,11 @@ impl FromStr for Gate {
             );
             return Err(GateError(what));
         }
+        if let Some(number) = given.strip_prefix('+').filter(|_| !given.ends_with('%')) {
+            return Err(GateError(format!(
+                "`{given}` may be a ratio or per cent: write +{number}% for so much more, {number} for the ratio"
+            )));
+        }
         let limit = limit(given)
             .ok_or_else(|| GateError(format!("`{}` is no ratio above 0", &text[at + 1..])))?;
         Ok(Self { contenders, metric: metric.to_owned(), bound, limit })

@@ -46,6 +46,8 @@ fn a_gate_that_cannot_be_read_says_what_was_expected() {
         ("load_ms<-100%", "no ratio above 0"),
         ("load_ms<inf", "no ratio above 0"),
         ("load_ms< 5%", "write +5% for so much more"),
+        ("load_ms<+5", "write +5% for so much more, 5 for the ratio"),
+        ("load_ms<-5", "no ratio above 0"),
         ("new load_ms<1.05", "not two contenders"),
     ] {
         let error = text.parse::<Gate>().unwrap_err().to_string();
@@ -183,4 +185,18 @@ fn all_gates_come_to_the_worst_of_them() {
     ] {
         assert_eq!(outcome_of(&outcomes.into_iter().map(result).collect::<Vec<_>>()), whole);
     }
+}
+
+#[test]
+fn trials_that_give_an_interval_are_not_said_to_give_none() {
+    let alike = |n: usize| -> Vec<f64> { (0..n).map(|index| 0.01 * index as f64).collect() };
+    let judged = |a: usize, b: usize| {
+        let evidence = Unpaired::default().evidence(&alike(a), &alike(b), 0.05);
+        gate("load_ms<0.95").judge(place(), &evidence)
+    };
+    let unequal = judged(20, 2);
+    assert_eq!((unequal.outcome, unequal.n), (GateOutcome::Inconclusive, 2));
+    assert!(unequal.interval.unwrap()[0].0 > 0.0 && unequal.reason.is_none(), "{unequal:?}");
+    let few = judged(2, 2);
+    assert!(few.reason.unwrap().contains("2 trials give no interval"));
 }

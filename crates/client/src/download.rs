@@ -308,13 +308,14 @@ impl<S: Sink> Download<S> {
     }
 
     /// A fetch has ended without a failure of its connection.
-    fn ended_well(&mut self, now: Instant, index: usize, at: u64, end: Option<u64>) {
+    fn ended_well(&mut self, now: Instant, part: &Part) {
+        let &Part { file: index, at, end, .. } = part;
         let file = &mut self.files[index];
         match end {
             None => file.version.get_or_insert_default().length = Some(at),
             Some(end) if end != at => {
                 let why = format!("the body ended after {at} of {end} bytes");
-                return self.again(now, index, None, why);
+                return self.again(now, part, None, why);
             }
             Some(_) => {}
         }
@@ -335,9 +336,16 @@ impl<S: Sink> Download<S> {
         }
     }
 
-    /// Retries after a transient failure, or gives up.
-    fn again(&mut self, now: Instant, index: usize, after: Option<Duration>, why: String) {
-        let retry = self.settings.retry;
+    /// Retries after a transient failure of a part, or gives up.
+    fn again(&mut self, now: Instant, part: &Part, after: Option<Duration>, why: String) {
+        let (index, retry) = (part.file, self.settings.retry);
+        let file = &mut self.files[index];
+        if part.failures < file.tries.failures() {
+            // It began before the last failure: what ends several requests at once is one failed try.
+            let asked = after.map(|after| now + after.min(retry.longest_asked));
+            file.rest_until = file.rest_until.max(asked);
+            return;
+        }
         let Some(rest) = self.next_try(now, index, &why) else { return };
         let file = &mut self.files[index];
         let longest = retry.longest_asked;
@@ -384,10 +392,12 @@ impl<S: Sink> Download<S> {
         if !self.active.contains(&index) {
             return;
         }
-        match (part.state, &record.outcome) {
+        match (&part.state, &record.outcome) {
             (PartState::Cancelled, _) => {}
-            (PartState::Over(Fate::Refused(why)), _) => self.fail(now, index, why),
-            (PartState::Over(Fate::Again { after, why }), _) => self.again(now, index, after, why),
+            (PartState::Over(Fate::Refused(why)), _) => self.fail(now, index, why.clone()),
+            (PartState::Over(Fate::Again { after, why }), _) => {
+                self.again(now, &part, *after, why.clone());
+            }
             // Both are requested without a pause. They count as a try all the same, because a server could cause
             // this for ever.
             (PartState::Over(Fate::Anew(why)), _) => {
@@ -405,12 +415,12 @@ impl<S: Sink> Download<S> {
             (PartState::Over(Fate::All), _) => self.complete_if_whole(now, index),
             (PartState::Awaiting | PartState::Body, FetchOutcome::Failed(why)) => match hope {
                 Hope::Lasting => self.fail(now, index, why.clone()),
-                Hope::Transient => self.again(now, index, None, why.clone()),
+                Hope::Transient => self.again(now, &part, None, why.clone()),
             },
             (PartState::Awaiting, FetchOutcome::Done) => {
                 self.fail(now, index, "the server gave no answer".to_owned());
             }
-            (PartState::Body, FetchOutcome::Done) => self.ended_well(now, index, part.at, part.end),
+            (PartState::Body, FetchOutcome::Done) => self.ended_well(now, &part),
         }
     }
 

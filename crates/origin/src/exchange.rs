@@ -7,7 +7,7 @@ use crate::policy::Urgency;
 use crate::streamed::Streamed;
 use crate::upstream::RequestId;
 use crate::web_socket::WebSocket;
-use proto::{RequestHead, StreamId};
+use proto::{Fin, RequestHead, StreamId};
 use transport::Protocol;
 use unit::Instant;
 
@@ -53,6 +53,8 @@ pub(crate) struct Forwarded {
     pub(crate) id: RequestId,
     /// Bytes of the request's head, which waits there.
     pub(crate) head: usize,
+    /// Whether the whole request has come.
+    pub(crate) fin: Fin,
     /// Bytes of the request's body that the client has no credit for yet.
     pub(crate) uncredited: usize,
     /// Bytes of the response's body that have not gone to the client.

@@ -7,7 +7,7 @@
 mod connection;
 mod fields;
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use connection::{Connection, Step};
 use endpoint::{Action, SendBuf, SocketError, SocketId, SocketSettings};
 pub(crate) use fields::{forwarded_request, forwarded_response};
@@ -81,12 +81,15 @@ pub(crate) enum UpstreamFailure {
     Silent,
 }
 
+/// Up to so many bytes of a request's body are joined while they wait.
+const PIECE: usize = 16 * 1024;
+
 /// A request whose response is not complete.
 #[derive(Debug)]
 struct Request {
     head: RequestHead,
     /// What its connection has not taken of its body.
-    upload: VecDeque<Bytes>,
+    upload: VecDeque<BytesMut>,
     upload_end: Fin,
     /// Its connection; None while it waits for one.
     place: Option<usize>,
@@ -155,8 +158,11 @@ impl Upstream {
     /// Adds to the body of a request.
     pub(crate) fn send(&mut self, now: Instant, id: RequestId, data: &[u8], fin: Fin) {
         let Some(request) = self.requests.get_mut(&id) else { return };
-        if !data.is_empty() {
-            request.upload.push_back(Bytes::copy_from_slice(data));
+        // Many short pieces would cost more than their bytes.
+        match request.upload.back_mut().filter(|last| last.len() + data.len() <= PIECE) {
+            Some(last) => last.extend_from_slice(data),
+            None if data.is_empty() => {}
+            None => request.upload.push_back(data.into()),
         }
         request.upload_end = fin;
         if let Some(place) = request.place {
@@ -167,7 +173,7 @@ impl Upstream {
     /// Bytes of a request's body that have not gone to the application.
     pub(crate) fn unsent(&self, id: RequestId) -> usize {
         let Some(request) = self.requests.get(&id) else { return 0 };
-        let queued: usize = request.upload.iter().map(Bytes::len).sum();
+        let queued: usize = request.upload.iter().map(BytesMut::len).sum();
         let connection = request.place.and_then(|place| self.connections.get(place));
         queued + connection.map_or(0, Connection::unsent)
     }

@@ -186,6 +186,48 @@ fn what_goes_wrong_with_the_application_is_told_by_502_504_or_a_broken_answer() 
     assert_eq!(curl(&[], &serving.url("/x")), refused);
 }
 
+/// Writes a request in parts, each after a pause, and reads what comes until the connection's end.
+fn in_parts(to: SocketAddr, parts: &[String]) -> String {
+    let mut stream = TcpStream::connect(to).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    for (place, part) in parts.iter().enumerate() {
+        std::thread::sleep(Duration::from_millis(if place == 0 { 0 } else { 80 }));
+        stream.write_all(part.as_bytes()).unwrap();
+    }
+    let mut said = String::new();
+    stream.read_to_string(&mut said).unwrap();
+    said
+}
+
+#[test]
+fn an_upload_may_take_longer_than_the_application_may_be_silent() {
+    let Some(application) = Application::start() else { return };
+    let site = Folder::new();
+    let settings =
+        UpstreamSettings { silence: Duration::from_millis(300), ..application.settings() };
+    let serving = Serving::start_before(settings, &site.root(), DeliveryPolicy::default());
+    let head = "POST /sum HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 10\r\n\r\n";
+    let bytes = (0..10).map(|_| "x".to_owned());
+    let parts: Vec<String> = [head.to_owned()].into_iter().chain(bytes).collect();
+    let said = in_parts(serving.clear, &parts);
+    assert!(said.starts_with("HTTP/1.1 200") && said.contains(&sha256(&[b'x'; 10])), "{said}");
+    // Then the application is silent for too long after all.
+    let never = [parts[0].replace("/sum", "/never"), "x".repeat(10)];
+    let said = in_parts(serving.clear, &never);
+    assert!(said.starts_with("HTTP/1.1 504"), "{said}");
+}
+
+#[test]
+fn the_scheme_that_the_application_hears_is_that_of_the_connection() {
+    let Some(application) = Application::start() else { return };
+    let site = Folder::new();
+    let serving =
+        Serving::start_before(application.settings(), &site.root(), DeliveryPolicy::default());
+    let lie = "GET https://a/headers HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
+    let said = in_parts(serving.clear, &[lie.to_owned()]);
+    assert!(said.contains(r#""x-forwarded-proto":"http""#), "{said}");
+}
+
 #[test]
 fn requests_wait_for_a_connection_and_stale_ones_are_replaced() {
     let Some(application) = Application::start() else { return };

@@ -59,6 +59,8 @@ pub(super) struct Part {
     pub(super) state: PartState,
     /// Bytes of an unwanted body that were dropped so far.
     pub(super) dropped: u64,
+    /// How many tries for the file had failed when it began.
+    pub(super) failures: u64,
 }
 
 /// The state of a request.
@@ -212,7 +214,7 @@ impl File {
 }
 
 impl Part {
-    pub(super) fn new(file: usize, asked: Option<Range<u64>>) -> Self {
-        Self { file, asked, at: 0, end: None, state: PartState::Awaiting, dropped: 0 }
+    pub(super) fn new(file: usize, asked: Option<Range<u64>>, failures: u64) -> Self {
+        Self { file, asked, at: 0, end: None, state: PartState::Awaiting, dropped: 0, failures }
     }
 }

@@ -75,6 +75,11 @@ impl Tries {
         Self { kept, ..Self::default() }
     }
 
+    /// All failures so far.
+    pub(super) fn failures(&self) -> u64 {
+        self.drawn
+    }
+
     /// Notes that bytes of this run are thrown away.
     pub(super) fn begin_anew(&mut self) {
         self.anew += 1;

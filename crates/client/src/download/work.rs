@@ -26,7 +26,7 @@ impl<S: Sink> Work for Download<S> {
         let file = &mut self.files[index];
         file.rest_until = None;
         let spec = file.request(range.as_ref());
-        self.parts.insert(id, Part::new(index, range));
+        self.parts.insert(id, Part::new(index, range, file.tries.failures()));
         Some(spec)
     }
 

@@ -372,6 +372,18 @@ fn pieces_survive_connections_that_break() {
     assert_eq!(ran.reports[0].received, 200_000);
 }
 
+/// Eight pieces were six failed tries, and the file was given up before the first pause was over.
+#[test]
+fn connections_that_break_together_are_one_failed_try() {
+    let settings = DownloadSettings { connections: 8, piece: 8_192, ..DownloadSettings::default() };
+    let (ran, _) = run(settings, wanted(1), |seen| match seen.connection {
+        0..8 => cut(seen, "\"a\"", &content(200_000)),
+        _ => whole(seen, "\"a\"", &content(200_000)),
+    });
+    ran.holds(0, &content(200_000));
+    assert_eq!(ran.reports[0].retries, 1);
+}
+
 #[test]
 fn pieces_of_a_version_that_changes_are_thrown_away() {
     let settings =

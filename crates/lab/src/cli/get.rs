@@ -17,7 +17,9 @@ use unit::ByteSize;
 
 /// Download files: resumed, verified, and never half there under their final names.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    allow_negative_numbers = true,
+    after_help = "Examples:
   wirelap get https://example.org/disk.iso
   wirelap get -o site.tar.gz https://example.org/latest --sha256 2cf2…9824
   wirelap get --output-dir jars --checksums jars.sha256 https://repo.example/a.jar https://repo.example/b.jar
@@ -29,7 +31,8 @@ use unit::ByteSize;
 Bytes go to .NAME.wirelap-part beside the file. When all are there, checked and on the disk, the part gets the file's name. What an earlier run has left of the same version is gone on from (--no-resume begins anew).
 HTTP/2 fetches all files of a server over one connection; HTTP/1.1 over as many as --connections says.
 Redirects are followed (from https to http with --redirect-to-http only) and an HTTP error is an error, always. Times are seconds, or have a unit (500ms, 2min).
-Exit codes: 0 all is there, 1 a download failed, 2 misuse, 3 the machine lacks something, 130 interrupted.")]
+Exit codes: 0 all is there, 1 a download failed, 2 misuse, 3 the machine lacks something, 130 interrupted."
+)]
 pub(crate) struct GetArgs {
     /// What to download; http:// where no scheme is given, with --http3 https://. A name and a password may stand before the host, as
     /// user:password@host

@@ -15,7 +15,9 @@ use unit::Seed;
 
 /// Make requests as many, or as often, as you say, and tell how long they take.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    allow_negative_numbers = true,
+    after_help = "Examples:
   wirelap load -c 64 -d 10s http://127.0.0.1:8080/
   wirelap load -c 10 -m 32 -n 100000 -k https://127.0.0.1:8443/
   wirelap load -c 10 -m 32 -n 100000 -k --http3 https://127.0.0.1:8443/
@@ -28,7 +30,8 @@ use unit::Seed;
 
 Without --rate each connection asks again when it has its answer: what a server can do at most. With --rate requests are made by a schedule, whatever the server does, and a request's time counts from when it was due: what users meet.
 TLS offers h2 and http/1.1. Times are seconds, or have a unit (500ms, 2min). More in docs/load.md.
-Exit codes: 0 done, whatever was answered, 1 an objective holds at no rate, no connection could be opened or not one request was answered, 2 misuse, 3 the machine lacks something, 4 a search is inconclusive under --inconclusive fail, 130 a search was interrupted.")]
+Exit codes: 0 done, whatever was answered, 1 an objective holds at no rate, no connection could be opened or not one request was answered, 2 misuse, 3 the machine lacks something, 4 a search is inconclusive under --inconclusive fail, 130 a search was interrupted."
+)]
 pub(crate) struct LoadArgs {
     /// What to ask for: http, https, ws or wss; several take turns. http:// where no scheme is given, with --http3 https://
     #[arg(value_name = "URL", required_unless_present = "requests_from", value_parser = parse_target, value_hint = ValueHint::Url)]

@@ -204,7 +204,7 @@ fn a_server_that_ends_in_the_middle_is_told_and_not_as_one_that_never_spoke() {
     let server = std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().unwrap();
         for _ in 0..20 {
-            stream.read(&mut [0; 4096]).unwrap();
+            assert!(stream.read(&mut [0; 4096]).unwrap() > 0);
             stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
         }
     });

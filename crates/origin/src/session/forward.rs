@@ -9,13 +9,15 @@ use crate::upstream::{
     RequestId, UpstreamEvent, UpstreamFailure, forwarded_request, forwarded_response,
 };
 use bytes::Bytes;
-use proto::{Fin, Method, ResponseHead, Status};
+use proto::{Fin, Method, ResponseHead, Scheme, Status};
 
 impl Session {
     /// Passes a request on.
     pub(super) fn begin_forward(&mut self, context: &mut Context<'_>, index: usize, fin: Fin) {
         let request = &self.exchanges[index].ledger.request;
-        let request = forwarded_request(request, self.protocol, self.is_early);
+        // Only a connection without TLS passes bytes on unchanged.
+        let scheme = if self.bytes_pass_unchanged { Scheme::Http } else { Scheme::Https };
+        let request = forwarded_request(request, scheme, self.protocol, self.is_early);
         let head = request.fields.list_size() + request.path.len();
         let upstream = context.shared.upstream.as_mut();
         let begun = upstream
@@ -25,7 +27,7 @@ impl Session {
             return self.respond(context, index, Answer::text(UNAVAILABLE, reason));
         };
         self.exchanges[index].state =
-            State::Forwarded(Forwarded { id, head, uncredited: 0, unsent: 0 });
+            State::Forwarded(Forwarded { id, head, fin, uncredited: 0, unsent: 0 });
         self.forwarded += 1;
         self.hold(context, index, head);
         self.keep_within_limit(context);
@@ -41,6 +43,7 @@ impl Session {
     ) {
         let State::Forwarded(forwarded) = &mut self.exchanges[index].state else { return };
         forwarded.uncredited += data.len();
+        forwarded.fin = fin;
         let id = forwarded.id;
         if let Some(upstream) = &mut context.shared.upstream {
             upstream.send(context.now, id, data, fin);
@@ -190,9 +193,10 @@ impl Session {
         self.respond(context, index, answer);
     }
 
-    /// Whether the application is in the way of all that its requests' clients have read.
+    /// Whether the application is in the way of all that its requests' clients have read and sent.
     pub(super) fn waits_for_application(&self) -> bool {
-        let waits = |state: &State| matches!(state, State::Forwarded(known) if known.unsent == 0);
+        let has_work = |known: &Forwarded| known.fin == Fin::Last || known.uncredited > 0;
+        let waits = |state: &State| matches!(state, State::Forwarded(known) if known.unsent == 0 && has_work(known));
         self.forwarded > 0 && self.exchanges.iter().any(|exchange| waits(&exchange.state))
     }
 }

@@ -135,8 +135,12 @@ impl Connection {
             if piece.is_none() && fin == Fin::More {
                 break;
             }
+            // Until now the client was in the way.
+            if machine.unsent(stream) == 0 {
+                self.heard = now;
+            }
             // A server that wants no more of the body has answered, or ends the connection: either is told by its event.
-            let sent = machine.send(stream, piece.unwrap_or_default(), fin);
+            let sent = machine.send(stream, piece.unwrap_or_default().freeze(), fin);
             if fin == Fin::Last || sent.is_err() {
                 self.has_body = false;
                 request.upload.clear();
@@ -223,8 +227,9 @@ impl Connection {
             transport.drain_events(now, events);
             true
         });
-        if out.len() > before && self.has_body {
-            self.events.push_back(UpstreamEvent::Sent);
+        if out.len() > before {
+            self.heard = now;
+            self.events.extend(self.has_body.then_some(UpstreamEvent::Sent));
         }
     }
 
@@ -244,10 +249,12 @@ impl Connection {
         [self.silent_at(), self.transport.poll_timeout()].into_iter().flatten().min()
     }
 
-    /// When the server has been silent for too long. Its silence does not count where the client is in the way.
+    /// When the server has been silent for too long. Its silence does not count where the client is in the way: it reads
+    /// nothing, or does not send the rest of its body.
     fn silent_at(&self) -> Option<Instant> {
         let awaits = matches!(self.exchange, Exchange::Asked(_) | Exchange::Answering(_));
-        (awaits && !self.is_paused).then(|| self.heard + self.silence)
+        let awaits_client = self.is_paused || (self.has_body && self.unsent() == 0);
+        (awaits && !awaits_client).then(|| self.heard + self.silence)
     }
 
     /// Calls the transport, which has not failed where the call gives true.

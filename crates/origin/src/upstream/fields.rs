@@ -16,15 +16,17 @@ const OWN: [&[u8]; 9] = [
     b"upgrade",
 ];
 
-/// The request as the application gets it.
+/// The request as the application gets it. `scheme` is that of the connection: what the request says of it is the client's word
+/// (RFC 9110 §7.4).
 pub(crate) fn forwarded_request(
     request: &RequestHead,
+    scheme: Scheme,
     protocol: Protocol,
     is_early: bool,
 ) -> RequestHead {
     let mut fields = passed_on(&request.fields, &[b"x-forwarded-proto", b"early-data"]);
     fields.push(b"via", format!("{} wirelap", version(protocol)).as_bytes());
-    fields.push(b"x-forwarded-proto", request.scheme.as_str().as_bytes());
+    fields.push(b"x-forwarded-proto", scheme.as_str().as_bytes());
     if is_early || request.fields.find(b"early-data").is_some() {
         // RFC 8470 §5.1: what a gateway before this one says of its connection stays. Several fields, or ones of another value,
         // mean the same as this one.
@@ -80,7 +82,7 @@ mod tests {
         ] {
             request.fields.push(name.as_bytes(), value.as_bytes());
         }
-        let forwarded = forwarded_request(&request, Protocol::Http2, true);
+        let forwarded = forwarded_request(&request, Scheme::Https, Protocol::Http2, true);
         let fields: Vec<_> = forwarded
             .fields
             .iter()
@@ -104,7 +106,7 @@ mod tests {
             for value in values {
                 request.fields.push(b"Early-Data", value.as_bytes());
             }
-            let forwarded = forwarded_request(&request, Protocol::Http2, is_early);
+            let forwarded = forwarded_request(&request, Scheme::Https, Protocol::Http2, is_early);
             let named = |field: &proto::Field<'_>| field.name == b"early-data";
             forwarded
                 .fields

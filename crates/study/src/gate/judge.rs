@@ -116,7 +116,7 @@ pub struct RatioEvidence {
 impl RatioEvidence {
     /// The same, where what has widened the interval counts as noise, outliers for one: noise is told by the narrowest
     /// interval, which they hardly touch. Nothing is found that is less than half of the interval.
-    pub(super) fn as_wide_as_its_interval(self) -> Self {
+    pub(super) fn with_noise_of_its_interval(self) -> Self {
         let Some((found, half)) = self.detectable.zip(self.interval.half()) else { return self };
         let wider = if found > 0.0 { (half / found).max(1.0) } else { 1.0 };
         let noise = self.noise.map(|noise| noise * wider);

@@ -27,5 +27,5 @@ pub fn paired(stages: &[Stage], allowed: f64, detectable: &mut Detectable) -> Ra
         obstacle: None,
         refused: None,
     }
-    .as_wide_as_its_interval()
+    .with_noise_of_its_interval()
 }

@@ -39,7 +39,7 @@ impl Unpaired {
             obstacle: None,
             refused: None,
         }
-        .as_wide_as_its_interval()
+        .with_noise_of_its_interval()
     }
 
     fn distribution(&mut self, a: usize, b: usize) -> &RankSum {

@@ -106,7 +106,12 @@ pub(crate) struct Exchange {
     pub(crate) is_early: bool,
     /// Where it is a WebSocket.
     pub(crate) talk: Option<Box<Talk>>,
+    /// Bytes that came for nobody.
+    pub(crate) dropped: u64,
 }
+
+/// The longest body that nobody wants and that is read to its end, in bytes. A longer one costs more than another connection.
+pub(crate) const LONGEST_REST: u64 = 64 * 1024;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Turn {
@@ -247,7 +252,8 @@ impl Exchanges {
         }
         let (upload, level) = (spec.body.clone(), spec.level());
         let (fetch, place, is_early) = (Some(fetch), self.next_place(), self.is_early);
-        let exchange = Exchange { fetch, upload, turn, level, place, is_early, talk: None };
+        let exchange =
+            Exchange { fetch, upload, turn, level, place, is_early, talk: None, dropped: 0 };
         self.streams.insert(stream, exchange);
     }
 
@@ -255,7 +261,8 @@ impl Exchanges {
     pub(crate) fn adopt(&mut self, stream: StreamId, fetch: FetchId, level: u8) {
         let (fetch, upload, turn, place) =
             (Some(fetch), Bytes::new(), Turn::Later, self.next_place());
-        let exchange = Exchange { fetch, upload, turn, level, place, is_early: false, talk: None };
+        let exchange =
+            Exchange { fetch, upload, turn, level, place, is_early: false, talk: None, dropped: 0 };
         self.streams.insert(stream, exchange);
     }
 
@@ -288,6 +295,22 @@ impl Exchanges {
         if let Some(exchange) = self.streams.get_mut(&stream) {
             exchange.fetch = None;
         }
+    }
+
+    /// The streams whose rest is read for nobody.
+    pub(crate) fn rests(&self) -> impl Iterator<Item = StreamId> {
+        let is_rest = |exchange: &Exchange| exchange.fetch.is_none() && exchange.talk.is_none();
+        self.streams
+            .iter()
+            .filter(move |(_, exchange)| is_rest(exchange))
+            .map(|(stream, _)| *stream)
+    }
+
+    /// Counts bytes that came for nobody. Whether they are too many to go on.
+    pub(crate) fn drop_bytes(&mut self, stream: StreamId, bytes: usize) -> bool {
+        let Some(exchange) = self.streams.get_mut(&stream) else { return false };
+        exchange.dropped += bytes as u64;
+        exchange.dropped > LONGEST_REST
     }
 
     /// The parent of a new stream in the dependency tree, as Chromium chooses it
@@ -427,8 +450,16 @@ mod tests {
         for (stream, level) in [(1, 0), (3, 3), (5, 1), (7, 3)] {
             let (fetch, upload, turn) = (None, Bytes::new(), Turn::Later);
             let place = exchanges.next_place();
-            let exchange =
-                Exchange { fetch, upload, turn, level, place, is_early: false, talk: None };
+            let exchange = Exchange {
+                fetch,
+                upload,
+                turn,
+                level,
+                place,
+                is_early: false,
+                talk: None,
+                dropped: 0,
+            };
             exchanges.streams.insert(StreamId(stream), exchange);
         }
         for (urgency, expected) in [(0, 1), (1, 5), (2, 5), (3, 7), (4, 7)] {

@@ -22,6 +22,7 @@
 //! # Ok::<(), proto::Refused>(())
 //! ```
 
+mod authority;
 mod connection;
 mod error;
 pub mod h1;

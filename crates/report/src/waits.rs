@@ -190,7 +190,8 @@ fn against((count, other): (u32, u32), what: &str) -> Option<String> {
 /// `towards the client the link dropped 12 of its packets, and 3 of h3's; 14.5 kB went again`.
 fn lost(longer: &Load<'_>, other: &Load<'_>) -> Option<String> {
     let (own, others) = (longer.dropped(), other.dropped());
-    let dropped = (own + others > 0).then(|| {
+    // Fewer are no reason for a longer wait.
+    let dropped = (own > others).then(|| {
         format!(
             "towards the client the link dropped {own} of its packets, and {others} of {}'s",
             other.name()

@@ -10,7 +10,7 @@ use crate::transport_choice::security;
 use crate::{ClientConfig, FetchId, Work};
 use endpoint::{Action, ConnectionId};
 use page::{Scheme, Url};
-use proto::ConnectionState;
+use proto::{ConnectionState, StreamId};
 use std::net::SocketAddr;
 use transport::{
     ClientMachine, ClientSpec, Connection, Phase as ConnectionPhase, Protocol, Truncation, Tunnel,
@@ -330,8 +330,29 @@ impl<W: Work> Client<W> {
         let timed = self
             .drive(now, &mut connection, |transport, events| transport.handle_timeout(now, events));
         match timed {
-            Ok(()) => self.put_back(now, connection),
+            Ok(()) => {
+                self.leave_silent_rests(now, &mut connection);
+                self.put_back(now, connection);
+            }
             Err(failure) => self.fail(now, connection, failure),
+        }
+    }
+
+    /// Ends the streams whose rest is read for nobody and does not come: over HTTP/1.1 they keep the connection from others.
+    fn leave_silent_rests(&mut self, now: Instant, connection: &mut PooledConnection) {
+        let PooledConnection { transport, exchanges, .. } = connection;
+        let rests: Vec<StreamId> = exchanges.rests().collect();
+        if rests.is_empty() {
+            return;
+        }
+        let due = exchanges.heard + self.config.timeouts.stall;
+        if due > now {
+            return self.wake.by(due);
+        }
+        let Some(machine) = transport.machine() else { return };
+        for stream in rests {
+            exchanges.streams.remove(&stream);
+            machine.reset(now, stream);
         }
     }
 

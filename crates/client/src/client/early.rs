@@ -70,6 +70,7 @@ impl<W: Work> Client<W> {
     ) {
         let Some(id) = exchanges.fetch(stream) else { return };
         exchanges.disown(stream);
+        self.wake.by(now + self.config.timeouts.stall);
         let Some(fetch) = self.fetches.get_mut(&id) else { return };
         fetch.refuse_early();
         match exchanges.is_early {

@@ -152,6 +152,7 @@ impl<W: Work> Client<W> {
         }
         // The rest of this response is read and dropped, so that the connection stays usable.
         on.exchanges.disown(stream);
+        self.wake.by(now + self.config.timeouts.stall);
         match fetch.redirect(now, head, &self.config) {
             Ok(()) => self.admit(now, id),
             Err(failure) => self.end(now, id, Err(failure)),
@@ -178,7 +179,14 @@ impl<W: Work> Client<W> {
         stream: StreamId,
         data: &[u8],
     ) -> Result<(), TooLong> {
-        let Some(id) = on.exchanges.fetch(stream) else { return Ok(()) };
+        let Some(id) = on.exchanges.fetch(stream) else {
+            if on.exchanges.drop_bytes(stream, data.len()) {
+                on.exchanges.streams.remove(&stream);
+                on.machine.reset(on.now, stream);
+                return Err(TooLong);
+            }
+            return Ok(());
+        };
         let Some(fetch) = self.fetches.get_mut(&id) else { return Ok(()) };
         fetch.received(on.now, data.len());
         let limit = self.config.longest_body.map_or(u64::MAX, |size| size.0);

@@ -3,15 +3,13 @@
 use super::answer::{self, Question};
 use super::file::{Part, PartState};
 use super::{Download, FileId, Note, Refusal, Sink};
+use crate::connection::LONGEST_REST;
 use crate::failure::Hope;
 use crate::fetch::{FetchId, FetchSpec};
 use crate::work::Work;
 use proto::ResponseHead;
 use trace::{ConnectionRecord, FetchRecord};
 use unit::Instant;
-
-/// The longest unwanted body that is read to its end, in bytes.
-const LONGEST_REST: u64 = 64 * 1024;
 
 impl<S: Sink> Work for Download<S> {
     fn poll_fetch(&mut self, now: Instant, id: FetchId) -> Option<FetchSpec> {

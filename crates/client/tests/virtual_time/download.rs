@@ -1,6 +1,6 @@
 //! Downloads in virtual time: ranges, resumption, retries, and servers that break every promise.
 
-use crate::world::{Listener, Reply, Seen, Speaks, World, config};
+use crate::world::{Listener, Reply, Seen, Speaks, Unasked, World, config};
 use client::{
     Beginning, Client, ClientConfig, Download, DownloadSettings, FileId, Joins, Kept, Note,
     Refusal, Report, Retry, Sink, Transport, Version, Wanted,
@@ -516,6 +516,27 @@ fn a_sink_that_takes_no_more_ends_its_file_alone() {
     let ran = Ran::of(&mut world, config(Transport::H1), download);
     ran.failed(0, "the disk is full");
     ran.holds(1, &content(100));
+}
+
+/// The redirect's connection is the only one that the pool allows, and its rest never comes, or never ends.
+#[test]
+fn a_redirect_whose_body_does_not_end_is_left_and_followed() {
+    for (length, sent, waits) in [(10, 5, true), (100_000_000, 70_000, false)] {
+        let (ran, world) = one(move |seen| match &*seen.head.path {
+            "/there" => whole(seen, "\"a\"", b"there"),
+            _ => {
+                let head = format!(
+                    "HTTP/1.1 302 Found\r\nLocation: /there\r\nContent-Length: {length}\r\n\r\n"
+                );
+                let raw = [head.into_bytes(), vec![b'x'; sent]].concat();
+                Reply::With(vec![Unasked::Raw(raw)], Box::new(Reply::Silence))
+            }
+        });
+        ran.holds(0, b"there");
+        assert_eq!((world.opened(), world.seen.len()), (2, 2));
+        let until = world.seen[1].at.since(world.seen[0].at);
+        assert_eq!(until >= config(Transport::H1).timeouts.stall, waits, "{until:?}");
+    }
 }
 
 #[test]

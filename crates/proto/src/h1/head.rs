@@ -1,6 +1,7 @@
 //! Heads between the wire's parts and the vocabulary of all protocols: targets and Host become scheme,
 //! authority and path, and what belongs to the connection stays here.
 
+use crate::authority::authority;
 use crate::h1::connection::violation;
 use crate::{Error, Field, Fields, Method, RequestHead, ResponseHead, Scheme, Status};
 use wire::h1::{self, BodyLength, ConnectionOptions, FramingFields, Version};
@@ -171,32 +172,9 @@ fn read_target<'t>(
     Ok((scheme, read_authority(authority.as_bytes())?, path))
 }
 
-/// RFC 3986 §3.2, without user information (RFC 9110 §4.2.4): host and port.
+/// The host and the port that a request is for.
 fn read_authority(bytes: &[u8]) -> Result<&str, Error> {
-    let fault = || violation(400, "Host is a host and a port (RFC 9112 §3.2)");
-    let text = std::str::from_utf8(bytes).map_err(|_| fault())?;
-    // A name or an address of version 4, with or without a port, is told by its bytes alone.
-    let colon = bytes.iter().position(|&byte| byte == b':').unwrap_or(bytes.len());
-    let (name, port) = bytes.split_at(colon);
-    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
-    if name.iter().all(plain) && port.iter().skip(1).all(u8::is_ascii_digit) {
-        return Ok(text);
-    }
-    let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) if !port.contains(']') => (host, port),
-        _ => (text, ""),
-    };
-    let literal = host.strip_prefix('[').map(|inner| inner.strip_suffix(']'));
-    let is_host = match literal {
-        Some(Some(inner)) => {
-            inner.bytes().all(|b| b.is_ascii_alphanumeric() || b":.%-_~".contains(&b))
-        }
-        Some(None) => false,
-        None => host
-            .bytes()
-            .all(|b| b.is_ascii_alphanumeric() || b == b'.' || b"-_~!$&'()*+,;=%".contains(&b)),
-    };
-    if is_host && port.bytes().all(|b| b.is_ascii_digit()) { Ok(text) } else { Err(fault()) }
+    authority(bytes).ok_or_else(|| violation(400, "Host is a host and a port (RFC 9112 §3.2)"))
 }
 
 /// Reads a response head into `fields`, which are empty.

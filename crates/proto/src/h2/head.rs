@@ -198,16 +198,16 @@ fn scheme(value: &[u8]) -> Result<Scheme, &'static str> {
 }
 
 fn authority(value: &[u8]) -> Result<&str, &'static str> {
-    // RFC 9113 §8.3.1: no user information.
-    if value.contains(&b'@') {
-        return Err("RFC 9113 §8.3.1: user information in :authority");
-    }
-    visible(value, "RFC 9113 §8.3.1: an authority has visible characters only")
+    crate::authority::authority(value)
+        .ok_or("RFC 9113 §8.3.1: an authority is a host and a port, without user information")
 }
 
 fn path(value: &[u8]) -> Result<&str, &'static str> {
     if value.is_empty() {
         return Err("RFC 9113 §8.3.1: :path is empty");
+    }
+    if value.contains(&b'#') {
+        return Err("RFC 9113 §8.3.1: :path has a path and a query, and no fragment");
     }
     visible(value, "RFC 9113 §8.3.1: a path has visible characters only")
 }

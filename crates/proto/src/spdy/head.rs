@@ -2,6 +2,7 @@
 //! SPDY's implementations did; what is missing or cannot be read makes the message malformed, which
 //! ends the stream and not the session.
 
+use crate::authority::authority;
 use crate::multiplex::Received;
 use crate::multiplex::head::{self, RegularFields};
 use crate::{Field, Fields, Method, RequestHead, ResponseHead, Scheme, Status};
@@ -77,7 +78,10 @@ impl HeadReader {
                 once(&mut self.method, Method::parse(value).ok_or("RFC 9110 §9.1: not a method")?)
             }
             b":scheme" if asks => once(&mut self.scheme, scheme(value)?),
-            b":host" if asks => once(&mut self.host, visible(value, "SPDY §3.2.1: :host")?),
+            b":host" if asks => {
+                let host = authority(value).filter(|text| !text.is_empty());
+                once(&mut self.host, host.ok_or("SPDY §3.2.1: :host")?.to_owned())
+            }
             b":path" if asks => once(&mut self.path, visible(value, "SPDY §3.2.1: :path")?),
             b":status" if answers => once(&mut self.status, status(value)?),
             b":version" if asks || answers => {

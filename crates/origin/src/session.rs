@@ -265,8 +265,17 @@ impl Session {
     pub(crate) fn cut_off(&mut self, context: &mut Context<'_>) {
         self.asked = Vec::new();
         while !self.exchanges.is_empty() {
+            self.take_back_unsent(context, 0);
             self.end(context, 0, ExchangeEnd::CutOff);
         }
+    }
+
+    /// Of a body that was given whole, a file's for one, the connection may have sent little. Whether it has bytes of it.
+    fn take_back_unsent(&mut self, context: &Context<'_>, index: usize) -> bool {
+        let exchange = &mut self.exchanges[index];
+        let left = context.machine.unsent(exchange.stream) as u64;
+        exchange.ledger.sent_bytes = exchange.ledger.sent_bytes.saturating_sub(left);
+        left > 0
     }
 
     /// Handles an event of the protocol machine.
@@ -307,10 +316,11 @@ impl Session {
                 if let (Some(log), Some(error)) = (&context.shared.log, &error) {
                     log.ended_by_error(self.connection, error);
                 }
-                // A response that was given whole may still be in the socket's queue: it was not cut off.
                 for index in (0..self.exchanges.len()).rev() {
+                    let is_cut = self.take_back_unsent(context, index);
+                    // What is in the socket's queue alone was not cut off.
                     let end = match self.exchanges[index].state {
-                        State::Given => ExchangeEnd::Done,
+                        State::Given if !is_cut => ExchangeEnd::Done,
                         _ => ExchangeEnd::CutOff,
                     };
                     self.end(context, index, end);

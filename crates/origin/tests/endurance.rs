@@ -98,6 +98,21 @@ fn a_stop_finishes_the_download_that_is_under_way() {
 }
 
 #[test]
+fn a_client_that_leaves_in_the_middle_of_a_file_is_logged_with_what_went_out() {
+    let folder = Folder::with_big_file();
+    let serving = Serving::start_with(&folder.root(), Limits::default());
+    let mut leaves = connect(&serving);
+    leaves.write_all(ASK_BIG).unwrap();
+    leaves.read_exact(&mut [0; 4]).unwrap();
+    drop(leaves);
+    let line = serving.log.recv().unwrap();
+    assert_eq!(line.end, ExchangeEnd::CutOff);
+    assert!(0 < line.sent && line.sent < BIG as u64, "{line:?}");
+    serving.stop.stop();
+    serving.join();
+}
+
+#[test]
 fn a_stop_does_not_wait_for_ever() {
     let folder = Folder::with_big_file();
     let limits = Limits { drain: Duration::from_millis(200), ..Limits::default() };

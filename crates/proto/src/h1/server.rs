@@ -35,6 +35,8 @@ pub struct Server {
     /// Exchanges whose answers are not all sent, oldest first, and the number of the first.
     exchanges: VecDeque<Exchange>,
     first: u64,
+    /// Bytes that each of them had not sent when the connection closed.
+    left: Vec<usize>,
     /// Its own, or lent.
     buffers: Option<Box<Buffers>>,
     /// Bytes that came while no further request was taken.
@@ -78,6 +80,7 @@ impl Server {
             log: Log::new(now, tracer),
             receiving: Receiving::Head,
             exchanges: VecDeque::new(),
+            left: Vec::new(),
             first: 0,
             buffers: None,
             backlog: Vec::new(),
@@ -347,7 +350,11 @@ impl Connection for Server {
 
     fn unsent(&self, stream: StreamId) -> usize {
         let index = stream.0.checked_sub(self.first).and_then(|index| usize::try_from(index).ok());
-        index.and_then(|index| self.exchanges.get(index)).map_or(0, |exchange| exchange.out.len())
+        let unsent = |index| match self.exchanges.get(index) {
+            Some(exchange) => exchange.out.len(),
+            None => self.left.get(index).copied().unwrap_or(0),
+        };
+        index.map_or(0, unsent)
     }
 
     /// An answer that waits for those before it needs no bytes yet.

@@ -89,6 +89,9 @@ impl Server {
         if matches!(self.phase, Phase::Closed) {
             return;
         }
+        if self.exchanges.iter().any(|exchange| exchange.out.len() > 0) {
+            self.left = self.exchanges.iter().map(|exchange| exchange.out.len()).collect();
+        }
         self.exchanges.clear();
         self.unconsumed = 0;
         self.receiving = Receiving::Nothing;

@@ -254,19 +254,9 @@ fn reason(plan: &LoadPlan, tally: &Tally, fault: Fault) -> Option<String> {
     let cause = tally.causes.get(&fault).map(|said| unit::escape(said).into_owned());
     let known = plan.access.transport.offer.known();
     let is_clear = plan.targets.iter().all(|target| target.url.scheme == page::Scheme::Http);
-    // A server that answered before speaks what was asked for.
-    if had_answered(plan, tally, fault) && tally.connects.faults.of(fault) > 0 {
-        let what = match fault {
-            Fault::ConnectRefused => "refused connections",
-            Fault::ConnectTimedOut => "took connections no longer",
-            Fault::Closed | Fault::Reset => "ended connections before they were open",
-            _ => "",
-        };
-        if !what.is_empty() {
-            return Some(format!(
-                "{hosts} answered, and later {what}: it has ended, or is overloaded"
-            ));
-        }
+    let is_met_later = tally.connects.faults.of(fault) > 0 && had_answered(plan, tally, fault);
+    if let Some(what) = later(fault).filter(|_| is_met_later) {
+        return Some(format!("{hosts} answered, and later {what}: it has ended, or is overloaded"));
     }
     Some(match (fault, known) {
         (Fault::ConnectRefused, Some(Offered::Http3)) => format!(
@@ -330,6 +320,16 @@ fn reason(plan: &LoadPlan, tally: &Tally, fault: Fault) -> Option<String> {
             _,
         ) => return None,
     })
+}
+
+/// What a server does that takes no connections any more. Since it answered before, it speaks what was asked for.
+fn later(fault: Fault) -> Option<&'static str> {
+    match fault {
+        Fault::ConnectRefused => Some("refused connections"),
+        Fault::ConnectTimedOut => Some("took connections no longer"),
+        Fault::Closed | Fault::Reset => Some("ended connections before they were open"),
+        _ => None,
+    }
 }
 
 /// The numbers of the targets at which a fault was met.

@@ -1,13 +1,20 @@
 //! The field `Alt-Svc` (RFC 7838 §3), as far as it offers HTTP/3 on the host that answered.
 
-/// The port of HTTP/3 on the same host; None where the value offers none. `clear` offers none.
+/// The port of HTTP/3 on the same host; None where the value offers none: `clear`, or for no time at all (`ma=0`).
 pub(crate) fn http3_port(value: &[u8]) -> Option<u16> {
     let value = std::str::from_utf8(value).ok()?;
     value.split(',').find_map(|alternative| {
-        let (protocol, authority) = alternative.split(';').next()?.split_once('=')?;
+        let mut parts = alternative.split(';');
+        let (protocol, authority) = parts.next()?.split_once('=')?;
         let authority = authority.trim().strip_prefix('"')?.strip_suffix('"')?;
         let port = authority.strip_prefix(':')?.parse().ok()?;
-        (protocol.trim() == "h3").then_some(port)
+        let is_over = parts.any(|parameter| {
+            let parameter = parameter.split_once('=');
+            parameter.is_some_and(|(name, value)| {
+                name.trim() == "ma" && value.trim().trim_matches('"') == "0"
+            })
+        });
+        (protocol.trim() == "h3" && !is_over).then_some(port)
     })
 }
 
@@ -25,6 +32,8 @@ mod tests {
             ("h3=:443", None),
             ("h3=\":70000\"", None),
             ("clear", None),
+            ("h3=\":443\"; ma=0", None),
+            ("h3=\":443\"; persist=1; ma=\"0\", h3=\":444\"; ma=10", Some(444)),
             ("", None),
         ] {
             assert_eq!(http3_port(value.as_bytes()), port, "{value}");

@@ -242,7 +242,9 @@ impl Site {
         }
         let status = Status::new(recorded.status).unwrap_or(Status::OK);
         let seed = Seed(0).child(&request.path);
-        if let Some(span) = recorded.answered.streamed {
+        // What comes bit by bit has status 200.
+        let streamed = recorded.answered.streamed.filter(|_| status == Status::OK);
+        if let Some(span) = streamed {
             let begin = now + recorded.server_time;
             let (bytes, content) = (recorded.body.0, Bytes::new());
             let body = EvenBody { fields, bytes, content, begin, span, sent: 0 };

@@ -10,7 +10,7 @@ use proto::{Fields, Method, RequestHead, Status};
 use std::time::Duration;
 use unit::Instant;
 
-const ALLOW: &str = "GET, OPTIONS";
+const ALLOW: &str = "GET, HEAD, OPTIONS";
 
 /// Bytes of a poll's answer, and the rest of a line. The client asks for what is missing with its next poll.
 const LARGEST_POLL: u64 = 256 * 1024;
@@ -210,7 +210,9 @@ impl PolledLines {
 
 fn parse(request: &RequestHead, target: &Target<'_>) -> Result<SyntheticStream, Answer> {
     match request.method {
-        Method::Get => target.query.parse().map_err(|error| bad(&format!("{error}"))),
+        Method::Get | Method::Head => {
+            target.query.parse().map_err(|error| bad(&format!("{error}")))
+        }
         Method::Options => Err(Answer::options(ALLOW)),
         _ => Err(Answer::refuse_method(request, ALLOW)),
     }

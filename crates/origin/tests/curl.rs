@@ -179,6 +179,11 @@ fn folders_methods_and_delays() {
         assert_eq!(code("/a.txt?delay_ms=30", &[]), 200);
         assert_eq!(code("/a.txt?delay_ms=9999999", &[]), 400);
         assert_eq!(code("/page?pictures=5", &[]), 400);
+        // RFC 9110 §9.3.2: HEAD wherever GET is, and no body after it.
+        for path in ["/stream?count=3&bytes=60&every_ms=0", "/poll?count=3&bytes=60&every_ms=0"] {
+            let heads = ask(&serving, way, path, &["-I"]);
+            assert_eq!((status(&heads), body(&heads)), (200, ""), "{way:?}: {heads}");
+        }
     }
 }
 

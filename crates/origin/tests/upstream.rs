@@ -167,6 +167,10 @@ fn what_goes_wrong_with_the_application_is_told_by_502_504_or_a_broken_answer() 
     let serving = Serving::start_before(settings, &site.root(), DeliveryPolicy::default());
     let silent = "504 The application took too long to answer.\n";
     assert_eq!(curl(&["--http2"], &serving.tls_url("/never")), silent);
+    // A field that HTTP/2 takes and HTTP/1.1 does not.
+    let control = "400 A field of the request has a character that no field may have.\n";
+    let flags = ["--http2", "-H", "x-control: a\u{1}b"];
+    assert_eq!(curl(&flags, &serving.tls_url("/x")), control);
     let dropped = "502 The application broke off before it had answered.\n";
     assert_eq!(curl(&["--http2"], &serving.tls_url("/drop")), dropped);
     for (flag, url) in

@@ -145,8 +145,10 @@ impl<W: Work> Client<W> {
                 cookies.set(&own, field);
             }
         }
-        let offered = head.fields.find(b"alt-svc").and_then(alt_svc::http3_port);
-        self.alternative = offered.or(self.alternative);
+        if head.fields.find(b"alt-svc").is_some() {
+            // It replaces what was offered before (RFC 7838 §3.1).
+            self.alternative = head.fields.all(b"alt-svc").find_map(alt_svc::http3_port);
+        }
         if limit == 0 || !redirect::is_redirect(head) {
             return self.work.handle_head(now, id, head);
         }

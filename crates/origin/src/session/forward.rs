@@ -3,10 +3,11 @@
 
 use super::{Context, Session};
 use crate::access::ExchangeEnd;
-use crate::answer::{Answer, BAD_GATEWAY, GATEWAY_TIMEOUT, UNAVAILABLE};
+use crate::answer::{Answer, BAD_GATEWAY, BAD_REQUEST, GATEWAY_TIMEOUT, UNAVAILABLE};
 use crate::exchange::{Forwarded, State};
 use crate::upstream::{
-    RequestId, UpstreamEvent, UpstreamFailure, forwarded_request, forwarded_response,
+    RequestId, UpstreamEvent, UpstreamFailure, can_be_passed_on, forwarded_request,
+    forwarded_response,
 };
 use bytes::Bytes;
 use proto::{Fin, Method, ResponseHead, Scheme, Status};
@@ -18,6 +19,10 @@ impl Session {
         // Only a connection without TLS passes bytes on unchanged.
         let scheme = if self.bytes_pass_unchanged { Scheme::Http } else { Scheme::Https };
         let request = forwarded_request(request, scheme, self.protocol, self.is_early);
+        if !can_be_passed_on(&request.fields) {
+            let reason = "A field of the request has a character that no field may have.";
+            return self.respond(context, index, Answer::text(BAD_REQUEST, reason));
+        }
         let head = request.fields.list_size() + request.path.len();
         let upstream = context.shared.upstream.as_mut();
         let begun = upstream

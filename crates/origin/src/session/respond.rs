@@ -372,7 +372,7 @@ impl Session {
     }
 
     /// A small answer was given to the connection, or one without a body.
-    fn give_small(&mut self, context: &mut Context<'_>, index: usize) {
+    pub(super) fn give_small(&mut self, context: &mut Context<'_>, index: usize) {
         self.exchanges[index].state = State::Given;
         self.given += 1;
         context.shared.small_answers += usize::from(self.protocol == Protocol::Http3);

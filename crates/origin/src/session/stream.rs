@@ -7,7 +7,7 @@ use crate::access::ExchangeEnd;
 use crate::exchange::State;
 use crate::streamed::Streamed;
 use bytes::Bytes;
-use proto::{Fin, Status};
+use proto::{Fin, Method, Status};
 use transport::Protocol;
 
 /// Bytes queued on a stream before further tokens wait, at most.
@@ -22,6 +22,12 @@ impl Session {
         mut stream: Box<Streamed>,
     ) {
         let head = context.shared.head(context.now, Status::OK, &stream.fields());
+        if self.exchanges[index].ledger.request.method == Method::Head {
+            if self.respond_head(context, index, &head, Fin::Last) {
+                self.give_small(context, index);
+            }
+            return;
+        }
         if self.respond_head(context, index, &head, Fin::More) {
             // Until the driver asks for bytes.
             stream.is_full = true;

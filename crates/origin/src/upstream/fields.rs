@@ -2,6 +2,7 @@
 
 use proto::{Fields, RequestHead, ResponseHead, Scheme};
 use transport::Protocol;
+use wire::h1;
 
 /// Fields that are for one connection alone (RFC 9110 §7.6.1), or that this server answers by itself.
 const OWN: [&[u8]; 9] = [
@@ -34,6 +35,12 @@ pub(crate) fn forwarded_request(
     }
     // To an origin server, which knows http alone.
     RequestHead { scheme: Scheme::Http, fields, protocol: None, ..request.clone() }
+}
+
+/// Whether HTTP/1.1 has a form for all fields: HTTP/2 and HTTP/3 also take control characters (RFC 9113 §8.2.1), which nobody may
+/// pass on (RFC 9110 §5.5).
+pub(crate) fn can_be_passed_on(fields: &Fields) -> bool {
+    fields.iter().all(|field| h1::is_field_name(field.name) && h1::is_field_value(field.value))
 }
 
 /// The response as the client gets it, but for `Date` and `Server`, where the application has said neither.

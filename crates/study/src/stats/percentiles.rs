@@ -47,7 +47,8 @@ impl Percentiles {
         }
         let n = merged.len();
         // A percentile is given only with enough samples beyond it that it does not depend on one sample.
-        let enough = SHARES.into_iter().filter(|share| n as f64 * (1.0 - share) >= 1.0);
+        let enough =
+            SHARES.into_iter().filter(|share| (n as f64 * (1.0 - share) * 1e3).round() >= 1e3);
         let shares: Vec<f64> = enough.collect();
         let intervals = intervals(&histograms, &shares, seed);
         let at = shares.iter().zip(intervals).map(|(&share, ci95)| Percentile {

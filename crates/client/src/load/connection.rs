@@ -77,6 +77,8 @@ pub(super) struct LoadConnection {
     /// Whether a request ran out of time on it and nothing came meanwhile: its server may be gone. It takes no request, ends with
     /// those under way, and is of use again once something comes.
     is_silent: bool,
+    /// Since when its server allows no stream while none is under way.
+    starved: Option<Instant>,
     /// How long the next attempt waits.
     pub(super) rest: Duration,
 }
@@ -105,6 +107,7 @@ impl LoadConnection {
             answers: 0,
             heard: Instant::ZERO,
             is_silent: false,
+            starved: None,
             rest: Duration::ZERO,
         }
     }
@@ -121,6 +124,7 @@ impl LoadConnection {
             web_socket.map(|spec| Box::new(Echoes::new(WebSocketStream::new(spec, Tracer::off()))));
         self.answers = 0;
         self.is_silent = false;
+        self.starved = None;
         self.counted = false;
     }
 
@@ -216,6 +220,24 @@ impl LoadConnection {
                 machine.is_some_and(|machine| machine.available_streams() > 0)
             }
         }
+    }
+
+    /// Whether its server has allowed no stream since `overdue`, with none under way: a request would have waited for one in vain.
+    /// True once for each such time.
+    pub(super) fn is_starved(&mut self, now: Instant, overdue: Instant) -> bool {
+        let machine = self.transport().and_then(Connection::ready_machine);
+        let allows = machine.is_none_or(|machine| machine.available_streams() > 0);
+        if allows || self.stage != Stage::Open || self.echoes.is_some() || !self.pending.is_empty()
+        {
+            self.starved = None;
+            return false;
+        }
+        let since = *self.starved.get_or_insert(now);
+        let is_due = since <= overdue;
+        if is_due {
+            self.starved = Some(now);
+        }
+        is_due
     }
 
     /// Makes a request. What could not be made comes back.

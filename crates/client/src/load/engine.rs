@@ -272,6 +272,7 @@ impl Load {
     }
 
     fn look_closely(&mut self, now: Instant, overdue: Instant, number: usize) -> Result<(), Loss> {
+        let streams = self.streams();
         self.drive(now, number, |transport, events| {
             events.handle_timeout();
             transport.handle_timeout(now, events)
@@ -280,6 +281,14 @@ impl Load {
         let connection = &mut connections[number];
         let server = &mut servers[connection.server];
         connection.expire(now, overdue, &mut Reporting { ledger, server, prepared })?;
+        if self.plan.pace == Pace::Closed && connection.is_starved(now, overdue) {
+            // As many as would have waited for a stream. In an open loop they wait in their queue.
+            ledger.note_cause(Fault::TimedOut, || NO_STREAM.to_owned());
+            for _ in 0..streams {
+                let Some(request) = ledger.take(now, server) else { break };
+                ledger.fail(&request, Fault::TimedOut);
+            }
+        }
         self.drive(now, number, |transport, events| {
             transport.drain_events(now, events);
             Ok(())
@@ -333,6 +342,9 @@ impl Load {
         self.end_when_left();
     }
 }
+
+const NO_STREAM: &str =
+    "it allows no stream (HTTP/2 and SPDY: SETTINGS_MAX_CONCURRENT_STREAMS; HTTP/3: MAX_STREAMS)";
 
 /// How often the engine looks around: often enough that a time-out is met within a twentieth of itself.
 fn look_every(timeout: Duration) -> Duration {

@@ -101,7 +101,7 @@ impl<P: Peer + 'static> World<P> {
 impl<P: Peer> Script for Server<P> {
     fn handle_bytes(&mut self, sockets: &mut Connections, socket: SocketId, bytes: &[u8]) {
         let (heard, own) = self.heard.entry(socket).or_default();
-        heard.push_str(std::str::from_utf8(bytes).unwrap());
+        heard.push_str(&String::from_utf8_lossy(bytes));
         while let Some(end) = heard.find("\r\n\r\n") {
             heard.drain(..end + 4);
             let deeds = self.peer.borrow_mut().request(sockets.now(), self.requests, *own);

@@ -10,6 +10,7 @@
 //! ```
 
 mod choice;
+mod effect;
 mod keys;
 mod named;
 #[cfg(test)]
@@ -28,7 +29,7 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
-use study::experiment::PolicyChoice;
+use study::experiment::{Experiment, PolicyChoice};
 use toml::Spanned;
 use unit::Instant;
 
@@ -122,6 +123,20 @@ impl PolicyFile {
         }
         Ok(())
     }
+}
+
+/// Checks that each contender takes something of its policy.
+pub(crate) fn check_effects(experiment: &Experiment) -> Result<(), CliError> {
+    for contender in &experiment.contenders {
+        if let Some(choice) = &contender.settings.policy {
+            let policy = PolicyText::of_choice(choice, Path::new(""))?.read()?;
+            policy.check_effect(contender).map_err(|words| {
+                CliError::misuse(words)
+                    .remedy("take the policy away, or give the contender what it needs")
+            })?;
+        }
+    }
+    Ok(())
 }
 
 /// What is wrong with a text, and where.

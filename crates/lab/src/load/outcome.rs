@@ -309,12 +309,14 @@ fn reason(plan: &LoadPlan, tally: &Tally, fault: Fault) -> Option<String> {
              `sysctl net.ipv4.ip_local_port_range`"
                 .to_owned()
         }
+        (Fault::TimedOut, _) => {
+            return cause.map(|cause| format!("requests to {hosts} ran out of time: {cause}"));
+        }
         (
             Fault::Unreachable
             | Fault::Reset
             | Fault::Closed
             | Fault::StreamReset
-            | Fault::TimedOut
             | Fault::WrongEcho
             | Fault::System,
             _,

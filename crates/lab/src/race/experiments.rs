@@ -60,6 +60,7 @@ pub(crate) fn select(name: &str, args: &RaceArgs) -> Result<Selected, CliError> 
     study::check_gates(&experiment).map_err(|error| {
         CliError::misuse(error).remedy("docs/gates.md tells how a gate is written")
     })?;
+    policy::check_effects(&experiment)?;
     let known_servers = Servers::of_experiment(beside, &args.subjects)?;
     let servers = known_servers.used_by(&experiment)?;
     let files = files::gather(&mut experiment)?;

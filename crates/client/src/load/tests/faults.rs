@@ -155,3 +155,26 @@ fn a_run_by_number_ends_where_its_last_connections_are_lost() {
         }
     }
 }
+
+/// HTTP/2 whose settings allow no stream: what comes before them is not answered, and what comes after cannot be asked.
+#[test]
+fn a_server_that_allows_no_stream_lets_its_requests_run_out_of_time() {
+    struct NoStream;
+    impl Peer for NoStream {
+        fn request(&mut self, now: Instant, nth: usize, _own: usize) -> Vec<(Instant, Deed)> {
+            // RFC 9113 §6.5: SETTINGS with MAX_CONCURRENT_STREAMS = 0.
+            let settings = [0, 0, 6, 4, 0, 0, 0, 0, 0, 0, 3, 0, 0, 0, 0];
+            match nth {
+                0 => vec![(now + ms(1), Deed::Says(settings.to_vec()))],
+                _ => Vec::new(),
+            }
+        }
+    }
+    let tls = secure::ClientTls::new(Default::default()).unwrap();
+    let mut plan = LoadPlan::new(vec![target("/")], Access::new(Transport::H2_CLEAR, tls));
+    (plan.connections, plan.streams, plan.requests) = (1, 2, Some(12));
+    plan.timeout = ms(300);
+    let (tally, _) = World::run(plan, NoStream);
+    assert_eq!(tally.whole().faults.of(Fault::TimedOut), 12);
+    assert!(tally.causes[&Fault::TimedOut].contains("MAX_CONCURRENT_STREAMS"));
+}

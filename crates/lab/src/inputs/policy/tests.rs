@@ -179,3 +179,44 @@ fn the_keys_of_a_contender_are_read_as_a_file_is() {
     assert_eq!(delivery.learned.push, Assets::Blocking);
     assert!(delivery.rules[0].media_type.is_some());
 }
+
+#[test]
+fn a_policy_of_which_a_contender_takes_nothing_is_refused() {
+    let check = |contender: &str| {
+        let text = format!(
+            "name = \"p\"\ntitle = \"p\"\nquestion = \"?\"\n[[workloads]]\nkind = \"page\"\nimages = 1\nbytes = \"1kB\"\n\
+             [[links]]\nname = \"l\"\nfigures = \"rtt=1ms\"\ntrials = 2\n[[contenders]]\nname = \"one\"\n{contender}"
+        );
+        check_effects(&text.parse::<Experiment>().unwrap()).map_err(|error| error.to_string())
+    };
+    for fine in [
+        "transport = \"h2\"\nsettings = { policy = \"push\", push = true }",
+        "transport = \"spdy/3.1\"\nsettings = { policy = \"push-casper\", push = true }",
+        "transport = \"h3\"\nsettings = { policy = \"early-hints\" }",
+        // Links are for all, and who sends next is the server's alone.
+        "transport = \"http/1.1\"\nsettings = { policy = \"rules-of-thumb\" }",
+        "transport = \"h3\"\nsettings = { policy = \"h2o-2015\" }",
+        "transport = \"h2\"\nsettings = { policy = \"none\" }",
+        // What another's client takes is not known.
+        "transport = \"h2\"\nclient = \"curl\"\nsettings = { policy = \"push\" }",
+    ] {
+        assert_eq!(check(fine), Ok(()), "{fine}");
+    }
+    for (vain, needs) in [
+        ("transport = \"h2\"\nsettings = { policy = \"push\" }", "push = true"),
+        ("transport = \"h3\"\nsettings = { policy = \"push\" }", "over h2 or SPDY"),
+        ("transport = \"spdy/3.1\"\nsettings = { policy = \"early-hints\" }", "h2 or h3"),
+        ("transport = \"http/1.1\"\nsettings = { policy = \"early-hints\" }", "h2 or h3"),
+        (
+            "transport = \"h2\"\nsettings = { policy = \"early-hints\", early_hints = false }",
+            "early_hints",
+        ),
+        (
+            "transport = \"h3\"\nsettings = { policy = { push = { by_link = true } } }",
+            "push = true",
+        ),
+    ] {
+        let error = check(vain).unwrap_err();
+        assert!(error.contains("one") && error.contains(needs), "{vain}: {error}");
+    }
+}

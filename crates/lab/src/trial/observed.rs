@@ -15,7 +15,7 @@ use study::experiment::Contender;
 use study::metric;
 use study::outcome::Outcome;
 use study::reconcile::{
-    Case, Evidence, Finding, LinkFacts, ServerLog, TrialLogs, Visited, departure, reconcile,
+    Case, Evidence, Finding, LinkFacts, Nagle, ServerLog, TrialLogs, Visited, departure, reconcile,
     reconcile_subject,
 };
 use study::record::{Counter, CpuUse, EndUse, GroupMemory, Resources};
@@ -116,6 +116,11 @@ impl Ends {
                     packets,
                     link,
                     server_time: &near.server_time,
+                    nagle: Nagle {
+                        client: !contender.settings.client.nodelay,
+                        // What another's server asks of its sockets is not known.
+                        server: !contender.settings.server.nodelay || !contender.server.is_origin(),
+                    },
                 });
                 if finding.outcome == Outcome::Measured
                     && let Some(other) = departure(

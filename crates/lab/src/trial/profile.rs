@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 use study::plan::TrialPlan;
 
 /// Warm-ups of a cell that are profiled: one each way.
@@ -11,6 +12,9 @@ pub(crate) const PROFILED: u32 = 2;
 
 /// What counts system calls.
 pub(crate) const STRACE: &str = "strace";
+
+/// What a JVM calls its recording, in its own folder.
+const RECORDING: &str = "recording.jfr";
 
 /// What is kept of a trial's client.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -51,14 +55,26 @@ impl Profile {
 
     /// The variable that a client is started with.
     pub(crate) fn variable(&self) -> Option<(&'static str, String)> {
-        let Self::Recording(file) = self else { return None };
-        // The recording is written where the JVM exits, and its start is not told on standard output, which is the contract's.
+        let Self::Recording(_) = self else { return None };
+        // The recording is written where the JVM exits, and its start is not told on standard output, which is the contract's. These
+        // options have no way to quote a space or a comma, so the name is plain.
         let options = format!(
             "-Dwirelap.profile=true -Xlog:jfr+startup=off \
-             -XX:StartFlightRecording=settings=profile,dumponexit=true,filename={}",
-            file.display()
+             -XX:StartFlightRecording=settings=profile,dumponexit=true,filename={RECORDING}"
         );
         Some(("JAVA_TOOL_OPTIONS", options))
+    }
+
+    /// Puts the recording that a client left in its `folder` where it is kept.
+    pub(crate) fn keep(&self, folder: &Path) -> io::Result<()> {
+        let Self::Recording(file) = self else { return Ok(()) };
+        let recording = folder.join(RECORDING);
+        match fs::copy(&recording, file) {
+            Ok(_) => fs::remove_file(recording),
+            // A client without a JVM.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 }
 
@@ -146,6 +162,19 @@ mod tests {
         assert_eq!(counts.variable(), None);
         let records = Profile::Recording("/run/a.jfr".into());
         assert_eq!(records.command(&words), words);
-        assert!(records.variable().unwrap().1.ends_with("filename=/run/a.jfr"));
+        assert!(records.variable().unwrap().1.ends_with("filename=recording.jfr"));
+    }
+
+    #[test]
+    fn a_recording_is_kept_in_a_file_of_any_name() {
+        let folder = std::env::temp_dir().join(format!("wirelap-profile-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let kept = Profile::Recording(folder.join("page,rtt=1ms,up=5mbit h2.jfr"));
+        kept.keep(&folder).unwrap();
+        fs::write(folder.join(RECORDING), "FLR").unwrap();
+        kept.keep(&folder).unwrap();
+        let names = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name());
+        assert_eq!(names.collect::<Vec<_>>(), ["page,rtt=1ms,up=5mbit h2.jfr"]);
+        fs::remove_dir_all(folder).unwrap();
     }
 }

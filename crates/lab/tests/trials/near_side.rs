@@ -8,7 +8,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::process::Stdio;
 use study::experiment::Contender;
 use study::outcome::Outcome;
-use study::reconcile::{LinkFacts, TrialLogs, reconcile};
+use study::reconcile::{LinkFacts, Nagle, TrialLogs, reconcile};
 use trace::{ConnectionRecord, FetchRecord};
 
 /// What a trial comes to that does `task` as this contender, with the far side on loopback and no link to bear witness.
@@ -23,6 +23,7 @@ pub(crate) fn outcome(contender: &Contender, task: &Value) -> Outcome {
         packets: None,
         link: LinkFacts::default(),
         server_time: &BTreeMap::new(),
+        nagle: Nagle { client: true, server: true },
     };
     reconcile(&logs).outcome
 }

@@ -41,7 +41,8 @@ pub(super) fn protocols(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>
         ])
     };
     let rows: Vec<[String; 9]> = cells(groups).filter_map(row).collect();
-    if rows.is_empty() {
+    // A browser tells nothing of its connections.
+    if rows.is_empty() || !has_connections(report, groups) {
         return;
     }
     m.line("h3", &[], "Protocols and connections, in each cell's median trial");
@@ -50,7 +51,7 @@ pub(super) fn protocols(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>
     connections_query(m, report, groups);
 }
 
-const HEADERS: &str = "Bytes of headers are given before → after compression: of HTTP/2 the fields as HTTP/1.1 would write \
+const HEADERS: &str = "Bytes of headers are given before → after compression: of HTTP/2 and HTTP/3 the fields as HTTP/1.1 would write \
                        them, of SPDY the name/value blocks. HTTP/1.1 compresses none.";
 
 /// The traffic of each cell's median trial; nothing where nothing was measured.
@@ -115,8 +116,18 @@ const COST: &str = "Processor time is that of the client's whole process, its st
 fn connections_query(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
     let medians = cells(groups).filter_map(|cell| cell.median_trial.as_ref());
     let keys = command::sql_list(medians.map(|median| median.key.as_str()));
-    let query = format!("SELECT * FROM connections WHERE key IN {keys} ORDER BY key, id");
+    let query = match has_connections(report, groups) {
+        true => format!("SELECT * FROM connections WHERE key IN {keys} ORDER BY key, id"),
+        false => {
+            format!("SELECT key, record -> 'packets' AS packets FROM trials WHERE key IN {keys}")
+        }
+    };
     picture::rows(m, &command::rows(report.folder, &query));
+}
+
+/// Whether the client of any median trial told its connections.
+fn has_connections(report: &Report<'_>, groups: &[Group<'_>]) -> bool {
+    cells(groups).filter_map(|cell| report.median_row(cell)).any(|row| !row.connections.is_empty())
 }
 
 /// Every metric of every cell.

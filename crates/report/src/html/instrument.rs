@@ -5,11 +5,12 @@ use super::table::{figure, table, text};
 use crate::calibration::{CalibrationFigure, facts, times};
 use crate::markup::Markup;
 use crate::{Report, command, number};
+use study::calibration::Spread;
 
 pub(super) fn instrument(m: &mut Markup, report: &Report<'_>) {
     let Some(calibration) = &report.result.host.calibration else { return };
     let entries = times(calibration);
-    let bad = entries.iter().filter(|entry| !entry.is_good()).count();
+    let bad = calibration.beyond_limits().len();
     let millis = |micros: f64| micros.max(0.0) / 1e3;
     let ends = entries.iter().flat_map(|entry| {
         let limit = entry.limit.map(|limit| limit.p99_us);
@@ -41,12 +42,21 @@ pub(super) fn instrument(m: &mut Markup, report: &Report<'_>) {
     picture.write(m, draw, |m| {
         let us = |micros: f64| format!("{micros:.1}");
         let line = |entry: &CalibrationFigure| {
-            let limit = entry.limit.map_or_else(String::new, |limit| us(limit.p99_us));
-            [entry.what.clone(), us(entry.spread.p50_us), us(entry.spread.p99_us), limit]
+            let limit = |of: fn(&Spread) -> f64| {
+                entry.limit.as_ref().map_or_else(String::new, |all| us(of(all)))
+            };
+            [
+                entry.what.clone(),
+                us(entry.spread.p50_us),
+                limit(|all| all.p50_us),
+                us(entry.spread.p99_us),
+                limit(|all| all.p99_us),
+            ]
         };
         let columns = [
             text("what"),
             figure("median, µs"),
+            figure("limit, µs"),
             figure("99th percentile, µs"),
             figure("limit, µs"),
         ];

@@ -347,7 +347,12 @@ fn title(group: &Group<'_>, panels: &[Panel<'_>], direction: Direction) -> Strin
             each(&|way, _| Some(number::count(gone(way) as f64)))
         );
     }
-    let queues = each(&|way, _| Some(duration(way.longest_queue_us() as f64 / 1e3)));
+    let queues = each(&|way, _| {
+        Some(match way.longest_queue_us() {
+            0 => "none".to_owned(),
+            micros => duration(micros as f64 / 1e3),
+        })
+    });
     format!("Share of the rate of {link} that was used: {used}. The longest queue: {queues}")
 }
 

@@ -104,7 +104,8 @@ fn bottlenecks(m: &mut Markup, groups: &[&Group<'_>]) {
 }
 
 fn bottleneck(group: &Group<'_>) -> Option<String> {
-    if group.workload.is_paced() {
+    // Between a stream's tokens there is nothing to wait for.
+    if group.workload.is_paced() || matches!(group.workload.kind, WorkloadKind::Stream(_)) {
         return None;
     }
     let fastest = group.fastest_first().into_iter().find(|cell| parts(cell).is_some())?;

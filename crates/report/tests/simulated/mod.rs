@@ -9,7 +9,7 @@ use study::calibration::{Calibration, RoundTripGauge, Spread};
 use study::experiment::{Contender, Experiment, Tls, Transport, Workload, builtin};
 use study::outcome::Outcome;
 use study::plan::{Surroundings, TrialPlan, trials};
-use study::reconcile::{LinkFacts, TrialLogs, reconcile};
+use study::reconcile::{LinkFacts, Nagle, TrialLogs, reconcile};
 use study::record::{
     CpuUse, DirectionCounters, HostFacts, LinkCounters, ROWS_SCHEMA, RunHeader, TrialRecord,
     without_figures,
@@ -401,6 +401,7 @@ impl Load<'_> {
             packets: None,
             link: facts,
             server_time: &BTreeMap::new(),
+            nagle: Nagle { client: true, server: true },
         });
         // Without a packet log nothing tells serialisation from waiting: give it the time of its bytes.
         let mut parts = finding.parts;

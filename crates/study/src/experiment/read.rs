@@ -177,7 +177,7 @@ impl Reader<'_> {
                 .unwrap_or(usual.connections),
             stream_window: self.window(&given.stream_window)?.unwrap_or(usual.stream_window),
             connection_window: self
-                .window(&given.connection_window)?
+                .connection_window(transport, &given.connection_window)?
                 .unwrap_or(usual.connection_window),
             congestion_control: given.congestion_control.unwrap_or(usual.congestion_control),
             initial_window: self
@@ -230,6 +230,9 @@ impl Reader<'_> {
         let Some(field) = &given.temperature else { return Ok(Temperature::Cold) };
         let asked = *field.get_ref();
         let resumes_nothing = given.resumption.as_ref().is_some_and(|own| !*own.get_ref());
+        let closes = [&given.keep_alive, &given.server_keep_alive]
+            .into_iter()
+            .any(|own| own.as_ref().is_some_and(|own| !*own.get_ref()));
         let negotiates =
             given.negotiation.as_ref().is_some_and(|own| *own.get_ref() == Negotiation::Alpn);
         let fault = match asked {
@@ -239,6 +242,9 @@ impl Reader<'_> {
             }
             _ if file.transport.get_ref().is_web_socket() => {
                 "a `temperature` is for HTTP: a WebSocket is opened by its first message"
+            }
+            Temperature::Open if closes => {
+                "`open` needs connections that stay, and keep-alive is false"
             }
             Temperature::Open => return Ok(asked),
             _ if tls == Tls::None => "sessions are TLS's, and this contender has none",
@@ -467,6 +473,21 @@ impl Reader<'_> {
             }
             span => Ok(span),
         }
+    }
+
+    /// HTTP/1.1 has no flow control of its own, and SPDY/3 none of a connection.
+    fn connection_window(
+        &self,
+        transport: Transport,
+        field: &Option<Spanned<SizeField>>,
+    ) -> Result<Option<unit::ByteSize>, ExperimentError> {
+        if let Some(field) = field
+            && (transport == Transport::Spdy3 || !transport.protocol().multiplexes())
+        {
+            let words = format!("`{transport}` has no `connection_window`");
+            return Err(self.fault(field.span(), words));
+        }
+        self.window(field)
     }
 
     fn window(

@@ -2,13 +2,14 @@
 //! client ends a wait. What the link saw just before the packet entered tells the cause:
 //!
 //! - The packet repeats bytes, or bytes dropped before it were still missing: loss recovery.
-//! - An acknowledgement of new bytes came just before: the sender's window was full, and the acknowledgement opened it
-//!   (RFC 5681 §3.1). Or bytes of the client came just before (a request, HTTP/2's WINDOW_UPDATE): the sender waited
-//!   for those.
-//! - It came later than that, and the sender's last segment was a full one. A sender that runs out of bytes ends with
-//!   a partial segment, so the window was full until the acknowledgement came. The rest of the wait is the server's
-//!   own time.
-//! - It came soon after a full segment: a paced sender spreads its window over the round trip.
+//! - An acknowledgement of new bytes came just before, and the window could be full: the acknowledgement opened it (RFC 5681
+//!   §3.1). A sender that runs out of bytes ends with a partial segment, so the window could be full if the sender's last segment
+//!   was a full one, or if as many were under way as the first window takes.
+//! - Bytes of the client came just before (a request, HTTP/2's WINDOW_UPDATE): the sender waited for those.
+//! - It came within a round trip of a full segment, and the client has asked for nothing since: a paced sender spreads its window
+//!   over the round trip.
+//! - It came later than that after a full segment: the window was full until the acknowledgement came. The rest of the wait is
+//!   the server's own time.
 //! - Otherwise: the server's own time.
 //!
 //! Where a packet of the client's was dropped and nothing came of it, the sender waited until the client had sent it again,
@@ -25,7 +26,7 @@ mod tests;
 
 use super::LinkFacts;
 use super::passing::ClientClock;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 use trace::{Direction, Fate, Flow, PacketRecord, TcpMark};
 use unit::Instant;
@@ -51,8 +52,12 @@ const ACK_DELAY: Duration = Duration::from_millis(25);
 /// No path's full segment is smaller (RFC 9293 §3.7.1).
 pub(super) const LEAST_FULL: u32 = 536;
 
-/// A paced sender spreads a window of ten packets or more over the round trip (RFC 9002 §7.7): two full packets of it are
-/// not further apart than this share.
+/// Packets of the first window (RFC 6928, RFC 9002 §7.2). With as many under way a window may be full, however small they are.
+const FIRST_WINDOW: usize = 10;
+
+/// A paced sender spreads its window over the round trip (RFC 9002 §7.7), in trains. With ten packets a train, one is not further
+/// from the next than a round trip. Where the client has said more than an acknowledgement since, two full packets of one answer
+/// are not further apart than this share.
 const PACED: u32 = 8;
 
 /// The cause of a wait.
@@ -191,14 +196,35 @@ struct Sender {
     /// When it last sent, and whether that was a full segment.
     sent: Option<(Instant, bool)>,
     acknowledged: Option<u32>,
-    /// When the client last sent something that allows the sender to go on, and whether it was a bare acknowledgement.
-    window_opened: Option<(Instant, bool)>,
+    /// When the client last sent something that allows the sender to go on.
+    window_opened: Option<Opening>,
+    /// When the client last sent more than an acknowledgement.
+    asked: Option<Instant>,
+    /// When each packet was sent that may be under way, and where it ends in sequence numbers over TCP.
+    under_way: VecDeque<(Instant, Option<u32>)>,
     /// Dropped ranges that have not been delivered since.
     missing: Vec<(u32, u32)>,
     /// When a packet of QUIC was last dropped, in either direction.
     dropped: Option<Instant>,
     /// After what of the client's, or of the sender's own over QUIC, was dropped last.
     silence: Silence,
+}
+
+/// What allowed a sender to go on.
+#[derive(Clone, Copy)]
+struct Opening {
+    at: Instant,
+    by: OpenedBy,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum OpenedBy {
+    /// A bare acknowledgement, before which the window may have been full.
+    Acknowledgement,
+    /// A bare acknowledgement that the sender did not wait for.
+    Unneeded,
+    /// More than an acknowledgement.
+    Bytes,
 }
 
 /// The silence after a drop: both ends wait until the client's time-out makes it send again.
@@ -221,6 +247,8 @@ impl Sender {
             sent: None,
             acknowledged: None,
             window_opened: None,
+            asked: None,
+            under_way: VecDeque::new(),
             missing: Vec::new(),
             dropped: None,
             silence: Silence::None,
@@ -233,6 +261,7 @@ impl Sender {
             return;
         }
         self.hears_again(at, packet);
+        let may_be_full = self.may_be_full(at);
         let news = packet.tcp.is_none_or(|tcp| {
             let ahead = |before| is_before(before, tcp.acknowledgement);
             let newer = tcp.flags & ACK != 0 && self.acknowledged.is_none_or(ahead);
@@ -241,10 +270,31 @@ impl Sender {
             }
             newer || tcp.payload > 0
         });
-        if news {
-            let is_bare = packet.tcp.is_none_or(|tcp| tcp.payload == 0);
-            self.window_opened = Some((at, is_bare));
+        if let Some(acknowledged) = self.acknowledged {
+            self.under_way.retain(|(_, end)| end.is_none_or(|end| is_before(acknowledged, end)));
         }
+        if news {
+            let is_bare = packet.tcp.map_or_else(|| can_be_bare(packet), |tcp| tcp.payload == 0);
+            let by = match (is_bare, may_be_full) {
+                (false, _) => OpenedBy::Bytes,
+                (true, true) => OpenedBy::Acknowledgement,
+                (true, false) => OpenedBy::Unneeded,
+            };
+            self.window_opened = Some(Opening { at, by });
+            if !is_bare {
+                self.asked = Some(at);
+            }
+        }
+    }
+
+    /// Whether the sender's window may be full at that time.
+    fn may_be_full(&mut self, now: Instant) -> bool {
+        // QUIC shows no acknowledgements: what was sent a round trip ago is acknowledged.
+        let oldest = now - (self.rtt * 5 / 4 + AT_ONCE);
+        while self.under_way.front().is_some_and(|(sent, end)| end.is_none() && *sent < oldest) {
+            self.under_way.pop_front();
+        }
+        self.sent.is_none_or(|(_, is_full)| is_full) || self.under_way.len() >= FIRST_WINDOW
     }
 
     /// Ends the silence after a drop if this can be what was dropped.
@@ -289,17 +339,26 @@ impl Sender {
         if let Silence::Ended { at } = self.silence {
             return (Cause::Loss, Some(at));
         }
-        let Some((at, is_bare)) = self.window_opened else { return (Cause::Server, None) };
+        let Some(Opening { at, by }) = self.window_opened else { return (Cause::Server, None) };
         if packet.at.since(at) <= AT_ONCE.min(self.rtt / 4) {
-            return (Cause::Window, Some(if is_bare { packet.at } else { at }));
+            match by {
+                OpenedBy::Acknowledgement => return (Cause::Window, Some(packet.at)),
+                OpenedBy::Bytes => return (Cause::Window, Some(at)),
+                OpenedBy::Unneeded => {}
+            }
         }
         match self.sent {
-            Some((sent, true)) if packet.at.since(sent) <= self.rtt / PACED => {
+            Some((sent, true)) if packet.at.since(sent) <= self.spread_after(sent) => {
                 (Cause::Window, Some(packet.at))
             }
-            Some((sent, true)) if sent <= at && is_bare => (Cause::Window, Some(at)),
+            Some((sent, true)) if sent <= at && by != OpenedBy::Bytes => (Cause::Window, Some(at)),
             _ => (Cause::Server, None),
         }
+    }
+
+    /// How long a paced sender may wait after a full packet that was sent then.
+    fn spread_after(&self, sent: Instant) -> Duration {
+        if self.asked.is_some_and(|asked| asked > sent) { self.rtt / PACED } else { self.rtt }
     }
 
     /// Whether the packet is sent while something dropped is missing whose repetition the log does not show.
@@ -317,7 +376,7 @@ impl Sender {
     /// be more than acknowledgements of those before it.
     fn is_silent(&self, dropped: Instant) -> bool {
         let is_last = self.sent.is_some_and(|(sent, _)| sent <= dropped);
-        is_last && self.window_opened.is_none_or(|(heard, _)| heard <= dropped + self.rtt * 3 / 2)
+        is_last && self.window_opened.is_none_or(|opening| opening.at <= dropped + self.rtt * 3 / 2)
     }
 
     fn sends(&mut self, packet: &PacketRecord) {
@@ -326,6 +385,7 @@ impl Sender {
             self.silence = Silence::None;
         }
         let Some(tcp) = packet.tcp else {
+            self.under_way.push_back((packet.at, None));
             if !is_delivered(packet) {
                 self.misses(packet);
             }
@@ -334,6 +394,7 @@ impl Sender {
         let sequence = tcp.sequence;
         let end = sequence.wrapping_add(numbers(packet));
         if self.end.is_none_or(|before| is_before(before, end)) {
+            self.under_way.push_back((packet.at, Some(end)));
             self.end = Some(end);
         }
         if is_delivered(packet) {

@@ -1,12 +1,14 @@
 //! Bytes that a sender's kernel delayed under Nagle's rule, as seen from the link. The rule sends a small segment as
 //! soon as everything before it is acknowledged (RFC 9293 §3.7.4). So a small segment had waited if it enters the link
 //! right after an acknowledgement of exactly the bytes sent before it, and that acknowledgement carried no data to
-//! which it could be an answer. A full segment is never delayed like that: it waited for a window.
+//! which it could be an answer. A full segment is never delayed like that: it waited for a window. A segment that is sent again
+//! waited for its loss to be noticed, and a socket with TCP_NODELAY delays nothing.
 
-use super::causes::{LEAST_FULL, reversed};
+use super::Nagle;
+use super::causes::{LEAST_FULL, is_before, reversed};
 use std::collections::HashMap;
 use std::time::Duration;
-use trace::{Fate, Flow, PacketRecord, TcpMark};
+use trace::{Direction, Fate, Flow, PacketRecord, TcpMark};
 use unit::Instant;
 
 /// How soon a segment follows the acknowledgement that released it. A kernel reacts at once, but a busy machine
@@ -14,21 +16,30 @@ use unit::Instant;
 const AT_ONCE: Duration = Duration::from_millis(5);
 
 /// For each delayed segment: when the one before it was sent and when it was sent itself, in nanoseconds of the log's
-/// clock.
-pub(super) fn holds(packets: &[PacketRecord]) -> Vec<(u64, u64)> {
+/// clock. `nagle` tells whose segments may be delayed.
+pub(super) fn holds(packets: &[PacketRecord], nagle: Nagle) -> Vec<(u64, u64)> {
+    if nagle == (Nagle { client: false, server: false }) {
+        return Vec::new();
+    }
+    let may_delay = |packet: &PacketRecord| match packet.direction {
+        Direction::Up => nagle.client,
+        Direction::Down => nagle.server,
+    };
     let mut moments: Vec<(Instant, Moment, Flow, TcpMark)> = Vec::new();
     for packet in packets {
         let (Some(flow), Some(tcp)) = (packet.flow, packet.tcp) else { continue };
         if let Fate::Delivered { at } = packet.fate {
             moments.push((at, Moment::Delivered, flow, tcp));
         }
-        moments.push((packet.at, Moment::Entered, flow, tcp));
+        if may_delay(packet) {
+            moments.push((packet.at, Moment::Entered, flow, tcp));
+        }
     }
     moments.sort_by_key(|(at, moment, ..)| (*at, *moment));
     let payloads = packets.iter().filter_map(|packet| Some(packet.tcp?.payload));
     let full = payloads.max().unwrap_or(0).max(LEAST_FULL);
-    // When the sender of a flow sent data last.
-    let mut last_sent: HashMap<Flow, Instant> = HashMap::new();
+    // When the sender of a flow sent data last, and the end of all that it has sent.
+    let mut last_sent: HashMap<Flow, (Instant, u32)> = HashMap::new();
     // What the sender of a flow received last.
     let mut received: HashMap<Flow, (Instant, TcpMark)> = HashMap::new();
     let mut holds = Vec::new();
@@ -36,8 +47,13 @@ pub(super) fn holds(packets: &[PacketRecord]) -> Vec<(u64, u64)> {
         if moment == Moment::Delivered {
             received.insert(reversed(flow), (at, tcp));
         } else if tcp.payload > 0 {
-            let sent = last_sent.insert(flow, at);
-            if let (Some(sent), Some((came, ack))) = (sent, received.get(&flow))
+            let sent = last_sent.get(&flow).copied();
+            let end = tcp.sequence.wrapping_add(tcp.payload);
+            let furthest =
+                sent.map_or(end, |(_, so_far)| if is_before(so_far, end) { end } else { so_far });
+            last_sent.insert(flow, (at, furthest));
+            if let (Some((sent, so_far)), Some((came, ack))) = (sent, received.get(&flow))
+                && !is_before(tcp.sequence, so_far)
                 && tcp.payload < full
                 && is_bare(*ack)
                 && ack.acknowledgement == tcp.sequence
@@ -67,7 +83,6 @@ fn is_bare(tcp: TcpMark) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use trace::Direction;
 
     fn packet(
         direction: Direction,
@@ -94,6 +109,8 @@ mod tests {
 
     use Direction::{Down, Up};
 
+    const BOTH: Nagle = Nagle { client: true, server: true };
+
     #[test]
     fn a_payload_that_follows_the_acknowledgement_of_its_header_was_held_back() {
         let log = [
@@ -103,7 +120,22 @@ mod tests {
             packet(Up, 60, (107, 0), 502),
             packet(Down, 70, (502, 1), 107),
         ];
-        assert_eq!(holds(&log), [(10_000_000, 70_000_000)]);
+        assert_eq!(holds(&log, BOTH), [(10_000_000, 70_000_000)]);
+        assert_eq!(holds(&log, Nagle { client: true, server: false }), [], "with TCP_NODELAY");
+    }
+
+    #[test]
+    fn what_is_sent_again_waited_for_its_loss_to_be_noticed() {
+        let lost = PacketRecord { fate: Fate::Lost, ..packet(Down, 10, (500, 3), 107) };
+        let log = [
+            packet(Up, 0, (100, 7), 500),
+            packet(Down, 9, (497, 3), 107),
+            lost,
+            packet(Down, 11, (503, 2), 107),
+            packet(Up, 60, (107, 0), 500),
+            packet(Down, 70, (500, 3), 107),
+        ];
+        assert_eq!(holds(&log, BOTH), []);
     }
 
     #[test]
@@ -117,7 +149,7 @@ mod tests {
         let flying = [message, header, packet(Up, 60, (107, 0), 501)];
         for log in [asked, thought, flying] {
             let log: Vec<_> = log.into_iter().chain([packet(Down, 70, (502, 1), 107)]).collect();
-            assert_eq!(holds(&log), []);
+            assert_eq!(holds(&log, BOTH), []);
         }
     }
 }

@@ -66,6 +66,17 @@ pub struct TrialLogs<'a> {
     pub link: LinkFacts,
     /// The server time that the workload asked for, by fetch number.
     pub server_time: &'a BTreeMap<u32, Duration>,
+    /// Whose segments Nagle's rule may have delayed.
+    pub nagle: Nagle,
+}
+
+/// Whether each end may delay small segments by Nagle's rule (RFC 9293 §3.7.4): not where its sockets have TCP_NODELAY.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Nagle {
+    /// What the client sends.
+    pub client: bool,
+    /// What the server sends.
+    pub server: bool,
 }
 
 /// The settings of a link.

@@ -5,7 +5,7 @@ use super::held::holds;
 use super::passing::ClientClock;
 use super::path::Stretch;
 use super::rounds::FIRST_ROUNDS;
-use super::{CLOCK_TOLERANCE, LinkFacts};
+use super::{CLOCK_TOLERANCE, LinkFacts, Nagle};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::time::Duration;
@@ -201,6 +201,7 @@ impl Activity {
         packets: &[PacketRecord],
         link: &LinkFacts,
         connections: &[ConnectionRecord],
+        nagle: Nagle,
     ) -> Option<Self> {
         link.down.and(link.up)?;
         let clock = ClientClock::of(packets, link.rtt);
@@ -214,7 +215,7 @@ impl Activity {
         });
         Some(Self {
             busy: merged(busy.collect()),
-            held: merged(holds(packets)),
+            held: merged(holds(packets, nagle)),
             arrivals: arrivals(packets, link, clock),
             flows: flows(packets, connections),
         })

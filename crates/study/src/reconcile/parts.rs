@@ -107,7 +107,8 @@ enum Part {
 
 /// Splits the stretches of a critical path into parts.
 pub(super) fn split(path: &[Stretch], logs: &TrialLogs<'_>) -> Parts {
-    let activity = logs.packets.and_then(|log| Activity::of(log, &logs.link, logs.connections));
+    let activity =
+        logs.packets.and_then(|log| Activity::of(log, &logs.link, logs.connections, logs.nagle));
     let mut parts = Parts::default();
     for stretch in path {
         let rtt = logs.link.rtt;

@@ -80,6 +80,7 @@ impl Case {
             packets: self.packets.as_deref(),
             link: self.link,
             server_time: &self.server_time,
+            nagle: Nagle { client: true, server: true },
         })
     }
 }

@@ -61,7 +61,7 @@ pub(super) fn run(job: &Job, program: &str, emit: &mut Emit<'_>) -> Result<(), T
 
 /// Starts the browser with an empty page. A profile that is to outlast it is that of its one context.
 fn start(job: &Job, program: &str) -> Result<DevTools, ToolError> {
-    let mut browser = DevTools::start(program, &arguments::of(job)?)?;
+    let mut browser = DevTools::start(program, &arguments::of(job, program)?)?;
     browser.set_deadline(os::clock::now() + START);
     let mut page = json!({"url": "about:blank"});
     if job.earlier.as_ref().is_none_or(|earlier| earlier.leaves != Leaves::Files) {

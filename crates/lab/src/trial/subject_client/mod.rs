@@ -238,6 +238,9 @@ impl SubjectClient {
             let spawn = || topology.spawn(command, placement).map_err(failed);
             processes.push(process.run(path, spawn)?);
         }
+        if let Some(profile) = &self.profile {
+            profile.keep(&self.scratch).map_err(failed)?;
+        }
         Ok(processes)
     }
 }

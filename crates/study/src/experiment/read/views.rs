@@ -82,7 +82,8 @@ impl Reader<'_> {
         Err(self.fault(field.span(), fault))
     }
 
-    /// Refuses `next_view`, `profile` and `raise` where a workload is not a page: nothing else has a cache, and kinds of resources.
+    /// Refuses `next_view`, `profile` and `raise` where a workload is not a page: nothing else has a cache, and kinds of resources. Refuses
+    /// `delivery` where none is a stream.
     pub(super) fn views(
         &self,
         file: &ContenderFile,
@@ -103,6 +104,12 @@ impl Reader<'_> {
                     format!("`{name}` is of pages, and the workload `{}` is none", other.name);
                 return Err(self.fault(span, words));
             }
+        }
+        let has_stream = || workloads.iter().any(|one| matches!(one.kind, WorkloadKind::Stream(_)));
+        if let Some(field) = given.delivery.as_ref().filter(|_| !has_stream()) {
+            return Err(
+                self.fault(field.span(), "`delivery` is of streams, and no workload is one")
+            );
         }
         if let Some(field) = &given.fetchpriority {
             self.heroes(field.span(), workloads)?;
@@ -183,6 +190,24 @@ mod tests {
         for transport in ["h2", "h3"] {
             let contender = format!("transport = \"{transport}\"");
             assert!(!read(&contender, "early_hints = false").unwrap().early_hints);
+        }
+    }
+
+    #[test]
+    fn what_a_contender_cannot_have_is_refused() {
+        let fault =
+            |contender: &str, settings: &str| read(contender, settings).unwrap_err().message;
+        let delivery = fault("transport = \"h2\"", "delivery = \"chunked\"");
+        assert_eq!(delivery, "`delivery` is of streams, and no workload is one");
+        for transport in ["spdy/3", "http/1.1"] {
+            let window =
+                fault(&format!("transport = \"{transport}\""), "connection_window = \"1MB\"");
+            assert_eq!(window, format!("`{transport}` has no `connection_window`"));
+        }
+        for ends in ["keep_alive", "server_keep_alive"] {
+            let open =
+                fault("transport = \"h2\"", &format!("temperature = \"open\", {ends} = false"));
+            assert_eq!(open, "`open` needs connections that stay, and keep-alive is false");
         }
     }
 

@@ -1,4 +1,6 @@
-use super::super::{Finding, Parts, TrialLogs, reconcile};
+mod windows;
+
+use super::super::{Finding, Nagle, Parts, TrialLogs, reconcile};
 use super::*;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -208,6 +210,7 @@ impl Log {
             packets: Some(&self.packets),
             link: link(),
             server_time: &server.into_iter().collect::<BTreeMap<_, _>>(),
+            nagle: Nagle { client: false, server: false },
         })
     }
 

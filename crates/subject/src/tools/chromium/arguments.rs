@@ -35,8 +35,11 @@ pub(crate) const QUIET: [&str; 15] = [
      BlockInsecurePrivateNetworkRequests,WebUIOmniboxPopup,WebUIOmniboxFullPopup,WebUIOmniboxAimPopup",
 ];
 
-/// The arguments for a job. The profile is in the working directory, which is the trial's own.
-pub(super) fn of(job: &Job) -> Result<Vec<String>, ToolError> {
+/// The Chromium that `./peers` installs beside the present one.
+const OF_2021: &str = "chromium-92";
+
+/// The arguments for a job, and what this browser needs besides. The profile is in the working directory, which is the trial's own.
+pub(super) fn of(job: &Job, program: &str) -> Result<Vec<String>, ToolError> {
     let profile = std::env::current_dir()?.join("browser-profile");
     let mut arguments: Vec<String> = QUIET.map(str::to_owned).into();
     arguments.push(WINDOW.to_owned());
@@ -60,6 +63,10 @@ pub(super) fn of(job: &Job) -> Result<Vec<String>, ToolError> {
             arguments.push(format!("--origin-to-force-quic-on={}", origins(job).join(",")));
         }
         _ => arguments.push("--disable-quic".to_owned()),
+    }
+    if program == OF_2021 && job.transport == Transport::H3 {
+        // By itself it begins with Google's QUIC, and gives up where nobody speaks that.
+        arguments.push("--quic-version=h3".to_owned());
     }
     if job.earlier.as_ref().is_some_and(|earlier| earlier.early_data) {
         // Over QUIC it is on by itself.
@@ -94,7 +101,7 @@ mod tests {
         let with = |transport, tls| {
             let mut job = job(&["https://far.test/", "https://b.test:8443/a?b=:1"]);
             (job.transport, job.tls, job.public_keys) = (transport, tls, vec!["abc=".to_owned()]);
-            of(&job).unwrap()
+            of(&job, "chromium").unwrap()
         };
         let has = |arguments: &[String], one: &str| arguments.iter().any(|known| known == one);
         let h1 = with(Transport::Http1, Tls::V1_2);
@@ -104,11 +111,16 @@ mod tests {
         assert!(has(&h3, "--origin-to-force-quic-on=b.test:8443,far.test:443"), "{h3:?}");
         assert!(!has(&h3, "--disable-quic"), "{h3:?}");
         assert!(has(&h3, "--ignore-certificate-errors-spki-list=abc="), "{h3:?}");
+        let mut job = job(&["https://far.test/"]);
+        (job.transport, job.tls, job.public_keys) =
+            (Transport::H3, Tls::V1_3, vec!["abc=".to_owned()]);
+        let version = "--quic-version=h3";
+        assert!(has(&of(&job, OF_2021).unwrap(), version) && !has(&h3, version));
     }
 
     #[test]
     fn nothing_of_the_browsers_own_loads_beside_the_page() {
-        let arguments = of(&job(&["http://far.test/"])).unwrap();
+        let arguments = of(&job(&["http://far.test/"]), "chromium").unwrap();
         assert!(arguments.iter().any(|one| one == "--no-startup-window"), "{arguments:?}");
         // Of a switch that is given twice, Chromium takes the last.
         let switches = arguments.iter().filter_map(|one| one.strip_prefix("--disable-features="));
@@ -122,8 +134,8 @@ mod tests {
     fn without_a_key_to_trust_there_is_no_tls() {
         let mut job = job(&["https://far.test/"]);
         job.tls = Tls::V1_3;
-        assert!(of(&job).is_err());
+        assert!(of(&job, "chromium").is_err());
         job.tls = Tls::None;
-        assert!(of(&job).is_ok());
+        assert!(of(&job, "chromium").is_ok());
     }
 }

@@ -1,0 +1,78 @@
+//! What waits for a window, what for a pacer, and what is the server's.
+
+use super::*;
+
+#[test]
+fn a_train_within_a_round_trip_of_a_full_packet_waits_for_the_pacer() {
+    for is_quic in [false, true] {
+        let mut log = Log::begun(150.0);
+        log.flight(10);
+        // Nothing was heard of them yet.
+        let came = log.down(235.0, MSS);
+        let log = if is_quic { log.over_quic() } else { log };
+        let [_, window, _, loss, server, _] = log.parts("h3", 201.0, came, None);
+        assert_eq!((loss, server), (0.0, 0.0), "{is_quic}");
+        assert!(window > 70.0, "{is_quic}: {window}");
+    }
+}
+
+#[test]
+fn what_a_server_thinks_after_a_request_is_its_own_time_although_its_last_packet_was_full() {
+    for is_quic in [false, true] {
+        let mut log = Log::begun(150.0);
+        log.flight(3);
+        log.up(170.0, 300, FIRST);
+        let came = log.down(230.0, MSS);
+        let log = if is_quic { log.over_quic() } else { log };
+        let [_, window, _, _, server, _] = log.parts("h3", 201.0, came, None);
+        // From 203 ms, when the flight has come, to 280.
+        assert!(window < 20.0 && server > 55.0, "{is_quic}: {window} {server}");
+    }
+}
+
+#[test]
+fn a_server_that_had_nothing_to_say_waited_for_no_window_however_soon_after_an_acknowledgement() {
+    for is_quic in [false, true] {
+        let mut log = Log::begun(150.0);
+        let first = log.down(150.0, 200);
+        let mut came = first;
+        for token in 1..=4 {
+            let ms = 150.0 + 104.0 * f64::from(token);
+            log.up(ms - 3.0, 0, log.sequence);
+            came = log.down(ms, 200);
+        }
+        let log = if is_quic { log.over_quic() } else { log };
+        let [_, window, _, loss, server, _] = log.parts("h3", first, came, None);
+        assert_eq!((window, loss), (0.0, 0.0), "{is_quic}");
+        assert!(server > 400.0, "{is_quic}: {server}");
+    }
+}
+
+#[test]
+fn ten_small_packets_fill_a_first_window() {
+    for is_quic in [false, true] {
+        let mut log = Log::begun(150.0);
+        for _ in 0..10 {
+            log.down(150.0, 200);
+        }
+        log.up(251.0, 0, log.sequence);
+        let came = log.down(251.2, 200);
+        let log = if is_quic { log.over_quic() } else { log };
+        let [_, window, _, _, server, _] = log.parts("h3", 201.0, came, None);
+        assert_eq!(server, 0.0, "{is_quic}");
+        assert!(window > 95.0, "{is_quic}: {window}");
+    }
+}
+
+#[test]
+fn what_follows_a_request_at_once_is_the_servers_from_then_on() {
+    for is_quic in [false, true] {
+        let mut log = Log::begun(150.0);
+        let first = log.down(150.0, 700);
+        log.up(300.0, 75, log.sequence);
+        let came = log.down(303.0, 700);
+        let log = if is_quic { log.over_quic() } else { log };
+        let [_, _, _, _, server, _] = log.parts("h3", first, came, None);
+        assert_eq!(server, 3.0, "{is_quic}");
+    }
+}

@@ -428,3 +428,25 @@ fn what_was_negotiated_and_how_long_it_took_is_told() {
     assert_eq!(record.secured, Some(BEGIN + Duration::from_millis(100)));
     assert!(record.bytes_received > 1_000 && record.bytes_sent > 1_200, "{record:?}");
 }
+
+/// RFC 9000 §3.5: a stopped stream is reset. Its machine has forgotten one that it has handed over.
+#[test]
+fn a_stopped_stream_that_flow_control_keeps_back_gives_its_place_back() {
+    let settings = QuicSettings { stream_window: 1_000, ..settings() };
+    let mut pair = pair("rtt=20ms", &settings, &[3_000; 100]);
+    let near = pair.near;
+    pair.world.run_while(|world| world.end_point(near).connections_ready() == 0);
+    let now = pair.world.now();
+    pair.world.with(near, |near| near.command(now, |toy| toy.is_waiting = true));
+    pair.world.run_for(Duration::from_secs(1));
+    let limit = |pair: &Pair| {
+        let near = pair.world.end_point(pair.near);
+        near.connections.values().next().unwrap().ready_machine().unwrap().limit
+    };
+    assert_eq!(limit(&pair), 100);
+    let now = pair.world.now();
+    let stop = |toy: &mut toy::Toy| (0..100).for_each(|nth| toy.reset(now, StreamId(4 * nth)));
+    pair.world.with(near, |near| near.command(now, stop));
+    pair.world.run_for(Duration::from_secs(1));
+    assert_eq!(limit(&pair), 200);
+}

@@ -10,6 +10,7 @@ use super::answered::Answered;
 use super::clock::{from_std, to_std};
 use super::congestion::ControllerState;
 use super::facts::{QuicFacts, QuicTally};
+use super::keep_alive::KeepAlive;
 use super::memory::RememberedServer;
 use super::moves::Moves;
 use super::observer::Observer;
@@ -33,6 +34,8 @@ pub struct Link {
     pub(super) quic: Connection,
     /// Client: whom it connects to.
     pub(super) server: Option<RememberedServer>,
+    /// Client: after how long quinn-proto sends a PING.
+    pub(super) keep_alive: Option<Duration>,
     /// Server: the client's address, as long as it is not proven.
     pub(super) unproven: Option<UnprovenAddress>,
     /// Server: whether its socket counts it among those.
@@ -66,6 +69,7 @@ impl Link {
             handle,
             quic,
             server: None,
+            keep_alive: None,
             unproven: None,
             moved_to: None,
             moves: Moves::default(),
@@ -393,6 +397,21 @@ impl Link {
     /// Whether there are keys for early data (0-RTT).
     pub(super) fn has_early_data(&self) -> bool {
         self.quic.has_0rtt()
+    }
+
+    /// Sends the peer a packet that it acknowledges.
+    pub(super) fn ping(&mut self) {
+        self.quic.ping();
+    }
+
+    /// Client: how the connection is kept open beside quinn-proto's keep-alive.
+    pub(super) fn keep_alive(
+        &self,
+        now: Instant,
+        handshake: Option<&QuicHandshake>,
+    ) -> Option<KeepAlive> {
+        let usual = self.keep_alive?;
+        KeepAlive::new(now, usual, handshake?.peer_idle_timeout?)
     }
 
     /// Client: keeps the server's settings, once they are known.

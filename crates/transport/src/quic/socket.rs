@@ -19,6 +19,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use unit::Instant;
 
 /// What carries QUIC over one UDP socket, for either role.
@@ -26,6 +27,8 @@ pub struct QuicSocket {
     endpoint: Endpoint,
     /// A client's settings for a new connection.
     client: Option<ClientConfig>,
+    /// Client: after how long quinn-proto sends a PING.
+    keep_alive: Option<Duration>,
     address_validation: AddressValidation,
     /// Connections of clients whose address is not proven.
     unproven: usize,
@@ -92,10 +95,11 @@ impl QuicSocket {
 
     fn new(settings: &QuicSettings, endpoint: Endpoint, client: Option<ClientConfig>) -> Self {
         let address_validation = settings.address_validation;
-        let memory = settings.memory.clone();
+        let (memory, keep_alive) = (settings.memory.clone(), settings.keep_alive);
         Self {
             endpoint,
             client,
+            keep_alive,
             address_validation,
             unproven: 0,
             handshakes: BTreeMap::new(),
@@ -120,6 +124,7 @@ impl QuicSocket {
             Ok((handle, quic)) => {
                 let mut link = Link::new(handle, quic);
                 link.server = Some(RememberedServer::new(&self.memory, server_name));
+                link.keep_alive = self.keep_alive;
                 Ok(Box::new(link))
             }
             Err(ConnectError::InvalidServerName(name)) => {

@@ -4,6 +4,7 @@
 
 mod datagrams;
 mod ends;
+mod keep_alive;
 mod rebound;
 mod spoofed;
 mod toy;

@@ -43,7 +43,8 @@ fn web_socket() -> Vec<u8> {
         b"\x27\x0esec-websocket-version\x0213",
     ]
     .concat();
-    [&[1, fields.len() as u8][..], &fields].concat()
+    // A length above 63 takes two bytes (RFC 9000 §16).
+    [&[1, 0x40, fields.len() as u8][..], &fields].concat()
 }
 
 #[test]

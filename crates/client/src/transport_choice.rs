@@ -114,15 +114,16 @@ pub(crate) fn connection_settings(config: &ClientConfig, offer: Offer) -> Rc<Cli
     })
 }
 
-/// The security of a connection to a host under `scheme`.
+/// The security of a connection to a host's port under `scheme`.
 pub(crate) fn security<'c>(
     config: &'c ClientConfig,
     scheme: Scheme,
     host: &'c str,
+    port: u16,
 ) -> ClientSecurity<'c> {
     match scheme {
         Scheme::Http => ClientSecurity::Clear,
-        Scheme::Https => ClientSecurity::Tls { settings: &config.tls, server_name: host },
+        Scheme::Https => ClientSecurity::Tls { settings: &config.tls, server_name: host, port },
     }
 }
 

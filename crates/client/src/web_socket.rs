@@ -210,7 +210,7 @@ impl<C: Conversation> WebSocketClient<C> {
     ) -> Result<(Connection<Client>, Option<OwnSocket>), transport::Failure> {
         let (settings, tracer) = (self.settings.clone(), self.config.tracer.for_connection(0));
         if settings.offer.known() != Some(Spoken::Http3) {
-            let security = security(&self.config, url.scheme, &url.host);
+            let security = security(&self.config, url.scheme, &url.host, url.port());
             let opened = Connection::open(now, ClientSpec { security, settings, tracer })?;
             return Ok((opened, None));
         }

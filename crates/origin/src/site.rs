@@ -11,6 +11,7 @@ use crate::static_files;
 use crate::streamed::{EvenBody, Streamed};
 use crate::target::Target;
 use crate::token_stream::{self, TokenStream};
+use crate::upstream::answer_of_last;
 use crate::web_socket::{self, Service};
 use bytes::Bytes;
 use page::{IMAGE_PATH, PAGE_PATH, Synthetic, SyntheticHtml, SyntheticImage, SyntheticPart, Table};
@@ -222,7 +223,10 @@ impl Site {
                 return Plan::Answer(answer);
             }
         }
-        Plan::Forward
+        match answer_of_last(request) {
+            Some(answer) => Plan::Answer(answer),
+            None => Plan::Forward,
+        }
     }
 
     /// A record answers every method: recorded pages post and preflight too.

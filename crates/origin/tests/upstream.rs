@@ -156,6 +156,10 @@ fn the_application_hears_of_the_host_the_scheme_and_the_gateway_and_not_of_the_c
     let head = curl(&["-I", "--http1.1"], &serving.url("/api"));
     assert!(head.starts_with("200 ") && head.contains("server: wirelap"), "{head}");
     assert_eq!(head.to_ascii_lowercase().matches("date: ").count(), 1, "{head}");
+    // RFC 9110 §7.6.2: this one is answered here.
+    let flags = ["--http1.1", "-i", "-X", "OPTIONS", "-H", "max-forwards: 0"];
+    let head = curl(&flags, &serving.url("/api"));
+    assert!(head.starts_with("204 ") && head.contains("allow: GET, HEAD, POST"), "{head}");
 }
 
 #[test]

@@ -131,6 +131,9 @@ pub trait MultiplexedConnection: Connection {
         fin: Fin,
     ) -> Option<Event<'i>>;
 
+    /// Whether requests are under way: a client keeps the connection open for them (RFC 9114 §5.1).
+    fn has_requests(&self) -> bool;
+
     /// Whether the stream should be read now. False while the application holds too many bytes of it, or
     /// while it waits for bytes of another stream.
     fn wants_read(&self, stream: StreamId) -> bool;

@@ -4,7 +4,7 @@
 use crate::error::ConfigError;
 use crate::identity::Pem;
 use crate::key_log::{self, KeyLog};
-use crate::sessions::ClientSessions;
+use crate::sessions::SessionsByPort;
 use crate::trust::{self, RootsLater, Trust};
 use rustls::ClientConfig;
 use rustls::SupportedProtocolVersion;
@@ -73,8 +73,10 @@ pub struct ClientTlsOptions {
 #[derive(Debug, Clone)]
 pub struct ClientTls {
     pub(crate) config: Arc<ClientConfig>,
+    /// None where no sessions are resumed.
+    sessions: Option<SessionsByPort>,
     /// Sessions over QUIC. Those over TCP are of no use there: their tickets carry no transport parameters.
-    pub(crate) quic_sessions: rustls::client::Resumption,
+    pub(crate) quic_sessions: Option<SessionsByPort>,
 }
 
 impl ClientTls {
@@ -94,12 +96,32 @@ impl ClientTls {
         config.key_log = key_log::for_rustls(options.key_log.as_ref());
         config.enable_early_data = options.resumption == Resumption::Early;
         let sessions = || match options.resumption {
-            Resumption::On | Resumption::Early => {
-                rustls::client::Resumption::store(Arc::new(ClientSessions::default()))
-            }
-            Resumption::Off => rustls::client::Resumption::disabled(),
+            Resumption::On | Resumption::Early => Some(SessionsByPort::default()),
+            Resumption::Off => None,
         };
-        config.resumption = sessions();
-        Ok(Self { config: Arc::new(config), quic_sessions: sessions() })
+        let (sessions, quic_sessions) = (sessions(), sessions());
+        config.resumption = resumption(sessions.as_ref(), UNNAMED);
+        Ok(Self { config: Arc::new(config), sessions, quic_sessions })
+    }
+
+    /// The same settings for servers at `port`, with the sessions of those alone.
+    pub fn of_port(&self, port: u16) -> Self {
+        let mut config = (*self.config).clone();
+        config.resumption = resumption(self.sessions.as_ref(), port);
+        Self { config: Arc::new(config), ..self.clone() }
     }
 }
+
+/// Where rustls keeps the sessions of servers at `port`.
+pub(crate) fn resumption(
+    sessions: Option<&SessionsByPort>,
+    port: u16,
+) -> rustls::client::Resumption {
+    match sessions {
+        Some(sessions) => rustls::client::Resumption::store(sessions.of(port)),
+        None => rustls::client::Resumption::disabled(),
+    }
+}
+
+/// Stands for the port of servers whose port nobody has told.
+pub(crate) const UNNAMED: u16 = 0;

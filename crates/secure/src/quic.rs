@@ -9,10 +9,11 @@ mod secrets;
 mod session;
 mod tap;
 
-use crate::client_tls::ClientTls;
+use crate::client_tls::{ClientTls, UNNAMED, resumption};
 use crate::error::ConfigError;
 use crate::secret::Secret;
 use crate::server_tls::ServerTls;
+use crate::sessions::SessionsByPort;
 use keys::{initial_keys, retry_tag};
 use quinn_proto::crypto::{self, Keys, UnsupportedVersion};
 use quinn_proto::transport_parameters::TransportParameters;
@@ -37,6 +38,8 @@ pub const QUIC_VERSION: u32 = 1;
 /// A client's settings for QUIC, made from those of [`ClientTls`], and its store of sessions over QUIC.
 pub struct QuicClientTls {
     config: Arc<rustls::ClientConfig>,
+    /// None where no sessions are resumed.
+    sessions: Option<SessionsByPort>,
     initial: Suite,
     is_observed: bool,
 }
@@ -74,9 +77,11 @@ impl ClientTls {
     pub fn for_quic(&self, alpn: &str) -> Result<Arc<QuicClientTls>, ConfigError> {
         let mut config = (*self.config).clone();
         config.alpn_protocols = vec![alpn.as_bytes().to_vec()];
-        config.resumption = self.quic_sessions.clone();
+        let sessions = self.quic_sessions.clone();
+        config.resumption = resumption(sessions.as_ref(), UNNAMED);
         let initial = initial_suite(config.crypto_provider())?;
-        Ok(Arc::new(QuicClientTls { config: Arc::new(config), initial, is_observed: false }))
+        let config = Arc::new(config);
+        Ok(Arc::new(QuicClientTls { config, sessions, initial, is_observed: false }))
     }
 }
 
@@ -101,8 +106,19 @@ impl QuicClientTls {
         if !tracer.is_on() {
             return self;
         }
-        let (config, initial) = (Arc::clone(&self.config), self.initial);
-        Arc::new(Self { config, initial, is_observed: true })
+        Arc::new(Self { is_observed: true, ..self.cloned() })
+    }
+
+    /// The same settings for servers at `port`, with the sessions of those alone.
+    pub fn of_port(&self, port: u16) -> Arc<Self> {
+        let mut config = (*self.config).clone();
+        config.resumption = resumption(self.sessions.as_ref(), port);
+        Arc::new(Self { config: Arc::new(config), ..self.cloned() })
+    }
+
+    fn cloned(&self) -> Self {
+        let (config, sessions) = (Arc::clone(&self.config), self.sessions.clone());
+        Self { config, sessions, initial: self.initial, is_observed: self.is_observed }
     }
 }
 

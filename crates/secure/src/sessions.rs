@@ -5,8 +5,25 @@ use rustls::client::{
     ClientSessionMemoryCache, ClientSessionStore, Tls12ClientSessionValue, Tls13ClientSessionValue,
 };
 use rustls::pki_types::ServerName;
-use std::collections::{HashMap, VecDeque};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The sessions of a client, by the ports of its servers: rustls asks for them by host, and the servers of one host do not take each
+/// other's tickets. Clones share them.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct SessionsByPort(Arc<Mutex<BTreeMap<u16, Arc<ClientSessions>>>>);
+
+impl SessionsByPort {
+    /// Those of the servers at this port.
+    pub(crate) fn of(&self, port: u16) -> Arc<ClientSessions> {
+        // A panic elsewhere leaves whole sessions.
+        let mut ports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if ports.len() >= PORTS && !ports.contains_key(&port) {
+            ports.pop_first();
+        }
+        Arc::clone(ports.entry(port).or_default())
+    }
+}
 
 /// The sessions of a client. A ticket of TLS 1.3 serves one connection (RFC 8446 §C.4).
 #[derive(Debug)]
@@ -72,7 +89,10 @@ impl ClientSessionStore for ClientSessions {
     }
 }
 
-/// Servers whose sessions are kept: more hosts than the largest recorded page has.
+/// Ports whose sessions are kept: more than any page names.
+const PORTS: usize = 64;
+
+/// Servers of a port whose sessions are kept: more hosts than the largest recorded page has.
 const SERVERS: usize = 512;
 
 /// Tickets kept of each: more connections than any client of ours opens to a host.

@@ -427,3 +427,21 @@ fn serial_numbers_follow_from_the_seed_and_keys_do_not() {
     assert_eq!(start(&one), start(&again));
     assert_ne!(start(&one), start(&other));
 }
+
+#[test]
+fn a_session_is_resumed_with_the_port_that_it_came_from_alone() {
+    let authority = authority();
+    let server = server(&authority, &["a.example"]);
+    for versions in [Versions::Tls12, Versions::Tls13] {
+        let settings = ClientTlsOptions { versions, ..trusting(&authority) };
+        let settings = ClientTls::new(settings).unwrap();
+        let resumed = |port| {
+            let mut near = Tls::client(&settings.of_port(port), "a.example").unwrap();
+            let mut far = Tls::server(&server).unwrap();
+            shake(&mut near, &mut far, usize::MAX).unwrap();
+            near.negotiated().unwrap().resumed
+        };
+        let ports = [443, 8443, 443, 8443];
+        assert_eq!(ports.map(resumed), [false, false, true, true], "{versions:?}");
+    }
+}

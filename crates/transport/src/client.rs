@@ -61,6 +61,8 @@ pub enum ClientSecurity<'a> {
         settings: &'a ClientTls,
         /// The name that the certificate must be valid for: a host name or an IP address, without a port.
         server_name: &'a str,
+        /// The server's port: sessions are resumed with the server that gave them.
+        port: u16,
     },
 }
 
@@ -239,8 +241,9 @@ impl Connection<Client> {
 fn stream(now: Instant, spec: ClientSpec<'_>) -> Result<StreamConnection<Client>, Failure> {
     let layer = match spec.security {
         ClientSecurity::Clear => Layer::Clear,
-        ClientSecurity::Tls { settings, server_name } => {
-            Layer::secured(Tls::client(settings, server_name).map_err(Failure::Name)?)
+        ClientSecurity::Tls { settings, server_name, port } => {
+            let settings = settings.of_port(port);
+            Layer::secured(Tls::client(&settings, server_name).map_err(Failure::Name)?)
         }
     };
     let role = Client { settings: spec.settings, tracer: spec.tracer };

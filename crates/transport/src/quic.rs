@@ -8,6 +8,7 @@ mod congestion;
 mod connection;
 mod end;
 mod facts;
+mod keep_alive;
 mod link;
 mod memory;
 mod moves;

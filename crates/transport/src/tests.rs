@@ -121,7 +121,9 @@ impl Pair {
     ) -> Self {
         let security = match tls {
             None => ClientSecurity::Clear,
-            Some(tls) => ClientSecurity::Tls { settings: &tls.client, server_name: "a.test" },
+            Some(tls) => {
+                ClientSecurity::Tls { settings: &tls.client, server_name: "a.test", port: 443 }
+            }
         };
         let settings = ClientSettings {
             handshake_timeout: Some(Duration::from_secs(1)),
@@ -276,7 +278,7 @@ fn a_server_waits_until_the_first_bytes_tell_the_protocol() {
 fn a_name_that_no_certificate_can_be_valid_for_is_refused_before_the_connect() {
     let tls = Certificates::new(&[], &[]);
     let spec = ClientSpec {
-        security: ClientSecurity::Tls { settings: &tls.client, server_name: "no name" },
+        security: ClientSecurity::Tls { settings: &tls.client, server_name: "no name", port: 443 },
         settings: Rc::new(ClientSettings::new(Offer::Only(Protocol::Http1))),
         tracer: Tracer::off(),
     };

@@ -127,7 +127,7 @@ impl<W: Work> Client<W> {
         authority: &str,
     ) -> Result<Connection<transport::Client>, transport::Failure> {
         let spec = ClientSpec {
-            security: security(&self.config, origin.scheme, &origin.host),
+            security: security(&self.config, origin.scheme, &origin.host, origin.port),
             settings: self.settings.clone(),
             tracer: self.config.tracer.for_connection(u64::from(self.next_connection)),
         };

@@ -16,6 +16,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 use study::experiment::{Contender, Negotiation, Profile, RaiseBy, Tls, Transport as Asked};
+use transport::QuicSettings;
 
 /// What the client has to know of a trial, besides its contender.
 pub(crate) struct ClientSpec<'a> {
@@ -85,7 +86,9 @@ pub(crate) fn client_config(
         connection: settings.connection_window.0 as u32,
     });
     if contender.transport.is_over_quic() {
-        config.quic = quic_settings(contender);
+        // Requests whose answers take long keep their connection here, too.
+        let keep_alive = config.quic.keep_alive;
+        config.quic = QuicSettings { keep_alive, ..quic_settings(contender) };
     }
     if trial.rebinds {
         config.lost = LostFetches::MadeAgain;

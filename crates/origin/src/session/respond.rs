@@ -89,7 +89,7 @@ impl Session {
             Plan::Count if fin == Fin::Last => self.answer_count(context, index),
             Plan::Count => {}
             Plan::Stream(stream) => self.begin_stream(context, index, stream),
-            Plan::WebSocket(service) => self.open_web_socket(context, index, service),
+            Plan::WebSocket(service) => self.open_web_socket(context, index, service, fin),
             Plan::Forward => self.begin_forward(context, index, fin),
         }
     }

@@ -16,6 +16,7 @@ impl Session {
         context: &mut Context<'_>,
         index: usize,
         service: Service,
+        fin: Fin,
     ) {
         let limits = context.shared.config.limits;
         // Half of the stall limit, so that the pong of a live peer comes before it.
@@ -35,6 +36,10 @@ impl Session {
                 if self.respond_head(context, index, &head, Fin::More) {
                     self.exchanges[index].state = State::WebSocket(Box::new(web_socket));
                     self.web_sockets += 1;
+                    // Over HTTP/1.1 the request has an end of its own. A stream may end with its CONNECT (RFC 8441 §5).
+                    if fin == Fin::Last && self.protocol != Protocol::Http1 {
+                        self.feed_web_socket(context, index, &[], fin);
+                    }
                 }
             }
             Err(refusal) => {

@@ -1,6 +1,7 @@
 //! What a gateway changes of heads (RFC 9110 §7.6): fields of one connection stay there, and `Via` tells of this server.
 
-use proto::{Fields, RequestHead, ResponseHead, Scheme};
+use crate::answer::{Answer, NO_CONTENT, NOT_IMPLEMENTED};
+use proto::{Fields, Method, RequestHead, ResponseHead, Scheme};
 use transport::Protocol;
 use wire::h1;
 
@@ -33,9 +34,38 @@ pub(crate) fn forwarded_request(
         // mean the same as this one.
         fields.push(b"early-data", b"1");
     }
+    if let Some(left) = forwards_left(request) {
+        set_max_forwards(&mut fields, left.saturating_sub(1));
+    }
     // To an origin server, which knows http alone.
     RequestHead { scheme: Scheme::Http, fields, protocol: None, ..request.clone() }
 }
+
+/// The answer of this server itself to a request that goes no further: RFC 9110 §7.6.2. None where it is passed on.
+pub(crate) fn answer_of_last(request: &RequestHead) -> Option<Answer> {
+    let is_last = forwards_left(request) == Some(0);
+    is_last.then(|| match request.method {
+        Method::Options => Answer::options(PASSED_ON),
+        _ => Answer::text(NOT_IMPLEMENTED, "This server does not answer TRACE."),
+    })
+}
+
+/// How often an OPTIONS or TRACE may be passed on; None for any number. Other methods have no such limit.
+fn forwards_left(request: &RequestHead) -> Option<u64> {
+    let is_limited = matches!(request.method, Method::Options | Method::Trace);
+    let value = request.fields.find_str("max-forwards").filter(|_| is_limited)?;
+    let is_number = !value.is_empty() && value.bytes().all(|byte| byte.is_ascii_digit());
+    // RFC 9110 §7.6.2: what is too large to count with may be lowered.
+    is_number.then(|| value.parse().unwrap_or(u64::MAX))
+}
+
+fn set_max_forwards(fields: &mut Fields, left: u64) {
+    let others = passed_on(fields, &[b"max-forwards"]);
+    *fields = others.with("max-forwards", &left.to_string());
+}
+
+/// The methods that are passed on.
+const PASSED_ON: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE";
 
 /// Whether HTTP/1.1 has a form for all fields: HTTP/2 and HTTP/3 also take control characters (RFC 9113 §8.2.1), which nobody may
 /// pass on (RFC 9110 §5.5).
@@ -45,8 +75,14 @@ pub(crate) fn can_be_passed_on(fields: &Fields) -> bool {
 
 /// The response as the client gets it, but for `Date` and `Server`, where the application has said neither.
 pub(crate) fn forwarded_response(head: &ResponseHead) -> ResponseHead {
-    // HTTP/3 of another port, if any, is not this server's.
-    ResponseHead { status: head.status, fields: passed_on(&head.fields, &[b"alt-svc"]) }
+    // HTTP/3 of another port, if any, is not this server's. RFC 9110 §8.6: neither 204 nor 1xx has a Content-Length.
+    let dropped: &[&[u8]] = match head.status {
+        status if status == NO_CONTENT || status.is_informational() => {
+            &[b"alt-svc", b"content-length"]
+        }
+        _ => &[b"alt-svc"],
+    };
+    ResponseHead { status: head.status, fields: passed_on(&head.fields, dropped) }
 }
 
 fn passed_on(fields: &Fields, dropped: &[&[u8]]) -> Fields {
@@ -128,6 +164,46 @@ mod tests {
         assert_eq!(said(&["1"], false), once);
         assert_eq!(said(&["1"], true), once);
         assert_eq!(said(&["1", "yes"], false), once);
+    }
+
+    fn limited(method: Method, forwards: &str) -> RequestHead {
+        let mut request = RequestHead::get(Scheme::Https, "shop.test", "/");
+        request.method = method;
+        request.fields.push(b"Max-Forwards", forwards.as_bytes());
+        request
+    }
+
+    /// RFC 9110 §7.6.2.
+    #[test]
+    fn options_and_trace_go_no_further_than_they_may() {
+        let passed = |method: &Method, forwards: &str| {
+            let request = limited(method.clone(), forwards);
+            assert!(answer_of_last(&request).is_none(), "{method:?} {forwards}");
+            let passed = forwarded_request(&request, Scheme::Https, Protocol::Http2, false);
+            passed.fields.find_str("max-forwards").map(str::to_owned)
+        };
+        for method in [Method::Options, Method::Trace] {
+            let left = ["1", "10", "99999999999999999999", "one"].map(|sent| passed(&method, sent));
+            let expected = ["0", "9", "18446744073709551614", "one"];
+            assert_eq!(left, expected.map(|left| Some(left.to_owned())));
+        }
+        assert_eq!(passed(&Method::Get, "0").as_deref(), Some("0"));
+        let answer = answer_of_last(&limited(Method::Options, "0")).unwrap();
+        assert!(answer.fields.find_str("allow").unwrap().contains("POST"));
+        let answer = answer_of_last(&limited(Method::Trace, "0")).unwrap();
+        assert_eq!(answer.status, NOT_IMPLEMENTED);
+    }
+
+    /// RFC 9110 §8.6.
+    #[test]
+    fn a_response_that_can_have_no_body_tells_no_length() {
+        let length = |status: Status| {
+            let mut head = ResponseHead::new(status);
+            head.fields.push(b"Content-Length", b"3");
+            forwarded_response(&head).fields.find_str("content-length").map(str::to_owned)
+        };
+        assert_eq!([NO_CONTENT, Status::EARLY_HINTS].map(length), [None, None]);
+        assert_eq!(length(Status::OK).as_deref(), Some("3"));
     }
 
     #[test]

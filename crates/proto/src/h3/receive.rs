@@ -348,16 +348,22 @@ impl Session {
             return self.give_up_unseen(stream);
         }
         let Some(entry) = self.streams.get_mut(stream.0) else { return };
+        // It waits for no credit any more.
+        entry.is_stuck = false;
+        entry.stall.end();
         if entry.is_sent {
             return;
         }
+        let is_tunnel = entry.is_tunnel;
         entry.is_sent = true;
         entry.head.clear();
         let reply = StreamAction::Reset { stream, code: ErrorCode::REQUEST_CANCELLED.0 };
         self.actions.push_back(reply);
         self.update(stream.0);
-        // RFC 9114 §4.1: a server may need no more of a request and still answer it.
-        if self.role == Role::Client && ErrorCode(code) == ErrorCode::NO_ERROR {
+        // RFC 9114 §4.1: a server may need no more of a request and still answer it, and a client keeps a whole response whatever
+        // becomes of its request. Whether it is whole, the other direction tells. A tunnel has no response that could be.
+        let may_be_answered = !is_tunnel || ErrorCode(code) == ErrorCode::NO_ERROR;
+        if self.role == Role::Client && may_be_answered {
             return self.forget_if_over(stream.0);
         }
         let error = Error::PeerReset { code, name: ErrorCode(code).name() };

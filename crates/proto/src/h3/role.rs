@@ -208,6 +208,10 @@ macro_rules! impl_role {
                 self.session.handle_stream(now, stream, input, fin)
             }
 
+            fn has_requests(&self) -> bool {
+                !self.session.streams.is_empty()
+            }
+
             fn wants_read(&self, stream: StreamId) -> bool {
                 self.session.wants_read(stream)
             }

@@ -4,7 +4,7 @@ use super::keys::{
     early_keys, handshake_keys, initial_keys, one_rtt_keys, retry_tag, updated_keys,
 };
 use super::padding::PaddingSwitch;
-use super::tap::{Observed, PacketTap, PeerWindows, read_parameters};
+use super::tap::{Observed, PacketTap, PeerWindows, idle_timeout, read_parameters};
 use crate::error::TlsError;
 use crate::tls::Negotiated;
 use quinn_proto::crypto::{self, ExportKeyingMaterialError, HeaderKey, KeyPair, Keys, PacketKey};
@@ -16,6 +16,7 @@ use std::any::Any;
 use std::io::Cursor;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 use trace::{EarlyData, QuicInitiator};
 
 /// What `quinn_proto::crypto::Session::handshake_data` gives, boxed, at any time of a handshake.
@@ -28,6 +29,8 @@ pub struct QuicHandshake {
     early_data: EarlyData,
     /// What the peer's transport parameters allow; None before they came.
     pub peer_windows: Option<PeerWindows>,
+    /// After how long without a packet the peer ends the connection; None for never, and before its transport parameters came.
+    pub peer_idle_timeout: Option<Duration>,
     /// Server: whether a Handshake packet of the client's was opened, so that its address is its own (RFC 9000 §8.1).
     pub proves_address: bool,
     /// Why the handshake failed, where it did.
@@ -81,6 +84,7 @@ struct Agreed {
     resumed: bool,
     early_data: EarlyData,
     peer_windows: Option<PeerWindows>,
+    peer_idle_timeout: Option<Duration>,
 }
 
 impl Session {
@@ -135,6 +139,7 @@ impl Session {
             resumed: connection.handshake_kind() == Some(HandshakeKind::Resumed),
             early_data: self.early_data(connection),
             peer_windows: peer_windows(connection),
+            peer_idle_timeout: connection.quic_transport_parameters().and_then(idle_timeout),
         }
     }
 
@@ -181,13 +186,15 @@ impl crypto::Session for Session {
     }
 
     fn handshake_data(&self) -> Option<Box<dyn Any>> {
-        let Agreed { suite, alpn, resumed, early_data, peer_windows } = self.agreed();
+        let Agreed { suite, alpn, resumed, early_data, peer_windows, peer_idle_timeout } =
+            self.agreed();
         Some(Box::new(QuicHandshake {
             suite,
             alpn,
             resumed,
             early_data,
             peer_windows,
+            peer_idle_timeout,
             proves_address: self.handshake_opened.load(Ordering::Relaxed),
             failure: self.failure.clone(),
             tap: self.tap.clone(),

@@ -8,6 +8,7 @@ use quinn_proto::Side;
 use quinn_proto::crypto::PacketKey;
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use trace::{QuicConnectionId, QuicInitiator, QuicPacket, QuicPacketType, QuicParameter};
 
 /// What a connection's cryptography has seen and nobody has taken yet. Clones share it.
@@ -79,6 +80,13 @@ impl PeerWindows {
     }
 }
 
+/// After how long without a packet a peer ends the connection, by its transport parameters (RFC 9000 §18.2). None for never.
+pub(super) fn idle_timeout(bytes: &[u8]) -> Option<Duration> {
+    let (_, mut value) = parameters(bytes).find(|(id, _)| *id == MAX_IDLE_TIMEOUT)?;
+    integer(&mut value).filter(|&milliseconds| milliseconds > 0).map(Duration::from_millis)
+}
+
+const MAX_IDLE_TIMEOUT: u64 = 1;
 const INITIAL_MAX_DATA: u64 = 4;
 const INITIAL_MAX_STREAM_DATA_BIDI_LOCAL: u64 = 5;
 const INITIAL_MAX_STREAM_DATA_BIDI_REMOTE: u64 = 6;

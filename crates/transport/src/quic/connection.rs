@@ -8,6 +8,7 @@
 //! `Ready` comes before the handshake is over at a client whose early data go (0-RTT), and at a server.
 
 use super::end::{closed_by, failed_by};
+use super::keep_alive::KeepAlive;
 use super::link::Link;
 use super::memory::RememberedServer;
 use super::socket::QuicInput;
@@ -34,6 +35,8 @@ pub struct QuicConnection<R: QuicRole> {
     /// Whether the connection is ready and the handshake goes on.
     is_early: bool,
     timings: Timings,
+    /// None where the connection is not kept open, or quinn-proto does it.
+    keep_alive: Option<KeepAlive>,
     /// When the last call was made.
     now: Instant,
     timeout: Timeout,
@@ -74,6 +77,7 @@ impl<R: QuicRole> QuicConnection<R> {
             is_over: false,
             is_early: false,
             timings: Timings { opened: now, connected: None, secured: None },
+            keep_alive: None,
             now,
             timeout: Timeout::Unknown,
             may_transmit: true,
@@ -107,6 +111,7 @@ impl<R: QuicRole> QuicConnection<R> {
     ) -> Result<(), Failure> {
         self.link.handle_input(now, input);
         self.may_transmit = true;
+        self.note_packet(now);
         self.take_events(now, handler)
     }
 
@@ -129,6 +134,10 @@ impl<R: QuicRole> QuicConnection<R> {
             && machine.poll_timeout().is_some_and(|at| at <= now)
         {
             machine.handle_timeout(now);
+        }
+        if self.ping_due().is_some_and(|at| at <= now) {
+            self.link.ping();
+            self.note_packet(now);
         }
         self.take_events(now, handler)
     }
@@ -171,6 +180,9 @@ impl<R: QuicRole> QuicConnection<R> {
             Pump { now, link, streams, machine, no_error }.feed(max_datagrams);
         }
         let transmit = self.link.poll_transmit(now, out, max_datagrams);
+        if transmit.is_some() {
+            self.note_packet(now);
+        }
         self.may_transmit = transmit.is_some();
         self.is_transmitting = transmit.is_some();
         self.now = now;
@@ -335,6 +347,7 @@ impl<R: QuicRole> QuicConnection<R> {
         self.timings.secured = Some(now);
         self.is_early = false;
         let handshake = self.link.handshake();
+        self.keep_alive = self.link.keep_alive(now, handshake.as_ref());
         let tls = handshake.as_ref().and_then(QuicHandshake::negotiated);
         let Stage::Ready { protocol, machine, .. } = &mut self.stage else {
             return self.become_ready(now, handler);
@@ -452,7 +465,22 @@ impl<R: QuicRole> QuicConnection<R> {
         };
         let handshake = self.handshake_due().filter(|_| !self.is_over);
         let closing = self.streams.poll_timeout().filter(|_| !self.is_over);
-        [above, handshake, closing, self.link.poll_timeout()].into_iter().flatten().min()
+        let times = [above, handshake, closing, self.ping_due(), self.link.poll_timeout()];
+        times.into_iter().flatten().min()
+    }
+
+    /// A packet came or goes.
+    fn note_packet(&mut self, now: Instant) {
+        if let Some(keep_alive) = &mut self.keep_alive {
+            keep_alive.handle_packet(now);
+        }
+    }
+
+    /// When the server is sent a PING, so that it keeps the connection open for the requests that are under way.
+    fn ping_due(&self) -> Option<Instant> {
+        let keep_alive = self.keep_alive.filter(|_| !self.is_over)?;
+        let Stage::Ready { machine, .. } = &self.stage else { return None };
+        machine.has_requests().then(|| keep_alive.due())
     }
 
     /// When the handshake must be over; None where it is.

@@ -1,11 +1,16 @@
 //! One QUIC connection: its packets, its timers, and the way to what its machine needs of its streams. The one rule:
 //! nothing here knows what the streams' bytes mean.
 
+mod streams;
+
+pub(in crate::quic) use streams::{Arrived, StreamEnd, Taken};
+
 use super::ack_only::AckOnly;
 use super::answered::Answered;
 use super::clock::{from_std, to_std};
 use super::congestion::ControllerState;
 use super::facts::{QuicFacts, QuicTally};
+use super::keep_alive::KeepAlive;
 use super::memory::RememberedServer;
 use super::moves::Moves;
 use super::observer::Observer;
@@ -15,9 +20,7 @@ use crate::status::Traffic;
 use bytes::Bytes;
 use endpoint::DatagramTransmit;
 use proto::h3::PeerSettings;
-use quinn_proto::{
-    Connection, ConnectionError, ConnectionHandle, Dir, Event, StreamId, VarInt, WriteError,
-};
+use quinn_proto::{Connection, ConnectionError, ConnectionHandle, Event, VarInt};
 use secure::QuicHandshake;
 use std::fmt;
 use std::net::SocketAddr;
@@ -31,6 +34,8 @@ pub struct Link {
     pub(super) quic: Connection,
     /// Client: whom it connects to.
     pub(super) server: Option<RememberedServer>,
+    /// Client: after how long quinn-proto sends a PING.
+    pub(super) keep_alive: Option<Duration>,
     /// Server: the client's address, as long as it is not proven.
     pub(super) unproven: Option<UnprovenAddress>,
     /// Server: whether its socket counts it among those.
@@ -57,33 +62,6 @@ pub struct Link {
     observer: Option<Box<Observer>>,
 }
 
-/// Bytes of a stream that have arrived.
-pub(super) struct Arrived {
-    /// Pieces before the last one. Usually there are none.
-    pub(super) earlier: Vec<Bytes>,
-    pub(super) last: Option<Bytes>,
-    pub(super) end: StreamEnd,
-}
-
-/// What follows the bytes of a stream.
-pub(super) enum StreamEnd {
-    /// More, later.
-    Open,
-    /// More, which is there already.
-    Unread,
-    Finished,
-    Reset(u64),
-}
-
-/// How far a stream took bytes.
-pub(super) enum Taken {
-    All,
-    /// Flow control allows no more.
-    Blocked,
-    /// The stream is no more.
-    Never,
-}
-
 impl Link {
     pub(super) fn new(handle: ConnectionHandle, quic: Connection) -> Self {
         let answered = Answered::new(&quic);
@@ -91,6 +69,7 @@ impl Link {
             handle,
             quic,
             server: None,
+            keep_alive: None,
             unproven: None,
             moved_to: None,
             moves: Moves::default(),
@@ -390,120 +369,9 @@ impl Link {
         u64::try_from(burst).unwrap_or(u64::MAX).clamp(10 * mtu, 256 * mtu)
     }
 
-    /// Hands over bytes of a stream, by reference.
-    pub(super) fn write(&mut self, stream: u64, chunks: &mut Vec<Bytes>) -> Taken {
-        while !chunks.is_empty() {
-            match self.quic.send_stream(id(stream)).write_chunks(chunks) {
-                Ok(written) => {
-                    self.waiting += written.bytes as u64;
-                    if written.chunks == chunks.len() {
-                        chunks.clear();
-                    } else {
-                        chunks.drain(..written.chunks);
-                    }
-                }
-                Err(WriteError::Blocked) => return Taken::Blocked,
-                Err(WriteError::Stopped(_) | WriteError::ClosedStream) => return Taken::Never,
-            }
-        }
-        Taken::All
-    }
-
-    /// The next datagram that has come (RFC 9221).
-    pub(super) fn receive_datagram(&mut self) -> Option<Bytes> {
-        self.quic.datagrams().recv()
-    }
-
-    /// Sends a datagram. Whether it arrives is not told; one that the path or the peer no longer takes is dropped.
-    pub(super) fn send_datagram(&mut self, datagram: Bytes) {
-        if self.quic.datagrams().send_buffer_space() < datagram.len() {
-            // The oldest ones are dropped for it.
-            self.forget_waiting();
-        }
-        let bytes = datagram.len() as u64;
-        if self.quic.datagrams().send(datagram, true).is_ok() {
-            self.waiting += bytes;
-        }
-    }
-
-    /// The largest payload of a datagram that peer and path take. None where the peer takes none.
-    pub(super) fn max_datagram(&mut self) -> Option<usize> {
-        self.quic.datagrams().max_size()
-    }
-
-    /// Ends the sending side of a stream. It may be gone already: then the peer has been told by other means.
-    pub(super) fn finish(&mut self, stream: u64) {
-        let finished = self.quic.send_stream(id(stream)).finish();
-        if let (Ok(()), Some(answered)) = (finished, &mut self.answered) {
-            answered.handle_sent(stream);
-        }
-        // The end may need a datagram of its own.
-        self.waiting += 1;
-    }
-
-    /// Abandons the sending side.
-    pub(super) fn reset(&mut self, stream: u64, code: u64) {
-        let _gone = self.quic.send_stream(id(stream)).reset(error_code(code));
-        self.handle_gone(stream);
-        self.forget_waiting();
-    }
-
-    /// The sending side of a stream is over: the peer has acknowledged all of it, or it was abandoned.
-    pub(super) fn handle_gone(&mut self, stream: u64) {
-        if let Some(answered) = &mut self.answered {
-            answered.handle_gone(stream);
-        }
-    }
-
-    /// Asks the peer to send no more of the stream.
-    pub(super) fn stop(&mut self, stream: u64, code: u64) {
-        let _gone = self.quic.recv_stream(id(stream)).stop(error_code(code));
-    }
-
     /// What waited may have been dropped.
     pub(super) fn forget_waiting(&mut self) {
         self.waiting = 0;
-    }
-
-    /// Takes what arrived of a stream. None where the stream is no more.
-    pub(super) fn read(&mut self, stream: u64) -> Option<Arrived> {
-        let mut stream = self.quic.recv_stream(id(stream));
-        let mut incoming = stream.read(true).ok()?;
-        let (mut earlier, mut last) = (Vec::new(), None);
-        let end = loop {
-            if earlier.len() + 1 == CHUNKS_A_TURN {
-                break StreamEnd::Unread;
-            }
-            match incoming.next(usize::MAX) {
-                Ok(Some(chunk)) => earlier.extend(last.replace(chunk.bytes)),
-                Ok(None) => break StreamEnd::Finished,
-                Err(quinn_proto::ReadError::Blocked) => break StreamEnd::Open,
-                Err(quinn_proto::ReadError::Reset(code)) => break StreamEnd::Reset(code.into()),
-            }
-        };
-        let _polled_anyway = incoming.finalize();
-        Some(Arrived { earlier, last, end })
-    }
-
-    /// The code with which the peer has reset a stream, though nothing was read of it. It is told once.
-    pub(super) fn take_reset(&mut self, stream: u64) -> Option<u64> {
-        let reset = self.quic.recv_stream(id(stream)).received_reset().ok()?;
-        reset.map(u64::from)
-    }
-
-    /// The next stream that the peer opened.
-    pub(super) fn accept(&mut self, dir: Dir) -> Option<u64> {
-        self.quic.streams().accept(dir).map(u64::from)
-    }
-
-    /// Opens a stream. The peer sees it by its first bytes.
-    pub(super) fn open(&mut self, dir: Dir) -> Option<u64> {
-        self.quic.streams().open(dir).map(u64::from)
-    }
-
-    /// The streams that this side has opened or may answer on and whose bytes are not all acknowledged.
-    pub(super) fn send_streams(&mut self) -> u64 {
-        self.quic.streams().send_streams() as u64
     }
 
     /// Closes the connection with a code of the application's.
@@ -531,6 +399,21 @@ impl Link {
         self.quic.has_0rtt()
     }
 
+    /// Sends the peer a packet that it acknowledges.
+    pub(super) fn ping(&mut self) {
+        self.quic.ping();
+    }
+
+    /// Client: how the connection is kept open beside quinn-proto's keep-alive.
+    pub(super) fn keep_alive(
+        &self,
+        now: Instant,
+        handshake: Option<&QuicHandshake>,
+    ) -> Option<KeepAlive> {
+        let usual = self.keep_alive?;
+        KeepAlive::new(now, usual, handshake?.peer_idle_timeout?)
+    }
+
     /// Client: keeps the server's settings, once they are known.
     pub(super) fn remember(&mut self, settings: impl FnOnce() -> Option<PeerSettings>) {
         if let Some(server) = &mut self.server {
@@ -549,11 +432,6 @@ impl Link {
         let stats = self.quic.stats();
         Traffic { received: stats.udp_rx.bytes, sent: stats.udp_tx.bytes }
     }
-}
-
-fn id(stream: u64) -> StreamId {
-    // Identifiers come from quinn-proto.
-    StreamId::from(VarInt::from_u64(stream).unwrap_or(VarInt::MAX))
 }
 
 fn error_code(code: u64) -> VarInt {
@@ -581,9 +459,6 @@ const LONGEST_GATHERING: Duration = Duration::from_micros(500);
 /// quinn-proto keeps a closed connection for three probe time-outs (RFC 9000 §10.2), with all that it has received and nobody has
 /// read. A peer that acknowledges late makes them as long as it likes.
 const KEPT_AFTER_CLOSE: Duration = Duration::from_secs(3);
-
-/// Chunks of a stream that are read before others have their turn.
-const CHUNKS_A_TURN: usize = 64;
 
 impl fmt::Debug for Link {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,7 +1,8 @@
 //! What a client keeps of servers from one connection to the next, beside TLS's sessions.
 
+use bytes::Bytes;
 use proto::h3::PeerSettings;
-use quinn_proto::TokenMemoryCache;
+use quinn_proto::{TokenMemoryCache, TokenStore};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -15,10 +16,6 @@ pub struct ServerMemory {
 }
 
 impl ServerMemory {
-    pub(super) fn tokens(&self) -> Arc<TokenMemoryCache> {
-        Arc::clone(&self.tokens)
-    }
-
     fn settings_of(&self, server: &str) -> Option<PeerSettings> {
         self.settings().get(server).copied()
     }
@@ -40,14 +37,22 @@ impl ServerMemory {
 /// The server of a connection, and what is kept of it.
 pub(super) struct RememberedServer {
     memory: ServerMemory,
-    name: String,
+    /// Host and port: another port is another server, which may know neither the tokens (RFC 9000 §8.1.3) nor the settings.
+    name: Arc<str>,
     /// Whether this connection has told its settings.
     is_told: bool,
 }
 
 impl RememberedServer {
-    pub(super) fn new(memory: &ServerMemory, name: &str) -> Self {
-        Self { memory: memory.clone(), name: name.to_owned(), is_told: false }
+    pub(super) fn new(memory: &ServerMemory, host: &str, port: u16) -> Self {
+        let name = format!("{host}:{port}").into();
+        Self { memory: memory.clone(), name, is_told: false }
+    }
+
+    /// Its tokens.
+    pub(super) fn tokens(&self) -> Arc<dyn TokenStore> {
+        let (tokens, name) = (Arc::clone(&self.memory.tokens), Arc::clone(&self.name));
+        Arc::new(TokensOf { tokens, name })
     }
 
     /// Its settings, from an earlier connection.
@@ -63,6 +68,22 @@ impl RememberedServer {
             self.is_told = true;
             self.memory.remember(&self.name, settings);
         }
+    }
+}
+
+/// The tokens of one server, whatever quinn-proto calls it: it knows hosts alone.
+struct TokensOf {
+    tokens: Arc<TokenMemoryCache>,
+    name: Arc<str>,
+}
+
+impl TokenStore for TokensOf {
+    fn insert(&self, _host: &str, token: Bytes) {
+        self.tokens.insert(&self.name, token);
+    }
+
+    fn take(&self, _host: &str) -> Option<Bytes> {
+        self.tokens.take(&self.name)
     }
 }
 

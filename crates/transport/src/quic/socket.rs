@@ -12,20 +12,21 @@ use bytes::{Buf, BytesMut};
 use endpoint::{DatagramTransmit, Ecn, ReceivedDatagrams};
 use quinn_proto::{
     ClientConfig, ConnectError, ConnectionEvent, ConnectionHandle, DatagramEvent, EcnCodepoint,
-    Endpoint, EndpointEvent, Incoming, Transmit,
+    Endpoint, EndpointEvent, Incoming, Transmit, TransportConfig,
 };
 use secure::{QuicClientTls, QuicServerTls, TlsError};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 use unit::Instant;
 
 /// What carries QUIC over one UDP socket, for either role.
 pub struct QuicSocket {
     endpoint: Endpoint,
-    /// A client's settings for a new connection.
-    client: Option<ClientConfig>,
+    /// What a client's new connections are made of.
+    client: Option<ClientParts>,
     address_validation: AddressValidation,
     /// Connections of clients whose address is not proven.
     unproven: usize,
@@ -34,6 +35,13 @@ pub struct QuicSocket {
     memory: ServerMemory,
     /// Datagrams that belong to no connection.
     answers: VecDeque<(DatagramTransmit, Vec<u8>)>,
+}
+
+/// What a client's connections are made of.
+struct ClientParts {
+    tls: Arc<QuicClientTls>,
+    transport: Arc<TransportConfig>,
+    keep_alive: Option<Duration>,
 }
 
 /// A connection, by its place at its socket: dense and used again.
@@ -73,9 +81,8 @@ pub enum Admission {
 impl QuicSocket {
     /// A client's socket.
     pub fn client(settings: &QuicSettings, tls: Arc<QuicClientTls>) -> Self {
-        let mut client = ClientConfig::new(tls);
-        client.transport_config(settings.transport());
-        client.token_store(settings.memory.tokens());
+        let (transport, keep_alive) = (settings.transport(), settings.keep_alive);
+        let client = ClientParts { tls, transport, keep_alive };
         let endpoint = Endpoint::new(settings.endpoint(), None, MAY_DISCOVER_MTU, None);
         Self::new(settings, endpoint, Some(client))
     }
@@ -90,7 +97,7 @@ impl QuicSocket {
         Self::new(settings, endpoint, None)
     }
 
-    fn new(settings: &QuicSettings, endpoint: Endpoint, client: Option<ClientConfig>) -> Self {
+    fn new(settings: &QuicSettings, endpoint: Endpoint, client: Option<ClientParts>) -> Self {
         let address_validation = settings.address_validation;
         let memory = settings.memory.clone();
         Self {
@@ -111,15 +118,18 @@ impl QuicSocket {
         remote: SocketAddr,
         server_name: &str,
     ) -> Result<Box<Link>, Failure> {
-        let begun =
-            self.client.clone().ok_or(ConnectError::NoDefaultClientConfig).and_then(|config| {
-                let bare = server_name.trim_start_matches('[').trim_end_matches(']');
-                self.endpoint.connect(to_std(now), config, remote, bare)
-            });
-        match begun {
+        let ClientParts { tls, transport, keep_alive } =
+            self.client.as_ref().ok_or(Failure::Ended)?;
+        let bare = server_name.trim_start_matches('[').trim_end_matches(']');
+        let server = RememberedServer::new(&self.memory, bare, remote.port());
+        let mut config = ClientConfig::new(tls.of_port(remote.port()));
+        config.transport_config(Arc::clone(transport));
+        config.token_store(server.tokens());
+        match self.endpoint.connect(to_std(now), config, remote, bare) {
             Ok((handle, quic)) => {
                 let mut link = Link::new(handle, quic);
-                link.server = Some(RememberedServer::new(&self.memory, server_name));
+                link.server = Some(server);
+                link.keep_alive = *keep_alive;
                 Ok(Box::new(link))
             }
             Err(ConnectError::InvalidServerName(name)) => {

@@ -93,6 +93,11 @@ impl<M: MultiplexedConnection + ?Sized> Pump<'_, M> {
                 self.streams.blocked.remove(&stream);
                 self.link.forget_waiting();
                 self.machine.handle_stop_sending(self.now, StreamId(stream), error_code.into());
+                // The machine resets what it has not sent all of, with a code of its own.
+                self.settle(sink);
+                // RFC 9000 §3.5: so is what it has handed over and flow control keeps back. quinn-proto resets nothing by
+                // itself, and does nothing here where the stream is reset or acknowledged already.
+                self.link.reset(stream, error_code.into());
             }
             QuicEvent::Stream(StreamEvent::Finished { id }) => self.link.handle_gone(id.into()),
             QuicEvent::Stream(StreamEvent::Available { dir }) => self.open_ahead(dir),

@@ -4,6 +4,7 @@
 
 mod datagrams;
 mod ends;
+mod keep_alive;
 mod rebound;
 mod spoofed;
 mod toy;
@@ -22,7 +23,7 @@ use toy::{ALPN, Far, Near};
 use trace::{Direction, Fate};
 use transport::{
     AddressValidation, Admission, Arrival, CongestionController, Failure, MtuDiscovery,
-    QuicSettings, QuicSocket,
+    QuicConnection, QuicSettings, QuicSocket,
 };
 use unit::{Instant, Seed};
 
@@ -427,4 +428,50 @@ fn what_was_negotiated_and_how_long_it_took_is_told() {
     assert!(tls.cipher.starts_with("TLS_"), "{}", tls.cipher);
     assert_eq!(record.secured, Some(BEGIN + Duration::from_millis(100)));
     assert!(record.bytes_received > 1_000 && record.bytes_sent > 1_200, "{record:?}");
+}
+
+/// RFC 9000 §3.5: a stopped stream is reset. Its machine has forgotten one that it has handed over.
+#[test]
+fn a_stopped_stream_that_flow_control_keeps_back_gives_its_place_back() {
+    let settings = QuicSettings { stream_window: 1_000, ..settings() };
+    let mut pair = pair("rtt=20ms", &settings, &[3_000; 100]);
+    let near = pair.near;
+    pair.world.run_while(|world| world.end_point(near).connections_ready() == 0);
+    let now = pair.world.now();
+    pair.world.with(near, |near| near.command(now, |toy| toy.is_waiting = true));
+    pair.world.run_for(Duration::from_secs(1));
+    let limit = |pair: &Pair| {
+        let near = pair.world.end_point(pair.near);
+        near.connections.values().next().unwrap().ready_machine().unwrap().limit
+    };
+    assert_eq!(limit(&pair), 100);
+    let now = pair.world.now();
+    let stop = |toy: &mut toy::Toy| (0..100).for_each(|nth| toy.reset(now, StreamId(4 * nth)));
+    pair.world.with(near, |near| near.command(now, stop));
+    pair.world.run_for(Duration::from_secs(1));
+    assert_eq!(limit(&pair), 200);
+}
+
+/// The bytes of the token in a client's first datagram (RFC 9000 §17.2.2).
+fn token_length(datagram: &[u8]) -> usize {
+    let destination = usize::from(datagram[5]);
+    let source = usize::from(datagram[6 + destination]);
+    let token = &datagram[7 + destination + source..];
+    usize::from(token[0] & 0x3f) << 8 * usize::from(token[0] >> 6)
+}
+
+/// RFC 9000 §8.1.3: a client does not send a token to another server than the one that it is from.
+#[test]
+fn a_token_goes_to_the_port_that_it_came_from_alone() {
+    let mut pair = pair("rtt=20ms", &settings(), &[1_000]);
+    pair.run(1);
+    pair.world.run_for(Duration::from_secs(1));
+    let now = pair.world.now();
+    let mut socket = pair.world.take(pair.near).socket;
+    for (port, has_token) in [(444, false), (443, true)] {
+        let link = socket.connect(now, ([10, 0, 0, 2], port).into(), "far.test").unwrap();
+        let mut first = Vec::new();
+        QuicConnection::new(now, Near, link).poll_transmit(now, &mut first, 1).unwrap();
+        assert_eq!(token_length(&first) > 0, has_token, "{port}");
+    }
 }

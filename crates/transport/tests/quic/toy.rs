@@ -137,6 +137,11 @@ impl MultiplexedConnection for Toy {
         is_new.then_some(Event::Data { stream, data, fin })
     }
 
+    /// A client's streams that have not ended are those that it does not call blocked.
+    fn has_requests(&self) -> bool {
+        self.opened > self.blocked.len() as u64
+    }
+
     fn wants_read(&self, _stream: StreamId) -> bool {
         !self.is_waiting
     }

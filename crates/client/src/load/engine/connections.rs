@@ -192,7 +192,7 @@ impl Load {
             return;
         }
         let web_socket = server.web_socket;
-        let security = security(&self.config, scheme, &server.url.host);
+        let security = security(&self.config, scheme, &server.url.host, server.url.port());
         let settings =
             if web_socket.is_some() { &self.web_socket_settings } else { &self.settings };
         let spec = ClientSpec { security, settings: settings.clone(), tracer: Tracer::off() };

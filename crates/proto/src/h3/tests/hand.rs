@@ -526,3 +526,27 @@ fn a_request_that_is_given_up_before_it_came_is_cancelled_for_qpack_too() {
     assert_eq!(bytes.last(), Some(&0x44), "{bytes:02x?}");
     assert_eq!(hand.reset_with(4), Some(ErrorCode::REQUEST_CANCELLED));
 }
+
+/// RFC 9114 §4.1: a client does not discard a whole response because its request was ended.
+#[test]
+fn a_client_whose_upload_is_stopped_gets_the_response_whatever_the_code() {
+    for code in [ErrorCode::NO_ERROR, ErrorCode::REQUEST_CANCELLED, ErrorCode(0)] {
+        let mut client = client(Settings::client());
+        give(&mut client, 3, &[&[0][..], &coded(&[SETTINGS])].concat(), Fin::More);
+        let stream = client.request(NOW, &get("/"), Fin::More).unwrap();
+        while client.poll_stream_transmit(NOW, &mut SendBuf::new(), 1 << 16).is_some() {}
+        // Bytes of it wait for credit, and do so no more.
+        client.send(stream, vec![0; 1_000].into(), Fin::More).unwrap();
+        client.handle_stream_blocked(stream);
+        client.handle_stop_sending(NOW, stream, code.0);
+        client.handle_timeout(NOW + Settings::client().stall_timeout * 2);
+        let head = section(&[(":status", "200")]);
+        let frames = [Frame::Headers(&head), Frame::Data(b"whole")];
+        let mut told = give(&mut client, stream.0, &coded(&frames), Fin::Last);
+        told.extend(std::iter::from_fn(|| client.poll_event(NOW).map(owned)));
+        let is_whole = matches!(told[..], [Owned::Response(..), Owned::Data(_, _, Fin::Last)]);
+        assert!(is_whole, "{code:?}: {told:?}");
+        let mut actions = std::iter::from_fn(|| client.poll_stream_action());
+        assert!(actions.any(|action| matches!(action, StreamAction::Reset { .. })));
+    }
+}

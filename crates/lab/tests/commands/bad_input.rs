@@ -77,7 +77,8 @@ fn numbers_out_of_range_are_refused_before_anything_is_made() {
 fn what_would_do_nothing_is_refused() {
     let bench = Bench::new();
     let links = |link| ["race", "quick", "--links", link];
-    let cases: [(&[&str], &[&str]); 6] = [
+    let cases: [(&[&str], &[&str]); 7] = [
+        (&["race", "--resume", "run", "--dry-run", "--add", "2"], &["cannot be used with"]),
         (&["get", "https://a.test/", "--qlog", "q"], &["--http3"]),
         (
             &["load", "http://a.test/", "--early-data"],

@@ -28,6 +28,14 @@ pub(crate) fn parse_shard(text: &str) -> Result<ShardChoice, String> {
     }
 }
 
+/// As [`parse_shard`], for the agents of a load.
+pub(crate) fn parse_agent(text: &str) -> Result<ShardChoice, String> {
+    parse_shard(text).map_err(|error| match text.starts_with("auto") {
+        true => error,
+        false => error.replacen("is no shard such", "is no agent such", 1),
+    })
+}
+
 /// Make one run of the shards of a race that ran on many machines, and judge it.
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -143,5 +151,6 @@ mod tests {
         for text in ["", "auto8", "auto/", "auto/0", "auto/1001", "4/3", "automatic"] {
             assert!(parse_shard(text).is_err(), "{text}");
         }
+        assert!(parse_agent("3/2").unwrap_err().contains("`3/2` is no agent such as"));
     }
 }

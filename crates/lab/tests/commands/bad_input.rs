@@ -181,7 +181,10 @@ fn files_that_are_no_files_are_told_as_such() {
         (&["race", "folder.har"], &["folder.har", "is a directory", "name a file"]),
         (&["race", "folder.toml"], &["folder.toml", "name a file"]),
         (&["race", "good.toml", "none.har"], &["none.har"]),
-        (&["race", "good.toml", "--out", "there"], &["there is there already", "--resume there"]),
+        (
+            &["race", "good.toml", "--out", "there"],
+            &["there is there already", "choose another --out"],
+        ),
         (&["race", "good.toml", "--out", "no/such/place"], &["no/such/place", "check the path"]),
         (&["race", "good.toml", "--out", "file/in"], &["file/in", "check the path"]),
         (&["race", "quick", "good.toml", "--out", "new"], &["--out names one folder"]),

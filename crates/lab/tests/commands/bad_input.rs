@@ -239,6 +239,33 @@ fn a_name_that_is_not_utf_8_is_no_reason_to_panic() {
     let mut command = bench.wirelap(&["race"]);
     command.arg(OsStr::from_bytes(b"\xff.har"));
     bench.start(command).end().said(2, &["invalid UTF-8"]);
+    let mut command = bench.wirelap(&["race", "good.toml", "--out"]);
+    command.arg(name);
+    bench.start(command).end().said(2, &["not UTF-8", "--out"]);
+    assert!(!bench.folder.join(name).exists(), "nothing is made");
+    // A folder that was renamed is read.
+    fs::create_dir(bench.folder.join(name)).unwrap();
+    fs::write(bench.folder.join(name).join("rows.sqlite"), "this is no run").unwrap();
+    let mut command = bench.wirelap(&["report"]);
+    command.arg(name);
+    bench.start(command).end().said(2, &["damaged or is not a run's rows"]);
+}
+
+#[test]
+fn texts_that_are_not_utf_8_are_misuse() {
+    let bench = Bench::new();
+    bench.write("good.toml", experiment("lan", 1));
+    bench.write("bad", b"\xff");
+    fs::create_dir(bench.path("subjects")).unwrap();
+    bench.write("subjects/bad.toml", b"name = \"\xff\"\n");
+    let cases: [(&[&str], &str); 3] = [
+        (&["load", "--requests-from", "bad", "http://127.0.0.1:9/"], "bad"),
+        (&["get", "--checksums", "bad", "http://127.0.0.1:9/f"], "bad"),
+        (&["race", "good.toml", "--dry-run"], "subjects/bad.toml"),
+    ];
+    for (args, file) in cases {
+        bench.run(args).said(2, &[file, "UTF-8"]);
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! `wirelap race --resume`: goes on with a run.
 
-use super::{check_files, concurrency, exit_code, interrupts, race, sharded};
+use super::{check_files, check_folder, concurrency, exit_code, interrupts, race, sharded};
 use crate::cli::RaceArgs;
 use crate::error::{self, CliError};
 use crate::race::planned::plan;
@@ -15,6 +15,7 @@ use study::record::RunHeader;
 /// Goes on with the run in `dir`, or adds trials to it.
 pub(super) fn run(args: &RaceArgs, dir: &Path) -> Result<ExitCode, CliError> {
     check_files(args)?;
+    check_folder(Some(dir))?;
     let folder = RunFolder::open(dir);
     folder.check_contents()?;
     let store = Store::open_whole(&folder.rows())?;

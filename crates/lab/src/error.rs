@@ -112,6 +112,8 @@ pub(crate) fn file(attempted: impl fmt::Display, error: &std::io::Error) -> CliE
             CliError::misuse(what).remedy("choose another name, or move away what has this one")
         }
         ErrorKind::InvalidInput => CliError::misuse(what).remedy("copy it into a file first"),
+        // A text that is read is UTF-8.
+        ErrorKind::InvalidData => CliError::misuse(what).remedy("write the file in UTF-8"),
         ErrorKind::FileTooLarge => CliError::misuse(what).remedy("name a smaller file"),
         ErrorKind::IsADirectory => CliError::misuse(what).remedy("name a file in it"),
         ErrorKind::PermissionDenied | ErrorKind::ReadOnlyFilesystem => CliError::misuse(what)
@@ -158,6 +160,12 @@ mod tests {
         assert!(
             error.to_string().ends_with("\n  choose another name, or move away what has this one")
         );
+    }
+
+    #[test]
+    fn a_text_that_is_not_utf_8_is_misuse() {
+        let wrong = std::io::Error::from(std::io::ErrorKind::InvalidData);
+        assert_eq!(file("reading F", &wrong).exit_code(), ExitCode::from(2));
     }
 
     #[test]

@@ -51,6 +51,8 @@ pub(crate) const CLOSING_VISIT: &str = "/visit?close";
 
 /// Responses of any size, as of an API.
 const API_PATH: &str = "/api";
+/// `call` tells calls apart, whose bytes differ by it.
+const API_PARAMETERS: [&str; 3] = ["bytes", "call", "delay_ms"];
 /// The largest response of [`API_PATH`], in bytes.
 const LARGEST_ANSWER: u64 = 1 << 30;
 
@@ -384,6 +386,11 @@ fn doubled(request: &RequestHead, target: &Target<'_>) -> Answer {
 fn api_answer(request: &RequestHead, target: &Target<'_>) -> Answer {
     if let Some(refusal) = unless_read(request) {
         return refusal;
+    }
+    if let Some(unknown) = target.unknown_parameter(&API_PARAMETERS) {
+        let known = API_PARAMETERS.join(", ");
+        let rule = format!("unknown parameter `{unknown}`; known are {known}");
+        return Answer::text(answer::BAD_REQUEST, &rule);
     }
     let bytes = target.parameter("bytes").map_or(Ok(0), str::parse::<u64>);
     match bytes {

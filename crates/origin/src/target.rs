@@ -48,6 +48,13 @@ impl<'a> Target<'a> {
         self.query.split('&').find_map(|pair| pair.strip_prefix(name)?.strip_prefix('='))
     }
 
+    /// The first name in the query that is none of `known`.
+    pub(crate) fn unknown_parameter(&self, known: &[&str]) -> Option<&'a str> {
+        let pairs = self.query.split('&').filter(|pair| !pair.is_empty());
+        let mut names = pairs.map(|pair| pair.split_once('=').map_or(pair, |(name, _)| name));
+        names.find(|name| !known.contains(name))
+    }
+
     /// The path with a slash at its end, encoded, and the query: where a folder's own address is.
     pub(crate) fn folder_location(&self) -> String {
         let mut location = String::from("/");

@@ -69,6 +69,11 @@ fn an_api_answer_is_of_the_size_asked_for_and_the_same_each_time() {
     assert_eq!(ask("/api?call=1&bytes=7"), first);
     assert_ne!(ask("/api?call=2&bytes=7").2, first.2);
     assert_eq!(ask("/api").2, "");
+    let slip = ask("/api?byts=5");
+    assert_eq!(
+        (slip.0.as_str(), slip.2.as_str()),
+        ("HTTP/1.1 400 Bad Request", "unknown parameter `byts`; known are bytes, call, delay_ms\n")
+    );
     assert_eq!(ask("/api?bytes=99999999999").0, "HTTP/1.1 400 Bad Request");
 }
 

@@ -161,6 +161,9 @@ impl Catalogue {
         if let Some(fault) = client.fault() {
             return Err(wrong(fault.to_owned()));
         }
+        if let Some(unknown) = client.unknown_placeholder() {
+            return Err(wrong(unknown));
+        }
         client.settle(&here.to_string_lossy());
         self.clients.insert(client.name.clone(), client);
         Ok(())
@@ -262,13 +265,41 @@ impl ClientDeclaration {
         Some(std::iter::once(program).chain(words).collect())
     }
 
+    /// What stands in braces and is known under no name; `{{name}}` is the text `{name}`. A shell's `${name}` is none.
+    fn unknown_placeholder(&self) -> Option<String> {
+        let own = self.places.keys().map(String::as_str);
+        let mut known: Vec<&str> = own.chain(["here", "peers", "wirelap"]).collect();
+        // Once its folder stands in a place, its text may be any: a place that is written begins with a name.
+        let written = self.places.values().filter(|place| !place.starts_with('/'));
+        for word in self.command.iter().chain(&self.version).chain(written) {
+            for (at, name) in placeholders(word) {
+                let before = &word[..at];
+                if !known.contains(&name) && !before.ends_with(['{', '$']) {
+                    known.sort_unstable();
+                    known.dedup();
+                    return Some(format!(
+                        "nothing is known as `{{{name}}}`; known are {}; write `{{{{{name}}}}}` for the text itself",
+                        known.join(", ")
+                    ));
+                }
+            }
+        }
+        None
+    }
+
     fn placed(&self, word: &str, places: &Places) -> String {
         let mut text = word.to_owned();
         for (name, place) in &self.places {
             text = text.replace(&format!("{{{name}}}"), place);
         }
-        text.replace("{wirelap}", &places.wirelap.to_string_lossy())
-            .replace("{peers}", &places.peers.to_string_lossy())
+        let text = text
+            .replace("{wirelap}", &places.wirelap.to_string_lossy())
+            .replace("{peers}", &places.peers.to_string_lossy());
+        let doubled = |(_, name): &(usize, &str)| word.contains(&format!("{{{{{name}}}}}"));
+        let names = placeholders(word).filter(doubled).map(|(_, name)| name);
+        names.fold(text, |text, name| {
+            text.replace(&format!("{{{{{name}}}}}"), &format!("{{{name}}}"))
+        })
     }
 
     fn lacking(&self, what: &str) -> Lacking {
@@ -297,6 +328,16 @@ impl ClientDeclaration {
         }
         self.transports.is_empty().then_some("`transports` needs at least one entry")
     }
+}
+
+/// Names within braces, of small letters and `_` as the templates of servers have them, and where their braces open.
+fn placeholders(word: &str) -> impl Iterator<Item = (usize, &str)> {
+    word.match_indices('{').filter_map(|(at, _)| {
+        let inner = &word[at + 1..];
+        let name = &inner[..inner.find('}')?];
+        let is_name = name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
+        (is_name && !name.is_empty()).then_some((at, name))
+    })
 }
 
 /// A missing file that an argument names by a place. A class path names several.
@@ -396,9 +437,25 @@ mod tests {
             ("\"h2\"", "\"h7\"", "unknown variant `h7`"),
             ("\"mine\"", "\"my own\"", "`name`"),
             ("[\"sh\", \"{here}/mine.sh\", \"{jar}\"]", "[]", "needs a program"),
+            (
+                "{here}",
+                "{hree}",
+                "nothing is known as `{hree}`; known are here, jar, peers, wirelap",
+            ),
+            ("{peers}", "{pears}", "nothing is known as `{pears}`"),
         ] {
             let error = added(&EXAMPLE.replacen(from, to, 1)).unwrap_err().to_string();
             assert!(error.contains(expected) && error.starts_with("mine.toml: "), "{error}");
         }
+    }
+
+    #[test]
+    fn braces_that_are_no_placeholder_stay() {
+        let text = EXAMPLE
+            .replace("\"{here}/mine.sh\", \"{jar}\"", "\"-c\", \"echo ${home} {{print}} {A} {}\"");
+        let places = Places { programs: vec!["/bin".into()], ..Places::default() };
+        let catalogue = added(&text).unwrap();
+        let words = catalogue.client("mine").unwrap().command_line(&places).unwrap();
+        assert_eq!(words[2], "echo ${home} {print} {A} {}");
     }
 }

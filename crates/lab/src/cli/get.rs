@@ -138,7 +138,7 @@ pub(crate) struct GetArgs {
     #[arg(short = 'A', long, value_name = "NAME", value_parser = parse_text)]
     pub(crate) user_agent: Option<String>,
     /// Fetch only what was modified since then: a date as HTTP writes it, or a file whose date counts
-    #[arg(short = 'z', long, value_name = "DATE|FILE", value_parser = parse_since, conflicts_with = "continue_at")]
+    #[arg(short = 'z', long, value_name = "DATE|FILE", value_parser = parse_since, allow_hyphen_values = true, conflicts_with = "continue_at")]
     pub(crate) time_cond: Option<SystemTime>,
     /// Write the head of the answer before its body, to standard output or a device
     #[arg(short = 'i', long, requires = "output")]
@@ -311,6 +311,13 @@ fn parse_text(text: &str) -> Result<String, String> {
 fn parse_since(text: &str) -> Result<SystemTime, String> {
     if let Ok(date) = httpdate::parse_http_date(text) {
         return Ok(date);
+    }
+    if let Some(date) = text.strip_prefix('-')
+        && httpdate::parse_http_date(date).is_ok()
+    {
+        return Err(format!(
+            "`{text}` asks for what is older than that date, which is not supported"
+        ));
     }
     let modified = std::fs::metadata(text).and_then(|file| file.modified());
     modified.map_err(|_| {

@@ -123,7 +123,7 @@ pub(crate) struct LoadArgs {
     pub(crate) seed: Seed,
     /// One of several processes that share this load, on as many machines: agent I of N; `auto` where an array tells it, or
     /// `srun` of Slurm. -c, -n and --rate are of all agents together; they begin together and end with one exit code
-    #[arg(long, value_name = "I/N|auto", value_parser = super::shards::parse_shard, requires = "rendezvous")]
+    #[arg(long, value_name = "I/N|auto", value_parser = super::shards::parse_agent, requires = "rendezvous")]
     pub(crate) agent: Option<ShardChoice>,
     /// Where agents meet: the first one listens on this port, and the others connect to it
     #[arg(long, value_name = "HOST:PORT", requires = "agent")]

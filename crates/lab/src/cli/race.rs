@@ -105,7 +105,7 @@ pub(crate) struct RaceArgs {
     #[arg(long, help_heading = "Trials and verdicts")]
     pub(crate) no_wait: bool,
     /// Go on with the interrupted run in this folder
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "client", "with_browser", "baseline", "margin", "fast", "sequential", "until_decided", "gate", "gate_error", "subjects", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure"], value_hint = ValueHint::DirPath, help_heading = "Runs that exist")]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["experiments", "out", "seed", "trials", "links", "contenders", "client", "with_browser", "baseline", "margin", "fast", "sequential", "until_decided", "gate", "gate_error", "subjects", "requests_from", "requests", "server_name", "cacert", "tls_max", "insecure", "dry_run"], value_hint = ValueHint::DirPath, help_heading = "Runs that exist")]
     pub(crate) resume: Option<PathBuf>,
     /// Add so many trials to each cell of the run that --resume names. What comes of them is labelled exploratory: the
     /// confidence of the intervals no longer holds, and the gates are judged without them

@@ -2,7 +2,7 @@
 
 use super::number::whole;
 use super::{GateArgs, RaceArgs};
-use clap::{Args, ValueHint};
+use clap::{Arg, Args, ValueHint};
 use std::path::PathBuf;
 use study::shard::{MOST_SHARDS, Shard};
 
@@ -26,6 +26,14 @@ pub(crate) fn parse_shard(text: &str) -> Result<ShardChoice, String> {
             }
         },
     }
+}
+
+/// As [`parse_shard`], for the agents of a load.
+pub(crate) fn parse_agent(text: &str) -> Result<ShardChoice, String> {
+    parse_shard(text).map_err(|error| match text.starts_with("auto") {
+        true => error,
+        false => error.replacen("is no shard such", "is no agent such", 1),
+    })
 }
 
 /// Make one run of the shards of a race that ran on many machines, and judge it.
@@ -60,13 +68,39 @@ pub(crate) struct MergeArgs {
     pub(crate) gates: GateArgs,
 }
 
+/// What `slurm` and `k8s` do not take of the flags of `race` is not in their helps.
+fn shown_for_engines(arg: Arg) -> Arg {
+    let is_refused = REFUSED_BY_ENGINES.contains(&arg.get_id().as_str());
+    let is_hidden = is_refused || arg.is_hide_set();
+    arg.hide(is_hidden)
+}
+
+const REFUSED_BY_ENGINES: [&str; 13] = [
+    "shard",
+    "resume",
+    "again",
+    "add",
+    "dry_run",
+    "with_browser",
+    "sequential",
+    "until_decided",
+    "json",
+    "csv",
+    "bmf",
+    "junit",
+    "markdown",
+];
+
 /// Print a job array for Slurm: a race in shards, a node each.
 #[derive(Debug, Args)]
-#[command(after_help = "Examples:
+#[command(
+    mut_args(shown_for_engines),
+    after_help = "Examples:
   wirelap slurm quick --shards 8 --trials 40 > race.sbatch && sbatch race.sbatch
   wirelap slurm mine.toml --shards 8 --sbatch=--partition=quiet --out /shared/mine
 
-The other flags are those of `race`. Afterwards: wirelap merge wirelap-quick-shards. More in docs/many-machines.md.")]
+The other flags are those of `race`; what judges a run is given to `wirelap merge`. Afterwards: wirelap merge wirelap-quick-shards. More in docs/many-machines.md."
+)]
 pub(crate) struct SlurmArgs {
     /// How many shards, a task of the array each
     #[arg(long, value_name = "N", value_parser = whole::<u32>(1..=u64::from(MOST_SHARDS)))]
@@ -85,6 +119,7 @@ pub(crate) struct SlurmArgs {
 #[derive(Debug, Args)]
 #[command(
     name = "k8s",
+    mut_args(shown_for_engines),
     after_help = "Examples:
   wirelap k8s quick --shards 8 --image registry.test/wirelap:1 --claim runs | kubectl apply -f -
 
@@ -116,5 +151,6 @@ mod tests {
         for text in ["", "auto8", "auto/", "auto/0", "auto/1001", "4/3", "automatic"] {
             assert!(parse_shard(text).is_err(), "{text}");
         }
+        assert!(parse_agent("3/2").unwrap_err().contains("`3/2` is no agent such as"));
     }
 }

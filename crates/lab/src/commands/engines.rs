@@ -67,6 +67,7 @@ impl Sharded {
             return Err(CliError::misuse("the tasks of an array get their shards by themselves")
                 .remedy("leave out --shard, --resume and --again"));
         }
+        refuse_flags_of_whole_runs(args)?;
         let [name] = args.experiments.as_slice() else {
             return Err(CliError::misuse("an array runs one experiment")
                 .remedy("print an array for each, and submit them one after another"));
@@ -87,6 +88,36 @@ impl Sharded {
     fn headline(&self, shards: u32) -> String {
         let time = study::estimate::in_words(self.time);
         format!("{} in {shards} shards, {time} each", self.name)
+    }
+}
+
+/// Flags that `race --shard` refuses: every task would fail by them.
+fn refuse_flags_of_whole_runs(args: &RaceArgs) -> Result<(), CliError> {
+    const TO_MERGE: &str = "leave it out, and give it to `wirelap merge`";
+    let flags = [
+        ("--json", args.json, TO_MERGE),
+        ("--csv", args.csv, TO_MERGE),
+        ("--junit", args.gates.junit.is_some(), TO_MERGE),
+        ("--markdown", args.gates.markdown.is_some(), TO_MERGE),
+        (
+            "--bmf",
+            args.bmf.is_some(),
+            "leave it out, and give it to `wirelap report` after `wirelap merge`",
+        ),
+        ("--add", args.add.is_some(), "say how many trials there are by --trials"),
+        ("--dry-run", args.dry_run, "print the plan by `wirelap race --dry-run`"),
+        (
+            "--with-browser",
+            args.with_browser.is_some(),
+            "race with --client, as an array of its own",
+        ),
+    ];
+    match flags.into_iter().find(|(_, is_given, _)| *is_given) {
+        Some((flag, _, remedy)) => Err(CliError::misuse(format!(
+            "{flag} is for a whole run, and each task runs a shard of one"
+        ))
+        .remedy(remedy)),
+        None => Ok(()),
     }
 }
 

@@ -310,7 +310,10 @@ fn wanted(args: &GetArgs, job: &Job) -> Wanted {
     {
         fields.push(b"authorization", credentials.basic().as_bytes());
     }
-    if let Some(name) = args.user_agent.as_deref().filter(|name| !name.is_empty()) {
+    // As in curl, the field of -H goes before -A.
+    if let Some(name) = args.user_agent.as_deref().filter(|name| !name.is_empty())
+        && fields.find_str("user-agent").is_none()
+    {
         fields.push(b"user-agent", name.as_bytes());
     }
     // The bytes are stored as they arrive. A coded body would be another file than the URL names.

@@ -6,7 +6,7 @@ use crate::console;
 use crate::error::{CliError, Exit};
 use crate::get::resolve;
 use crate::get::trust::{self, Trusted};
-use crate::load::agents::{Followers, Leader, Meeting, Order, Place};
+use crate::load::agents::{Begun, Followers, Leader, Meeting, Order, Place};
 use crate::load::live::Live;
 use crate::load::outcome::RunFacts;
 use crate::load::run::{LoadRun, Threads, run as run_plan};
@@ -28,7 +28,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 use study::load::{LoadResult, Slo, SloAnswer, TimeBuckets};
 use study::shard::Shard;
-use unit::{Instant, format_duration};
+use unit::format_duration;
 
 /// How long requests are made where nothing else is said: for each run, and for each rate of a search.
 const DURATION: Duration = Duration::from_secs(10);
@@ -149,46 +149,42 @@ impl Bench<'_> {
     /// Runs the plan once.
     fn run(&mut self) -> Result<(LoadResult, LoadRun), CliError> {
         let started = os::clock::realtime();
-        let began = self.followers.as_mut().map(|others| others.begin(self.probe)).transpose()?;
+        let (probe, stop) = (self.probe, &self.stop);
+        let begun = self.followers.as_mut().map(|others| others.begin(probe, stop)).transpose()?;
         let mut ran = self.run_part()?;
-        let missing = match began {
-            Some(began) => self.hear(&mut ran, began)?,
-            None => None,
+        let missing_agents = match begun {
+            Some(begun) => self.hear(&mut ran, &begun)?,
+            None => 0,
         };
         let facts = RunFacts {
             threads: self.threads * self.share.of as usize,
             seed: self.args.seed.0,
             started,
-            is_interrupted: (self.is_interrupted)(),
+            missing_agents,
         };
-        let mut result = outcome::result(&self.plan, &ran, facts);
-        result.warnings.extend(missing);
-        Ok((result, ran))
+        Ok((outcome::result(&self.plan, &ran, facts), ran))
     }
 
     /// Runs this agent's part once.
     fn run_part(&mut self) -> Result<LoadRun, CliError> {
         let backend = self.args.reactor.into();
         let threads = Threads { count: self.threads, backend, stop: &self.stop, agent: self.share };
-        run_plan(&self.plan, threads, &mut self.live)
+        let mut ran = run_plan(&self.plan, threads, &mut self.live)?;
+        ran.is_interrupted = (self.is_interrupted)();
+        Ok(ran)
     }
 
-    /// Adds what the other agents counted; says so where they are not waited for.
-    fn hear(&mut self, ran: &mut LoadRun, began: Instant) -> Result<Option<String>, CliError> {
-        if (self.is_interrupted)() {
-            return Ok(Some(
-                "the run was interrupted: these are the counts of one agent".to_owned(),
-            ));
-        }
+    /// Adds what the other agents counted. Gives how many handed in nothing after an interrupt.
+    fn hear(&mut self, ran: &mut LoadRun, begun: &Begun) -> Result<usize, CliError> {
         // A run by number takes each agent as long as its server takes.
         let most = match self.plan.duration {
             Some(_) => self.plan.timeout + AGENTS_GRACE,
             None => LONGEST_RUN,
         };
-        if let Some(followers) = &mut self.followers {
-            followers.add_to(ran, began, most)?;
+        match &mut self.followers {
+            Some(followers) => followers.add_to(ran, begun, most, &*self.is_interrupted),
+            None => Ok(0),
         }
-        Ok(None)
     }
 
     /// Waits until all agents are there.
@@ -201,7 +197,7 @@ impl Bench<'_> {
     /// Does what the first agent says, to its end.
     fn follow(&mut self, mut leader: Leader) -> Result<ExitCode, CliError> {
         loop {
-            match leader.order()? {
+            match leader.order(&*self.is_interrupted)? {
                 Order::Run(rate) => {
                     if let Some(rate) = rate {
                         self.pace(rate);
@@ -209,6 +205,8 @@ impl Bench<'_> {
                     let ran = self.run_part()?;
                     leader.hand_in(&ran)?;
                 }
+                // The run had ended already.
+                Order::Stop => {}
                 Order::End(code) => return Ok(ExitCode::from(code)),
             }
         }

@@ -31,7 +31,7 @@ use crate::race::store::{Rows, Store};
 use crate::race::until_decided::{self, TimePlan};
 use crate::trial::profile::STRACE;
 use os::signal::Interrupts;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use study::calibration::Calibration;
 use study::carried::carried;
@@ -58,6 +58,7 @@ pub(crate) fn run(args: &RaceArgs) -> Result<ExitCode, CliError> {
         return dry_run::run(args, &chosen, shard);
     }
     check_files(args)?;
+    check_folder(args.out.as_deref())?;
     chosen.iter().try_for_each(service::check)?;
     os::net::probe()?;
     // Before a folder is made: from then on, Ctrl-C says how to go on.
@@ -94,6 +95,19 @@ fn choose(args: &RaceArgs) -> Result<Vec<Selected>, CliError> {
 pub(super) fn check_files(args: &RaceArgs) -> Result<(), CliError> {
     let files = [&args.bmf, &args.gates.junit, &args.gates.markdown];
     files.into_iter().flatten().try_for_each(|file| named_file::check(file))
+}
+
+/// Refuses a run's folder whose place is no text: workers are told it as JSON. None is one below the folder at hand.
+fn check_folder(folder: Option<&Path>) -> Result<(), CliError> {
+    let place = std::path::absolute(folder.unwrap_or(Path::new(".")));
+    match place.is_ok_and(|place| place.to_str().is_none()) {
+        true => Err(CliError::misuse(format!(
+            "{} has a name that is not UTF-8, and trials are told of it in UTF-8",
+            folder.unwrap_or(Path::new("the folder at hand")).display()
+        ))
+        .remedy("name another place by --out")),
+        false => Ok(()),
+    }
 }
 
 /// Whether what the flags ask for is there. Nothing is written, and nobody is asked.

@@ -74,13 +74,18 @@ pub(crate) fn places() -> Result<Places, CliError> {
     })
 }
 
-fn wrong(error: DeclarationError) -> CliError {
-    match &error {
+fn wrong(wrong: DeclarationError) -> CliError {
+    match &wrong {
+        DeclarationError::Unreadable { path, source }
+            if source.kind() == std::io::ErrorKind::InvalidData =>
+        {
+            error::file(format!("reading {}", path.display()), source)
+        }
         DeclarationError::Unreadable { .. } => {
-            CliError::misuse(error).remedy("name a folder of declarations that you may read")
+            CliError::misuse(wrong).remedy("name a folder of declarations that you may read")
         }
         DeclarationError::Wrong { .. } => {
-            CliError::misuse(error).remedy("docs/subjects.md tells how a subject is declared")
+            CliError::misuse(wrong).remedy("docs/subjects.md tells how a subject is declared")
         }
     }
 }

@@ -3,7 +3,8 @@
 //! with one exit code.
 //!
 //! The protocol: frames over TCP, a length of four bytes before each. An agent sends its [`Hello`]; the first one sends
-//! [`Order`]s, and hears [`LoadRun`] after each run. Nothing is secret and nobody is checked: it is for a network of one's own.
+//! [`Order`]s, and hears [`LoadRun`] after each run. An interrupt of any agent ends the run of all of them: an agent hands in
+//! at once and says why, and the first one has the others stop. Nothing is secret and nobody is checked: it is for a network of one's own.
 
 use super::run::LoadRun;
 use crate::error::CliError;
@@ -13,6 +14,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 use study::shard::Shard;
 use unit::Instant;
@@ -25,6 +29,12 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// What a hand-shake may take of a peer that is there.
 const HANDSHAKE: Duration = Duration::from_secs(10);
+
+/// How long agents have to hand in once the run was stopped.
+const STOPPING: Duration = Duration::from_secs(10);
+
+/// How long an agent that was interrupted waits for the first one's word.
+const LAST_WORD: Duration = Duration::from_secs(30);
 
 /// A frame's bytes at most: the histograms of thousands of seconds.
 const LONGEST_FRAME: u32 = 1 << 28;
@@ -43,6 +53,8 @@ struct Hello {
 pub(crate) enum Order {
     /// Run the plan, at this rate where one is searched for.
     Run(Option<f64>),
+    /// End the run now, and hand in what was counted.
+    Stop,
     /// It is over, with this exit code.
     End(u8),
 }
@@ -157,7 +169,7 @@ impl Meeting {
             if let Some(mut stream) = found {
                 let said = stream.set_nodelay(true).and_then(|()| send(&mut stream, &self.hello()));
                 said.map_err(|error| lost("the first agent", &error))?;
-                return Ok(Leader { stream, stop: stop.clone() });
+                return Ok(Leader { stream, stop: stop.clone(), run: None });
             }
             wait(deadline, is_stopped, || {
                 format!("the first agent did not answer at {}", self.at)
@@ -201,34 +213,86 @@ pub(crate) struct Followers {
     others: Vec<(Shard, TcpStream)>,
 }
 
+/// A run that the other agents have begun.
+pub(crate) struct Begun {
+    at: Instant,
+    /// What each hands in, with its place among the others.
+    hand_ins: Receiver<(usize, io::Result<Vec<u8>>)>,
+}
+
 impl Followers {
-    /// Has all of them begin, and gives when that was.
-    pub(crate) fn begin(&mut self, rate: Option<f64>) -> Result<Instant, CliError> {
+    /// Has all of them begin. One that is interrupted or lost ends the first agent's own run by `stop`.
+    pub(crate) fn begin(&mut self, rate: Option<f64>, stop: &Stop) -> Result<Begun, CliError> {
         self.tell(Order::Run(rate))?;
-        Ok(os::clock::now())
+        let at = os::clock::now();
+        let (sender, hand_ins) = channel();
+        for (place, (agent, stream)) in self.others.iter().enumerate() {
+            let own = stream.set_read_timeout(None).and_then(|()| stream.try_clone());
+            let mut stream = own.map_err(|error| lost(&format!("agent {agent}"), &error))?;
+            let (sender, stop) = (sender.clone(), stop.clone());
+            std::thread::spawn(move || {
+                let handed_in = receive_bytes(&mut stream);
+                if handed_in.as_ref().map_or(true, |bytes| LoadRun::tells_interrupt(bytes)) {
+                    stop.stop();
+                }
+                // Nobody listens any more where the command has ended.
+                let _heard = sender.send((place, handed_in));
+            });
+        }
+        Ok(Begun { at, hand_ins })
     }
 
-    /// Adds what each counted since `began`; they may take `most` longer than this one.
+    /// Adds what each counted; they may take `most` longer than this one. Once any agent is interrupted, this one too, all are
+    /// stopped. Gives how many handed in nothing then; without an interrupt each must.
     pub(crate) fn add_to(
         &mut self,
         run: &mut LoadRun,
-        began: Instant,
+        begun: &Begun,
         most: Duration,
-    ) -> Result<(), CliError> {
-        for (agent, stream) in &mut self.others {
-            let name = format!("agent {agent}");
-            let received = stream.set_read_timeout(Some(most)).and_then(|()| receive_bytes(stream));
-            let bytes = received.map_err(|error| lost(&name, &error))?;
-            let added = run.add(&bytes, began);
-            added.map_err(|BadTally| CliError::failed(format!("{name} sent no counts")))?;
+        is_interrupted: &dyn Fn() -> bool,
+    ) -> Result<usize, CliError> {
+        let mut handed_in: Vec<Option<Vec<u8>>> = vec![None; self.others.len()];
+        let (mut deadline, mut is_stopped, mut gone) = (os::clock::now() + most, false, 0);
+        while gone + handed_in.iter().flatten().count() < self.others.len() {
+            run.is_interrupted |= is_interrupted();
+            if run.is_interrupted && !is_stopped {
+                is_stopped = true;
+                deadline = os::clock::now() + STOPPING;
+                self.send_each(Order::Stop);
+            }
+            match begun.hand_ins.recv_timeout(LOOK) {
+                Ok((place, Ok(bytes))) => {
+                    run.is_interrupted |= LoadRun::tells_interrupt(&bytes);
+                    handed_in[place] = Some(bytes);
+                }
+                Ok((_, Err(_))) if run.is_interrupted => gone += 1,
+                Ok((place, Err(error))) => return Err(lost(&self.name(place), &error)),
+                Err(RecvTimeoutError::Timeout) if os::clock::now() < deadline => {}
+                Err(_) => break,
+            }
         }
-        Ok(())
+        for (place, bytes) in handed_in.iter().enumerate() {
+            let name = self.name(place);
+            match bytes {
+                Some(bytes) => run
+                    .add(bytes, begun.at)
+                    .map_err(|BadTally| CliError::failed(format!("{name} sent no counts")))?,
+                None if run.is_interrupted => {}
+                None => return Err(lost(&name, &io::ErrorKind::TimedOut.into())),
+            }
+        }
+        Ok(handed_in.iter().filter(|bytes| bytes.is_none()).count())
     }
 
-    /// Tells all of them that it is over. One that is gone knows.
+    /// Tells all of them that it is over.
     pub(crate) fn end(mut self, code: u8) {
+        self.send_each(Order::End(code));
+    }
+
+    /// One that is gone knows that it is over.
+    fn send_each(&mut self, order: Order) {
         for (_, stream) in &mut self.others {
-            let _heard = send(stream, &Order::End(code));
+            let _heard = send(stream, &order);
         }
     }
 
@@ -238,42 +302,87 @@ impl Followers {
         }
         Ok(())
     }
+
+    fn name(&self, place: usize) -> String {
+        format!("agent {}", self.others[place].0)
+    }
 }
 
 /// The first agent, as another one sees it.
 pub(crate) struct Leader {
     stream: TcpStream,
     stop: Stop,
+    /// Whether the last run is over; None before the first.
+    run: Option<Arc<AtomicBool>>,
 }
 
 impl Leader {
-    /// What is to be done next.
-    pub(crate) fn order(&mut self) -> Result<Order, CliError> {
-        let order = self.stream.set_read_timeout(None).and_then(|()| receive(&mut self.stream));
+    /// What is to be done next. Where this agent is interrupted, the first one hears it from the next hand-in; before the first
+    /// run, from the connection's end.
+    pub(crate) fn order(&mut self, is_interrupted: &dyn Fn() -> bool) -> Result<Order, CliError> {
+        let order = self.await_order(is_interrupted)?.and_then(|()| {
+            self.stream.set_read_timeout(Some(HANDSHAKE))?;
+            let order = receive(&mut self.stream)?;
+            self.stream.set_read_timeout(None)?;
+            Ok(order)
+        });
         let order = order.map_err(|error| lost("the first agent", &error))?;
         if matches!(order, Order::Run(_)) {
-            self.stop_when_gone();
+            self.stop_when_told();
         }
         Ok(order)
     }
 
     /// Hands in what was counted.
     pub(crate) fn hand_in(&mut self, run: &LoadRun) -> Result<(), CliError> {
+        // Before the first agent can answer: its next order is no word about this run.
+        if let Some(is_over) = &self.run {
+            is_over.store(true, Ordering::SeqCst);
+        }
         let mut bytes = Vec::new();
         run.put(&mut bytes);
         send_bytes(&mut self.stream, &bytes).map_err(|error| lost("the first agent", &error))
     }
 
-    /// Ends the run of this agent once the first one is gone: nobody would hear of it.
-    fn stop_when_gone(&self) {
+    /// Waits until there is something to read, or nobody who would write it.
+    fn await_order(&self, is_interrupted: &dyn Fn() -> bool) -> Result<io::Result<()>, CliError> {
+        if let Err(error) = self.stream.set_read_timeout(Some(LOOK)) {
+            return Ok(Err(error));
+        }
+        let mut interrupted: Option<Instant> = None;
+        while self.stream.peek(&mut [0]).is_err_and(|error| is_nothing_yet(&error)) {
+            if is_interrupted() {
+                if self.run.is_none() {
+                    return Err(CliError::interrupted("the load had not begun"));
+                }
+                let since = *interrupted.get_or_insert_with(os::clock::now);
+                if os::clock::now().since(since) > LAST_WORD {
+                    return Ok(Err(io::ErrorKind::TimedOut.into()));
+                }
+            }
+        }
+        Ok(Ok(()))
+    }
+
+    /// Ends the run of this agent once the first one says so, or is gone: nobody would hear of it.
+    fn stop_when_told(&mut self) {
+        let is_over = Arc::new(AtomicBool::new(false));
+        self.run = Some(Arc::clone(&is_over));
         let (Ok(stream), stop) = (self.stream.try_clone(), self.stop.clone()) else { return };
         std::thread::spawn(move || {
-            // Nothing comes before the run is over.
-            if !matches!(stream.peek(&mut [0]), Ok(1)) {
+            // The word itself is read after the run.
+            let _there = stream.peek(&mut [0]);
+            if !is_over.load(Ordering::SeqCst) {
                 stop.stop();
             }
         });
     }
+}
+
+/// Whether a read ended because nothing has come yet.
+fn is_nothing_yet(error: &io::Error) -> bool {
+    use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
+    matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
 }
 
 fn lost(who: &str, error: &io::Error) -> CliError {

@@ -21,8 +21,8 @@ pub(crate) struct RunFacts {
     pub(crate) seed: u64,
     /// When it began, since 1970.
     pub(crate) started: Duration,
-    /// Whether the user ended it before its time.
-    pub(crate) is_interrupted: bool,
+    /// How many agents handed in nothing, after an interrupt.
+    pub(crate) missing_agents: usize,
 }
 
 /// The result of a run.
@@ -74,12 +74,21 @@ pub(crate) fn result(plan: &LoadPlan, ran: &LoadRun, facts: RunFacts) -> LoadRes
         received_bytes: tally.received,
         sent_bytes: tally.sent,
         client: cpu(ran),
-        interrupted: facts.is_interrupted,
+        interrupted: ran.is_interrupted,
         warnings: Vec::new(),
         course: ran.course.clone(),
         slo: None,
     };
     result.warnings = warnings(plan, &result);
+    if facts.missing_agents == 0 {
+        result.warnings.extend(behind(plan, &result));
+    } else {
+        let missing = facts.missing_agents;
+        let agents = if missing == 1 { "agent" } else { "agents" };
+        result.warnings.push(format!(
+            "the run was interrupted, and {missing} {agents} handed in nothing: the counts are of the others alone"
+        ));
+    }
     result.warnings.extend(stream_limit(plan, tally));
     result.warnings.extend(reasons(plan, tally));
     result
@@ -203,7 +212,8 @@ fn warnings(plan: &LoadPlan, result: &LoadResult) -> Vec<String> {
         ));
     }
     let opened = result.connects.opened;
-    if opened > 0 && opened < plan.connections as u64 {
+    // An interrupt may come before all are open.
+    if opened > 0 && opened < plan.connections as u64 && !result.interrupted {
         warnings.push(format!("{opened} of {} connections could be opened", plan.connections));
     }
     let is_single = result.protocol.as_ref().is_some_and(|spoken| *spoken == Protocol::Http1);
@@ -211,7 +221,6 @@ fn warnings(plan: &LoadPlan, result: &LoadResult) -> Vec<String> {
         warnings.push("the server speaks HTTP/1.1, which has one request at a time".to_owned());
     }
     warnings.extend(unanswered(result));
-    warnings.extend(behind(plan, result));
     warnings.extend(silence(result));
     let waited = result.course.iter().filter(|second| second.waiting > 0).count();
     if waited * 2 > result.course.len() {

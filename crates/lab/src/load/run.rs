@@ -26,6 +26,8 @@ pub(crate) struct LoadRun {
     pub(crate) intervals: Vec<Vec<u8>>,
     /// What each thread used while it counted, and how long that was.
     pub(crate) cpu: Vec<(Duration, Duration)>,
+    /// Whether a user ended it before its time, at any agent.
+    pub(crate) is_interrupted: bool,
 }
 
 /// Intervals of a run at most.
@@ -34,6 +36,7 @@ const MOST_INTERVALS: u64 = 10_000_000;
 impl LoadRun {
     /// Writes what an agent hands in.
     pub(crate) fn put(&self, out: &mut Vec<u8>) {
+        put_whole(out, self.is_interrupted.into());
         self.tally.put(out);
         put_whole(out, self.intervals.len() as u64);
         self.intervals.iter().for_each(|interval| out.extend(interval));
@@ -44,11 +47,17 @@ impl LoadRun {
         }
     }
 
+    /// Whether what an agent handed in is of a run that its user ended.
+    pub(crate) fn tells_interrupt(bytes: &[u8]) -> bool {
+        Fields::of(bytes).whole() == Ok(1)
+    }
+
     /// Adds what another agent handed in, whose run began at `began` of this machine's clock. Its intervals are added to
     /// those of this run in their order, with figures anew.
     pub(crate) fn add(&mut self, bytes: &[u8], began: Instant) -> Result<(), BadTally> {
         let mut fields = Fields::of(bytes);
         let fields = &mut fields;
+        self.is_interrupted |= fields.whole()? == 1;
         self.tally.add(&Tally::take(fields, self.tally.began.unwrap_or(began))?);
         let count = bounded(fields)?;
         for nth in 0..count {
@@ -173,7 +182,7 @@ pub(crate) fn run(
         }
     }
     let tally = whole.ok_or_else(|| CliError::failed("a load has a thread at least"))?;
-    Ok(LoadRun { tally, course, intervals, cpu })
+    Ok(LoadRun { tally, course, intervals, cpu, is_interrupted: false })
 }
 
 /// A thread's part of the whole load, of all agents' threads.

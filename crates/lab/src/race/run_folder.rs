@@ -1,6 +1,7 @@
 //! The folder of a run: what is in it, and under which name.
 
 use crate::error::{self, CliError};
+use crate::race::store::Store;
 use std::fs::{self, File, TryLockError};
 use std::path::{Path, PathBuf};
 
@@ -148,12 +149,10 @@ impl RunFolder {
     fn create_at(path: &Path) -> Result<Self, CliError> {
         match fs::create_dir(path) {
             Ok(()) => Ok(Self::open(path)),
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(
-                CliError::misuse(format!("{} is there already", path.display())).remedy(format!(
-                    "choose another --out, or go on with that run: wirelap race --resume {}",
-                    error::quoted(path)
-                )),
-            ),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {
+                Err(CliError::misuse(format!("{} is there already", path.display()))
+                    .remedy(way_past(&Self::open(path))))
+            }
             Err(error) => Err(error::file(format!("making the folder {}", path.display()), &error)),
         }
     }
@@ -172,6 +171,18 @@ impl RunFolder {
             }
         }
         Err(CliError::failed("every number for a run's folder is taken"))
+    }
+}
+
+/// What to do where a folder is that is to be made. A run that was merged is gone on with by its shards alone.
+fn way_past(there: &RunFolder) -> String {
+    let header = Store::open(&there.rows()).and_then(|store| store.header());
+    match header {
+        Ok(header) if header.machines.is_empty() || header.shard.is_some() => format!(
+            "choose another --out, or go on with that run: wirelap race --resume {}",
+            error::quoted(there.path())
+        ),
+        _ => "choose another --out".to_owned(),
     }
 }
 
@@ -197,6 +208,21 @@ pub(crate) fn plain(name: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use study::record::{HostFacts, MachineRun, ROWS_SCHEMA, RunHeader};
+
+    fn header() -> RunHeader {
+        RunHeader {
+            schema: ROWS_SCHEMA.to_owned(),
+            version: String::new(),
+            experiment: study::experiment::builtin()[0].toml.parse().unwrap(),
+            started_unix_ms: 0,
+            host: HostFacts::default(),
+            command_line: Vec::new(),
+            shard: None,
+            machines: Vec::new(),
+            missing: Vec::new(),
+        }
+    }
 
     #[test]
     fn a_folder_that_is_there_is_not_written_into() {
@@ -205,7 +231,19 @@ mod tests {
         let first = RunFolder::create(Some(&here), "quick").unwrap();
         assert!(first.inputs().is_dir());
         let again = RunFolder::create(Some(&here), "quick").unwrap_err();
-        assert!(again.to_string().contains("--resume"), "{again}");
+        assert!(!again.to_string().contains("--resume"), "it holds no run: {again}");
+        let mut header = header();
+        drop(Store::create(&first.rows(), &header).unwrap());
+        let again = || RunFolder::create(Some(&here), "quick").unwrap_err().to_string();
+        assert!(again().contains("--resume"), "{}", again());
+        let (name, boot) = ("a".to_owned(), "b".to_owned());
+        let shard = "1/1".parse().unwrap();
+        header.machines.push(MachineRun { name, boot, shard, host: HostFacts::default() });
+        Store::open_whole(&first.rows()).unwrap().set_header(&header).unwrap();
+        assert!(!again().contains("--resume"), "it was merged: {}", again());
+        header.shard = Some(shard);
+        Store::open_whole(&first.rows()).unwrap().set_header(&header).unwrap();
+        assert!(again().contains("--resume"), "{}", again());
         let lock = first.lock().unwrap();
         assert!(first.lock().unwrap_err().to_string().contains("another wirelap"));
         drop(lock);

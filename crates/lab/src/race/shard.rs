@@ -21,79 +21,113 @@ use study::shard::Shard;
 pub(crate) fn of(choice: ShardChoice) -> Result<Shard, CliError> {
     match choice {
         ShardChoice::Of(shard) => Ok(shard),
-        ShardChoice::Auto(of) => told(&environment::array_task(), of),
+        ShardChoice::Auto(of) => Part::SHARD.told(&environment::array_task(), of),
     }
 }
 
 /// The agent that was asked for, or that an engine made of this process: a process of a step of Slurm's begins with the
 /// others, which a task of an array need not.
 pub(crate) fn agent(choice: ShardChoice) -> Result<Shard, CliError> {
-    let task = environment::array_task();
-    match (choice, &task.slurm_process, &task.slurm_processes) {
-        (ShardChoice::Auto(_), Some(process), Some(processes)) if task.slurm_id.is_none() => {
+    match choice {
+        ShardChoice::Of(agent) => Ok(agent),
+        ShardChoice::Auto(of) => agent_told(&environment::array_task(), of),
+    }
+}
+
+fn agent_told(task: &ArrayTask, of: Option<u32>) -> Result<Shard, CliError> {
+    match (&task.slurm_process, &task.slurm_processes) {
+        (Some(process), Some(processes)) if task.slurm_id.is_none() => {
             let process: u32 = number("SLURM_PROCID", process)?;
-            shard(process.checked_add(1), number("SLURM_STEP_NUM_TASKS", processes)?)
+            Part::AGENT.nth(process.checked_add(1), number("SLURM_STEP_NUM_TASKS", processes)?)
         }
-        _ => of(choice),
+        _ => Part::AGENT.told(task, of),
     }
 }
 
-/// What an engine's variables say; `of` is how many shards the user says there are.
-fn told(task: &ArrayTask, of: Option<u32>) -> Result<Shard, CliError> {
-    match (&task.slurm_id, &task.completion_index) {
-        (Some(_), Some(_)) => Err(CliError::misuse(
-            "SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX are both set: which engine gives the shard?",
-        )
-        .remedy("give the shard itself: --shard I/N")),
-        (Some(id), None) => of_slurm(task, id, of),
-        (None, Some(index)) => {
-            let of = of.ok_or_else(|| {
-                CliError::misuse("Kubernetes does not tell a pod how many there are")
-                    .remedy("say it: --shard auto/N")
-            })?;
-            let index: u32 = number("JOB_COMPLETION_INDEX", index)?;
-            shard(index.checked_add(1), of)
-        }
-        (None, None) => Err(CliError::misuse(
-            "--shard auto reads SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX, and neither is set",
-        )
-        .remedy("run it as a task of an array, or give the shard itself: --shard I/N")),
-    }
+/// What an engine's variables tell the number of.
+#[derive(Debug, Clone, Copy)]
+struct Part {
+    name: &'static str,
+    flag: &'static str,
+    /// What `auto` reads, in words.
+    reads: &'static str,
+    start: &'static str,
 }
 
-fn of_slurm(task: &ArrayTask, id: &str, of: Option<u32>) -> Result<Shard, CliError> {
-    let least = |name: &str, text: &Option<String>, default: u32| {
-        text.as_ref().map_or(Ok(default), |text| number(name, text))
+impl Part {
+    const SHARD: Self = Self {
+        name: "shard",
+        flag: "--shard",
+        reads: "SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX, and neither is set",
+        start: "run it as a task of an array",
     };
-    let id: u32 = number("SLURM_ARRAY_TASK_ID", id)?;
-    let min = least("SLURM_ARRAY_TASK_MIN", &task.slurm_min, 0)?;
-    let step = least("SLURM_ARRAY_TASK_STEP", &task.slurm_step, 1)?.max(1);
-    let count = least("SLURM_ARRAY_TASK_COUNT", &task.slurm_count, 0)?;
-    if let Some(of) = of.filter(|of| *of != count) {
-        return Err(CliError::misuse(format!(
-            "the array has {count} tasks, and the run {of} shards"
-        ))
-        .remedy(
-            "a part of an array that is submitted again counts its own tasks: give the shard itself, --shard I/N",
-        ));
+    const AGENT: Self = Self {
+        name: "agent",
+        flag: "--agent",
+        reads: "SLURM_PROCID and SLURM_STEP_NUM_TASKS, SLURM_ARRAY_TASK_ID or JOB_COMPLETION_INDEX, and none of them is set",
+        start: "start it by srun, or as a task of an array",
+    };
+
+    /// What the variables say; `of` is how many parts the user says there are.
+    fn told(self, task: &ArrayTask, of: Option<u32>) -> Result<Shard, CliError> {
+        let Self { name, flag, reads, start } = self;
+        match (&task.slurm_id, &task.completion_index) {
+            (Some(_), Some(_)) => Err(CliError::misuse(format!(
+                "SLURM_ARRAY_TASK_ID and JOB_COMPLETION_INDEX are both set: which engine gives the {name}?"
+            ))
+            .remedy(format!("give the {name} itself: {flag} I/N"))),
+            (Some(id), None) => self.of_slurm(task, id, of),
+            (None, Some(index)) => {
+                let of = of.ok_or_else(|| {
+                    CliError::misuse("Kubernetes does not tell a pod how many there are")
+                        .remedy(format!("say it: {flag} auto/N"))
+                })?;
+                let index: u32 = number("JOB_COMPLETION_INDEX", index)?;
+                self.nth(index.checked_add(1), of)
+            }
+            (None, None) => Err(CliError::misuse(format!("{flag} auto reads {reads}"))
+                .remedy(format!("{start}, or give the {name} itself: {flag} I/N"))),
+        }
     }
-    let place = id.checked_sub(min).filter(|above| above % step == 0).map(|above| above / step);
-    shard(place.and_then(|place| place.checked_add(1)), count)
+
+    fn of_slurm(self, task: &ArrayTask, id: &str, of: Option<u32>) -> Result<Shard, CliError> {
+        let least = |name: &str, text: &Option<String>, default: u32| {
+            text.as_ref().map_or(Ok(default), |text| number(name, text))
+        };
+        let Self { name, flag, .. } = self;
+        let id: u32 = number("SLURM_ARRAY_TASK_ID", id)?;
+        let min = least("SLURM_ARRAY_TASK_MIN", &task.slurm_min, 0)?;
+        let step = least("SLURM_ARRAY_TASK_STEP", &task.slurm_step, 1)?.max(1);
+        let count = least("SLURM_ARRAY_TASK_COUNT", &task.slurm_count, 0)?;
+        if let Some(of) = of.filter(|of| *of != count) {
+            return Err(CliError::misuse(format!(
+                "the array has {count} tasks, and {of} {name}s are asked for"
+            ))
+            .remedy(format!(
+                "a part of an array that is submitted again counts its own tasks: give the {name} itself, {flag} I/N"
+            )));
+        }
+        let place = id.checked_sub(min).filter(|above| above % step == 0).map(|above| above / step);
+        self.nth(place.and_then(|place| place.checked_add(1)), count)
+    }
+
+    fn nth(self, number: Option<u32>, of: u32) -> Result<Shard, CliError> {
+        let there_is = number.and_then(|number| Shard::new(number, of));
+        there_is.ok_or_else(|| {
+            let Self { name, flag, .. } = self;
+            let number = number.map_or_else(|| "none".to_owned(), |number| number.to_string());
+            CliError::misuse(format!(
+                "the task's number is {number} of {of}: there is no such {name}"
+            ))
+            .remedy(format!(
+                "number the array's tasks one after another, or give the {name} itself: {flag} I/N"
+            ))
+        })
+    }
 }
 
 fn number(name: &str, text: &str) -> Result<u32, CliError> {
     text.parse().map_err(|_| CliError::misuse(format!("{name} is `{text}`, and no number")))
-}
-
-fn shard(number: Option<u32>, of: u32) -> Result<Shard, CliError> {
-    let there_is = number.and_then(|number| Shard::new(number, of));
-    there_is.ok_or_else(|| {
-        let number = number.map_or_else(|| "none".to_owned(), |number| number.to_string());
-        CliError::misuse(format!("the task's number is {number} of {of}: there is no such shard"))
-            .remedy(
-                "number the array's tasks one after another, or give the shard itself: --shard I/N",
-            )
-    })
 }
 
 /// Refuses runs that cannot be dealt: those that look at all rows before the end, and those with fewer blocks than shards.
@@ -208,7 +242,7 @@ mod tests {
     }
 
     fn name(task: &ArrayTask, of: Option<u32>) -> String {
-        told(task, of).map_or_else(|error| error.to_string(), |shard| shard.to_string())
+        Part::SHARD.told(task, of).map_or_else(|error| error.to_string(), |shard| shard.to_string())
     }
 
     #[test]
@@ -221,7 +255,7 @@ mod tests {
         assert!(name(&slurm("9", "1", "3", "1"), None).contains("9 of 3: there is no such shard"));
         // sbatch --array=3 once more: without the number of shards it would be a run of one.
         let part = name(&slurm("3", "3", "1", "1"), Some(8));
-        assert!(part.contains("the array has 1 tasks, and the run 8 shards"), "{part}");
+        assert!(part.contains("the array has 1 tasks, and 8 shards are asked for"), "{part}");
         assert!(name(&slurm("x", "0", "8", "1"), None).contains("SLURM_ARRAY_TASK_ID is `x`"));
         assert!(name(&slurm("3", "0", "", "1"), None).contains("4 of 0"));
     }
@@ -240,5 +274,25 @@ mod tests {
         let both =
             ArrayTask { completion_index: Some("1".to_owned()), ..slurm("1", "0", "8", "1") };
         assert!(name(&both, None).contains("both set"));
+    }
+
+    #[test]
+    fn an_agent_is_told_what_an_agent_reads() {
+        let told = |task: &ArrayTask| {
+            agent_told(task, None).map_or_else(|error| error.to_string(), |one| one.to_string())
+        };
+        let step = |process: &str| ArrayTask {
+            slurm_process: Some(process.to_owned()),
+            slurm_processes: Some("4".to_owned()),
+            ..ArrayTask::default()
+        };
+        assert_eq!(told(&step("0")), "1/4");
+        let beyond = told(&step("4"));
+        assert!(beyond.contains("no such agent") && beyond.contains("--agent I/N"), "{beyond}");
+        let nowhere = told(&ArrayTask::default());
+        for word in ["--agent auto reads SLURM_PROCID and SLURM_STEP_NUM_TASKS", "--agent I/N"] {
+            assert!(nowhere.contains(word), "{nowhere}");
+        }
+        assert!(!nowhere.contains("shard"), "{nowhere}");
     }
 }

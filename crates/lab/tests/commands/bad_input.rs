@@ -77,7 +77,8 @@ fn numbers_out_of_range_are_refused_before_anything_is_made() {
 fn what_would_do_nothing_is_refused() {
     let bench = Bench::new();
     let links = |link| ["race", "quick", "--links", link];
-    let cases: [(&[&str], &[&str]); 6] = [
+    let cases: [(&[&str], &[&str]); 7] = [
+        (&["race", "--resume", "run", "--dry-run", "--add", "2"], &["cannot be used with"]),
         (&["get", "https://a.test/", "--qlog", "q"], &["--http3"]),
         (
             &["load", "http://a.test/", "--early-data"],
@@ -180,7 +181,10 @@ fn files_that_are_no_files_are_told_as_such() {
         (&["race", "folder.har"], &["folder.har", "is a directory", "name a file"]),
         (&["race", "folder.toml"], &["folder.toml", "name a file"]),
         (&["race", "good.toml", "none.har"], &["none.har"]),
-        (&["race", "good.toml", "--out", "there"], &["there is there already", "--resume there"]),
+        (
+            &["race", "good.toml", "--out", "there"],
+            &["there is there already", "choose another --out"],
+        ),
         (&["race", "good.toml", "--out", "no/such/place"], &["no/such/place", "check the path"]),
         (&["race", "good.toml", "--out", "file/in"], &["file/in", "check the path"]),
         (&["race", "quick", "good.toml", "--out", "new"], &["--out names one folder"]),
@@ -235,6 +239,33 @@ fn a_name_that_is_not_utf_8_is_no_reason_to_panic() {
     let mut command = bench.wirelap(&["race"]);
     command.arg(OsStr::from_bytes(b"\xff.har"));
     bench.start(command).end().said(2, &["invalid UTF-8"]);
+    let mut command = bench.wirelap(&["race", "good.toml", "--out"]);
+    command.arg(name);
+    bench.start(command).end().said(2, &["not UTF-8", "--out"]);
+    assert!(!bench.folder.join(name).exists(), "nothing is made");
+    // A folder that was renamed is read.
+    fs::create_dir(bench.folder.join(name)).unwrap();
+    fs::write(bench.folder.join(name).join("rows.sqlite"), "this is no run").unwrap();
+    let mut command = bench.wirelap(&["report"]);
+    command.arg(name);
+    bench.start(command).end().said(2, &["damaged or is not a run's rows"]);
+}
+
+#[test]
+fn texts_that_are_not_utf_8_are_misuse() {
+    let bench = Bench::new();
+    bench.write("good.toml", experiment("lan", 1));
+    bench.write("bad", b"\xff");
+    fs::create_dir(bench.path("subjects")).unwrap();
+    bench.write("subjects/bad.toml", b"name = \"\xff\"\n");
+    let cases: [(&[&str], &str); 3] = [
+        (&["load", "--requests-from", "bad", "http://127.0.0.1:9/"], "bad"),
+        (&["get", "--checksums", "bad", "http://127.0.0.1:9/f"], "bad"),
+        (&["race", "good.toml", "--dry-run"], "subjects/bad.toml"),
+    ];
+    for (args, file) in cases {
+        bench.run(args).said(2, &[file, "UTF-8"]);
+    }
 }
 
 #[test]

@@ -143,6 +143,25 @@ fn shards_that_cannot_be_are_refused_before_anything_is_made() {
         let claim: &[&str] = if engine == "k8s" { &["--image", "i", "--claim", "c"] } else { &[] };
         let words = [&[engine, "tiny.toml", "--shards", "4"], claim].concat();
         bench.run(&words).said(2, &["tiny has 3 blocks"]);
+        for (flag, value, remedy) in [
+            ("--json", None, "give it to `wirelap merge`"),
+            ("--csv", None, "give it to `wirelap merge`"),
+            ("--junit", Some("f"), "give it to `wirelap merge`"),
+            ("--markdown", Some("f"), "give it to `wirelap merge`"),
+            ("--bmf", Some("f"), "give it to `wirelap report`"),
+            ("--add", Some("2"), "--trials"),
+            ("--dry-run", None, "wirelap race --dry-run"),
+            ("--with-browser", Some("chromium"), "--client"),
+        ] {
+            let words = [&[engine, "tiny.toml", "--shards", "3", flag], claim].concat();
+            let words = words.into_iter().flat_map(|word| {
+                [Some(word), value.filter(|_| word == flag)].into_iter().flatten()
+            });
+            let words: Vec<&str> = words.collect();
+            bench.run(&words).said(2, &[flag, remedy]);
+        }
+        let help = bench.run(&[engine, "--help"]);
+        assert!(help.out.contains("--trials") && !help.out.contains("--junit"), "{help:?}");
     }
     let left: Vec<_> = std::fs::read_dir(&bench.folder).unwrap().collect();
     assert_eq!(left.len(), 3, "{left:?}");

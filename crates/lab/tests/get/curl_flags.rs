@@ -45,6 +45,10 @@ fn credentials_go_to_the_server_and_are_printed_nowhere() {
     let head = heads.recv().unwrap();
     // In lower case the two names make two strings.
     assert!(head.contains("authorization: basic qwxhzgrpbjpvcgvuihnlc2ftzq=="), "{head}");
+    let twice = ["-A", "probe/1", "-H", "User-Agent: probe/2", &beside];
+    get(&bench, &twice).said(0, &[]);
+    let head = heads.recv().unwrap();
+    assert!(head.contains("user-agent: probe/2") && !head.contains("probe/1"), "{head}");
 }
 
 #[test]
@@ -77,6 +81,7 @@ fn what_was_not_modified_is_left_as_it_is() {
     is_whole(&bench, "file", b"as it was");
     get(&bench, &["-z", "file", &url]).said(0, &["not modified"]);
     get(&bench, &["-z", "neither", &url]).said(2, &["neither a file nor a date"]);
+    get(&bench, &["-z", &format!("-{day}"), &url]).said(2, &["older than that date"]);
 }
 
 #[test]

@@ -95,3 +95,36 @@ fn an_agent_that_is_lost_or_called_otherwise_ends_all_and_a_stranger_does_not() 
     let strange = ["load", "-c", "2", "--agent", "1/2", "--rendezvous", "nowhere", &url];
     bench.run(&strange).said(2, &["`nowhere` is no address"]);
 }
+
+#[test]
+fn an_interrupt_of_any_agent_ends_the_load_of_all() {
+    let bench = Bench::new();
+    let (_serving, url) = serve(&bench);
+    let url = format!("{url}hello");
+    let run = ["-c", "4", "-d", "60s", "--rate", "400", &url];
+    let search = ["-c", "4", "-d", "60s", "--slo", "p99<5s", "--rate", "400", &url];
+    for (words, at_first, code) in
+        [(run.as_slice(), true, 0), (&run, false, 0), (&search, false, 130)]
+    {
+        let at = free_port();
+        let (second, first) = (agent(&bench, "2/2", &at, words), agent(&bench, "1/2", &at, words));
+        std::thread::sleep(std::time::Duration::from_millis(2_500));
+        if at_first { &first } else { &second }.signal("INT");
+        let (first, second) = (first.end(), second.end());
+        assert_eq!((first.code, second.code), (code, code), "{first:?} {second:?}");
+        let result: Value = serde_json::from_str(&first.out).unwrap();
+        let (answers, warnings) = (answered(&result), result["warnings"].to_string());
+        assert_eq!(result["interrupted"], true, "{result}");
+        assert!((1..400 * 30).contains(&answers), "{result}");
+        // Both stopped together: the rate is that of both, and all connections were there.
+        for word in ["were due", "could be opened", "handed in nothing"] {
+            assert!(!warnings.contains(word), "{warnings}");
+        }
+        assert_eq!(result["connects"]["opened"], 4);
+    }
+    // Before the load begins there is nobody to hear of it.
+    let waiting = agent(&bench, "1/2", &free_port(), &run);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    waiting.signal("INT");
+    waiting.end().said(130, &["the load had not begun"]);
+}

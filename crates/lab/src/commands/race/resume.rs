@@ -1,9 +1,11 @@
 //! `wirelap race --resume`: goes on with a run.
 
-use super::{check_files, exit_code, interrupts, race, sharded};
+use super::{check_files, check_folder, concurrency, exit_code, interrupts, race, sharded};
 use crate::cli::RaceArgs;
-use crate::error::CliError;
+use crate::error::{self, CliError};
+use crate::race::planned::plan;
 use crate::race::run_folder::RunFolder;
+use crate::race::schedule::Schedule;
 use crate::race::store::Store;
 use crate::race::until_decided;
 use std::path::Path;
@@ -13,6 +15,7 @@ use study::record::RunHeader;
 /// Goes on with the run in `dir`, or adds trials to it.
 pub(super) fn run(args: &RaceArgs, dir: &Path) -> Result<ExitCode, CliError> {
     check_files(args)?;
+    check_folder(Some(dir))?;
     let folder = RunFolder::open(dir);
     folder.check_contents()?;
     let store = Store::open_whole(&folder.rows())?;
@@ -29,8 +32,39 @@ pub(super) fn run(args: &RaceArgs, dir: &Path) -> Result<ExitCode, CliError> {
     if let Some(trials) = args.add {
         add(&mut header, trials)?;
     }
+    if let Some(flag) = flag_of_trials(args) {
+        let planned = plan(&header.experiment, |name| folder.inputs().join(name))?;
+        let kept = store.records()?.records;
+        let schedule = Schedule::new(&header.experiment, &planned.trials, &kept, concurrency(args));
+        if schedule.waiting().next().is_none() {
+            return Err(nothing_to_record(flag, dir));
+        }
+    }
     let end = race(args, &folder, store, &mut header, &interrupts()?)?;
     exit_code(&args.gates, &[end])
+}
+
+/// A flag that keeps something of each trial, where one is given.
+pub(super) fn flag_of_trials(args: &RaceArgs) -> Option<&'static str> {
+    let flags = [
+        ("--capture", args.capture.is_some()),
+        ("--qlog", args.qlog.is_some()),
+        ("--film", args.film),
+        ("--profile", args.profile),
+    ];
+    flags.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag)
+}
+
+/// Nothing is left to run, so that such a flag would keep nothing.
+pub(super) fn nothing_to_record(flag: &str, dir: &Path) -> CliError {
+    CliError::misuse(format!(
+        "{flag} is for trials that run, and all of {} have run",
+        dir.display()
+    ))
+    .remedy(format!(
+        "run the experiment once more with it: wirelap race --again {}",
+        error::quoted(dir)
+    ))
 }
 
 /// Adds trials to a run; what comes of them is labelled.

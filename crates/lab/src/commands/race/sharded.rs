@@ -1,5 +1,6 @@
 //! `wirelap race --shard`: runs one shard's trials. It judges nothing: `wirelap merge` does, once all shards have run.
 
+use super::resume::{flag_of_trials, nothing_to_record};
 use super::{calibrated, interrupts, lay_out, patience, planned, trials};
 use crate::cli::RaceArgs;
 use crate::console;
@@ -43,6 +44,11 @@ pub(super) fn resume(args: &RaceArgs, dir: &Path, shard: Shard) -> Result<ExitCo
             .remedy("race once more with more --trials"));
     }
     let chosen = again::select(dir, Gates::default(), None)?;
+    if let Some(flag) = flag_of_trials(args)
+        && is_done(&RunFolder::open(dir), &shard.part(&planned(&chosen)?.trials))?
+    {
+        return Err(nothing_to_record(flag, dir));
+    }
     let interrupts = interrupts()?;
     ShardRace { args, chosen: &chosen, shard, interrupts: &interrupts }.run(dir)?;
     Ok(ExitCode::SUCCESS)

@@ -7,6 +7,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::limits::Limit;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 use std::collections::BTreeSet;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -119,11 +120,19 @@ fn read_only(
     path: &Path,
     prepare: impl Fn(&Connection) -> rusqlite::Result<()>,
 ) -> rusqlite::Result<Connection> {
-    let name = path.to_string_lossy();
-    let log = std::fs::metadata(format!("{name}-wal"));
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    let log = std::fs::metadata(log);
     let immutable = if log.is_ok_and(|log| log.len() > 0) { "" } else { "&immutable=1" };
     // https://www.sqlite.org/uri.html, "URI Path"
-    let place = name.replace('%', "%25").replace('?', "%3f").replace('#', "%23");
+    let is_plain = |byte: u8| byte.is_ascii_graphic() && !b"%?#".contains(&byte);
+    let bytes = path.as_os_str().as_bytes().iter();
+    let place: String = bytes
+        .map(|byte| match is_plain(*byte) {
+            true => char::from(*byte).to_string(),
+            false => format!("%{byte:02x}"),
+        })
+        .collect();
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
     let uri = format!("file:{place}?mode=ro{immutable}");
     let connection = Connection::open_with_flags(uri, flags)?;

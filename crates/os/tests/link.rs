@@ -452,6 +452,18 @@ fn what_near_sent_before_it_ended_still_arrives() {
 }
 
 #[test]
+fn a_far_that_leaves_nothing_behind_is_never_ready() {
+    let bench = Bench::new();
+    let mut command = Command::new(bench.path("link"));
+    let near = format!("touch {}", bench.path("started"));
+    command.args(["rtt=1ms", "--far", "true", "--ready-port", "7", "--", "sh", "-c", &near]);
+    let Output { status, stderr, .. } = command.stdin(Stdio::null()).output().unwrap();
+    assert_eq!(status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&stderr).contains("wait 10 s for far to listen on port 7"));
+    assert!(!Path::new(&bench.path("started")).exists());
+}
+
+#[test]
 fn far_is_asked_once_to_end_and_has_its_time_behind_a_shell_too() {
     for (name, before, after) in [("alone", "", ""), ("behind", "sh -c '", "'; true")] {
         let bench = Bench::new();

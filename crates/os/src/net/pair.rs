@@ -134,6 +134,7 @@ impl Run<'_, '_> {
         let ready = self.spec.ready;
         let end = clock::now() + ready.limit();
         let [mut pause, longest] = LOOK;
+        let mut far = Some(far);
         while !is_ready(self.topology, ready)? {
             let now = clock::now();
             if now >= end {
@@ -144,11 +145,13 @@ impl Run<'_, '_> {
             }
             let look: Instant = (now + pause).min(end);
             pause = longest.min(pause * 2);
-            let readable = [self.interrupts.as_fd(), far.as_fd()];
+            let mut readable = vec![self.interrupts.as_fd()];
+            readable.extend(far.iter().map(|far| far.as_fd()));
             match self.forwarder.run(Stop { readable: &readable, deadline: Some(look) })? {
                 Stopped::Deadline => {}
                 Stopped::Readable(0) => return Ok(()),
-                Stopped::Readable(_) => return far_goes_on(far).map(|_| ()),
+                // The daemon that it may have left behind is waited for as far itself would be.
+                Stopped::Readable(_) => far = far.take().map(far_goes_on).transpose()?.flatten(),
             }
         }
         Ok(())

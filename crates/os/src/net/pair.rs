@@ -66,8 +66,8 @@ pub enum PairEnd {
 /// How soon far is first polled. Each pause is twice the one before, up to the second value. A poll walks the kernel's
 /// socket tables, which are large on large machines.
 const LOOK: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(32)];
-/// After this time without a packet, and one round trip more, nothing is on its way. A shorter time than TCP's least
-/// retransmission time-out (200 ms) would miss a lost last segment.
+/// After this time without a packet on the link, and one round trip more, nothing is on its way. A shorter time than TCP's
+/// least retransmission time-out (200 ms) would miss a lost last segment.
 const QUIET: Duration = Duration::from_millis(250);
 /// How long the bytes that near left unsent may take to arrive.
 const LINGER: Duration = Duration::from_secs(30);
@@ -109,7 +109,7 @@ pub fn run_pair(
         }
     };
     if matches!(end, PairEnd::Near(_)) && (far.is_some() || !helpers.is_empty()) {
-        run.settle(far.as_ref())?;
+        run.settle(far.as_mut())?;
     }
     let far = far.map(end_far).transpose()?.flatten();
     let counters = run.forwarder.counters();
@@ -199,21 +199,35 @@ impl Run<'_, '_> {
     }
 
     /// Lets the bytes that near has sent arrive. A program may close its connection and end while most of its bytes are
-    /// still in its kernel. Ctrl-C ends the wait.
-    fn settle(&mut self, far: Option<&Child>) -> Result<(), Os> {
+    /// still in its kernel. Ctrl-C ends the wait, and so does a far that fails.
+    fn settle(&mut self, far: Option<&mut Child>) -> Result<(), Os> {
         // What came before was the near program's.
         self.interrupts.clear();
         let end = clock::now() + LINGER;
         let quiet = self.spec.forward.link.rtt() + QUIET;
-        let mut readable = vec![self.interrupts.as_fd()];
-        readable.extend(far.map(AsFd::as_fd));
+        let mut far = far;
         loop {
             let before = self.forwarder.progress();
+            let mut readable = vec![self.interrupts.as_fd()];
+            readable.extend(far.iter().map(|far| far.as_fd()));
             let deadline = Some((clock::now() + quiet).min(end));
-            let stopped = self.forwarder.run(Stop { readable: &readable, deadline })?;
-            let is_quiet = self.forwarder.progress() == before || clock::now() >= end;
-            if stopped != Stopped::Deadline || is_quiet {
-                return Ok(());
+            match self.forwarder.run(Stop { readable: &readable, deadline })? {
+                Stopped::Readable(0) => return Ok(()),
+                Stopped::Readable(_) => match far.take().map(far_goes_on).transpose() {
+                    Ok(ended) => far = ended.flatten(),
+                    Err(_) => return Ok(()),
+                },
+                Stopped::Deadline => {
+                    // A packet may be on the link for long: behind a slow rate, in an outage of a trace, held back.
+                    let is_quiet =
+                        self.forwarder.progress() == before && self.forwarder.under_way() == 0;
+                    if is_quiet {
+                        return Ok(());
+                    }
+                    if clock::now() >= end {
+                        return Ok(());
+                    }
+                }
             }
         }
     }

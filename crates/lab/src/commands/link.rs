@@ -10,7 +10,7 @@ use crate::link::capture::Capture;
 use crate::link::ports::Ports;
 use ::link::LinkSpec;
 use os::net::{
-    Core, ForwardSpec, Frame, Frames, LinkCounters, Observers, PairEnd, PairSpec, Reception,
+    Core, ForwardSpec, Frame, Frames, Left, LinkCounters, Observers, PairEnd, PairSpec, Reception,
     Segmentation, Topology, TopologySpec, WaitFor, WayCounters, run_pair,
 };
 use os::process::CpuSet;
@@ -75,6 +75,12 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, CliError> {
     }
     if let Some(lossless) = lossless(&spec.forward, &report.counters) {
         console::note(&lossless);
+    }
+    if let Left::Packets(waited) = report.left {
+        let waited = format_duration(waited);
+        console::note(&format!(
+            "note: {waited} after COMMAND ended, bytes were still on the way; the link ended without them"
+        ));
     }
     if let Some(far) = report.far.filter(|far| !far.status.success()) {
         console::note(&format!("the far side ended unexpectedly: {}", far.status));

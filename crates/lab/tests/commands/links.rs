@@ -142,6 +142,21 @@ fn a_far_that_daemonises_is_waited_for_and_gets_what_near_has_sent() {
 }
 
 #[test]
+fn bytes_that_do_not_arrive_in_time_are_told() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("daemon.py", DAEMON);
+    bench.write("send.py", SENDER);
+    let daemon = "--far 'exec python3 daemon.py 0' --ready-port 80";
+    let line = format!("rtt=10ms,rate=4kbit,queue=100kB {daemon} -- python3 send.py 30000");
+    let ran = link(&bench, &line);
+    ran.said(0, &["note: 30", "after COMMAND ended, bytes were still on the way"]);
+    assert!(std::fs::read(bench.path("got")).unwrap().len() < 30_000);
+}
+
+#[test]
 fn a_killed_link_takes_both_sides_along() {
     if !trials_run_here() {
         return;

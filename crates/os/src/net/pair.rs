@@ -46,6 +46,8 @@ pub struct PairReport {
     pub end: PairEnd,
     /// How far ended, where it did before near.
     pub far: Option<Exit>,
+    /// What was still on its way when the wait for near's bytes was cut.
+    pub left: Left,
     /// What the link counted.
     pub counters: LinkCounters,
     /// The kernel settings of both ends, read back.
@@ -61,6 +63,15 @@ pub enum PairEnd {
     Interrupted,
     /// The time was up.
     TimedOut,
+}
+
+/// What was still on its way when the wait for near's bytes was cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// Nothing; or nobody waited for it to the end: Ctrl-C came, or far failed.
+    Nothing,
+    /// Packets: they still came or were under way after this time, the longest that is waited.
+    Packets(Duration),
 }
 
 /// How soon far is first polled. Each pause is twice the one before, up to the second value. A poll walks the kernel's
@@ -108,14 +119,15 @@ pub fn run_pair(
             false => run.run_near(&helpers)?,
         }
     };
+    let mut left = Left::Nothing;
     if matches!(end, PairEnd::Near(_)) && (far.is_some() || !helpers.is_empty()) {
-        run.settle(far.as_mut())?;
+        left = run.settle(far.as_mut())?;
     }
     let far = far.map(end_far).transpose()?.flatten();
     let counters = run.forwarder.counters();
     let mut settings = topology.settings().clone();
     settings.extend(run.forwarder.settings());
-    Ok(PairReport { end, far, counters, settings })
+    Ok(PairReport { end, far, left, counters, settings })
 }
 
 /// The link under way.
@@ -200,7 +212,7 @@ impl Run<'_, '_> {
 
     /// Lets the bytes that near has sent arrive. A program may close its connection and end while most of its bytes are
     /// still in its kernel. Ctrl-C ends the wait, and so does a far that fails.
-    fn settle(&mut self, far: Option<&mut Child>) -> Result<(), Os> {
+    fn settle(&mut self, far: Option<&mut Child>) -> Result<Left, Os> {
         // What came before was the near program's.
         self.interrupts.clear();
         let end = clock::now() + LINGER;
@@ -212,20 +224,20 @@ impl Run<'_, '_> {
             readable.extend(far.iter().map(|far| far.as_fd()));
             let deadline = Some((clock::now() + quiet).min(end));
             match self.forwarder.run(Stop { readable: &readable, deadline })? {
-                Stopped::Readable(0) => return Ok(()),
+                Stopped::Readable(0) => return Ok(Left::Nothing),
                 Stopped::Readable(_) => match far.take().map(far_goes_on).transpose() {
                     Ok(ended) => far = ended.flatten(),
-                    Err(_) => return Ok(()),
+                    Err(_) => return Ok(Left::Nothing),
                 },
                 Stopped::Deadline => {
                     // A packet may be on the link for long: behind a slow rate, in an outage of a trace, held back.
                     let is_quiet =
                         self.forwarder.progress() == before && self.forwarder.under_way() == 0;
                     if is_quiet {
-                        return Ok(());
+                        return Ok(Left::Nothing);
                     }
                     if clock::now() >= end {
-                        return Ok(());
+                        return Ok(Left::Packets(LINGER));
                     }
                 }
             }

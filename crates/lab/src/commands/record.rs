@@ -182,11 +182,22 @@ fn tell(args: &RecordArgs, page: &RecordedPage) -> Result<(), CliError> {
     );
     let has_lost =
         |response: &&RecordedResponse| response.body.is_none() && response.body_bytes > 0;
-    let responses = page.exchanges.iter().filter_map(|exchange| exchange.response.as_ref());
+    let (cut, whole): (Vec<_>, Vec<_>) =
+        page.exchanges.iter().partition(|exchange| exchange.is_cut());
+    let responses = whole.iter().filter_map(|exchange| exchange.response.as_ref());
     let lost = responses.filter(has_lost).count();
     if lost > 0 {
         text.push_str(&format!(
             "{lost} bodies that the browser did not keep: a replay has noise of their length for them.\n"
+        ));
+    }
+    if !cut.is_empty() {
+        text.push_str(&format!(
+            "{} cut before the end, by the page or by the end of the recording: a replay has noise of as many bytes as had come.\n",
+            match cut.len() {
+                1 => "1 response was".to_owned(),
+                count => format!("{count} responses were"),
+            },
         ));
     }
     if page.was_cut {

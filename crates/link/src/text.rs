@@ -579,5 +579,8 @@ mod tests {
     fn a_bad_value_names_its_setting() {
         let error = parse("queue=many").unwrap_err();
         assert_eq!(error.to_string(), "in `queue=`: `many` is not a queue such as 64kB or 1.5bdp");
+        for text in ["reorder=1%/11s", "3g,aqm=codel/5ms/11s"] {
+            assert!(parse(text).unwrap_err().to_string().contains("at most 10s"), "{text}");
+        }
     }
 }

@@ -14,6 +14,8 @@ use unit::{ByteSize, Instant, Seed};
 #[derive(Debug)]
 pub struct Link<P> {
     paths: [Path; 2],
+    /// Whether a packet has come, of either direction.
+    has_begun: bool,
     under_way: Departures<P>,
     /// None where every fate is decided at arrival.
     late: Option<Box<LateFates<P>>>,
@@ -59,7 +61,8 @@ impl<P> Link<P> {
     /// An idle link; all its loss and jitter flow from `seed`.
     pub fn new(spec: &LinkSpec, seed: Seed) -> Self {
         let paths = Direction::BOTH.map(|direction| Path::new(spec, direction, seed));
-        Self { paths, under_way: Departures::new(), late: LateFates::new(spec, seed) }
+        let late = LateFates::new(spec, seed);
+        Self { paths, has_begun: false, under_way: Departures::new(), late }
     }
 
     /// Takes a packet that arrived at `now`, and returns its fate, which is final. Packets of one direction arrive in
@@ -76,6 +79,7 @@ impl<P> Link<P> {
         header: impl Into<PacketHeader>,
     ) -> Option<Fate> {
         let header = header.into();
+        self.begin(now);
         if self.late.is_some() {
             return self.handle_late(now, direction, packet, header);
         }
@@ -140,6 +144,7 @@ impl<P> Link<P> {
     /// arrive in between change the answer. For a packet longer than the whole queue: when the bottleneck is idle. An
     /// active queue that is full, and an empty policer, tell when to ask again.
     pub fn space_at(&mut self, now: Instant, direction: Direction, length: ByteSize) -> Instant {
+        self.begin(now);
         if self.late.is_some() {
             self.run(now);
         }
@@ -158,6 +163,16 @@ impl<P> Link<P> {
     /// How many packets are in queues or on their way.
     pub fn under_way(&self) -> usize {
         self.under_way.len() + self.late.as_ref().map_or(0, |late| late.waiting())
+    }
+
+    /// Starts the traces of both directions with the first packet of either. Traces that were recorded together keep the
+    /// fades that they have in common, as in mahimahi's mm-link.
+    #[inline]
+    fn begin(&mut self, now: Instant) {
+        if !self.has_begun {
+            self.has_begun = true;
+            self.paths.iter_mut().for_each(|path| path.start_trace(now));
+        }
     }
 
     fn push(&mut self, due: Instant, direction: Direction, packet: P, is_marked: bool) {

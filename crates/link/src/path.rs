@@ -167,6 +167,11 @@ impl Path {
         }
     }
 
+    /// A trace begins at `now`.
+    pub(crate) fn start_trace(&mut self, now: Instant) {
+        self.service.start_trace(now);
+    }
+
     /// The queue before the bottleneck is an active one: when it begins to send what waits since `since`.
     pub(crate) fn begin(&mut self, since: Instant) -> Instant {
         self.service.begin(since)

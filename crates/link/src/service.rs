@@ -37,13 +37,20 @@ impl Service {
         Self::Trace { schedule, start: None, next: 0, left: Schedule::OPPORTUNITY.0 }
     }
 
+    /// Starts a trace's clock, which [`Self::begin`] would start with the first packet that it is asked about.
+    pub(crate) fn start_trace(&mut self, now: Instant) {
+        if let Self::Trace { start, .. } = self {
+            *start = Some(now);
+        }
+    }
+
     /// When a packet that arrives at `arrival` and is let in would begin service.
     pub(crate) fn begin(&mut self, arrival: Instant) -> Instant {
         match self {
             Self::Unlimited => arrival,
             Self::Rate { free, .. } => arrival.max(*free),
             Self::Trace { schedule, start, next, left } => {
-                // The trace starts with the first packet: no opportunity before it could have been used.
+                // No opportunity before the first packet could have been used.
                 let start = *start.get_or_insert(arrival);
                 skip_unused(schedule, arrival.since(start).as_nanos() as u64, next, left);
                 Instant::from_nanos(start.nanos().saturating_add(schedule.nanos_of(*next)))

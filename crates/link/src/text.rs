@@ -247,7 +247,9 @@ impl Setting {
             return Ok(());
         }
         if self.what == What::Rebind {
-            link.rebind = Some(self.time(value)?);
+            let bad = |source| SpecError::BadValue { key: self.key, source };
+            // A time of a run, not a delay of packets: it may be as long as the run.
+            link.rebind = Some(parse_duration(value).map_err(bad)?);
             return Ok(());
         }
         if self.what == What::SplitTcp {
@@ -485,6 +487,7 @@ mod tests {
             ("udp=blocked", "UDP blocked"),
             ("udp_rate=2mbit", "UDP 2 Mbit/s with bursts of 64 kB"),
             ("rebind=2s", "near's ports change after 2000 ms"),
+            ("rebind=2min", "near's ports change after 120000 ms"),
         ] {
             let link = parse(text).unwrap();
             assert_eq!(link.to_string(), format!("no rate limit, RTT 0 ms, {told}"));
@@ -576,5 +579,8 @@ mod tests {
     fn a_bad_value_names_its_setting() {
         let error = parse("queue=many").unwrap_err();
         assert_eq!(error.to_string(), "in `queue=`: `many` is not a queue such as 64kB or 1.5bdp");
+        for text in ["reorder=1%/11s", "3g,aqm=codel/5ms/11s"] {
+            assert!(parse(text).unwrap_err().to_string().contains("at most 10s"), "{text}");
+        }
     }
 }

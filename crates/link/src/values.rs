@@ -17,7 +17,7 @@ const LEAST_BURST: ByteSize = ByteSize(1500);
 const MIDWAY: f64 = 0.5;
 /// The least buffer of a TCP proxy: Linux's initial window of ten segments fits (RFC 6928).
 const LEAST_PROXY: ByteSize = ByteSize(16_000);
-/// The longest time of an active queue or of a reordered packet: TCP would take more for a loss.
+/// The longest time of an active queue or of a reordered packet: TCP would take more for a loss. The messages name it.
 const LONGEST: Duration = Duration::from_secs(10);
 
 pub(crate) fn parse_queue(value: &str) -> Result<Queue, ParseError> {
@@ -73,7 +73,7 @@ fn share(text: &str) -> Option<Probability> {
 
 /// `yes`, `no`, or a share of packets and how far they are held back: `1%/5ms`, `1%/3`.
 pub(crate) fn parse_order(value: &str) -> Result<Order, ParseError> {
-    const EXPECTED: &str = "yes or no, or a share of packets with the time or the number of packets that they are held back by: 1%/5ms, 1%/3";
+    const EXPECTED: &str = "yes or no, or a share of packets with the time (at most 10s) or the number of packets that they are held back by: 1%/5ms, 1%/3";
     let error = || ParseError::new(value, EXPECTED);
     match (value, value.split_once('/')) {
         ("yes", _) => Ok(Order::Free),
@@ -98,7 +98,7 @@ fn time(text: &str) -> Option<Duration> {
 
 /// `codel`, `fq_codel/20ms/200ms/drop`: the name, the target and interval, and whether ECN is used.
 pub(crate) fn parse_discipline(value: &str) -> Result<Discipline, ParseError> {
-    const EXPECTED: &str = "none, codel or fq_codel, with a target and a longer interval (codel/5ms/100ms) and with mark or drop (codel/drop) for packets that take ECN";
+    const EXPECTED: &str = "none, codel or fq_codel, with a target and a longer interval, each at most 10s (codel/5ms/100ms), and with mark or drop (codel/drop) for packets that take ECN";
     let error = || ParseError::new(value, EXPECTED);
     let parts: Vec<&str> = value.split('/').map(str::trim).collect();
     let (&name, mut rest) = parts.split_first().ok_or_else(error)?;

@@ -367,3 +367,15 @@ fn a_drop_behind_the_first_link_of_a_chain_is_told() {
     assert_eq!((delivered, dropped.len()), (3, 2));
     assert!(dropped.iter().all(|drop| drop.link == 1 && drop.fate == Fate::QueueFull));
 }
+
+#[test]
+fn the_traces_of_both_directions_begin_with_the_first_packet_of_either() {
+    let spec = LinkSpec::parse("trace=fade", |_| Ok("1\n10\n".to_owned())).unwrap();
+    let mut link = Link::new(&spec, Seed(1));
+    let millis = |ms: u64| Instant::from_nanos(ms * 1_000_000);
+    let up = link.handle_packet(millis(100), Direction::Up, 0, ByteSize(1_500));
+    assert_eq!(up, Some(Fate::Delivered { at: millis(101) }));
+    // Both directions fade until the tenth millisecond.
+    let down = link.handle_packet(millis(105), Direction::Down, 1, ByteSize(1_500));
+    assert_eq!(down, Some(Fate::Delivered { at: millis(110) }));
+}

@@ -33,7 +33,7 @@ pub use counters::{Lateness, LinkCounters, WayCounters};
 pub use forwarder::{ForwardSpec, Forwarder, Observers, Segmentation, Stop, Stopped};
 pub use frame::{Frame, FrameEvent, Frames};
 pub use namespace::{Privilege, probe};
-pub use pair::{PairEnd, PairReport, PairSpec, StartHelpers, run_pair};
+pub use pair::{Left, PairEnd, PairReport, PairSpec, StartHelpers, run_pair};
 pub use readiness::{Listening, WaitFor, is_listened_on};
 pub use settings::{Settings, TcpSettings};
 pub use topology::{

@@ -452,6 +452,33 @@ fn what_near_sent_before_it_ended_still_arrives() {
 }
 
 #[test]
+fn far_may_put_itself_into_the_background_and_a_slow_packet_is_waited_for() {
+    let bench = Bench::new();
+    let sink = bench.peer("sink 0.0.0.0:7 3");
+    // It ends at once with 0. What it leaves behind listens later.
+    let far = format!("(sleep 0.5; {sink} && touch {}) &", bench.path("arrived"));
+    // A datagram takes 576 ms: longer than the link may be silent while it is empty.
+    let mut command = bench.link("rtt=10ms,rate=500bit", &far, &bench.peer("cast far:7 3"));
+    let words: Vec<_> = command.get_args().map(ToOwned::to_owned).collect();
+    command = Command::new(bench.path("link"));
+    command.arg(&words[0]).args(["--ready-port", "7"]).args(&words[1..]).stdin(Stdio::null());
+    run(&mut command);
+    assert!(Path::new(&bench.path("arrived")).exists());
+}
+
+#[test]
+fn a_far_that_leaves_nothing_behind_is_never_ready() {
+    let bench = Bench::new();
+    let mut command = Command::new(bench.path("link"));
+    let near = format!("touch {}", bench.path("started"));
+    command.args(["rtt=1ms", "--far", "true", "--ready-port", "7", "--", "sh", "-c", &near]);
+    let Output { status, stderr, .. } = command.stdin(Stdio::null()).output().unwrap();
+    assert_eq!(status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&stderr).contains("wait 10 s for far to listen on port 7"));
+    assert!(!Path::new(&bench.path("started")).exists());
+}
+
+#[test]
 fn far_is_asked_once_to_end_and_has_its_time_behind_a_shell_too() {
     for (name, before, after) in [("alone", "", ""), ("behind", "sh -c '", "'; true")] {
         let bench = Bench::new();

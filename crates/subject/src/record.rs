@@ -79,6 +79,8 @@ pub struct RecordedExchange {
     pub started: i64,
     /// When the last byte came, or when it failed; None where it went on when the recording ended.
     pub ended: Option<i64>,
+    /// When bytes of the body last came.
+    pub came_until: Option<i64>,
     /// The browser's word for what it was for: `Document`, `Stylesheet`, `Fetch` …
     pub kind: String,
     /// The browser's priority: `VeryHigh` to `VeryLow`.
@@ -97,6 +99,15 @@ pub struct RecordedExchange {
     pub render_blocking: Option<String>,
     /// The messages of a WebSocket.
     pub messages: Vec<RecordedMessage>,
+}
+
+impl RecordedExchange {
+    /// Whether the response began and was not read to its end: it failed, or went on when the recording ended. Streams of
+    /// events and WebSockets have no end that could be missed.
+    pub fn is_cut(&self) -> bool {
+        let ends = self.url.starts_with("http") && self.kind != "EventSource";
+        ends && self.response.is_some() && (self.error.is_some() || self.ended.is_none())
+    }
 }
 
 /// A response.

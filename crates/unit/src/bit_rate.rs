@@ -7,6 +7,8 @@ use std::str::FromStr;
 use std::time::Duration;
 
 const EXPECTED: &str = "a rate above zero such as 1.6mbit, 768kbit or 1gbit";
+/// `MBps` is megabytes by all standards, and a reader of `mbps` means megabits.
+const BYTES: &str = "a rate in bits a second: `B` stands for bytes; write eight times as many bits, such as 80mbit for 10 MB/s";
 
 /// A rate in bits a second, never zero (a link without a rate limit has no `BitRate`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -40,6 +42,9 @@ impl FromStr for BitRate {
     type Err = ParseError;
     fn from_str(input: &str) -> Result<Self, ParseError> {
         let (number, unit) = number_and_unit(input, EXPECTED)?;
+        if is_of_bytes(unit) {
+            return Err(ParseError::new(input, BYTES));
+        }
         let factor = match unit.to_ascii_lowercase().as_str() {
             "bit" | "bps" | "bit/s" => 1.0,
             "kbit" | "kbps" | "kbit/s" => 1e3,
@@ -49,6 +54,12 @@ impl FromStr for BitRate {
         };
         Self::new((number * factor).round() as u64).ok_or_else(|| ParseError::new(input, EXPECTED))
     }
+}
+
+/// Whether a unit is one of bytes a second: `kBps`, `MB/s`, `B/s`.
+fn is_of_bytes(unit: &str) -> bool {
+    let per = unit.trim_start_matches(['k', 'K', 'm', 'M', 'g', 'G', 'i']);
+    per.strip_prefix('B').is_some_and(|per| matches!(per, "" | "ps" | "PS" | "/s"))
 }
 
 impl fmt::Display for BitRate {
@@ -77,6 +88,17 @@ mod tests {
     fn zero_and_a_missing_unit_are_refused() {
         assert!("0mbit".parse::<BitRate>().is_err());
         assert!("10".parse::<BitRate>().is_err());
+    }
+
+    #[test]
+    fn bytes_a_second_are_no_rate_whatever_the_case_of_the_rest() {
+        for text in ["10MBps", "10 MB/s", "10kBps", "1GBps", "5Bps", "10MBPS", "10MB", "10MiB/s"] {
+            let error = text.parse::<BitRate>().unwrap_err().to_string();
+            assert!(error.contains("`B` stands for bytes"), "{error}");
+        }
+        for text in ["10Mbps", "10mbps", "10Mbit", "10MBIT", "10Mbit/s"] {
+            assert_eq!(text.parse(), Ok(BitRate(10_000_000)), "{text}");
+        }
     }
 
     #[test]

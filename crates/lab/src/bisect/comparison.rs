@@ -80,7 +80,7 @@ impl Plan {
             return Err(CliError::misuse(format!("{name}: which contender is built is not said"))
                 .remedy(format!("name it by --contender: {}", names.join(", "))));
         };
-        Ok(Self {
+        let plan = Self {
             experiment: experiment.to_owned(),
             table,
             contender,
@@ -90,7 +90,37 @@ impl Plan {
             time_limit: Duration::ZERO,
             no_wait: false,
             no_calibration: false,
+        };
+        plan.check_gate()?;
+        Ok(plan)
+    }
+
+    /// Refuses a gate that no comparison could decide, before anything is built.
+    fn check_gate(&self) -> Result<(), CliError> {
+        let built = &self.table["contenders"][self.contender];
+        let sides = [GOOD, CANDIDATE].map(|side| {
+            let mut contender = built.clone();
+            if let Value::Table(contender) = &mut contender {
+                contender.insert("name".to_owned(), Value::String(side.to_owned()));
+            }
+            contender
+        });
+        let text = self.text(sides.to_vec())?;
+        let mut experiment: Experiment = text
+            .parse()
+            .map_err(|error| CliError::misuse(format!("{}, {error}", self.experiment.display())))?;
+        experiment.gates.gates = vec![self.gate.clone()];
+        study::check_gates(&experiment).map_err(|error| {
+            CliError::misuse(error).remedy("docs/gates.md tells how a gate is written")
         })
+    }
+
+    /// The user's experiment with these contenders.
+    fn text(&self, contenders: Vec<Value>) -> Result<String, CliError> {
+        let mut table = self.table.clone();
+        table.insert("contenders".to_owned(), Value::Array(contenders));
+        table.insert("baseline".to_owned(), Value::String(GOOD.to_owned()));
+        toml::to_string(&table).map_err(CliError::failed)
     }
 
     /// Races the commit in `checkout` against the good one, into the new folder `into`.
@@ -105,12 +135,8 @@ impl Plan {
             contenders.push(self.contender(side, &renamed)?);
             folders.push(folder);
         }
-        let mut table = self.table.clone();
-        table.insert("contenders".to_owned(), Value::Array(contenders));
-        table.insert("baseline".to_owned(), Value::String(GOOD.to_owned()));
         let file = into.join("experiment.toml");
-        let text = toml::to_string(&table).map_err(CliError::failed)?;
-        fs::write(&file, text)
+        fs::write(&file, self.text(contenders)?)
             .map_err(|error| error::file(format!("writing {}", file.display()), &error))?;
         self.link_inputs(into)?;
         self.race(&file, &folders, &into.join("run"))

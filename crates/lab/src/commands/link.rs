@@ -10,11 +10,12 @@ use crate::link::capture::Capture;
 use crate::link::ports::Ports;
 use ::link::LinkSpec;
 use os::net::{
-    Core, ForwardSpec, Frame, Frames, LinkCounters, Observers, PairEnd, PairSpec, Reception,
+    Core, ForwardSpec, Frame, Frames, Left, LinkCounters, Observers, PairEnd, PairSpec, Reception,
     Segmentation, Topology, TopologySpec, WaitFor, WayCounters, run_pair,
 };
 use os::process::CpuSet;
 use std::fmt::Write as _;
+use std::net::SocketAddr;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -37,6 +38,7 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, CliError> {
         return Err(CliError::misuse(what).remedy("race it, or leave split_tcp= away"));
     }
     check_names(args)?;
+    check_ports(args)?;
     let mut ports = Ports::open(&args.expose, &args.forward)?;
     os::net::probe()?;
     if !args.no_calibration && calibrate::needs_calibration(&link) {
@@ -76,6 +78,12 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, CliError> {
     if let Some(lossless) = lossless(&spec.forward, &report.counters) {
         console::note(&lossless);
     }
+    if let Left::Packets(waited) = report.left {
+        let waited = format_duration(waited);
+        console::note(&format!(
+            "note: {waited} after COMMAND ended, bytes were still on the way; the link ended without them"
+        ));
+    }
     if let Some(far) = report.far.filter(|far| !far.status.success()) {
         console::note(&format!("the far side ended unexpectedly: {}", far.status));
     }
@@ -107,6 +115,36 @@ fn check_names(args: &LinkArgs) -> Result<(), CliError> {
         }
         None => Ok(()),
     }
+}
+
+/// A port leads to one place.
+fn check_ports(args: &LinkArgs) -> Result<(), CliError> {
+    let twice = |what: String| {
+        Err(CliError::misuse(format!("{what} stands there twice"))
+            .remedy("a port leads to one service: name another port, or leave one of them away"))
+    };
+    for (place, port) in args.forward.iter().enumerate() {
+        let FarPort { port, .. } = port.from;
+        if args.forward[..place].iter().any(|before| before.from.port == port) {
+            return twice(format!("--forward of port {port} of far"));
+        }
+    }
+    for (place, port) in args.expose.iter().enumerate() {
+        let taken = args.expose[..place].iter().any(|before| overlap(before.listen, port.listen));
+        if taken {
+            return twice(format!("--expose of {}", port.listen));
+        }
+    }
+    Ok(())
+}
+
+/// Whether only one of two sockets can listen. Port 0 is any free one.
+fn overlap(one: SocketAddr, other: SocketAddr) -> bool {
+    let (a, b) = (one.ip(), other.ip());
+    let is_any = a.is_unspecified() || b.is_unspecified();
+    one.port() == other.port()
+        && one.port() != 0
+        && (a == b || is_any && a.is_ipv4() == b.is_ipv4())
 }
 
 fn calibrate_for(args: &LinkArgs, link: &LinkSpec) -> Result<(), CliError> {

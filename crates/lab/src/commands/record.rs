@@ -20,7 +20,7 @@ use unit::counted;
 /// Records the page.
 pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, CliError> {
     check_url(&args.url)?;
-    check_output(&args.output)?;
+    let folder = free_folder(&args.output)?;
     args.har.iter().try_for_each(|file| named_file::check(file))?;
     let program = program(&args.browser)?;
     let interrupts = Interrupts::take().map_err(CliError::failed)?;
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, CliError> {
     })?;
     check_document(&page)?;
     let archive = Archive::of(&page, epoch_ms);
-    keep(args, &archive, &interrupts)?;
+    keep(&folder, &archive, &|| interrupts.count() > 0)?;
     if let Some(file) = &args.har {
         named_file::write(file, archive.har())?;
     }
@@ -105,15 +105,23 @@ fn check_url(url: &str) -> Result<(), CliError> {
     })
 }
 
-/// Refuses a place that holds something already.
-fn check_output(folder: &Path) -> Result<(), CliError> {
+/// Where the site will be. Refuses a place that holds something already. An empty folder is the one that a symbolic link
+/// leads to: in the link's own place no folder can be put.
+fn free_folder(folder: &Path) -> Result<PathBuf, CliError> {
     let name = folder.display();
+    let unwritable = |error| error::file(format!("writing to {name}"), &error);
     match fs::read_dir(folder).map(|mut entries| entries.next().is_none()) {
-        Ok(true) => Ok(()),
+        Ok(true) => fs::canonicalize(folder).map_err(unwritable),
         Ok(false) => Err(CliError::misuse(format!("{name} is there already, and not empty"))
             .remedy("name a new folder by -o, or remove that one")),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(error::file(format!("writing to {name}"), &error)),
+        Err(_) if fs::symlink_metadata(folder).is_ok_and(|data| data.is_symlink()) => {
+            Err(CliError::misuse(format!("{name} is a symbolic link that leads to no folder"))
+                .remedy("name a new folder by -o, or make the one that it leads to"))
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
+            std::path::absolute(folder).map_err(unwritable)
+        }
+        Err(error) => Err(unwritable(error)),
     }
 }
 
@@ -139,18 +147,17 @@ fn program(name: &str) -> Result<String, CliError> {
 }
 
 /// Writes the site beside its place, and moves it there when it is whole.
-fn keep(args: &RecordArgs, archive: &Archive, interrupts: &Interrupts) -> Result<(), CliError> {
-    let folder = std::path::absolute(&args.output).map_err(CliError::failed)?;
+fn keep(folder: &Path, archive: &Archive, is_stopped: &dyn Fn() -> bool) -> Result<(), CliError> {
     let wrong = |what: &Path, error: &std::io::Error| {
         error::file(format!("writing {}", what.display()), error)
     };
-    let above = folder.parent().unwrap_or(&folder);
+    let above = folder.parent().unwrap_or(folder);
     fs::create_dir_all(above).map_err(|error| wrong(above, &error))?;
     let part = Scratch::make(above.join(format!(".{}.part", scratch_name("site"))))?;
     let bodies = part.0.join(site::BODIES);
     fs::create_dir(&bodies).map_err(|error| wrong(&bodies, &error))?;
     for (name, body) in archive.bodies() {
-        if interrupts.count() > 0 {
+        if is_stopped() {
             return Err(interrupted());
         }
         let file = bodies.join(name);
@@ -159,7 +166,7 @@ fn keep(args: &RecordArgs, archive: &Archive, interrupts: &Interrupts) -> Result
     let file = part.0.join(site::FILE);
     os::replace::replace(&file, archive.site().as_bytes()).map_err(|error| wrong(&file, &error))?;
     // What was empty before may have been filled meanwhile: then this refuses.
-    fs::rename(&part.0, &folder).map_err(|error| wrong(&folder, &error))
+    fs::rename(&part.0, folder).map_err(|error| wrong(folder, &error))
 }
 
 /// Says what was recorded, and what a replay of it assumes.
@@ -182,11 +189,22 @@ fn tell(args: &RecordArgs, page: &RecordedPage) -> Result<(), CliError> {
     );
     let has_lost =
         |response: &&RecordedResponse| response.body.is_none() && response.body_bytes > 0;
-    let responses = page.exchanges.iter().filter_map(|exchange| exchange.response.as_ref());
+    let (cut, whole): (Vec<_>, Vec<_>) =
+        page.exchanges.iter().partition(|exchange| exchange.is_cut());
+    let responses = whole.iter().filter_map(|exchange| exchange.response.as_ref());
     let lost = responses.filter(has_lost).count();
     if lost > 0 {
         text.push_str(&format!(
             "{lost} bodies that the browser did not keep: a replay has noise of their length for them.\n"
+        ));
+    }
+    if !cut.is_empty() {
+        text.push_str(&format!(
+            "{} cut before the end, by the page or by the end of the recording: a replay has noise of as many bytes as had come.\n",
+            match cut.len() {
+                1 => "1 response was".to_owned(),
+                count => format!("{count} responses were"),
+            },
         ));
     }
     if page.was_cut {
@@ -255,6 +273,20 @@ mod tests {
         };
         let exchanges = vec![exchange(302, None, None), exchange(status, error, body)];
         RecordedPage { exchanges, ..RecordedPage::default() }
+    }
+
+    #[test]
+    fn a_symbolic_link_to_an_empty_folder_is_that_folder() {
+        let place = tempfile::tempdir().unwrap();
+        let (folder, link) = (place.path().join("site"), place.path().join("link"));
+        std::os::unix::fs::symlink("site", &link).unwrap();
+        let told = free_folder(&link).unwrap_err().to_string();
+        assert!(told.contains("leads to no folder"), "{told}");
+        fs::create_dir(&folder).unwrap();
+        assert_eq!(free_folder(&link).unwrap(), folder.canonicalize().unwrap());
+        let archive = Archive::of(&page(200, None, Some(b"<p>")), 0);
+        keep(&free_folder(&link).unwrap(), &archive, &|| false).unwrap();
+        assert!(link.join(site::FILE).is_file());
     }
 
     #[test]

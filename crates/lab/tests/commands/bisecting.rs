@@ -64,7 +64,11 @@ pub(crate) fn python() -> &'static str {
 }
 
 fn bisect(bench: &Bench, good: &str, bad: &str, out: &str) -> Ran {
-    let args = ["bisect", good, bad, "--experiment", "lab/app.toml", "--gate", "load_ms<1.2"];
+    bisect_by("load_ms<1.2", bench, [good, bad], out)
+}
+
+fn bisect_by(gate: &str, bench: &Bench, [good, bad]: [&str; 2], out: &str) -> Ran {
+    let args = ["bisect", good, bad, "--experiment", "lab/app.toml", "--gate", gate];
     let more = ["--repository", "repo", "--until-decided", "60s", "--no-calibration", "--out", out];
     let mut command = bench.wirelap(&[&args[..], &more, &["--", "sh", "build.sh"]].concat());
     // Several races take longer than what a bench allows a command.
@@ -140,6 +144,9 @@ fn a_bisection_that_cannot_be_is_refused_before_anything_runs() {
     bisect(&bench, "v9", "v4", "out").said(2, &["there is no commit `v9`"]);
     bisect(&bench, "v4", "v1", "out").said(2, &["is not before", "ancestor of BAD"]);
     bisect(&bench, "v4", "v4", "out").said(2, &["same commit"]);
+    let ran = bisect_by("loda_ms<1.2", &bench, ["v1", "v4"], "out");
+    ran.said(2, &["no workload here has", "did you mean `load_ms`?"]);
+    assert!(!ran.out.contains("comparisons"), "nothing is built: {}", ran.out);
     bench.write("lab/app.toml", EXPERIMENT.replace("\"http/1.1\"", "\"h1\""));
     let ran = bisect(&bench, "v1", "v4", "out");
     ran.said(2, &["app.toml, line", "did you mean `http/1.1`?"]);

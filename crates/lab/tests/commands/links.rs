@@ -106,6 +106,56 @@ fn programs_that_cannot_run_are_named() {
     assert_eq!(bench.alive(), []);
 }
 
+/// A server that daemonises: it is started by a process that ends well. It writes what it has received into `got`.
+const DAEMON: &str = r#"
+import os, socket, sys, time
+if os.fork():
+    os._exit(0)
+time.sleep(float(sys.argv[1]))
+server = socket.create_server(("", 80))
+stream, _ = server.accept()
+got = open("got", "wb", buffering=0)
+while part := stream.recv(65536):
+    got.write(part)
+"#;
+
+/// Sends so many bytes to far and ends at once.
+const SENDER: &str = r#"
+import socket, sys
+socket.create_connection(("far", 80)).sendall(b"x" * int(sys.argv[1]))
+"#;
+
+#[test]
+fn a_far_that_daemonises_is_waited_for_and_gets_what_near_has_sent() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("daemon.py", DAEMON);
+    bench.write("send.py", SENDER);
+    // It listens after half a second. A packet takes 600 ms: the link is never silent for long, and never empty.
+    let daemon = "--far 'exec python3 daemon.py 0.5' --ready-port 80";
+    let line = format!("rtt=10ms,rate=20kbit,queue=100kB {daemon} -- python3 send.py 6000");
+    link(&bench, &line).said(0, &[]);
+    assert_eq!(std::fs::read(bench.path("got")).unwrap().len(), 6_000);
+    assert_eq!(bench.alive(), []);
+}
+
+#[test]
+fn bytes_that_do_not_arrive_in_time_are_told() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("daemon.py", DAEMON);
+    bench.write("send.py", SENDER);
+    let daemon = "--far 'exec python3 daemon.py 0' --ready-port 80";
+    let line = format!("rtt=10ms,rate=4kbit,queue=100kB {daemon} -- python3 send.py 30000");
+    let ran = link(&bench, &line);
+    ran.said(0, &["note: 30", "after COMMAND ended, bytes were still on the way"]);
+    assert!(std::fs::read(bench.path("got")).unwrap().len() < 30_000);
+}
+
 #[test]
 fn a_killed_link_takes_both_sides_along() {
     if !trials_run_here() {

@@ -324,6 +324,14 @@ fn ports_and_names_that_cannot_be_had_are_told_before_anything_runs() {
         "--forward shop.test:80=127.0.0.1:3000",
         &["no name of the far side", "--name shop.test"],
     );
+    refused(
+        "--name shop.test --forward far:80=127.0.0.1:1 --forward shop.test:80=127.0.0.1:2",
+        &["--forward of port 80 of far stands there twice", "another port"],
+    );
+    refused(
+        "--expose 0.0.0.0:9:127.0.0.1:1 --expose 0:127.0.0.1:1 --expose 0:127.0.0.1:1 --expose 9:127.0.0.1:2",
+        &["--expose of 127.0.0.1:9 stands there twice"],
+    );
     refused("--forward 80=127.0.0.1:3000", &["far:80=127.0.0.1:3000"]);
     refused("--name 'two words'", &["such as shop.test"]);
     refused("--name localhost", &["never leaves the side", "--forward far:80", "--expose"]);

@@ -202,9 +202,13 @@ impl<'a> Forwarder<'a> {
         self.counters.up.missed += up;
         self.counters.down.missed += down;
         self.counters.clock_steps = self.wall.steps();
-        let far_half = self.far_half.as_ref().map_or(0, FarHalf::under_way);
-        self.counters.under_way = (self.link.under_way() + far_half) as u64;
+        self.counters.under_way = self.under_way() as u64;
         self.counters.clone()
+    }
+
+    /// How many packets are in queues or on their way, in either direction.
+    pub(crate) fn under_way(&self) -> usize {
+        self.link.under_way() + self.far_half.as_ref().map_or(0, FarHalf::under_way)
     }
 
     /// A number that grows with every packet that enters or leaves the link.

@@ -46,6 +46,8 @@ pub struct PairReport {
     pub end: PairEnd,
     /// How far ended, where it did before near.
     pub far: Option<Exit>,
+    /// What was still on its way when the wait for near's bytes was cut.
+    pub left: Left,
     /// What the link counted.
     pub counters: LinkCounters,
     /// The kernel settings of both ends, read back.
@@ -63,11 +65,20 @@ pub enum PairEnd {
     TimedOut,
 }
 
+/// What was still on its way when the wait for near's bytes was cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Left {
+    /// Nothing; or nobody waited for it to the end: Ctrl-C came, or far failed.
+    Nothing,
+    /// Packets: they still came or were under way after this time, the longest that is waited.
+    Packets(Duration),
+}
+
 /// How soon far is first polled. Each pause is twice the one before, up to the second value. A poll walks the kernel's
 /// socket tables, which are large on large machines.
 const LOOK: [Duration; 2] = [Duration::from_millis(2), Duration::from_millis(32)];
-/// After this time without a packet, and one round trip more, nothing is on its way. A shorter time than TCP's least
-/// retransmission time-out (200 ms) would miss a lost last segment.
+/// After this time without a packet on the link, and one round trip more, nothing is on its way. A shorter time than TCP's
+/// least retransmission time-out (200 ms) would miss a lost last segment.
 const QUIET: Duration = Duration::from_millis(250);
 /// How long the bytes that near left unsent may take to arrive.
 const LINGER: Duration = Duration::from_secs(30);
@@ -108,14 +119,15 @@ pub fn run_pair(
             false => run.run_near(&helpers)?,
         }
     };
+    let mut left = Left::Nothing;
     if matches!(end, PairEnd::Near(_)) && (far.is_some() || !helpers.is_empty()) {
-        run.settle(far.as_ref())?;
+        left = run.settle(far.as_mut())?;
     }
     let far = far.map(end_far).transpose()?.flatten();
     let counters = run.forwarder.counters();
     let mut settings = topology.settings().clone();
     settings.extend(run.forwarder.settings());
-    Ok(PairReport { end, far, counters, settings })
+    Ok(PairReport { end, far, left, counters, settings })
 }
 
 /// The link under way.
@@ -134,6 +146,7 @@ impl Run<'_, '_> {
         let ready = self.spec.ready;
         let end = clock::now() + ready.limit();
         let [mut pause, longest] = LOOK;
+        let mut far = Some(far);
         while !is_ready(self.topology, ready)? {
             let now = clock::now();
             if now >= end {
@@ -144,11 +157,13 @@ impl Run<'_, '_> {
             }
             let look: Instant = (now + pause).min(end);
             pause = longest.min(pause * 2);
-            let readable = [self.interrupts.as_fd(), far.as_fd()];
+            let mut readable = vec![self.interrupts.as_fd()];
+            readable.extend(far.iter().map(|far| far.as_fd()));
             match self.forwarder.run(Stop { readable: &readable, deadline: Some(look) })? {
                 Stopped::Deadline => {}
                 Stopped::Readable(0) => return Ok(()),
-                Stopped::Readable(_) => return far_goes_on(far).map(|_| ()),
+                // The daemon that it may have left behind is waited for as far itself would be.
+                Stopped::Readable(_) => far = far.take().map(far_goes_on).transpose()?.flatten(),
             }
         }
         Ok(())
@@ -196,21 +211,35 @@ impl Run<'_, '_> {
     }
 
     /// Lets the bytes that near has sent arrive. A program may close its connection and end while most of its bytes are
-    /// still in its kernel. Ctrl-C ends the wait.
-    fn settle(&mut self, far: Option<&Child>) -> Result<(), Os> {
+    /// still in its kernel. Ctrl-C ends the wait, and so does a far that fails.
+    fn settle(&mut self, far: Option<&mut Child>) -> Result<Left, Os> {
         // What came before was the near program's.
         self.interrupts.clear();
         let end = clock::now() + LINGER;
         let quiet = self.spec.forward.link.rtt() + QUIET;
-        let mut readable = vec![self.interrupts.as_fd()];
-        readable.extend(far.map(AsFd::as_fd));
+        let mut far = far;
         loop {
             let before = self.forwarder.progress();
+            let mut readable = vec![self.interrupts.as_fd()];
+            readable.extend(far.iter().map(|far| far.as_fd()));
             let deadline = Some((clock::now() + quiet).min(end));
-            let stopped = self.forwarder.run(Stop { readable: &readable, deadline })?;
-            let is_quiet = self.forwarder.progress() == before || clock::now() >= end;
-            if stopped != Stopped::Deadline || is_quiet {
-                return Ok(());
+            match self.forwarder.run(Stop { readable: &readable, deadline })? {
+                Stopped::Readable(0) => return Ok(Left::Nothing),
+                Stopped::Readable(_) => match far.take().map(far_goes_on).transpose() {
+                    Ok(ended) => far = ended.flatten(),
+                    Err(_) => return Ok(Left::Nothing),
+                },
+                Stopped::Deadline => {
+                    // A packet may be on the link for long: behind a slow rate, in an outage of a trace, held back.
+                    let is_quiet =
+                        self.forwarder.progress() == before && self.forwarder.under_way() == 0;
+                    if is_quiet {
+                        return Ok(Left::Nothing);
+                    }
+                    if clock::now() >= end {
+                        return Ok(Left::Packets(LINGER));
+                    }
+                }
             }
         }
     }

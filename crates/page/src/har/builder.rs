@@ -243,6 +243,12 @@ impl Builder {
         if entry.is_web_socket() || !status::has_body(status::replayed(entry)) {
             return ByteSize::ZERO;
         }
+        // A site tells it exactly, also of what was cut. What the browser answered by itself was not on the wire.
+        let exact = entry.body_size.filter(|_| self.is_site && !entry.is_answered_by_browser());
+        if let Some(size) = exact {
+            noted.size_from_body += u32::from(size > 0);
+            return ByteSize(size);
+        }
         // Of a redirect that is the head.
         let transfer = entry.transfer_size.filter(|_| !self.is_site && entry.redirect.is_none());
         let sources = [
@@ -257,7 +263,7 @@ impl Builder {
                 return ByteSize(size);
             }
         }
-        // An exact size of 0 is one, and redirects seldom have a body.
+        // Redirects seldom have a body.
         let is_known = self.is_site || entry.redirect.is_some();
         noted.size_unknown += u32::from(!is_known);
         ByteSize::ZERO

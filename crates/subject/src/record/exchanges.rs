@@ -29,6 +29,8 @@ struct Open {
     head_bytes: u64,
     /// Bytes of the body without its content coding.
     decoded: u64,
+    /// Bytes of the body as they came on the wire, as far as the browser tells.
+    received: u64,
 }
 
 /// The heads of an identifier's requests and responses, in their order.
@@ -66,13 +68,18 @@ impl Exchanges {
                 open.exchange.response.get_or_insert_default().from_cache = true;
             }
             "responseReceived" => open.respond(&params["response"]),
-            "dataReceived" => open.decoded += params["dataLength"].as_u64().unwrap_or(0),
+            "dataReceived" => {
+                open.decoded += params["dataLength"].as_u64().unwrap_or(0);
+                open.received += params["encodedDataLength"].as_u64().unwrap_or(0);
+                open.exchange.came_until = at;
+            }
             "loadingFinished" => {
                 open.finish(params["encodedDataLength"].as_f64().unwrap_or(0.0) as u64);
                 open.exchange.ended = at;
                 return Some(id.to_owned());
             }
             "loadingFailed" => {
+                open.cut();
                 open.exchange.ended = at;
                 let error = params["errorText"].as_str().unwrap_or("it failed");
                 open.exchange.error = Some(error.to_owned());
@@ -165,6 +172,7 @@ impl Exchanges {
             }
         }
         self.settle_heads();
+        self.all.iter_mut().filter(|open| open.exchange.ended.is_none()).for_each(Open::cut);
         self.all.into_iter().map(|open| open.exchange).collect()
     }
 
@@ -282,12 +290,8 @@ impl Open {
     fn finish(&mut self, encoded: u64) {
         let decoded = self.decoded;
         let Some(response) = &mut self.exchange.response else { return };
-        let field = |name: &str| {
-            let mut all = response.fields.iter();
-            all.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
-        };
-        let is_coded = field("content-encoding").is_some_and(|coding| coding != "identity");
-        let length = field("content-length").and_then(|length| length.parse().ok());
+        let is_coded = is_coded(response);
+        let length = field(response, "content-length").and_then(|length| length.parse().ok());
         // What is on the wire may be framed, and is the whole response's: it is the last resort.
         response.body_bytes = match (length, is_coded) {
             (Some(length), _) => length,
@@ -295,6 +299,25 @@ impl Open {
             (None, true) => encoded.saturating_sub(self.head_bytes),
         };
     }
+
+    /// The response ends before it is whole, or goes on when the recording is over. What came of its body counts.
+    fn cut(&mut self) {
+        let Some(response) = &mut self.exchange.response else { return };
+        response.body_bytes = match (is_coded(response), self.received) {
+            (true, received @ 1..) => received,
+            _ => self.decoded,
+        };
+    }
+}
+
+/// The value of a response's field.
+fn field<'a>(response: &'a RecordedResponse, name: &str) -> Option<&'a str> {
+    let mut all = response.fields.iter();
+    all.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value.trim())
+}
+
+fn is_coded(response: &RecordedResponse) -> bool {
+    field(response, "content-encoding").is_some_and(|coding| coding != "identity")
 }
 
 /// Fields as the protocol has them: an object whose values join those of one name by line feeds.
@@ -422,6 +445,41 @@ mod tests {
         assert_eq!(socket.messages.len(), 2, "{:?}", socket.messages);
         assert_eq!((socket.messages[1].opcode, socket.messages[1].is_sent), (2, false));
         assert_eq!(socket.response.as_ref().map(|answer| answer.timing.wait.round()), Some(250.0));
+    }
+
+    #[test]
+    fn a_response_that_is_cut_has_the_bytes_that_came() {
+        let begun = |coding: &str| {
+            vec![
+                ("requestWillBeSent", asked("http://a.test/", 1.0)),
+                (
+                    "responseReceived",
+                    json!({"requestId": "1", "timestamp": 1.7, "response": {"status": 200,
+                    "headers": {"Content-Length": "5000", "Content-Encoding": coding}}}),
+                ),
+                (
+                    "dataReceived",
+                    json!({"requestId": "1", "timestamp": 2.0, "dataLength": 900, "encodedDataLength": 300}),
+                ),
+                (
+                    "dataReceived",
+                    json!({"requestId": "1", "timestamp": 2.5, "dataLength": 90, "encodedDataLength": 30}),
+                ),
+            ]
+        };
+        let failed = (
+            "loadingFailed",
+            json!({"requestId": "1", "timestamp": 2.8, "errorText": "net::ERR_ABORTED"}),
+        );
+        for (coding, bytes) in [("identity", 990), ("gzip", 330)] {
+            let cancelled = [begun(coding), vec![failed.clone()]].concat();
+            for events in [begun(coding), cancelled] {
+                let (all, _) = taken(&events);
+                assert_eq!(all[0].response.as_ref().unwrap().body_bytes, bytes, "{events:?}");
+                assert_eq!(all[0].came_until, Some(1_002_500_000_000));
+                assert!(all[0].is_cut());
+            }
+        }
     }
 
     #[test]

@@ -87,7 +87,7 @@ const PAGE: &str = "page_1";
 fn entry(exchange: &RecordedExchange, bodies: &mut BTreeMap<String, Vec<u8>>) -> Value {
     let response = exchange.response.as_ref();
     let timing = response.map(|response| response.timing).unwrap_or_default();
-    let ended = exchange.ended.unwrap_or(exchange.started);
+    let ended = exchange.ended.or(exchange.came_until).unwrap_or(exchange.started);
     let whole = millis(ended - exchange.started).max(timing.head);
     let step = |span: Option<f64>| span.unwrap_or(-1.0);
     let is_socket = exchange.url.starts_with("ws");

@@ -216,6 +216,14 @@ fn a_recorded_site_has_exact_sizes_all_fields_and_the_files_of_its_bodies() {
     for hostile in ["../../etc/passwd", "", "0123"] {
         assert_eq!(at(&read(&site(1, hostile)), "/").answered.file, None, "{hostile}");
     }
+    let mut cut = String::from_utf8(site(1, &digest)).unwrap();
+    for (from, to) in [
+        (r#""bodySize":700"#, r#""bodySize":0"#),
+        (r#"{"name":"date","value":"x"}"#, r#"{"name":"Content-Length","value":"5000"}"#),
+    ] {
+        cut = cut.replace(from, to);
+    }
+    assert_eq!(at(&read(cut.as_bytes()), "/").body, ByteSize::ZERO, "an exact size of 0 is one");
     let later = parse(&site(2, &digest), HarOptions::default()).unwrap_err().to_string();
     assert_eq!(later, "it is a recorded site of version 2, and this is read: 1");
     let har = read(&file_of(LOADED, &[entry(&digest)]));

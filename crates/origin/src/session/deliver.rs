@@ -92,7 +92,7 @@ impl Session {
             }
             for asset in page.iter() {
                 if asset.is_among(policy.learned.hints) {
-                    push_links(&mut hints, std::slice::from_ref(&asset.hint));
+                    push_links(&mut hints, asset.hint.as_slice());
                 }
                 push.extend(asset.path.as_deref().filter(|_| asset.is_among(policy.learned.push)));
             }
@@ -145,7 +145,8 @@ impl Session {
         if policy.learned.links != Assets::Unused && is_html(&media_type) {
             let page = delivery.pages.known(request).unwrap_or_default();
             for asset in page.iter().filter(|asset| asset.is_among(policy.learned.links)) {
-                head.fields.push(b"link", asset.link().as_bytes());
+                let link = asset.link();
+                link.iter().for_each(|link| head.fields.push(b"link", link.as_bytes()));
             }
         }
         // A push has the place that pushes have.

@@ -7,7 +7,7 @@ use crate::delivery::blocks_rendering;
 use crate::media_type::essence;
 use crate::policy::{Assets, Blocks, Link};
 use crate::site::host_of;
-use page::{CrossOrigin, FetchMode, Found, Hint, Kind, Purpose, Scanner, Table, Url};
+use page::{CrossOrigin, FetchMode, Found, Kind, Purpose, Scanner, Table, Url};
 use proto::{Allowance, Meter, RequestHead, Status};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -337,14 +337,16 @@ fn url_of(request: &RequestHead) -> Option<Url> {
     format!("{}://{}{}", request.scheme.as_str(), request.authority, request.path).parse().ok()
 }
 
+/// What waits for it. Of what is preloaded the element that uses it is not known yet: it is taken for one that blocks.
 fn blocks(found: &Found) -> Blocks {
-    match found.kind {
-        Kind::Stylesheet | Kind::Font => Blocks::Rendering,
-        Kind::Script if found.blocks == page::Blocks::Parsing || found.hint == Hint::Preloaded => {
-            Blocks::Rendering
-        }
-        _ => Blocks::Nothing,
-    }
+    let is_preload = found.mode.purpose == Purpose::Preload;
+    let blocks = match found.kind {
+        Kind::Font => true,
+        Kind::Stylesheet => found.blocks == page::Blocks::Painting || is_preload,
+        Kind::Script => found.blocks == page::Blocks::Parsing || is_preload,
+        _ => false,
+    };
+    if blocks { Blocks::Rendering } else { Blocks::Nothing }
 }
 
 /// Documents that are remembered.
@@ -436,6 +438,28 @@ mod tests {
             };
             assert_eq!(asset.hint.as_ref().map_or("", Link::as_str), link, "{html}");
             assert!(asset.path.is_some() || html.contains("b.test"), "it can still be pushed");
+        }
+    }
+
+    #[test]
+    fn rendering_waits_for_style_sheets_that_are_for_screens_and_for_scripts_that_stop_the_parser()
+    {
+        let document = RequestHead::get(Scheme::Https, "a.test", "/");
+        for (html, blocks) in [
+            ("<link rel=stylesheet href=a.css>", Blocks::Rendering),
+            ("<link rel=stylesheet media=print href=a.css>", Blocks::Nothing),
+            ("<link rel=preload as=style href=a.css>", Blocks::Rendering),
+            ("<link rel=preload as=style fetchpriority=high href=a.css>", Blocks::Rendering),
+            ("<script src=a.js>", Blocks::Rendering),
+            ("<script async src=a.js>", Blocks::Nothing),
+            ("<script type=module src=a.js>", Blocks::Nothing),
+            ("<link rel=preload as=script fetchpriority=low href=a.js>", Blocks::Rendering),
+            ("<link rel=modulepreload href=a.js>", Blocks::Nothing),
+            ("<link rel=preload as=font href=a.woff2>", Blocks::Rendering),
+            ("<img src=a.png>", Blocks::Nothing),
+        ] {
+            let assets = scanned(&document, html.as_bytes(), Keeps::All);
+            assert_eq!(assets[0].blocks, blocks, "{html}");
         }
     }
 

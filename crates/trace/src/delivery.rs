@@ -7,7 +7,7 @@ use unit::Instant;
 /// One stream of a server's: how its client ranked it, and what became of it. Times are of the server's clock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryRecord {
-    /// The server's number of the connection, in the order of accepting, from 1.
+    /// The server's number of the connection, in the order of accepting, from 1, over all its threads.
     pub connection: u64,
     /// The protocol on it.
     pub protocol: SpokenProtocol,

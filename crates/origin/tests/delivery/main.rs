@@ -14,7 +14,7 @@ use origin::{
 use proto::schedule::{Incremental, Policy};
 use proto::{ByteStreamConnection, ClientConnection};
 use std::time::Duration;
-use visit::{SIZE, Visit, origin, refusing, spdy, taking};
+use visit::{SIZE, Visit, config, origin, refusing, spdy, taking, thread};
 use wire::casper::{Capacity, Fingerprint};
 
 const STYLE: &str = "</style.css>; rel=preload; as=style";
@@ -132,6 +132,24 @@ fn what_cannot_be_pushed_is_told_once_and_the_page_still_loads() {
         ("/style.css", NotPushed::Nested),
     ];
     assert_eq!(*log.skipped.borrow(), expected.map(|(path, why)| (path.to_owned(), why)));
+}
+
+#[test]
+fn threads_number_the_connections_and_tell_of_skipped_pushes_together() {
+    let config = config(Policy::Auto, pushing(&["/none.css"]));
+    let mut threads = [thread(&config), thread(&config)];
+    for _ in 0..2 {
+        for (origin, _) in &mut threads {
+            assert!(Visit::new(origin, taking()).view("/", None).is_whole);
+        }
+    }
+    let [(_, first), (_, second)] = &threads;
+    let numbers = |log: &visit::Log| {
+        let records = log.records.borrow();
+        records.iter().map(|record| record.connection).collect::<Vec<_>>()
+    };
+    assert_eq!((numbers(first), numbers(second)), (vec![1, 3], vec![2, 4]));
+    assert_eq!((first.skipped.borrow().len(), second.skipped.borrow().len()), (1, 0));
 }
 
 #[test]

@@ -128,6 +128,7 @@ pub enum ExchangeEnd {
     Done,
     /// The peer reset it, or the connection ended before it did.
     CutOff,
-    /// This side gave it up: its file was truncated or can no longer be read.
+    /// This side gave it up: its file was truncated or can no longer be read, the application broke off, or answered a push with
+    /// another status than 200.
     Broken,
 }

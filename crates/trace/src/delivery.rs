@@ -136,7 +136,7 @@ pub enum AskedPriority {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PushFate {
-    /// The client refused it, or the connection ended before it was sent.
+    /// The client refused it, the connection ended before it was sent, or the server gave it up.
     Cancelled,
     /// It was sent. Whether it was used is not known.
     UseUnknown,

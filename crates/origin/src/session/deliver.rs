@@ -425,7 +425,7 @@ fn tell_unreadable(context: &Context<'_>, connection: u64, name: &str, why: BadS
     }
 }
 
-fn skip(context: &mut Context<'_>, target: &str, why: NotPushed) {
+pub(super) fn skip(context: &mut Context<'_>, target: &str, why: NotPushed) {
     let shared = &mut *context.shared;
     if let Some(delivery) = &mut shared.delivery {
         delivery.skip(shared.log.as_deref(), target, why);

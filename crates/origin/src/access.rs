@@ -52,7 +52,7 @@ pub enum NotPushed {
     Status(u16),
     /// It is no plain response: a WebSocket, an echo, a stream.
     NotPlain,
-    /// A pushed response pushes nothing.
+    /// Only a pushed response names it, and that pushes nothing.
     Nested,
     /// The request or the connection has had as many pushes as it may.
     TooMany,

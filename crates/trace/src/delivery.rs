@@ -68,7 +68,7 @@ pub struct DeliveredPiece {
     /// Its last byte was.
     #[serde(with = "crate::nanos")]
     pub until: Instant,
-    /// Bytes, those of frames included.
+    /// Bytes of the body in it, without the headers of frames.
     pub bytes: u64,
 }
 

@@ -30,7 +30,7 @@ pub trait AccessLog {
     /// A request's word about the client's cache, in the cookie or the field of this name, cannot be read. It is ignored.
     fn unreadable(&self, _connection: u64, _name: &str, _why: BadSet) {}
 
-    /// The delivery policy names a push that is not made. Each is told once.
+    /// The delivery policy names a push that is not made. Each is told once, by one of the server's threads.
     fn not_pushed(&self, _skipped: &SkippedPush<'_>) {}
 }
 
@@ -52,7 +52,7 @@ pub enum NotPushed {
     Status(u16),
     /// It is no plain response: a WebSocket, an echo, a stream.
     NotPlain,
-    /// A pushed response pushes nothing.
+    /// Only a pushed response names it, and that pushes nothing.
     Nested,
     /// The request or the connection has had as many pushes as it may.
     TooMany,
@@ -76,7 +76,7 @@ impl fmt::Display for NotPushed {
 /// A connection whose protocol is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OpenedRecord {
-    /// Number of the connection, in the order of accepting, from 1.
+    /// Number of the connection, in the order of accepting, from 1, over all threads of the server.
     pub connection: u64,
     /// The protocol on it.
     pub protocol: Protocol,
@@ -89,7 +89,7 @@ pub struct OpenedRecord {
 /// One exchange, as the origin saw it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessRecord<'a> {
-    /// Number of the connection, in the order of accepting, from 1.
+    /// Number of the connection, in the order of accepting, from 1, over all threads of the server.
     pub connection: u64,
     /// Number of the stream on it.
     pub stream: u64,
@@ -128,6 +128,7 @@ pub enum ExchangeEnd {
     Done,
     /// The peer reset it, or the connection ended before it did.
     CutOff,
-    /// This side gave it up: its file was truncated or can no longer be read.
+    /// This side gave it up: its file was truncated or can no longer be read, the application broke off, or answered a push with
+    /// another status than 200.
     Broken,
 }

@@ -1,5 +1,6 @@
 //! The settings of an origin: plain values, a copy for each thread.
 
+use crate::across_threads::AcrossThreads;
 use crate::budget::BudgetLimits;
 use crate::policy::DeliveryPolicy;
 use crate::upstream::UpstreamSettings;
@@ -55,6 +56,8 @@ pub struct OriginConfig {
     pub keep_alive: h1::KeepAlive,
     /// What a peer may take.
     pub limits: Limits,
+    /// What its threads have in common: clones of this configuration are of one server.
+    pub across_threads: AcrossThreads,
 }
 
 /// The settings of WebSockets.
@@ -170,6 +173,7 @@ impl OriginConfig {
             upstream: None,
             keep_alive: h1::KeepAlive::On,
             limits: Limits::default(),
+            across_threads: AcrossThreads::default(),
         }
     }
 

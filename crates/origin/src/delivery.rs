@@ -1,6 +1,7 @@
 //! A delivery policy at work in one thread: the policy, and which of its pushes were said not to be made; what can be pushed.
 
 use crate::access::{AccessLog, NotPushed, SkippedPush};
+use crate::across_threads::{AcrossThreads, MOST_TOLD};
 use crate::answer::Plan;
 use crate::config::OriginConfig;
 use crate::files::Files;
@@ -49,8 +50,9 @@ pub(crate) struct Delivery {
     pub(crate) blocking_assets: BlockingAssets,
     /// What documents load.
     pub(crate) pages: PageAssets,
-    /// The skipped pushes that were told.
+    /// The skipped pushes that were told, here or by another thread.
     told: HashSet<(Box<str>, NotPushed)>,
+    across_threads: AcrossThreads,
 }
 
 /// When the assets that block rendering are sent.
@@ -83,6 +85,7 @@ impl Delivery {
             blocking_assets,
             pages: PageAssets::new(keeps),
             told: HashSet::new(),
+            across_threads: config.across_threads.clone(),
         }))
     }
 
@@ -90,10 +93,11 @@ impl Delivery {
         Arc::clone(&self.policy)
     }
 
-    /// Tells the log that something is not pushed, once for each target and cause.
+    /// Tells the log that something is not pushed, once for each target and cause, in whichever thread that is.
     pub(crate) fn skip(&mut self, log: Option<&dyn AccessLog>, target: &str, why: NotPushed) {
         if self.told.len() < MOST_TOLD
             && self.told.insert((target.into(), why))
+            && self.across_threads.is_first_to_tell(target, why)
             && let Some(log) = log
         {
             log.not_pushed(&SkippedPush { target, why });
@@ -182,9 +186,6 @@ pub(crate) fn pushable(plan: &Plan, path: &str) -> Result<String, NotPushed> {
         other => Err(NotPushed::Status(other.code())),
     }
 }
-
-/// Skipped pushes that are told, in all.
-const MOST_TOLD: usize = 256;
 
 /// The fields of a request that its pushes have, too.
 const COPIED: [&[u8]; 5] =

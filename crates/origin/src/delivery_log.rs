@@ -24,7 +24,7 @@ pub struct DeliveryLog {
     give: Box<dyn Fn(DeliveryRecord)>,
     /// By connection and stream: those that have not ended.
     open: RefCell<BTreeMap<(u64, u64), OpenStream>>,
-    /// The stream that each connection sent of last.
+    /// The stream that each connection sent of last, of those with open streams.
     latest: RefCell<BTreeMap<u64, u64>>,
     /// The latest signals for streams that are not open, with connection and stream. Most streams open at once; others
     /// never do.
@@ -59,6 +59,18 @@ impl DeliveryLog {
         }
         early.push_back((name, signal));
     }
+
+    /// What was known of a stream that ends. With the last of its connection goes what is known of that: nobody tells when a
+    /// connection ends, and the next stream begins a piece of its own anyway.
+    fn forget(&self, name: (u64, u64)) -> OpenStream {
+        let mut open = self.open.borrow_mut();
+        let known = open.remove(&name).unwrap_or_default();
+        let (connection, _) = name;
+        if open.range((connection, 0)..=(connection, u64::MAX)).next().is_none() {
+            self.latest.borrow_mut().remove(&connection);
+        }
+        known
+    }
 }
 
 impl AccessLog for DeliveryLog {
@@ -82,7 +94,7 @@ impl AccessLog for DeliveryLog {
 
     fn record(&self, record: &AccessRecord<'_>) {
         let name = (record.connection, record.stream);
-        let known = self.open.borrow_mut().remove(&name).unwrap_or_default();
+        let known = self.forget(name);
         (self.give)(known.record(record, self.policy));
     }
 }
@@ -94,8 +106,8 @@ impl Sink for DeliveryLog {
                 self.signal((connection, stream), PrioritySignal { at, by, asked });
             }
             Event::FrameCreated { stream, frame: "DATA", length: bytes @ 1.. } => {
-                let before = self.latest.borrow_mut().insert(connection, stream);
                 if let Some(open) = self.open.borrow_mut().get_mut(&(connection, stream)) {
+                    let before = self.latest.borrow_mut().insert(connection, stream);
                     open.first_byte.get_or_insert(at);
                     open.add(at, bytes, before == Some(stream));
                 }
@@ -199,3 +211,48 @@ const MOST_SIGNALS: usize = 32;
 
 /// Signals that are kept for streams that are not open.
 const MOST_EARLY: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ended(connection: u64, stream: u64) -> AccessRecord<'static> {
+        AccessRecord {
+            connection,
+            stream,
+            protocol: Protocol::Http2,
+            method: "GET",
+            authority: "a.test",
+            path: "/",
+            status: Some(200),
+            received_bytes: 0,
+            sent_bytes: 10,
+            received: Instant::ZERO,
+            answered: None,
+            finished: Instant::ZERO,
+            end: ExchangeEnd::Done,
+            pushed_with: None,
+            decided: None,
+        }
+    }
+
+    #[test]
+    fn nothing_is_kept_of_connections_without_open_streams() {
+        let log = DeliveryLog::new(Policy::Auto, Box::new(drop));
+        let sends = |connection, stream| {
+            let frame = Event::FrameCreated { stream, frame: "DATA", length: 10 };
+            Sink::record(&log, Instant::ZERO, connection, &frame);
+        };
+        for connection in 1..=100 {
+            for stream in [1, 3] {
+                log.began(connection, stream);
+                sends(connection, stream);
+            }
+            AccessLog::record(&log, &ended(connection, 1));
+            assert_eq!(log.latest.borrow().len(), 1, "one stream is open");
+            AccessLog::record(&log, &ended(connection, 3));
+            sends(connection, 3);
+            assert_eq!((log.open.borrow().len(), log.latest.borrow().len()), (0, 0));
+        }
+    }
+}

@@ -7,7 +7,7 @@ use crate::delivery::blocks_rendering;
 use crate::media_type::essence;
 use crate::policy::{Assets, Blocks, Link};
 use crate::site::host_of;
-use page::{Found, Hint, Kind, Scanner, Table, Url};
+use page::{CrossOrigin, FetchMode, Found, Kind, Purpose, Scanner, Table, Url};
 use proto::{Allowance, Meter, RequestHead, Status};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -63,7 +63,8 @@ pub(crate) struct Asset {
     /// Its path and query; None on another origin.
     pub(crate) path: Option<Box<str>>,
     /// The preload link for it, as it goes into a 103. It has no `nopush`: Chromium 156 was seen to ignore hints that have it.
-    pub(crate) hint: Link,
+    /// None where no link fetches as the element does.
+    pub(crate) hint: Option<Link>,
     blocks: Blocks,
     /// The URL and what waits for it, where it is a script that has an element of its own.
     script: Option<(Box<str>, Blocks)>,
@@ -76,28 +77,61 @@ impl Asset {
     }
 
     /// The preload link for the final answer. It pushes nothing.
-    pub(crate) fn link(&self) -> String {
-        format!("{}; nopush", self.hint)
+    pub(crate) fn link(&self) -> Option<String> {
+        self.hint.as_ref().map(|hint| format!("{hint}; nopush"))
     }
 
-    fn new(document: &Url, url: &Url, kind: Kind, blocks: Blocks) -> Option<Self> {
-        let script = None;
+    fn new(document: &Url, url: &Url, need: Need<'_>) -> Option<Self> {
         let is_own =
             (url.scheme, &url.host, url.port) == (document.scheme, &document.host, document.port);
         let target = if is_own { url.path.clone() } else { url.to_string() };
-        if target.len() > LONGEST {
+        if target.len() > LONGEST || !need.is_fetched_ahead() {
             return None;
         }
-        let what = match kind {
-            Kind::Stylesheet => "style",
-            Kind::Script => "script",
-            Kind::Font => "font; crossorigin",
-            Kind::Image => "image",
+        let hint = need.link(&target);
+        let path = is_own.then(|| target.into());
+        Some(Self { path, hint, blocks: need.blocks, script: None })
+    }
+}
+
+/// What a document needs, without its URL.
+#[derive(Debug, Clone, Copy)]
+struct Need<'a> {
+    kind: Kind,
+    blocks: Blocks,
+    mode: &'a FetchMode,
+}
+
+impl Need<'_> {
+    fn is_fetched_ahead(&self) -> bool {
+        matches!(self.kind, Kind::Stylesheet | Kind::Script | Kind::Font | Kind::Image)
+    }
+
+    /// The link that has a browser fetch it ahead, in the element's own mode: in another one it would be fetched twice.
+    /// None where a link cannot say it.
+    fn link(&self, target: &str) -> Option<Link> {
+        let Self { kind, mode, .. } = *self;
+        let rel = match kind {
+            Kind::Script if mode.purpose.is_module() => "modulepreload; as=script",
+            Kind::Stylesheet => "preload; as=style",
+            Kind::Script => "preload; as=script",
+            Kind::Font => "preload; as=font",
+            Kind::Image => "preload; as=image",
             Kind::Document | Kind::Xhr | Kind::Media | Kind::Other => return None,
         };
-        let hint: Link = format!("<{target}>; rel=preload; as={what}").parse().ok()?;
-        let path = is_own.then(|| target.into());
-        Some(Self { path, hint, blocks, script })
+        let cross_origin = match (kind, mode.cross_origin) {
+            // Whatever a preload of it says: CSS fetches fonts so (CSS Fonts 4 §4.8.2).
+            (Kind::Font, _) | (_, CrossOrigin::Anonymous) => "; crossorigin",
+            (_, CrossOrigin::UseCredentials) => "; crossorigin=use-credentials",
+            (_, CrossOrigin::NoCors) => "",
+        };
+        let integrity = match mode.integrity.as_deref() {
+            // It would end the quoted string (RFC 9110 §5.6.4). No digest has these.
+            Some(text) if text.contains(['"', '\\']) || text.len() > LONGEST => return None,
+            Some(text) => format!("; integrity=\"{text}\""),
+            None => String::new(),
+        };
+        format!("<{target}>; rel={rel}{cross_origin}{integrity}").parse().ok()
     }
 }
 
@@ -259,9 +293,10 @@ fn scanned(request: &RequestHead, html: &[u8], keeps: Keeps) -> Vec<Asset> {
     let asset = |found: &Found| {
         let url = base.join(&found.reference).ok()?;
         let blocks = blocks(found);
-        let asset = Asset::new(&document, &url, found.kind, blocks)?;
+        let need = Need { kind: found.kind, blocks, mode: &found.mode };
+        let asset = Asset::new(&document, &url, need)?;
         // What a preload is for says the element that comes later.
-        let is_script = found.kind == Kind::Script && found.hint != Hint::Preloaded;
+        let is_script = found.kind == Kind::Script && found.mode.purpose != Purpose::Preload;
         let script = is_script.then(|| (url.to_string().into(), blocks));
         Some(Asset { script, ..asset })
     };
@@ -277,6 +312,8 @@ fn recorded(request: &RequestHead, table: &Table) -> Vec<Asset> {
         let is_found = answer.gets > 0 && answer.status == Status::OK.code();
         *name == host && *path != request.path && is_found
     });
+    // A recording does not have the elements.
+    let mode = FetchMode::default();
     let asset = |(_, path, answer): (&str, &str, &page::Answer)| {
         let essence = essence(&answer.content_type);
         let blocks = match blocks_rendering(essence) {
@@ -290,7 +327,8 @@ fn recorded(request: &RequestHead, table: &Table) -> Vec<Asset> {
             (Blocks::Nothing, image) if image.starts_with("image/") => Kind::Image,
             (Blocks::Nothing, _) => return None,
         };
-        Asset::new(&document, &document.join(path).ok()?, kind, blocks)
+        let need = Need { kind, blocks, mode: &mode };
+        Asset::new(&document, &document.join(path).ok()?, need)
     };
     own.filter_map(asset).take(MOST_ASSETS).collect()
 }
@@ -299,14 +337,16 @@ fn url_of(request: &RequestHead) -> Option<Url> {
     format!("{}://{}{}", request.scheme.as_str(), request.authority, request.path).parse().ok()
 }
 
+/// What waits for it. Of what is preloaded the element that uses it is not known yet: it is taken for one that blocks.
 fn blocks(found: &Found) -> Blocks {
-    match found.kind {
-        Kind::Stylesheet | Kind::Font => Blocks::Rendering,
-        Kind::Script if found.blocks == page::Blocks::Parsing || found.hint == Hint::Preloaded => {
-            Blocks::Rendering
-        }
-        _ => Blocks::Nothing,
-    }
+    let is_preload = found.mode.purpose == Purpose::Preload;
+    let blocks = match found.kind {
+        Kind::Font => true,
+        Kind::Stylesheet => found.blocks == page::Blocks::Painting || is_preload,
+        Kind::Script => found.blocks == page::Blocks::Parsing || is_preload,
+        _ => false,
+    };
+    if blocks { Blocks::Rendering } else { Blocks::Nothing }
 }
 
 /// Documents that are remembered.
@@ -324,7 +364,7 @@ const MOST_HTML: usize = 128 * 1024;
 /// Bytes of new documents that are read at once, and in a second after that: 64 documents and 32, some 50 ms and 25.
 const READING: Allowance = Allowance { burst: 8 * 1024 * 1024, per_second: 4 * 1024 * 1024 };
 
-/// Bytes of the longest host and path, validator or URL that is remembered.
+/// Bytes of the longest host and path, validator, URL or `integrity` that is remembered.
 const LONGEST: usize = 1024;
 
 #[cfg(test)]
@@ -362,6 +402,64 @@ mod tests {
             assert!(!is_free("5", waits), "the same is not read again");
             assert!(is_free("6", "<script async fetchpriority=high src=/a.js></script>"));
             assert!(!is_free("5", "<p>plain</p>"), "as it was");
+        }
+    }
+
+    #[test]
+    fn a_link_fetches_as_its_element_does() {
+        let document = RequestHead::get(Scheme::Https, "a.test", "/");
+        for (html, link) in [
+            ("<link rel=stylesheet href=a.css>", "</a.css>; rel=preload; as=style"),
+            (
+                "<link rel=stylesheet href=a.css crossorigin integrity=sha256-AA=>",
+                "</a.css>; rel=preload; as=style; crossorigin; integrity=\"sha256-AA=\"",
+            ),
+            (
+                "<script src=//b.test/a.js crossorigin=use-credentials>",
+                "<https://b.test/a.js>; rel=preload; as=script; crossorigin=use-credentials",
+            ),
+            ("<script type=module src=a.js>", "</a.js>; rel=modulepreload; as=script"),
+            ("<link rel=modulepreload href=a.js>", "</a.js>; rel=modulepreload; as=script"),
+            (
+                "<script type=module crossorigin=use-credentials src=a.js>",
+                "</a.js>; rel=modulepreload; as=script; crossorigin=use-credentials",
+            ),
+            ("<img src=a.png crossorigin>", "</a.png>; rel=preload; as=image; crossorigin"),
+            (
+                "<link rel=preload as=font href=a.woff2>",
+                "</a.woff2>; rel=preload; as=font; crossorigin",
+            ),
+            // What no link can say.
+            ("<script src=a.js integrity='x\"; nopush; y=\"'>", ""),
+            ("<script src=a.js integrity=\u{e9}>", ""),
+        ] {
+            let [asset] = &scanned(&document, html.as_bytes(), Keeps::All)[..] else {
+                panic!("{html}")
+            };
+            assert_eq!(asset.hint.as_ref().map_or("", Link::as_str), link, "{html}");
+            assert!(asset.path.is_some() || html.contains("b.test"), "it can still be pushed");
+        }
+    }
+
+    #[test]
+    fn rendering_waits_for_style_sheets_that_are_for_screens_and_for_scripts_that_stop_the_parser()
+    {
+        let document = RequestHead::get(Scheme::Https, "a.test", "/");
+        for (html, blocks) in [
+            ("<link rel=stylesheet href=a.css>", Blocks::Rendering),
+            ("<link rel=stylesheet media=print href=a.css>", Blocks::Nothing),
+            ("<link rel=preload as=style href=a.css>", Blocks::Rendering),
+            ("<link rel=preload as=style fetchpriority=high href=a.css>", Blocks::Rendering),
+            ("<script src=a.js>", Blocks::Rendering),
+            ("<script async src=a.js>", Blocks::Nothing),
+            ("<script type=module src=a.js>", Blocks::Nothing),
+            ("<link rel=preload as=script fetchpriority=low href=a.js>", Blocks::Rendering),
+            ("<link rel=modulepreload href=a.js>", Blocks::Nothing),
+            ("<link rel=preload as=font href=a.woff2>", Blocks::Rendering),
+            ("<img src=a.png>", Blocks::Nothing),
+        ] {
+            let assets = scanned(&document, html.as_bytes(), Keeps::All);
+            assert_eq!(assets[0].blocks, blocks, "{html}");
         }
     }
 

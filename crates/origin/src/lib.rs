@@ -24,6 +24,7 @@
 //! ```
 
 mod access;
+mod across_threads;
 mod answer;
 mod body;
 mod budget;
@@ -55,6 +56,7 @@ mod wall_clock;
 mod web_socket;
 
 pub use access::{AccessLog, AccessRecord, ExchangeEnd, NotPushed, OpenedRecord, SkippedPush};
+pub use across_threads::AcrossThreads;
 pub use config::{Limits, ListenerKind, OriginConfig, WebSocketSettings};
 pub use delivery::PushCheck;
 pub use delivery_log::DeliveryLog;

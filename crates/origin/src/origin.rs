@@ -30,8 +30,6 @@ pub struct Origin {
     reserved: usize,
     timers: Timers,
     actions: VecDeque<Action>,
-    /// How many connections were accepted so far.
-    serial: u64,
     stop: Stop,
 }
 
@@ -66,7 +64,6 @@ impl Origin {
             quic: Vec::new(),
             timers: Timers::default(),
             actions: VecDeque::new(),
-            serial: 0,
             stop: Stop::Never,
         }
     }
@@ -194,10 +191,10 @@ impl Origin {
         let place = match arrival {
             Arrival::Opened(link) => {
                 self.tidy();
-                self.serial += 1;
+                let serial = self.shared.config.across_threads.next_connection();
                 let handle = link.handle();
                 let at = QuicPlace { port, handle };
-                let spec = QuicSpec { serial: self.serial, place: at, link };
+                let spec = QuicSpec { serial, place: at, link };
                 let connection = Connection::accept_quic(now, spec, &mut self.shared);
                 let place = self.insert(connection);
                 self.quic[port].places.insert(handle, place);
@@ -334,10 +331,10 @@ impl EndPoint for Origin {
             ListenerKind::Tls(settings) => Some(settings),
             ListenerKind::Quic(..) => return None,
         };
-        let (serial, peer) = (self.serial + 1, accepted.remote.ip().into());
+        let serial = self.shared.config.across_threads.next_connection();
+        let peer = accepted.remote.ip().into();
         let connection = Connection::accept(now, Spec { serial, peer, tls }, &self.shared).ok()?;
         self.tidy();
-        self.serial += 1;
         let place = self.insert(connection);
         self.connections[place].arm(place, &self.shared.config.limits, &mut self.timers);
         Some(self.socket_of(place))

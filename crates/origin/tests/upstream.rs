@@ -3,7 +3,7 @@
 
 mod support;
 
-use origin::{ByLink, DeliveryPolicy, ExchangeEnd, PushSettings, UpstreamSettings};
+use origin::{ByLink, DeliveryPolicy, ExchangeEnd, NotPushed, PushSettings, UpstreamSettings};
 use secure::Sha256;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -87,6 +87,33 @@ fn what_the_application_links_is_pushed_from_its_103_and_from_its_answer() {
     {
         assert!(sizes.contains(&size), "{sizes:?}");
     }
+}
+
+#[test]
+fn of_the_applications_answers_too_only_200_is_pushed() {
+    let Some(application) = Application::start() else { return };
+    if !has("nghttp", "--version", "apt-get install nghttp2-client") {
+        return;
+    }
+    let site = Folder::new();
+    let serving = Serving::start_before(application.settings(), &site.root(), by_link());
+    let said = run_text("nghttp", &["-nv", "--no-verify-peer", &serving.tls_url("/faults")]);
+    let reset = said.lines().filter(|line| line.contains("recv RST_STREAM")).count();
+    assert_eq!((said.matches(":status: ").count(), reset), (2, 2), "{said}");
+    let ends: Vec<_> =
+        serving.log.iter().take(4).map(|line| (line.path, line.status, line.end)).collect();
+    for (path, status, end) in [
+        ("/faults", Some(200), ExchangeEnd::Done),
+        ("/gone.css", None, ExchangeEnd::Broken),
+        ("/drop", None, ExchangeEnd::Broken),
+        ("/app.js", Some(200), ExchangeEnd::Done),
+    ] {
+        assert!(ends.contains(&(path.to_owned(), status, end)), "{ends:?}");
+    }
+    let mut skipped: Vec<_> = serving.skipped.try_iter().collect();
+    skipped.sort_by(|one, other| one.0.cmp(&other.0));
+    let expected = [("/drop", NotPushed::Status(502)), ("/gone.css", NotPushed::Status(404))];
+    assert_eq!(skipped, expected.map(|(path, why)| (path.to_owned(), why)));
 }
 
 #[test]

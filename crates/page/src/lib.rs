@@ -51,7 +51,7 @@ pub use padding::Padding;
 pub use png::Pixels;
 pub use priority::{Hint, Priority, Rank};
 pub use resource::{Blocks, Fold, Host, Kind, Method, Release, Resource, ResourceId};
-pub use scan::{Found, Scanner};
+pub use scan::{CrossOrigin, FetchMode, Found, Purpose, Scanner};
 pub use source::PageSource;
 pub use stream::{LARGEST_TOKEN, LEAST_TOKEN, StreamError, SyntheticStream, Token};
 pub use synthetic::{

@@ -5,7 +5,10 @@
 //! frames are not followed. The one rule: the result does not depend on how the document was split on its way.
 
 mod entity;
+mod mode;
 mod tag;
+
+pub use mode::{CrossOrigin, FetchMode, Purpose};
 
 use crate::priority::Hint;
 use crate::resource::{Blocks, Kind};
@@ -37,6 +40,8 @@ pub struct Found {
     pub pixels: Option<u32>,
     /// The number of bytes of the document that had to arrive before it could be found.
     pub offset: u64,
+    /// How it is fetched.
+    pub mode: FetchMode,
 }
 
 /// An incremental scanner of one document.
@@ -179,8 +184,9 @@ impl Scanner {
             self.body = Some(self.offset + 1);
         }
         if let Some((kind, reference)) = tag.need().filter(|(_, url)| !url.trim().is_empty()) {
-            let (hint, blocks, pixels) = (tag.hint(), tag.blocks(), tag.pixels());
-            found.push(Found { reference, kind, hint, blocks, pixels, offset: self.offset + 1 });
+            let (hint, blocks, pixels, mode) = (tag.hint(), tag.blocks(), tag.pixels(), tag.mode());
+            let offset = self.offset + 1;
+            found.push(Found { reference, kind, hint, blocks, pixels, offset, mode });
         }
         let raw = RAW_TEXT.iter().position(|&element| element == tag.name);
         self.tag = text;

@@ -13,7 +13,7 @@ mod part;
 use crate::graph::{GraphError, Page};
 use crate::priority::Hint;
 use crate::resource::{Blocks, Fold, Kind, Method, Release, Resource, ResourceId};
-use crate::scan::{Found, Scanner};
+use crate::scan::{FetchMode, Found, Scanner};
 use crate::url::{Url, UrlError};
 pub use html::SyntheticHtml;
 pub use image::SyntheticImage;
@@ -374,8 +374,8 @@ impl Synthetic {
                     Kind::Stylesheet => Blocks::Painting,
                     _ => Blocks::Nothing,
                 };
-                let found =
-                    Found { reference, kind, hint: Hint::None, blocks, pixels: None, offset: 0 };
+                let (hint, mode) = (Hint::None, FetchMode::default());
+                let found = Found { reference, kind, hint, blocks, pixels: None, offset: 0, mode };
                 let resource = self.resource(&found, Release::Completed { by }, origin)?;
                 let id = ResourceId(resources.len() as u32);
                 resources.push(resource);

@@ -12,7 +12,7 @@ pub(crate) struct SentPiece {
     pub(crate) from: f64,
     /// Its last byte was.
     pub(crate) to: f64,
-    /// Bytes, those of frames included.
+    /// Bytes of the body in it, without the headers of frames.
     pub(crate) bytes: u64,
 }
 

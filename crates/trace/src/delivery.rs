@@ -7,7 +7,7 @@ use unit::Instant;
 /// One stream of a server's: how its client ranked it, and what became of it. Times are of the server's clock.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeliveryRecord {
-    /// The server's number of the connection, in the order of accepting, from 1.
+    /// The server's number of the connection, in the order of accepting, from 1, over all its threads.
     pub connection: u64,
     /// The protocol on it.
     pub protocol: SpokenProtocol,
@@ -68,7 +68,7 @@ pub struct DeliveredPiece {
     /// Its last byte was.
     #[serde(with = "crate::nanos")]
     pub until: Instant,
-    /// Bytes, those of frames included.
+    /// Bytes of the body in it, without the headers of frames.
     pub bytes: u64,
 }
 
@@ -136,7 +136,7 @@ pub enum AskedPriority {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum PushFate {
-    /// The client refused it, or the connection ended before it was sent.
+    /// The client refused it, the connection ended before it was sent, or the server gave it up.
     Cancelled,
     /// It was sent. Whether it was used is not known.
     UseUnknown,

@@ -88,7 +88,8 @@ pub(crate) struct ServeArgs {
     /// fields are passed on, and push by a policy; `serve` then has no targets of its own but /timer (docs/delivery.md)
     #[arg(long, value_name = "URL", value_parser = parse_upstream)]
     pub(crate) upstream: Option<SocketAddr>,
-    /// Write what each response asked for and what it got, a line of JSON each (docs/delivery.md)
+    /// Write what each response asked for and what it got, a line of JSON each; a file that is there is added to
+    /// (docs/delivery.md)
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) delivery_log: Option<PathBuf>,
     /// Threads, each pinned to a core of its own [default: one a core]

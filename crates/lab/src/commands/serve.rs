@@ -78,7 +78,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     config.limits = args.patience.limits(threads);
     let folder = args.qlog.clone().or_else(environment::qlog_folder);
     let folder = folder.filter(|_| args.listen_quic.is_some());
-    let delivery_log = args.delivery_log.as_deref().map(DeliveryFile::create).transpose()?;
+    let delivery_log = args.delivery_log.as_deref().map(DeliveryFile::open).transpose()?;
     let qlog = qlog::into_folder(folder.as_deref(), QlogVantage::Server)?;
     // Whoever reads them may ask at once: nothing is refused from here on.
     console::print(&urls)?;

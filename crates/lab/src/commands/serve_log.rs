@@ -96,15 +96,11 @@ pub(super) struct DeliveryFile {
 }
 
 impl DeliveryFile {
-    /// The file at this path, emptied.
-    pub(super) fn create(path: &Path) -> Result<Self, CliError> {
+    /// The file at this path. What is in it stays, as in that of `SSLKEYLOGFILE`: it may be an earlier run's log, or no log at all.
+    pub(super) fn open(path: &Path) -> Result<Self, CliError> {
         let unwritable =
             |error| error::file(format!("writing the delivery log {}", path.display()), &error);
         let file = OpenOptions::new().create(true).append(true).open(path).map_err(unwritable)?;
-        // A device or a FIFO has no length.
-        if file.metadata().is_ok_and(|facts| facts.is_file()) {
-            file.set_len(0).map_err(unwritable)?;
-        }
         let (file, path) = (Arc::new(file), Arc::new(path.to_owned()));
         Ok(Self { file, path, has_failed: Arc::default() })
     }
@@ -118,5 +114,20 @@ impl DeliveryFile {
         {
             console::note(&format!("writing the delivery log {}: {error}", self.path.display()));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_delivery_log_holds_stays_when_it_is_opened_again() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log.jsonl");
+        DeliveryFile::open(&path).unwrap();
+        std::fs::write(&path, "an earlier run\n").unwrap();
+        DeliveryFile::open(&path).unwrap();
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "an earlier run\n");
     }
 }

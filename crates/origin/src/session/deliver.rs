@@ -48,12 +48,23 @@ struct Parent<'a> {
     bytes_left: u64,
     /// What the client has by this request's word.
     cached: CacheDigests,
+    /// What its pushes name in their turn.
+    nested: Vec<Nested>,
+}
+
+/// What a pushed response would push, if any did.
+struct Nested {
+    /// As the policy names it.
+    target: String,
+    /// Its host and path.
+    name: String,
 }
 
 impl<'a> Parent<'a> {
     fn new(stream: StreamId, policy: &'a DeliveryPolicy) -> Self {
         let bytes_left = policy.push.most_bytes.unwrap_or(u64::MAX);
-        Self { stream, policy, bytes_left, cached: CacheDigests::default() }
+        let (cached, nested) = (CacheDigests::default(), Vec::new());
+        Self { stream, policy, bytes_left, cached, nested }
     }
 
     /// Whether the client says that it has this response.
@@ -92,7 +103,7 @@ impl Session {
             }
             for asset in page.iter() {
                 if asset.is_among(policy.learned.hints) {
-                    push_links(&mut hints, std::slice::from_ref(&asset.hint));
+                    push_links(&mut hints, asset.hint.as_slice());
                 }
                 push.extend(asset.path.as_deref().filter(|_| asset.is_among(policy.learned.push)));
             }
@@ -145,7 +156,8 @@ impl Session {
         if policy.learned.links != Assets::Unused && is_html(&media_type) {
             let page = delivery.pages.known(request).unwrap_or_default();
             for asset in page.iter().filter(|asset| asset.is_among(policy.learned.links)) {
-                head.fields.push(b"link", asset.link().as_bytes());
+                let link = asset.link();
+                link.iter().for_each(|link| head.fields.push(b"link", link.as_bytes()));
             }
         }
         // A push has the place that pushes have.
@@ -214,6 +226,22 @@ impl Session {
                 break;
             }
         }
+        self.tell_nested(context, parent, targets);
+    }
+
+    /// Tells what is left out because only a push names it: not what the request itself names, or was pushed before.
+    fn tell_nested(&self, context: &mut Context<'_>, parent: &Parent<'_>, targets: &[&str]) {
+        let (Some(index), Some(state)) = (self.find(parent.stream), &self.delivery) else { return };
+        let asked = &self.exchanges[index].ledger.request;
+        for Nested { target, name } in &parent.nested {
+            let is_it = |other: &RequestHead| name_of(other) == *name;
+            let is_named = || {
+                targets.iter().filter_map(|own| promised_request(asked, own)).any(|own| is_it(&own))
+            };
+            if !state.pushed.contains(name) && !is_it(asked) && !is_named() {
+                skip(context, target, NotPushed::Nested);
+            }
+        }
     }
 
     /// Pushes one target. Breaks where the client takes no further pushes.
@@ -235,7 +263,7 @@ impl Session {
             return NEXT;
         }
         let state = self.delivery.get_or_insert_default();
-        let name = format!("{}{}", request.authority, request.path);
+        let name = name_of(&request);
         if state.pushed.contains(&name) {
             return NEXT;
         }
@@ -288,13 +316,19 @@ impl Session {
     }
 
     /// Opens the exchange of a promise.
-    fn answer_push(&mut self, context: &mut Context<'_>, parent: &Parent<'_>, promised: Promised) {
+    fn answer_push(
+        &mut self,
+        context: &mut Context<'_>,
+        parent: &mut Parent<'_>,
+        promised: Promised,
+    ) {
         let Promised { stream, request, plan } = promised;
-        let mut rules = parent.policy.matching(subject(&request, media_type_of(&plan)));
-        let is_nested = rules.any(|rule| !rule.push.is_empty());
-        drop(rules);
-        if is_nested {
-            skip(context, &request.path, NotPushed::Nested);
+        for rule in parent.policy.matching(subject(&request, media_type_of(&plan))) {
+            let nested = rule.push.iter().filter_map(|target| {
+                let name = name_of(&promised_request(&request, target)?);
+                Some(Nested { target: target.clone(), name })
+            });
+            parent.nested.extend(nested.filter(|nested| nested.name != name_of(&request)));
         }
         if let Some(log) = &context.shared.log {
             log.began(self.connection, stream.0);
@@ -384,6 +418,11 @@ impl Urgency {
     }
 }
 
+/// The host and path by which a connection remembers what was pushed.
+fn name_of(request: &RequestHead) -> String {
+    format!("{}{}", request.authority, request.path)
+}
+
 /// What rules are compared with.
 fn subject<'a>(request: &'a RequestHead, media_type: &'a str) -> Subject<'a> {
     Subject { host: host_of(&request.authority), target: &request.path, media_type }
@@ -424,7 +463,7 @@ fn tell_unreadable(context: &Context<'_>, connection: u64, name: &str, why: BadS
     }
 }
 
-fn skip(context: &mut Context<'_>, target: &str, why: NotPushed) {
+pub(super) fn skip(context: &mut Context<'_>, target: &str, why: NotPushed) {
     let shared = &mut *context.shared;
     if let Some(delivery) = &mut shared.delivery {
         delivery.skip(shared.log.as_deref(), target, why);

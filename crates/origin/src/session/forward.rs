@@ -1,10 +1,11 @@
 //! Requests that the application server answers. The one rule: what the client has not read stays in the application's
 //! socket, and what the application has not read in the client's.
 
+use super::deliver::skip;
 use super::{Context, Session};
-use crate::access::ExchangeEnd;
+use crate::access::{ExchangeEnd, NotPushed};
 use crate::answer::{Answer, BAD_GATEWAY, BAD_REQUEST, GATEWAY_TIMEOUT, UNAVAILABLE};
-use crate::exchange::{Forwarded, State};
+use crate::exchange::{Exchange, Forwarded, State};
 use crate::upstream::{
     RequestId, UpstreamEvent, UpstreamFailure, can_be_passed_on, forwarded_request,
     forwarded_response,
@@ -21,7 +22,7 @@ impl Session {
         let request = forwarded_request(request, scheme, self.protocol, self.is_early);
         if !can_be_passed_on(&request.fields) {
             let reason = "A field of the request has a character that no field may have.";
-            return self.respond(context, index, Answer::text(BAD_REQUEST, reason));
+            return self.answer_instead(context, index, Answer::text(BAD_REQUEST, reason));
         }
         let head = request.fields.list_size() + request.path.len();
         let upstream = context.shared.upstream.as_mut();
@@ -29,7 +30,7 @@ impl Session {
             .and_then(|upstream| upstream.begin(context.now, self.connection, request, fin));
         let Some(id) = begun else {
             let reason = "Too many requests wait for the application.";
-            return self.respond(context, index, Answer::text(UNAVAILABLE, reason));
+            return self.answer_instead(context, index, Answer::text(UNAVAILABLE, reason));
         };
         self.exchanges[index].state =
             State::Forwarded(Forwarded { id, head, fin, uncredited: 0, unsent: 0 });
@@ -99,6 +100,9 @@ impl Session {
         head: &ResponseHead,
         fin: Fin,
     ) {
+        if self.gives_up_push(context, index, head.status) {
+            return;
+        }
         let head = context.shared.forwarded_head(context.now, &forwarded_response(head));
         let stream = self.exchanges[index].stream;
         let head = match context.shared.delivery {
@@ -195,7 +199,27 @@ impl Session {
                 Answer::text(GATEWAY_TIMEOUT, "The application took too long to answer.")
             }
         };
-        self.respond(context, index, answer);
+        self.answer_instead(context, index, answer);
+    }
+
+    /// Answers where the application does not.
+    fn answer_instead(&mut self, context: &mut Context<'_>, index: usize, answer: Answer) {
+        if !self.gives_up_push(context, index, answer.status) {
+            self.respond(context, index, answer);
+        }
+    }
+
+    /// Whether it was a push, which ends here: of the application's answers, too, only 200 is pushed. A client would
+    /// keep another one in its cache and not ask.
+    fn gives_up_push(&mut self, context: &mut Context<'_>, index: usize, status: Status) -> bool {
+        let Exchange { stream, ledger, .. } = &self.exchanges[index];
+        if ledger.pushed_with.is_none() || status == Status::OK {
+            return false;
+        }
+        skip(context, &ledger.request.path, NotPushed::Status(status.code()));
+        context.machine.reset(context.now, *stream);
+        self.end(context, index, ExchangeEnd::Broken);
+        true
     }
 
     /// Whether the application is in the way of all that its requests' clients have read and sent.

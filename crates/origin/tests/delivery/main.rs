@@ -14,7 +14,7 @@ use origin::{
 use proto::schedule::{Incremental, Policy};
 use proto::{ByteStreamConnection, ClientConnection};
 use std::time::Duration;
-use visit::{SIZE, Visit, origin, refusing, spdy, taking};
+use visit::{SIZE, Visit, config, origin, refusing, spdy, taking, thread};
 use wire::casper::{Capacity, Fingerprint};
 
 const STYLE: &str = "</style.css>; rel=preload; as=style";
@@ -113,10 +113,10 @@ fn preload_links_push_unless_they_say_nopush_or_name_another_origin() {
 #[test]
 fn what_cannot_be_pushed_is_told_once_and_the_page_still_loads() {
     let mut policy = pushing(&["/none.css", "/sub", "/ws/echo", "/style.css", "/app.js"]);
-    // A loop: the style pushes the page, and itself.
+    // A loop: the style pushes the page, itself, what the page pushes, too, and a picture that nothing else names.
     policy.rules.push(Rule {
         path: Some("/style.css".parse().unwrap()),
-        push: vec!["/".to_owned(), "/style.css".to_owned()],
+        push: ["/", "/style.css", "/app.js", "/a.png"].map(str::to_owned).into(),
         ..Rule::default()
     });
     let (mut origin, log) = origin(Policy::Auto, policy);
@@ -129,9 +129,37 @@ fn what_cannot_be_pushed_is_told_once_and_the_page_still_loads() {
         ("/none.css", NotPushed::Status(404)),
         ("/sub", NotPushed::Status(301)),
         ("/ws/echo", NotPushed::NotPlain),
-        ("/style.css", NotPushed::Nested),
+        ("/a.png", NotPushed::Nested),
     ];
     assert_eq!(*log.skipped.borrow(), expected.map(|(path, why)| (path.to_owned(), why)));
+}
+
+#[test]
+fn threads_number_the_connections_and_tell_of_skipped_pushes_together() {
+    let config = config(Policy::Auto, pushing(&["/none.css"]));
+    let mut threads = [thread(&config), thread(&config)];
+    for _ in 0..2 {
+        for (origin, _) in &mut threads {
+            assert!(Visit::new(origin, taking()).view("/", None).is_whole);
+        }
+    }
+    let [(_, first), (_, second)] = &threads;
+    let numbers = |log: &visit::Log| {
+        let records = log.records.borrow();
+        records.iter().map(|record| record.connection).collect::<Vec<_>>()
+    };
+    assert_eq!((numbers(first), numbers(second)), (vec![1, 3], vec![2, 4]));
+    assert_eq!((first.skipped.borrow().len(), second.skipped.borrow().len()), (1, 0));
+}
+
+#[test]
+fn a_rule_for_all_paths_that_names_one_of_them_leaves_nothing_out() {
+    let rule = Rule { push: vec!["/style.css".to_owned()], ..Rule::default() };
+    let policy = DeliveryPolicy { rules: vec![rule], ..DeliveryPolicy::default() };
+    let (mut origin, log) = origin(Policy::Auto, policy);
+    let mut visit = Visit::new(&mut origin, taking());
+    assert!(visit.view("/", None).is_whole);
+    assert_eq!((visit.pushed(), log.skipped.borrow().len()), (vec!["/style.css"], 0));
 }
 
 #[test]

@@ -82,6 +82,7 @@ impl File for Held {
 /// What the origin recorded of an exchange.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Record {
+    pub(crate) connection: u64,
     pub(crate) path: String,
     pub(crate) sent: u64,
     pub(crate) end: ExchangeEnd,
@@ -101,6 +102,7 @@ pub(crate) struct Log {
 impl AccessLog for Log {
     fn record(&self, record: &AccessRecord<'_>) {
         self.records.borrow_mut().push(Record {
+            connection: record.connection,
             path: record.path.to_owned(),
             sent: record.sent_bytes,
             end: record.end,
@@ -152,16 +154,25 @@ pub(crate) struct Visit<'o, C> {
 
 /// An origin with this policy, and its log.
 pub(crate) fn origin(priorities: Policy, delivery: DeliveryPolicy) -> (Origin, Rc<Log>) {
+    thread(&config(priorities, delivery))
+}
+
+/// One of the threads of a server with this configuration, and its log.
+pub(crate) fn thread(config: &OriginConfig) -> (Origin, Rc<Log>) {
+    let log = Rc::new(Log::default());
+    let parts = Parts { files: Some(Box::new(Memory)), log: Some(log.clone()), ..Parts::default() };
+    (Origin::new(config.clone(), parts), log)
+}
+
+/// The configuration of a server with this policy.
+pub(crate) fn config(priorities: Policy, delivery: DeliveryPolicy) -> OriginConfig {
     let wall_clock = WallClock { at: START, unix: Duration::from_secs(784_111_777) };
-    let config = OriginConfig {
+    OriginConfig {
         priorities,
         delivery: Some(Arc::new(delivery)),
         protocols: vec![Protocol::Http2, Protocol::Spdy31, Protocol::Http1],
         ..OriginConfig::new(vec![ListenerKind::Clear], wall_clock)
-    };
-    let log = Rc::new(Log::default());
-    let parts = Parts { files: Some(Box::new(Memory)), log: Some(log.clone()), ..Parts::default() };
-    (Origin::new(config, parts), log)
+    }
 }
 
 /// The same with a delivery log, whose records come at the end of the visit.
@@ -173,16 +184,9 @@ pub(crate) fn logging_origin(
     let kept = Rc::clone(&records);
     let keep = move |record| kept.borrow_mut().push(record);
     let log = Rc::new(DeliveryLog::new(priorities, Box::new(keep)));
-    let wall_clock = WallClock { at: START, unix: Duration::from_secs(784_111_777) };
-    let config = OriginConfig {
-        priorities,
-        delivery: Some(Arc::new(delivery)),
-        protocols: vec![Protocol::Http2, Protocol::Spdy31, Protocol::Http1],
-        ..OriginConfig::new(vec![ListenerKind::Clear], wall_clock)
-    };
     let tracer = Tracer::to(log.clone());
     let parts = Parts { files: Some(Box::new(Memory)), log: Some(log), tracer, ..Parts::default() };
-    (Origin::new(config, parts), records)
+    (Origin::new(config(priorities, delivery), parts), records)
 }
 
 /// An HTTP/2 client that takes pushes.

@@ -25,6 +25,10 @@ const answers = {
       response.end('<!doctype html><p>from the application');
     }, 20);
   },
+  '/faults': (request, response) => {
+    response.setHeader('link', ['/gone.css', '/drop', '/app.js'].map((path) => `<${path}>; rel=preload`));
+    response.end();
+  },
   '/early.css': (request, response) => response.end(' '.repeat(20000)),
   '/app.js': (request, response) => response.end(' '.repeat(30000)),
   '/api': (request, response) => response.end('the application\'s own /api'),

@@ -9,8 +9,8 @@ mod files_adapter;
 use endpoint::{DatagramSettings, SocketSettings};
 use files_adapter::FilesAdapter;
 use origin::{
-    AccessLog, AccessRecord, DeliveryPolicy, ExchangeEnd, Limits, ListenerKind, OpenedRecord,
-    Origin, OriginConfig, Parts, UpstreamSettings, WallClock,
+    AccessLog, AccessRecord, DeliveryPolicy, ExchangeEnd, Limits, ListenerKind, NotPushed,
+    OpenedRecord, Origin, OriginConfig, Parts, SkippedPush, UpstreamSettings, WallClock,
 };
 use os::files::{CacheSettings, Root};
 use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
@@ -89,7 +89,7 @@ pub(crate) struct Line {
     pub(crate) pushed_with: Option<u64>,
 }
 
-struct Lines(Sender<Line>, Sender<TlsRecord>);
+struct Lines(Sender<Line>, Sender<TlsRecord>, Sender<(String, NotPushed)>);
 
 impl AccessLog for Lines {
     fn record(&self, record: &AccessRecord<'_>) {
@@ -111,6 +111,10 @@ impl AccessLog for Lines {
             let _nobody_reads = self.1.send(tls.clone());
         }
     }
+
+    fn not_pushed(&self, skipped: &SkippedPush<'_>) {
+        let _nobody_reads = self.2.send((skipped.target.to_owned(), skipped.why));
+    }
 }
 
 /// A running origin on a clear and a TLS port.
@@ -122,6 +126,8 @@ pub(crate) struct Serving {
     pub(crate) log: Receiver<Line>,
     /// What TLS agreed on, of each connection.
     pub(crate) handshakes: Receiver<TlsRecord>,
+    /// Pushes that were not made.
+    pub(crate) skipped: Receiver<(String, NotPushed)>,
     /// The root of its certificates, as PEM.
     pub(crate) root: Vec<u8>,
     thread: Option<JoinHandle<()>>,
@@ -205,6 +211,7 @@ impl Serving {
         let stop = Stop::new().unwrap();
         let (sender, log) = channel();
         let (tell, handshakes) = channel();
+        let (skip, skipped) = channel();
         let (thread_stop, folder) = (stop.clone(), root.to_owned());
         let thread = std::thread::spawn(move || {
             let root = Root::open(&folder, CacheSettings::default()).unwrap();
@@ -216,13 +223,23 @@ impl Serving {
             reactor.listen_datagrams(udp);
             let parts = Parts {
                 files: Some(Box::new(FilesAdapter(root))),
-                log: Some(Rc::new(Lines(sender, tell))),
+                log: Some(Rc::new(Lines(sender, tell, skip))),
                 ..Parts::default()
             };
             reactor.run(&mut Origin::new(config, parts)).unwrap();
         });
         let root = authority.root_pem().text;
-        Self { clear, tls: secured, quic, stop, log, handshakes, root, thread: Some(thread) }
+        Self {
+            clear,
+            tls: secured,
+            quic,
+            stop,
+            log,
+            handshakes,
+            skipped,
+            root,
+            thread: Some(thread),
+        }
     }
 
     pub(crate) fn url(&self, path: &str) -> String {

@@ -1,6 +1,7 @@
 //! A start tag: its attributes, and what it makes a browser fetch. Nothing here knows how the tag arrived.
 
 use super::entity::decode_entities;
+use super::mode::{CrossOrigin, FetchMode, Purpose};
 use crate::priority::Hint;
 use crate::resource::{Blocks, Kind};
 
@@ -44,9 +45,7 @@ impl Tag {
     fn link_kind(&self) -> Option<Kind> {
         let has = |token: &str| self.has_rel(token);
         match () {
-            () if has("stylesheet") && !has("alternate") && !self.has("disabled") => {
-                Some(Kind::Stylesheet)
-            }
+            () if self.is_style_sheet() => Some(Kind::Stylesheet),
             () if has("modulepreload") => Some(Kind::Script),
             () if has("preload") => {
                 match self.attribute("as")?.trim().to_ascii_lowercase().as_str() {
@@ -87,6 +86,32 @@ impl Tag {
         }
     }
 
+    /// How it is fetched. `<input type=image>` has no `crossorigin`, and images have no `integrity`.
+    pub(super) fn mode(&self) -> FetchMode {
+        let cross_origin = match self.attribute("crossorigin").filter(|_| self.name != "input") {
+            None => CrossOrigin::NoCors,
+            Some(state) if state.eq_ignore_ascii_case("use-credentials") => {
+                CrossOrigin::UseCredentials
+            }
+            Some(_) => CrossOrigin::Anonymous,
+        };
+        let has_integrity = matches!(self.name.as_str(), "link" | "script");
+        let integrity = self.attribute("integrity").filter(|_| has_integrity);
+        let integrity =
+            integrity.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+        FetchMode { cross_origin, integrity, purpose: self.purpose() }
+    }
+
+    fn purpose(&self) -> Purpose {
+        match self.name.as_str() {
+            "script" if self.says("type", "module") => Purpose::UseAsModule,
+            "link" if self.is_style_sheet() => Purpose::Use,
+            "link" if self.has_rel("modulepreload") => Purpose::ModulePreload,
+            "link" => Purpose::Preload,
+            _ => Purpose::Use,
+        }
+    }
+
     /// What an image covers by its own attributes, in CSS pixels.
     pub(super) fn pixels(&self) -> Option<u32> {
         let side = |name: &str| self.attribute(name)?.trim().parse::<u32>().ok();
@@ -100,6 +125,10 @@ impl Tag {
     fn has_rel(&self, token: &str) -> bool {
         let rel = self.attribute("rel").unwrap_or_default().to_ascii_lowercase();
         rel.split_ascii_whitespace().any(|own| own == token)
+    }
+
+    fn is_style_sheet(&self) -> bool {
+        self.has_rel("stylesheet") && !self.has_rel("alternate") && !self.has("disabled")
     }
 
     fn is_for_screens(&self) -> bool {

@@ -30,6 +30,32 @@ fn images_scripts_and_style_sheets_are_found() {
 }
 
 #[test]
+fn how_something_is_fetched_is_read_from_its_element() {
+    let mode = |html: &str| {
+        let [found] = &Scanner::new().feed(html.as_bytes())[..] else { panic!("{html}") };
+        let FetchMode { cross_origin, integrity, purpose } = found.mode.clone();
+        (cross_origin, integrity.unwrap_or_default(), purpose)
+    };
+    use CrossOrigin::{Anonymous, NoCors, UseCredentials};
+    use Purpose::{ModulePreload, Preload, Use, UseAsModule};
+    for (html, cross_origin, integrity, purpose) in [
+        ("<script src=a.js>", NoCors, "", Use),
+        ("<script src=a.js crossorigin integrity=' sha256-AA= '>", Anonymous, "sha256-AA=", Use),
+        ("<script crossorigin=Use-Credentials src=a.js>", UseCredentials, "", Use),
+        ("<script src=a.js crossorigin=never integrity=''>", Anonymous, "", Use),
+        ("<script async fetchpriority=low type=module src=a.js>", NoCors, "", UseAsModule),
+        ("<img src=a.png crossorigin=anonymous integrity=sha256-AA=>", Anonymous, "", Use),
+        ("<input type=image src=a.png crossorigin>", NoCors, "", Use),
+        ("<link rel=stylesheet href=a.css crossorigin>", Anonymous, "", Use),
+        ("<link rel='preload stylesheet' as=style href=a.css>", NoCors, "", Use),
+        ("<link rel=preload as=style fetchpriority=high href=a.css>", NoCors, "", Preload),
+        ("<link rel=modulepreload href=a.js>", NoCors, "", ModulePreload),
+    ] {
+        assert_eq!(mode(html), (cross_origin, integrity.to_owned(), purpose), "{html}");
+    }
+}
+
+#[test]
 fn what_is_only_text_is_not_found() {
     for html in [
         "<!-- <img src=x> -->",

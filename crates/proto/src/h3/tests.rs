@@ -7,6 +7,7 @@ mod pair;
 mod priorities;
 mod repeats;
 mod times;
+mod traced;
 mod unidirectional;
 
 use super::{Client, Server, Settings};

@@ -87,9 +87,8 @@ impl Session {
                 if left <= HEADER && out.len() > start {
                     break;
                 }
-                let writable = send_data(stream, out, left, low_water);
+                let DataSent { length, writable } = send_data(stream, out, left, low_water);
                 self.guard.useful();
-                let length = (out.len() - start) as u64;
                 let frame = FrameKind::DATA.name();
                 self.tracer.emit(self.now, || trace::Event::FrameCreated {
                     stream: id,
@@ -155,15 +154,24 @@ impl Session {
     }
 }
 
-/// Writes one DATA frame; tells whether the application is to send more.
-fn send_data(stream: &mut Stream, out: &mut SendBuf, limit: usize, low_water: usize) -> bool {
+/// A DATA frame that was written.
+struct DataSent {
+    /// Bytes of its payload.
+    length: u64,
+    /// Whether the application is to send more.
+    writable: bool,
+}
+
+/// Writes one DATA frame.
+fn send_data(stream: &mut Stream, out: &mut SendBuf, limit: usize, low_water: usize) -> DataSent {
     let chunk = stream.outgoing.chunk(limit.saturating_sub(HEADER).clamp(1, WINDOW as usize));
-    let header = FrameHeader { kind: FrameKind::DATA, length: chunk.size as u64 };
+    let length = chunk.size as u64;
+    let header = FrameHeader { kind: FrameKind::DATA, length };
     out.put_with(|out| header.encode(out));
     let sent = stream.outgoing.send(chunk, out, low_water);
     // The credit is QUIC's: what was used comes back at once, so it never overflows.
     let _ = stream.outgoing.adjust(chunk.size as i64);
-    sent.writable
+    DataSent { length, writable: sent.writable }
 }
 
 fn finish(stream: &mut Stream) -> Fin {

@@ -8,6 +8,7 @@ use origin::{
 use proto::schedule::Incremental;
 use serde::Deserialize;
 use std::fmt;
+use std::num::NonZeroU32;
 use std::str::FromStr;
 use toml::Spanned;
 use wire::casper::Capacity;
@@ -37,8 +38,8 @@ struct PushKeys {
 #[serde(deny_unknown_fields)]
 struct CasperKeys {
     capacity_bits: Option<Spanned<u8>>,
-    assets: Option<u32>,
-    one_in: Option<u32>,
+    assets: Option<NonZeroU32>,
+    one_in: Option<NonZeroU32>,
     tracking: Option<Spanned<String>>,
 }
 
@@ -121,7 +122,7 @@ fn casper_settings(keys: &Spanned<CasperKeys>) -> Result<CasperSettings, Fault> 
     let capacity = match (capacity_bits, assets, one_in) {
         (Some(bits), None, None) => Capacity::new(*bits.get_ref())
             .ok_or_else(|| Fault::at(bits, "capacity_bits is 6 to 16 (H2O takes up to 15)"))?,
-        (None, Some(assets), Some(one_in)) => Capacity::of_assets(*assets, *one_in)
+        (None, Some(assets), Some(one_in)) => Capacity::of_assets(assets.get(), one_in.get())
             .ok_or_else(|| Fault::at(keys, "so many assets at this rate need more than 16 bits"))?,
         (None, None, None) => Capacity::default(),
         _ => {

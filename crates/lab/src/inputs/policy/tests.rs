@@ -55,6 +55,8 @@ fn each_key_with_a_wrong_value_is_told_with_its_line_and_column() {
         ("[push]\nmost = -1", (2, 8), "-1"),
         ("[casper]\ncapacity_bits = 17", (2, 17), "6 to 16"),
         ("[casper]\nassets = 100", (1, 1), "one_in"),
+        ("[casper]\nassets = 0\none_in = 80", (2, 10), "0"),
+        ("[casper]\nassets = 100\none_in = 0", (3, 10), "0"),
         ("[casper]\nassets = 1000\none_in = 1000", (1, 1), "16 bits"),
         ("[casper]\ntracking = \"css\"", (2, 12), "blocking-assets, all"),
         ("[[rules]]\npath = \"/[a]\"", (2, 8), "brackets"),

@@ -61,7 +61,7 @@ fn forwards_left(request: &RequestHead) -> Option<u64> {
 
 fn set_max_forwards(fields: &mut Fields, left: u64) {
     let others = passed_on(fields, &[b"max-forwards"]);
-    *fields = others.with("max-forwards", &left.to_string());
+    *fields = others.with("max-forwards", left.to_string());
 }
 
 /// The methods that are passed on.

@@ -457,7 +457,7 @@ fn token_length(datagram: &[u8]) -> usize {
     let destination = usize::from(datagram[5]);
     let source = usize::from(datagram[6 + destination]);
     let token = &datagram[7 + destination + source..];
-    usize::from(token[0] & 0x3f) << 8 * usize::from(token[0] >> 6)
+    usize::from(token[0] & 0x3f) << (8 * usize::from(token[0] >> 6))
 }
 
 /// RFC 9000 §8.1.3: a client does not send a token to another server than the one that it is from.

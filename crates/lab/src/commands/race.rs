@@ -105,7 +105,7 @@ fn check_folder(folder: Option<&Path>) -> Result<(), CliError> {
             "{} has a name that is not UTF-8, and trials are told of it in UTF-8",
             folder.unwrap_or(Path::new("the folder at hand")).display()
         ))
-        .remedy("name another place by --out")),
+        .remedy("name another place by --out, or rename the folder")),
         false => Ok(()),
     }
 }

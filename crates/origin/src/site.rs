@@ -11,7 +11,7 @@ use crate::static_files;
 use crate::streamed::{EvenBody, Streamed};
 use crate::target::Target;
 use crate::token_stream::{self, TokenStream};
-use crate::upstream::answer_of_last;
+use crate::upstream::ends_here;
 use crate::web_socket::{self, Service};
 use bytes::Bytes;
 use page::{IMAGE_PATH, PAGE_PATH, Synthetic, SyntheticHtml, SyntheticImage, SyntheticPart, Table};
@@ -37,6 +37,9 @@ const STREAM_PATH: &str = "/stream";
 /// A stream of tokens by long polling: a response for each.
 const POLL_PATH: &str = "/poll";
 const ALLOW_BODY: &str = "POST, PUT, OPTIONS";
+
+/// The methods that are passed on to an application.
+const PASSED_ON: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE";
 
 /// Doubles the number in its query: as [`DOUBLE_SOCKET_PATH`], with one request per number.
 const DOUBLE_PATH: &str = "/double";
@@ -225,9 +228,13 @@ impl Site {
                 return Plan::Answer(answer);
             }
         }
-        match answer_of_last(request) {
-            Some(answer) => Plan::Answer(answer),
-            None => Plan::Forward,
+        match (ends_here(request), &request.method) {
+            (false, _) => Plan::Forward,
+            (true, Method::Options) => Plan::Answer(Answer::options(PASSED_ON)),
+            (true, _) => {
+                let reason = "This server does not answer TRACE.";
+                Plan::Answer(Answer::text(answer::NOT_IMPLEMENTED, reason))
+            }
         }
     }
 

@@ -10,7 +10,7 @@ mod fields;
 use bytes::{Bytes, BytesMut};
 use connection::{Connection, Step};
 use endpoint::{Action, SendBuf, SocketError, SocketId, SocketSettings};
-pub(crate) use fields::{answer_of_last, can_be_passed_on, forwarded_request, forwarded_response};
+pub(crate) use fields::{can_be_passed_on, ends_here, forwarded_request, forwarded_response};
 use proto::{Fin, RequestHead, ResponseHead};
 use slab::Slab;
 use std::collections::{HashMap, VecDeque};

@@ -1,6 +1,5 @@
 //! What a gateway changes of heads (RFC 9110 §7.6): fields of one connection stay there, and `Via` tells of this server.
 
-use crate::answer::{Answer, NO_CONTENT, NOT_IMPLEMENTED};
 use proto::{Fields, Method, RequestHead, ResponseHead, Scheme};
 use transport::Protocol;
 use wire::h1;
@@ -41,13 +40,9 @@ pub(crate) fn forwarded_request(
     RequestHead { scheme: Scheme::Http, fields, protocol: None, ..request.clone() }
 }
 
-/// The answer of this server itself to a request that goes no further: RFC 9110 §7.6.2. None where it is passed on.
-pub(crate) fn answer_of_last(request: &RequestHead) -> Option<Answer> {
-    let is_last = forwards_left(request) == Some(0);
-    is_last.then(|| match request.method {
-        Method::Options => Answer::options(PASSED_ON),
-        _ => Answer::text(NOT_IMPLEMENTED, "This server does not answer TRACE."),
-    })
+/// Whether a request goes no further, and this server answers it itself (RFC 9110 §7.6.2).
+pub(crate) fn ends_here(request: &RequestHead) -> bool {
+    forwards_left(request) == Some(0)
 }
 
 /// How often an OPTIONS or TRACE may be passed on; None for any number. Other methods have no such limit.
@@ -64,9 +59,6 @@ fn set_max_forwards(fields: &mut Fields, left: u64) {
     *fields = others.with("max-forwards", left.to_string());
 }
 
-/// The methods that are passed on.
-const PASSED_ON: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE";
-
 /// Whether HTTP/1.1 has a form for all fields: HTTP/2 and HTTP/3 also take control characters (RFC 9113 §8.2.1), which nobody may
 /// pass on (RFC 9110 §5.5).
 pub(crate) fn can_be_passed_on(fields: &Fields) -> bool {
@@ -77,7 +69,7 @@ pub(crate) fn can_be_passed_on(fields: &Fields) -> bool {
 pub(crate) fn forwarded_response(head: &ResponseHead) -> ResponseHead {
     // HTTP/3 of another port, if any, is not this server's. RFC 9110 §8.6: neither 204 nor 1xx has a Content-Length.
     let dropped: &[&[u8]] = match head.status {
-        status if status == NO_CONTENT || status.is_informational() => {
+        status if status.code() == 204 || status.is_informational() => {
             &[b"alt-svc", b"content-length"]
         }
         _ => &[b"alt-svc"],
@@ -178,7 +170,7 @@ mod tests {
     fn options_and_trace_go_no_further_than_they_may() {
         let passed = |method: &Method, forwards: &str| {
             let request = limited(method.clone(), forwards);
-            assert!(answer_of_last(&request).is_none(), "{method:?} {forwards}");
+            assert!(!ends_here(&request), "{method:?} {forwards}");
             let passed = forwarded_request(&request, Scheme::Https, Protocol::Http2, false);
             passed.fields.find_str("max-forwards").map(str::to_owned)
         };
@@ -188,10 +180,9 @@ mod tests {
             assert_eq!(left, expected.map(|left| Some(left.to_owned())));
         }
         assert_eq!(passed(&Method::Get, "0").as_deref(), Some("0"));
-        let answer = answer_of_last(&limited(Method::Options, "0")).unwrap();
-        assert!(answer.fields.find_str("allow").unwrap().contains("POST"));
-        let answer = answer_of_last(&limited(Method::Trace, "0")).unwrap();
-        assert_eq!(answer.status, NOT_IMPLEMENTED);
+        assert!(
+            ends_here(&limited(Method::Options, "0")) && ends_here(&limited(Method::Trace, "0"))
+        );
     }
 
     /// RFC 9110 §8.6.
@@ -202,7 +193,8 @@ mod tests {
             head.fields.push(b"Content-Length", b"3");
             forwarded_response(&head).fields.find_str("content-length").map(str::to_owned)
         };
-        assert_eq!([NO_CONTENT, Status::EARLY_HINTS].map(length), [None, None]);
+        let no_content = Status::new(204).unwrap();
+        assert_eq!([no_content, Status::EARLY_HINTS].map(length), [None, None]);
         assert_eq!(length(Status::OK).as_deref(), Some("3"));
     }
 

@@ -35,8 +35,8 @@ pub struct QuicConnection<R: QuicRole> {
     /// Whether the connection is ready and the handshake goes on.
     is_early: bool,
     timings: Timings,
-    /// None where the connection is not kept open, or quinn-proto does it.
-    keep_alive: Option<KeepAlive>,
+    /// None where the connection is not kept open, or quinn-proto does it. In a box, for a server's connections have none.
+    keep_alive: Option<Box<KeepAlive>>,
     /// When the last call was made.
     now: Instant,
     timeout: Timeout,
@@ -347,7 +347,7 @@ impl<R: QuicRole> QuicConnection<R> {
         self.timings.secured = Some(now);
         self.is_early = false;
         let handshake = self.link.handshake();
-        self.keep_alive = self.link.keep_alive(now, handshake.as_ref());
+        self.keep_alive = self.link.keep_alive(now, handshake.as_ref()).map(Box::new);
         let tls = handshake.as_ref().and_then(QuicHandshake::negotiated);
         let Stage::Ready { protocol, machine, .. } = &mut self.stage else {
             return self.become_ready(now, handler);
@@ -478,7 +478,7 @@ impl<R: QuicRole> QuicConnection<R> {
 
     /// When the server is sent a PING, so that it keeps the connection open for the requests that are under way.
     fn ping_due(&self) -> Option<Instant> {
-        let keep_alive = self.keep_alive.filter(|_| !self.is_over)?;
+        let keep_alive = self.keep_alive.as_ref().filter(|_| !self.is_over)?;
         let Stage::Ready { machine, .. } = &self.stage else { return None };
         machine.has_requests().then(|| keep_alive.due())
     }

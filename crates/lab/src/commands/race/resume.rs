@@ -1,6 +1,6 @@
 //! `wirelap race --resume`: goes on with a run.
 
-use super::{check_files, check_folder, concurrency, exit_code, interrupts, race, sharded};
+use super::{check_files, check_folder, concurrency, exit_code, interrupts, race, sharded, trials};
 use crate::cli::RaceArgs;
 use crate::error::{self, CliError};
 use crate::race::planned::plan;
@@ -34,6 +34,9 @@ pub(super) fn run(args: &RaceArgs, dir: &Path) -> Result<ExitCode, CliError> {
     }
     if let Some(flag) = flag_of_trials(args) {
         let planned = plan(&header.experiment, |name| folder.inputs().join(name))?;
+        if let Some(key) = &args.capture {
+            trials::check_key(&header.experiment, &planned.trials, key)?;
+        }
         let kept = store.records()?.records;
         let schedule = Schedule::new(&header.experiment, &planned.trials, &kept, concurrency(args));
         if schedule.waiting().next().is_none() {

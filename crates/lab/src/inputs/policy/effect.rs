@@ -9,7 +9,9 @@ impl PolicyFile {
     /// Refuses a policy that only pushes, or only hints, where wirelap's own client takes neither.
     pub(crate) fn check_effect(&self, contender: &Contender) -> Result<(), String> {
         let Some(delivery) = &self.delivery else { return Ok(()) };
-        if contender.client.is_some() || self.priorities.is_some() || sets_more(delivery) {
+        // What another's client takes is not known, and that another's server has no policy its trials say.
+        let is_own = contender.client.is_none() && contender.server.is_origin();
+        if !is_own || self.priorities.is_some() || sets_more(delivery) {
             return Ok(());
         }
         let (pushes, hints) = (pushes(delivery), hints(delivery));

@@ -199,6 +199,7 @@ fn a_policy_of_which_a_contender_takes_nothing_is_refused() {
         "transport = \"http/1.1\"\nsettings = { policy = \"rules-of-thumb\" }",
         "transport = \"h3\"\nsettings = { policy = \"h2o-2015\" }",
         "transport = \"h2\"\nsettings = { policy = \"none\" }",
+        "transport = \"h2\"\nserver = \"nginx\"\nsettings = { policy = \"push\" }",
         // What another's client takes is not known.
         "transport = \"h2\"\nclient = \"curl\"\nsettings = { policy = \"push\" }",
     ] {

@@ -248,15 +248,16 @@ mod tests {
 
     #[test]
     fn windows_that_a_contender_sets_are_told_where_its_protocol_has_any() {
-        let turned = |contender: &str| {
-            let set = "settings = { stream_window = \"100kB\", connection_window = \"200kB\" }";
-            let job = told(DOWNLOAD, &format!("{contender}\n{set}")).remove(0);
+        let turned = |transport: &str, set: &str| {
+            let contender = format!("transport = \"{transport}\"\nsettings = {{ {set} }}");
+            let job = told(DOWNLOAD, &contender).remove(0);
             (job.contract, job.receive_windows)
         };
+        let set = "stream_window = \"100kB\", connection_window = \"200kB\"";
         let windows = ReceiveWindows { stream: 100_000, connection: 200_000 };
-        assert_eq!(turned("transport = \"h2\""), (3, Some(windows)));
-        assert_eq!(turned("transport = \"h3\""), (3, Some(windows)));
-        assert_eq!(turned("transport = \"http/1.1\""), (1, None));
+        assert_eq!(turned("h2", set), (3, Some(windows)));
+        assert_eq!(turned("h3", set), (3, Some(windows)));
+        assert_eq!(turned("http/1.1", "stream_window = \"100kB\""), (1, None));
         let usual = &told(DOWNLOAD, "transport = \"h2\"")[0];
         assert_eq!((usual.contract, usual.receive_windows), (1, None));
     }

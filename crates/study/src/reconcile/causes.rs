@@ -3,8 +3,8 @@
 //!
 //! - The packet repeats bytes, or bytes dropped before it were still missing: loss recovery.
 //! - An acknowledgement of new bytes came just before, and the window could be full: the acknowledgement opened it (RFC 5681
-//!   §3.1). A sender that runs out of bytes ends with a partial segment, so the window could be full if the sender's last segment
-//!   was a full one, or if as many were under way as the first window takes.
+//!   §3.1). A sender that runs out of bytes ends with a partial segment. So the window could be full if the sender's last segment
+//!   was a full one. With smaller ones it could be full if they took as much as the window is known to have.
 //! - Bytes of the client came just before (a request, HTTP/2's WINDOW_UPDATE): the sender waited for those.
 //! - It came within a round trip of a full segment, and the client has asked for nothing since: a paced sender spreads its window
 //!   over the round trip.
@@ -52,8 +52,11 @@ const ACK_DELAY: Duration = Duration::from_millis(25);
 /// No path's full segment is smaller (RFC 9293 §3.7.1).
 pub(super) const LEAST_FULL: u32 = 536;
 
-/// Packets of the first window (RFC 6928, RFC 9002 §7.2). With as many under way a window may be full, however small they are.
-const FIRST_WINDOW: usize = 10;
+/// The first window of TCP (RFC 6928). Linux counts a window in packets, however small they are.
+const FIRST_PACKETS: u32 = 10;
+
+/// The least first window of QUIC, in bytes: ten of the smallest full datagrams (RFC 9002 §7.2).
+const FIRST_BYTES: u32 = 12_000;
 
 /// A paced sender spreads its window over the round trip (RFC 9002 §7.7), in trains. With ten packets a train, one is not further
 /// from the next than a round trip. Where the client has said more than an acknowledgement since, two full packets of one answer
@@ -200,14 +203,57 @@ struct Sender {
     window_opened: Option<Opening>,
     /// When the client last sent more than an acknowledgement.
     asked: Option<Instant>,
-    /// When each packet was sent that may be under way, and where it ends in sequence numbers over TCP.
-    under_way: VecDeque<(Instant, Option<u32>)>,
+    /// What may be under way.
+    under_way: VecDeque<UnderWay>,
+    window: KnownWindow,
     /// Dropped ranges that have not been delivered since.
     missing: Vec<(u32, u32)>,
     /// When a packet of QUIC was last dropped, in either direction.
     dropped: Option<Instant>,
     /// After what of the client's, or of the sender's own over QUIC, was dropped last.
     silence: Silence,
+}
+
+/// A packet that may be under way.
+struct UnderWay {
+    sent: Instant,
+    /// Where it ends, in sequence numbers over TCP.
+    end: Option<u32>,
+    /// What it takes of the window: 1 over TCP, its bytes over QUIC.
+    takes: u32,
+}
+
+/// How large a sender's congestion window is at least, in packets over TCP and in bytes over QUIC.
+struct KnownWindow {
+    first: u32,
+    least: u32,
+    /// The most that has been under way since the last drop.
+    most: u32,
+}
+
+impl KnownWindow {
+    fn new(full: &Full) -> Self {
+        let first = match full {
+            Full::Segments(_) => FIRST_PACKETS,
+            Full::Datagrams { .. } => FIRST_BYTES,
+        };
+        Self { first, least: first, most: 0 }
+    }
+
+    fn takes(&mut self, under_way: u32) {
+        self.most = self.most.max(under_way);
+        self.least = self.least.max(self.most);
+    }
+
+    /// In slow start TCP's window grows by what is acknowledged, to twice what is under way: Linux takes a sender for limited
+    /// by its window where it uses more than half of it.
+    fn grows(&mut self, acknowledged: u32) {
+        self.least = self.least.max((self.least + acknowledged).min(2 * self.most));
+    }
+
+    fn halves(&mut self) {
+        (self.least, self.most) = ((self.least / 2).max(self.first), 0);
+    }
 }
 
 /// What allowed a sender to go on.
@@ -242,6 +288,7 @@ impl Sender {
     fn new(full: Full, rtt: Duration) -> Self {
         Self {
             rtt,
+            window: KnownWindow::new(&full),
             full,
             end: None,
             sent: None,
@@ -271,7 +318,9 @@ impl Sender {
             newer || tcp.payload > 0
         });
         if let Some(acknowledged) = self.acknowledged {
-            self.under_way.retain(|(_, end)| end.is_none_or(|end| is_before(acknowledged, end)));
+            let before = self.under_way.len();
+            self.under_way.retain(|it| it.end.is_none_or(|end| is_before(acknowledged, end)));
+            self.window.grows((before - self.under_way.len()) as u32);
         }
         if news {
             let is_bare = packet.tcp.map_or_else(|| can_be_bare(packet), |tcp| tcp.payload == 0);
@@ -280,7 +329,16 @@ impl Sender {
                 (true, true) => OpenedBy::Acknowledgement,
                 (true, false) => OpenedBy::Unneeded,
             };
-            self.window_opened = Some(Opening { at, by });
+            // An acknowledgement that it did not wait for does not make it wait for what came at the same time.
+            let still = |opening: Opening| {
+                by == OpenedBy::Unneeded
+                    && opening.by == OpenedBy::Bytes
+                    && at.since(opening.at) <= AT_ONCE
+                    && self.sent.is_none_or(|(sent, _)| sent < opening.at)
+            };
+            if !self.window_opened.is_some_and(still) {
+                self.window_opened = Some(Opening { at, by });
+            }
             if !is_bare {
                 self.asked = Some(at);
             }
@@ -291,10 +349,21 @@ impl Sender {
     fn may_be_full(&mut self, now: Instant) -> bool {
         // QUIC shows no acknowledgements: what was sent a round trip ago is acknowledged.
         let oldest = now - (self.rtt * 5 / 4 + AT_ONCE);
-        while self.under_way.front().is_some_and(|(sent, end)| end.is_none() && *sent < oldest) {
+        while self.under_way.front().is_some_and(|it| it.end.is_none() && it.sent < oldest) {
             self.under_way.pop_front();
         }
-        self.sent.is_none_or(|(_, is_full)| is_full) || self.under_way.len() >= FIRST_WINDOW
+        let is_full = self.sent.is_none_or(|(_, is_full)| is_full);
+        is_full || self.under_way() >= self.window.least
+    }
+
+    /// What may be under way takes so much of the window.
+    fn under_way(&self) -> u32 {
+        self.under_way.iter().map(|it| it.takes).sum()
+    }
+
+    fn sends_anew(&mut self, packet: UnderWay) {
+        self.under_way.push_back(packet);
+        self.window.takes(self.under_way());
     }
 
     /// Ends the silence after a drop if this can be what was dropped.
@@ -385,16 +454,17 @@ impl Sender {
             self.silence = Silence::None;
         }
         let Some(tcp) = packet.tcp else {
-            self.under_way.push_back((packet.at, None));
+            self.sends_anew(UnderWay { sent: packet.at, end: None, takes: packet.length });
             if !is_delivered(packet) {
                 self.misses(packet);
+                self.window.halves();
             }
             return;
         };
         let sequence = tcp.sequence;
         let end = sequence.wrapping_add(numbers(packet));
         if self.end.is_none_or(|before| is_before(before, end)) {
-            self.under_way.push_back((packet.at, Some(end)));
+            self.sends_anew(UnderWay { sent: packet.at, end: Some(end), takes: 1 });
             self.end = Some(end);
         }
         if is_delivered(packet) {
@@ -403,6 +473,7 @@ impl Sender {
             self.missing.retain(|range| !covers(range));
         } else if !self.missing.contains(&(sequence, end)) {
             self.missing.push((sequence, end));
+            self.window.halves();
         }
     }
 }

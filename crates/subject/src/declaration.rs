@@ -2,6 +2,7 @@
 //! a user can add one without a rebuild. Nothing here starts a program.
 
 use crate::contract::{CONTRACT, CONTRACT_WITH_WINDOWS, Transport, Workload};
+use crate::template;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -100,6 +101,17 @@ pub struct Places {
     pub peers: PathBuf,
     /// Folders in which programs are looked for, in order.
     pub programs: Vec<PathBuf>,
+}
+
+impl Places {
+    fn of(&self, name: &str) -> Option<String> {
+        let place = match name {
+            "wirelap" => &self.wirelap,
+            "peers" => &self.peers,
+            _ => return None,
+        };
+        Some(place.to_string_lossy().into_owned())
+    }
 }
 
 /// All client subjects that are known, by name.
@@ -265,40 +277,38 @@ impl ClientDeclaration {
         Some(std::iter::once(program).chain(words).collect())
     }
 
-    /// What stands in braces and is known under no name; `{{name}}` is the text `{name}`. A shell's `${name}` is none.
+    /// What is wrong with a name in braces.
     fn unknown_placeholder(&self) -> Option<String> {
-        let own = self.places.keys().map(String::as_str);
-        let mut known: Vec<&str> = own.chain(["here", "peers", "wirelap"]).collect();
         // Once its folder stands in a place, its text may be any: a place that is written begins with a name.
         let written = self.places.values().filter(|place| !place.starts_with('/'));
-        for word in self.command.iter().chain(&self.version).chain(written) {
-            for (at, name) in placeholders(word) {
-                let before = &word[..at];
-                if !known.contains(&name) && !before.ends_with(['{', '$']) {
-                    known.sort_unstable();
-                    known.dedup();
-                    return Some(format!(
-                        "nothing is known as `{{{name}}}`; known are {}; write `{{{{{name}}}}}` for the text itself",
-                        known.join(", ")
-                    ));
-                }
-            }
-        }
-        None
+        let words = self.command.iter().chain(&self.version).chain(written);
+        words.map(|word| self.expand(word, &Places::default())).find_map(Result::err)
     }
 
+    /// A word of a command with the places that it names.
     fn placed(&self, word: &str, places: &Places) -> String {
-        let mut text = word.to_owned();
-        for (name, place) in &self.places {
-            text = text.replace(&format!("{{{name}}}"), place);
-        }
-        let text = text
-            .replace("{wirelap}", &places.wirelap.to_string_lossy())
-            .replace("{peers}", &places.peers.to_string_lossy());
-        let doubled = |(_, name): &(usize, &str)| word.contains(&format!("{{{{{name}}}}}"));
-        let names = placeholders(word).filter(doubled).map(|(_, name)| name);
-        names.fold(text, |text, name| {
-            text.replace(&format!("{{{{{name}}}}}"), &format!("{{{name}}}"))
+        // Its names were looked at when the declaration was read.
+        self.expand(word, places).unwrap_or_else(|_| word.to_owned())
+    }
+
+    fn expand(&self, word: &str, places: &Places) -> Result<String, String> {
+        template::expand(word, |before, name| {
+            // A shell's `${name}` and what curl's `-w` names.
+            if before.ends_with(['$', '%']) {
+                return Ok(None);
+            }
+            match (self.places.get(name), places.of(name)) {
+                (Some(place), _) => {
+                    template::expand(place, |_, name| Ok(places.of(name))).map(Some)
+                }
+                (None, Some(place)) => Ok(Some(place)),
+                // It becomes a place of its own when the declaration is settled.
+                (None, None) if name == "here" => Ok(None),
+                (None, None) => {
+                    let own = self.places.keys().map(String::as_str);
+                    Err(template::unknown(name, own.chain(["here", "peers", "wirelap"])))
+                }
+            }
         })
     }
 
@@ -328,16 +338,6 @@ impl ClientDeclaration {
         }
         self.transports.is_empty().then_some("`transports` needs at least one entry")
     }
-}
-
-/// Names within braces, of small letters and `_` as the templates of servers have them, and where their braces open.
-fn placeholders(word: &str) -> impl Iterator<Item = (usize, &str)> {
-    word.match_indices('{').filter_map(|(at, _)| {
-        let inner = &word[at + 1..];
-        let name = &inner[..inner.find('}')?];
-        let is_name = name.chars().all(|c| c.is_ascii_lowercase() || c == '_');
-        (is_name && !name.is_empty()).then_some((at, name))
-    })
 }
 
 /// A missing file that an argument names by a place. A class path names several.
@@ -451,11 +451,13 @@ mod tests {
 
     #[test]
     fn braces_that_are_no_placeholder_stay() {
-        let text = EXAMPLE
-            .replace("\"{here}/mine.sh\", \"{jar}\"", "\"-c\", \"echo ${home} {{print}} {A} {}\"");
+        let text = EXAMPLE.replace(
+            "\"{here}/mine.sh\", \"{jar}\"",
+            "\"-c\", \"echo ${home} %{time_total} {{here}} {{print}} {A} {}\"",
+        );
         let places = Places { programs: vec!["/bin".into()], ..Places::default() };
         let catalogue = added(&text).unwrap();
         let words = catalogue.client("mine").unwrap().command_line(&places).unwrap();
-        assert_eq!(words[2], "echo ${home} {print} {A} {}");
+        assert_eq!(words[2], "echo ${home} %{time_total} {here} {print} {A} {}");
     }
 }

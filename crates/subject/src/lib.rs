@@ -25,6 +25,7 @@ pub mod record;
 #[path = "../../study/src/schema_file.rs"]
 mod schema_file;
 pub mod server;
+mod template;
 pub mod tools;
 mod version;
 

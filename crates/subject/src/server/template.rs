@@ -1,7 +1,7 @@
-//! Templates. `{name}` stands for a value, and `{{name}}` for the text `{name}`. Every other brace stands for itself,
-//! because configurations are full of them. The one rule: an unknown name is an error.
+//! What the names in a server's templates stand for.
 
 use super::declaration::{EachOf, EachTemplate, FileTemplate, ServerDeclaration, Way};
+use crate::template;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -202,24 +202,7 @@ impl<'a> Values<'a> {
         if scope.depth > DEEPEST {
             return Err("a value stands within itself".to_owned());
         }
-        let mut out = String::with_capacity(template.len());
-        let mut rest = template;
-        while let Some(at) = rest.find('{') {
-            out.push_str(&rest[..at]);
-            rest = &rest[at..];
-            if let Some(name) = name_within(rest, "{{", "}}") {
-                out.push_str(&rest[1..name.len() + 3]);
-                rest = &rest[name.len() + 4..];
-            } else if let Some(name) = name_within(rest, "{", "}") {
-                out.push_str(&self.value(name, scope)?);
-                rest = &rest[name.len() + 2..];
-            } else {
-                out.push('{');
-                rest = &rest[1..];
-            }
-        }
-        out.push_str(rest);
-        Ok(out)
+        template::expand(template, |_, name| self.value(name, scope).map(Some))
     }
 
     fn value(&self, name: &str, scope: Scope<'_>) -> Result<String, String> {
@@ -257,12 +240,7 @@ impl<'a> Values<'a> {
 
     fn unknown(&self, name: &str) -> String {
         let known = OF_A_HOST.into_iter().chain(self.fixed.keys().copied());
-        let mut known: Vec<&str> = known.chain(self.own.keys().copied()).collect();
-        known.sort_unstable();
-        format!(
-            "nothing is known as `{{{name}}}`; known are {}; write `{{{{{name}}}}}` for the text itself",
-            known.join(", ")
-        )
+        template::unknown(name, known.chain(self.own.keys().copied()))
     }
 }
 
@@ -293,13 +271,6 @@ impl Scope<'_> {
 
 fn shown(path: &Path) -> String {
     path.display().to_string()
-}
-
-/// The name at the start of `text`, between these delimiters.
-fn name_within<'t>(text: &'t str, open: &str, close: &str) -> Option<&'t str> {
-    let inner = text.strip_prefix(open)?;
-    let name = &inner[..inner.find(|c: char| !c.is_ascii_lowercase() && c != '_')?];
-    (!name.is_empty() && inner[name.len()..].starts_with(close)).then_some(name)
 }
 
 #[cfg(test)]

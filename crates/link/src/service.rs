@@ -37,7 +37,8 @@ impl Service {
         Self::Trace { schedule, start: None, next: 0, left: Schedule::OPPORTUNITY.0 }
     }
 
-    /// Starts a trace's clock, which [`Self::begin`] would start with the first packet that it is asked about.
+    /// Starts a trace's clock. Both directions of a link start theirs with the first packet of either; without this,
+    /// [`Self::begin`] starts it with the first packet of its own.
     pub(crate) fn start_trace(&mut self, now: Instant) {
         if let Self::Trace { start, .. } = self {
             *start = Some(now);

@@ -1,4 +1,4 @@
-//! What the threads of one server have in common. The one rule: it is asked for once a connection, or once a message, and never
+//! State that all threads of one server share. The one rule: it is asked for once a connection, or once a message, and never
 //! for a request.
 
 use crate::access::NotPushed;
@@ -6,8 +6,7 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What the threads of one server have in common: the numbers of its connections, and which skipped pushes were told. Each thread has a
-/// clone.
+/// The number of the last connection, and which skipped pushes were told. Each thread has a clone.
 #[derive(Debug, Clone, Default)]
 pub struct AcrossThreads {
     known: Arc<Known>,

@@ -1,4 +1,4 @@
-//! The settings of an origin: plain values, a copy for each thread.
+//! The settings of an origin: plain values, a copy for each thread, and what its threads share.
 
 use crate::across_threads::AcrossThreads;
 use crate::budget::BudgetLimits;
@@ -56,7 +56,7 @@ pub struct OriginConfig {
     pub keep_alive: h1::KeepAlive,
     /// What a peer may take.
     pub limits: Limits,
-    /// What its threads have in common: clones of this configuration are of one server.
+    /// What its threads share: clones of this configuration are of one server.
     pub across_threads: AcrossThreads,
 }
 

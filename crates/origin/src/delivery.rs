@@ -93,6 +93,11 @@ impl Delivery {
         Arc::clone(&self.policy)
     }
 
+    /// Whether [`Self::skip`] would tell nothing more of this target.
+    pub(crate) fn has_told(&self, target: &str, why: NotPushed) -> bool {
+        self.told.len() >= MOST_TOLD || self.told.contains(&(target.into(), why))
+    }
+
     /// Tells the log that something is not pushed, once for each target and cause, in whichever thread that is.
     pub(crate) fn skip(&mut self, log: Option<&dyn AccessLog>, target: &str, why: NotPushed) {
         if self.told.len() < MOST_TOLD

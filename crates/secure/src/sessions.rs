@@ -19,7 +19,8 @@ impl SessionsByPort {
         // A panic elsewhere leaves whole sessions.
         let mut ports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if ports.len() >= PORTS && !ports.contains_key(&port) {
-            ports.pop_first();
+            // The usual ports are low.
+            ports.pop_last();
         }
         Arc::clone(ports.entry(port).or_default())
     }

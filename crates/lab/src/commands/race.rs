@@ -315,10 +315,10 @@ fn race(
 ) -> Result<RaceEnd, CliError> {
     let ended = |error| trials::tell_how_to_go_on(error, folder);
     let began = os::clock::now();
-    let mut deadline = None;
+    let (mut deadline, mut started) = (None, 0);
     if let Some(limit) = header.experiment.time_limit {
         if until_decided::is_open(&header.experiment) {
-            trials::run(args, folder, &mut store, header, interrupts, None)?;
+            started = trials::run(args, folder, &mut store, header, interrupts, None)?;
         }
         let took = os::clock::now().since(began);
         let checked = until_decided::checked(&header.experiment);
@@ -333,7 +333,10 @@ fn race(
     store.set_header(header)?;
     // Trials that were added were asked for by their number.
     let deadline = deadline.filter(|_| header.experiment.links.iter().all(|link| link.added == 0));
-    trials::run(args, folder, &mut store, header, interrupts, deadline)?;
+    started += trials::run(args, folder, &mut store, header, interrupts, deadline)?;
+    if let (0, Some(flag)) = (started, resume::flag_of_trials(args)) {
+        return Err(resume::nothing_to_record(flag, folder.path()));
+    }
     let format = OutputFormat::of(args.json, args.csv);
     let rows = store.records()?;
     let end = conclude(JudgedRun { folder, header, rows: &rows }, format, &args.gates);

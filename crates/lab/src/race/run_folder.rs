@@ -174,7 +174,7 @@ impl RunFolder {
     }
 }
 
-/// What to do where a folder is that is to be made. A run that was merged is gone on with by its shards alone.
+/// What to do where the folder of a new run exists. A merged run goes on with its shards, not by itself.
 fn way_past(there: &RunFolder) -> String {
     let header = Store::open(&there.rows()).and_then(|store| store.header());
     match header {

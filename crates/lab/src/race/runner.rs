@@ -110,6 +110,14 @@ struct WorkerOutput {
     output: Vec<u8>,
 }
 
+/// How running the trials ended.
+pub(crate) struct Ended {
+    /// False where an interrupt ended it.
+    pub(crate) is_whole: bool,
+    /// Trials that were started.
+    pub(crate) started: u64,
+}
+
 impl<'a> Runner<'a> {
     /// A runner of `schedule`. Trials that need the CPU run alone and first, in their order; the light ones follow
     /// side by side, in theirs: contenders of a block stay neighbours either way.
@@ -122,9 +130,9 @@ impl<'a> Runner<'a> {
         Self { context, outputs, schedule, running: BTreeMap::new(), started: 0, interrupts }
     }
 
-    /// Runs all of them. An interrupt ends the running ones, keeps the finished rows and returns false.
-    /// However it ends, no process that it started is left.
-    pub(crate) fn run(mut self) -> Result<bool, CliError> {
+    /// Runs all of them. An interrupt ends the running ones and keeps the finished rows. However it ends, no process that it
+    /// started is left.
+    pub(crate) fn run(mut self) -> Result<Ended, CliError> {
         os::process::adopt_orphans();
         // What is there is not this run's: it was left by one that was killed, or put there with links in it.
         self.clear_scratch();
@@ -133,7 +141,7 @@ impl<'a> Runner<'a> {
         // What a worker leaves behind when it is killed, the kernel kills; it is waited for here.
         os::process::reap_orphans(ORPHANS_WAIT);
         self.clear_scratch();
-        whole
+        Ok(Ended { is_whole: whole?, started: self.started })
     }
 
     /// Takes the trials' folders away. No symbolic link in them is followed.
@@ -141,6 +149,7 @@ impl<'a> Runner<'a> {
         let _ = std::fs::remove_dir_all(&self.context.scratch);
     }
 
+    /// False where an interrupt ended it.
     fn run_all(&mut self) -> Result<bool, CliError> {
         let (sender, printed) = mpsc::channel();
         loop {

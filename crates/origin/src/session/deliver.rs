@@ -44,6 +44,8 @@ pub(super) struct ConnectionDelivery {
 struct Parent<'a> {
     stream: StreamId,
     policy: &'a DeliveryPolicy,
+    /// What it names itself, in the policy's words.
+    targets: &'a [&'a str],
     /// Bytes that its list may still push.
     bytes_left: u64,
     /// What the client has by this request's word.
@@ -61,10 +63,10 @@ struct Nested {
 }
 
 impl<'a> Parent<'a> {
-    fn new(stream: StreamId, policy: &'a DeliveryPolicy) -> Self {
+    fn new(stream: StreamId, policy: &'a DeliveryPolicy, targets: &'a [&'a str]) -> Self {
         let bytes_left = policy.push.most_bytes.unwrap_or(u64::MAX);
         let (cached, nested) = (CacheDigests::default(), Vec::new());
-        Self { stream, policy, bytes_left, cached, nested }
+        Self { stream, policy, targets, bytes_left, cached, nested }
     }
 
     /// Whether the client says that it has this response.
@@ -113,7 +115,7 @@ impl Session {
                 let _unsaid = context.machine.inform(stream, &head);
             }
             self.read_cookies(context, index, policy.casper);
-            self.push_all(context, &mut Parent::new(stream, &policy), &push);
+            self.push_all(context, &mut Parent::new(stream, &policy, &push));
         }
         let Some(index) = self.find(stream) else { return };
         self.carry_out(context, index, plan, fin);
@@ -200,12 +202,13 @@ impl Session {
         if by_link {
             let links = preloads(fields);
             let links: Vec<&str> = links.iter().map(Link::target).collect();
-            self.push_all(context, &mut Parent::new(stream, &policy), &links);
+            self.push_all(context, &mut Parent::new(stream, &policy, &links));
         }
     }
 
     /// Promises and answers what a request names.
-    fn push_all(&mut self, context: &mut Context<'_>, parent: &mut Parent<'_>, targets: &[&str]) {
+    fn push_all(&mut self, context: &mut Context<'_>, parent: &mut Parent<'_>) {
+        let targets = parent.targets;
         let takes_pushes =
             matches!(self.protocol, Protocol::Http2 | Protocol::Spdy31 | Protocol::Spdy3);
         if targets.is_empty() || !takes_pushes {
@@ -226,17 +229,18 @@ impl Session {
                 break;
             }
         }
-        self.tell_nested(context, parent, targets);
+        self.tell_nested(context, parent);
     }
 
     /// Tells what is left out because only a push names it: not what the request itself names, or was pushed before.
-    fn tell_nested(&self, context: &mut Context<'_>, parent: &Parent<'_>, targets: &[&str]) {
+    fn tell_nested(&self, context: &mut Context<'_>, parent: &Parent<'_>) {
         let (Some(index), Some(state)) = (self.find(parent.stream), &self.delivery) else { return };
         let asked = &self.exchanges[index].ledger.request;
         for Nested { target, name } in &parent.nested {
             let is_it = |other: &RequestHead| name_of(other) == *name;
             let is_named = || {
-                targets.iter().filter_map(|own| promised_request(asked, own)).any(|own| is_it(&own))
+                let own = parent.targets.iter();
+                own.filter_map(|own| promised_request(asked, own)).any(|own| is_it(&own))
             };
             if !state.pushed.contains(name) && !is_it(asked) && !is_named() {
                 skip(context, target, NotPushed::Nested);
@@ -323,8 +327,15 @@ impl Session {
         promised: Promised,
     ) {
         let Promised { stream, request, plan } = promised;
+        let delivery = context.shared.delivery.as_ref();
+        // No heads are made to say again what was told, nor to find that the request names it, too.
+        let is_known = |target: &str| {
+            parent.targets.contains(&target)
+                || delivery.is_none_or(|it| it.has_told(target, NotPushed::Nested))
+        };
         for rule in parent.policy.matching(subject(&request, media_type_of(&plan))) {
-            let nested = rule.push.iter().filter_map(|target| {
+            let new = rule.push.iter().filter(|target| !is_known(target));
+            let nested = new.filter_map(|target| {
                 let name = name_of(&promised_request(&request, target)?);
                 Some(Nested { target: target.clone(), name })
             });

@@ -361,7 +361,7 @@ impl Session {
         self.actions.push_back(reply);
         self.update(stream.0);
         // RFC 9114 §4.1: a server may need no more of a request and still answer it, and a client keeps a whole response whatever
-        // becomes of its request. Whether it is whole, the other direction tells. A tunnel has no response that could be.
+        // becomes of its request. A tunnel has no response that could be whole.
         let may_be_answered = !is_tunnel || ErrorCode(code) == ErrorCode::NO_ERROR;
         if self.role == Role::Client && may_be_answered {
             return self.forget_if_over(stream.0);

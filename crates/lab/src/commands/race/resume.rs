@@ -1,11 +1,9 @@
 //! `wirelap race --resume`: goes on with a run.
 
-use super::{check_files, check_folder, concurrency, exit_code, interrupts, race, sharded, trials};
+use super::{check_files, check_folder, exit_code, interrupts, race, sharded};
 use crate::cli::RaceArgs;
 use crate::error::{self, CliError};
-use crate::race::planned::plan;
 use crate::race::run_folder::RunFolder;
-use crate::race::schedule::Schedule;
 use crate::race::store::Store;
 use crate::race::until_decided;
 use std::path::Path;
@@ -32,17 +30,6 @@ pub(super) fn run(args: &RaceArgs, dir: &Path) -> Result<ExitCode, CliError> {
     if let Some(trials) = args.add {
         add(&mut header, trials)?;
     }
-    if let Some(flag) = flag_of_trials(args) {
-        let planned = plan(&header.experiment, |name| folder.inputs().join(name))?;
-        if let Some(key) = &args.capture {
-            trials::check_key(&header.experiment, &planned.trials, key)?;
-        }
-        let kept = store.records()?.records;
-        let schedule = Schedule::new(&header.experiment, &planned.trials, &kept, concurrency(args));
-        if schedule.waiting().next().is_none() {
-            return Err(nothing_to_record(flag, dir));
-        }
-    }
     let end = race(args, &folder, store, &mut header, &interrupts()?)?;
     exit_code(&args.gates, &[end])
 }
@@ -58,7 +45,7 @@ pub(super) fn flag_of_trials(args: &RaceArgs) -> Option<&'static str> {
     flags.into_iter().find(|(_, is_given)| *is_given).map(|(flag, _)| flag)
 }
 
-/// Nothing is left to run, so that such a flag would keep nothing.
+/// No trial was left to run, so that such a flag has kept nothing.
 pub(super) fn nothing_to_record(flag: &str, dir: &Path) -> CliError {
     CliError::misuse(format!(
         "{flag} is for trials that run, and all of {} have run",

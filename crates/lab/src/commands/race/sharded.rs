@@ -92,7 +92,8 @@ impl ShardRace<'_> {
             header.machines.push(shard::here(self.shard, calibration));
             store.set_header(&header)?;
         }
-        trials::run(self.args, &folder, &mut store, &header, self.interrupts, None)
+        trials::run(self.args, &folder, &mut store, &header, self.interrupts, None)?;
+        Ok(())
     }
 
     fn make(&self, path: &Path, calibration: Option<Calibration>) -> Result<RunFolder, CliError> {

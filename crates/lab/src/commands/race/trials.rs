@@ -22,7 +22,8 @@ use study::record::RunHeader;
 use study::shard::standing;
 use unit::Instant;
 
-/// Runs what the plan of `header` has and the store has not, until `deadline` at the latest.
+/// Runs what the plan of `header` has and the store has not, until `deadline` at the latest. Gives the number of trials that it
+/// started.
 pub(super) fn run(
     args: &RaceArgs,
     folder: &RunFolder,
@@ -30,7 +31,7 @@ pub(super) fn run(
     header: &RunHeader,
     interrupts: &Interrupts,
     deadline: Option<Instant>,
-) -> Result<(), CliError> {
+) -> Result<u64, CliError> {
     let mut planned = plan(&header.experiment, |name| folder.inputs().join(name))?;
     if let Some(key) = &args.capture {
         check_key(&header.experiment, &planned.trials, key)?;
@@ -86,18 +87,19 @@ pub(super) fn run(
     }
     let mut progress = Progress::new(schedule.waiting(), estimate, args.verbose);
     let outputs = RunOutputs { header, store, progress: &mut progress };
-    let whole = Runner::new(context, schedule, outputs, interrupts).run();
+    let ended = Runner::new(context, schedule, outputs, interrupts).run();
     progress.clear();
     // A trial that was killed removed nothing.
     os::cgroup::sweep();
-    let ended = |error| tell_how_to_go_on(error, folder);
-    if whole.map_err(ended)? {
-        return Ok(());
+    let go_on = |error| tell_how_to_go_on(error, folder);
+    let ended = ended.map_err(go_on)?;
+    if ended.is_whole {
+        return Ok(ended.started);
     }
     let kept = store.records().map_or(0, |rows| rows.records.len());
     let trials = if kept == 1 { "trial is" } else { "trials are" };
     let what = format!("{kept} {trials} kept in {}", folder.path().display());
-    Err(ended(CliError::interrupted(what)))
+    Err(go_on(CliError::interrupted(what)))
 }
 
 /// Makes a folder of the run's folder, and gives its absolute path.

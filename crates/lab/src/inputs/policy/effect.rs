@@ -9,7 +9,7 @@ impl PolicyFile {
     /// Refuses a policy that only pushes, or only hints, where wirelap's own client takes neither.
     pub(crate) fn check_effect(&self, contender: &Contender) -> Result<(), String> {
         let Some(delivery) = &self.delivery else { return Ok(()) };
-        // What another's client takes is not known, and that another's server has no policy its trials say.
+        // What another's client takes is not known. Another's server has no policy: its trials tell so as unsupported.
         let is_own = contender.client.is_none() && contender.server.is_origin();
         if !is_own || self.priorities.is_some() || sets_more(delivery) {
             return Ok(());
@@ -24,10 +24,10 @@ impl PolicyFile {
         let takes = match (pushes, hints) {
             (true, false) => "it pushes, which needs `push = true` over h2 or SPDY",
             (false, _) => {
-                "it hints by 103, which needs h2 or h3, and `early_hints` as it is by default"
+                "it hints by 103, which needs h2 or h3, and `early_hints = true` (the default)"
             }
             (true, true) => {
-                "it pushes, which needs `push = true` over h2 or SPDY, and hints by 103, which needs h2 or h3 and `early_hints`"
+                "it pushes, which needs `push = true` over h2 or SPDY, and hints by 103, which needs h2 or h3, and `early_hints = true` (the default)"
             }
         };
         Err(format!(

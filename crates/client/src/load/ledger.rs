@@ -273,9 +273,9 @@ impl Ledger {
         self.clock.as_ref()?.ends_at
     }
 
-    /// The schedule names no further request.
+    /// The schedule names no further request. Where the plan has an end, it is that of the run too.
     pub(super) fn end_of_schedule(&mut self) {
-        if self.phase == Phase::Running {
+        if self.phase == Phase::Running && self.ends_at().is_none() {
             self.phase = Phase::Ending;
         }
     }
@@ -372,11 +372,13 @@ impl Ledger {
         self.tally.targets.get_mut(request.target)
     }
 
-    /// Time goes on: what counts ends.
+    /// Time goes on: what counts ends, although the last request may have been begun before.
     pub(super) fn pass(&mut self, now: Instant) {
-        if self.phase == Phase::Running && self.ends_at().is_some_and(|end| end <= now) {
+        if self.ends_at().is_some_and(|end| end <= now) {
             self.close_window(now);
-            self.phase = Phase::Ending;
+            if self.phase == Phase::Running {
+                self.phase = Phase::Ending;
+            }
         }
     }
 
@@ -409,8 +411,8 @@ impl Ledger {
             Phase::Running if !self.announced.began => {
                 self.clock.as_ref().map(|clock| clock.counts_from)
             }
-            Phase::Running => self.ends_at(),
-            Phase::Opening | Phase::Ending | Phase::Finished => None,
+            Phase::Running | Phase::Ending => self.ends_at().filter(|_| self.tally.ended.is_none()),
+            Phase::Opening | Phase::Finished => None,
         }
     }
 

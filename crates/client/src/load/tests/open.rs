@@ -118,6 +118,23 @@ fn a_number_of_requests_ends_an_open_loop_too() {
     assert_eq!(tally.whole().answers, 7);
 }
 
+/// A server of 90 requests a second: whatever ends the making of requests, answers after the end are not of the rate.
+#[test]
+fn the_rate_is_that_of_the_answers_until_the_end_whether_or_not_requests_are_left_to_make() {
+    let timed = |rates: &str, requests, duration| {
+        let plan = LoadPlan { requests, duration: Some(ms(duration)), ..open(rates, 50) };
+        let (tally, _) = World::run(plan, Queue::new(ms(11), NEVER));
+        let seconds = tally.ended.unwrap().since(tally.began.unwrap());
+        (tally.in_time, tally.whole().answers, seconds)
+    };
+    assert_eq!(timed("200", None, 2_000), (181, 400, ms(2_000)));
+    assert_eq!(timed("200:2s", None, 2_000), (181, 400, ms(2_000)));
+    assert_eq!(timed("200", Some(180), 1_000), (90, 180, ms(1_000)));
+    assert_eq!(timed("50:1s", None, 1_000), (50, 50, ms(1_000)), "a schedule lasts to its end");
+    // All have ended before the time is over.
+    assert_eq!(timed("100", Some(20), 1_000), (20, 20, ms(220)));
+}
+
 /// A server that answers nothing: what waits is bounded by the time-out, and the run ends.
 #[test]
 fn what_waits_for_a_dead_server_is_given_up_in_time() {

@@ -72,8 +72,10 @@ impl Load {
     pub fn new(plan: LoadPlan) -> Self {
         let (servers, homes) = Server::of(&plan);
         let count = plan.connections.max(servers.len());
-        let connections =
-            (0..count).map(|number| LoadConnection::new(number, number % servers.len().max(1)));
+        // Engines begin at different servers, so that few connections of each are spread over all, too.
+        let first = plan.share.turn(plan.share.index, servers.len());
+        let connections = (0..count)
+            .map(|number| LoadConnection::new(number, (first + number) % servers.len().max(1)));
         let weights: Vec<u32> = plan.targets.iter().map(|target| target.weight).collect();
         let config = plan.access.config();
         Self {
@@ -227,7 +229,7 @@ impl Load {
             }
             let Some(mut request) = self.ledger.arrive(now, due) else { break };
             arrivals.advance();
-            request.target = self.turns[(due.number % self.turns.len() as u64) as usize];
+            request.target = self.turns[self.plan.share.turn(due.number, self.turns.len())];
             let server = &mut self.servers[self.homes[request.target]];
             server.waiting.push_back(request);
             if let Some(number) = server.unlist(&mut self.connections, streams) {

@@ -48,6 +48,12 @@ impl Share {
     pub fn part(self, count: u64) -> u64 {
         count / self.of + u64::from(self.index < count % self.of)
     }
+
+    /// Which of `turns` things the request with this number of the whole schedule has. Each engine goes through all of
+    /// them, from another one on, whatever factors the number of engines and that of the things share.
+    pub(super) fn turn(self, number: u64, turns: usize) -> usize {
+        ((number / self.of + number % self.of) % (turns as u64).max(1)) as usize
+    }
 }
 
 /// A request that is due.

@@ -74,6 +74,25 @@ fn a_schedule_is_kept_whatever_the_number_of_engines() {
     assert_eq!(answers, [100, 100]);
 }
 
+/// With as many engines as servers, or a multiple of them, each engine's connections to all of them are used.
+#[test]
+fn every_engine_asks_every_target() {
+    let other = Target { url: "http://10.0.0.3/".parse().unwrap(), ..target("/") };
+    for of in [1, 2, 3, 4] {
+        let mut whole = [0, 0];
+        for index in 0..of {
+            let share = Share { index, of };
+            let targets = vec![target("/"), other.clone()];
+            let part = LoadPlan { share, targets, ..open("240:1s", 2) };
+            let (tally, _) = World::run(part, Queue::new(ms(1), NEVER));
+            let answers = [0, 1].map(|number| tally.targets[number].answers);
+            assert_eq!(answers, [120 / of; 2], "engine {index} of {of}");
+            (0..2).for_each(|number| whole[number] += answers[number]);
+        }
+        assert_eq!(whole, [120, 120]);
+    }
+}
+
 #[test]
 fn the_warm_up_goes_at_the_first_rate_and_is_counted_apart() {
     let warm = LoadPlan { warm_up: ms(500), duration: Some(ms(2_000)), ..open("100", 4) };

@@ -319,6 +319,9 @@ impl Ledger {
                 let absent = self.absence.within(request.seen, now);
                 self.tally.latency_since_seen.record(since_seen);
                 self.tally.latency_floor.record(since_seen.saturating_sub(absent));
+                if let Some(clock) = &self.clock {
+                    self.tally.trend.record(request.due.since(clock.counts_from), latency);
+                }
             }
         }
         if let Some(part) = self.target(request) {

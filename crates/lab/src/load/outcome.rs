@@ -81,7 +81,7 @@ pub(crate) fn result(plan: &LoadPlan, ran: &LoadRun, facts: RunFacts) -> LoadRes
     };
     result.warnings = warnings(plan, &result);
     if facts.missing_agents == 0 {
-        result.warnings.extend(behind(plan, &result));
+        result.warnings.extend(behind(plan, &result, &tally.trend));
     } else {
         let missing = facts.missing_agents;
         let agents = if missing == 1 { "agent" } else { "agents" };

@@ -73,7 +73,6 @@ impl<'a> SloSearch<'a> {
             latency_since_seen: ran.tally.latency_since_seen.histogram(),
             latency_floor: ran.tally.latency_floor.histogram(),
             lateness: ran.tally.lateness.histogram(),
-            achieved_share: result.answers_per_second / rate,
             requests: whole.ended(),
             errors: whole.faults.total() + whole.refused,
             not_begun: whole.not_begun,

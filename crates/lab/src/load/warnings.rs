@@ -1,7 +1,7 @@
 //! What makes the figures of a run doubtful, in sentences.
 
 use super::targets::is_echo;
-use client::load::{LoadPlan, Pace, Stage};
+use client::load::{LoadPlan, Pace, Stage, Trend};
 use std::time::Duration;
 use study::load::{BUSY, LoadResult, Second, TimesSummary};
 use trace::Protocol;
@@ -80,13 +80,16 @@ fn unanswered(result: &LoadResult) -> impl Iterator<Item = String> {
     failed.into_iter().chain(refused)
 }
 
-/// That an open loop at one rate was not answered at that rate.
-pub(super) fn behind(plan: &LoadPlan, result: &LoadResult) -> Option<String> {
+/// That an open loop at one rate was not answered at that rate. What is under way at the end of a run is answered later,
+/// and no shortfall where times do not grow.
+pub(super) fn behind(plan: &LoadPlan, result: &LoadResult, trend: &Trend) -> Option<String> {
     let Pace::Open { stages, .. } = &plan.pace else { return None };
     let [Stage { from, to, .. }] = stages[..] else { return None };
-    let (asked, answered) = (from, result.answers_per_second);
-    let is_behind = from == to && asked * result.seconds >= FEW && answered < asked * KEPT_UP;
-    is_behind.then(|| {
+    let (asked, answered, whole) = (from, result.answers_per_second, &result.whole);
+    let is_short = from == to && asked * result.seconds >= FEW && answered < asked * KEPT_UP;
+    let is_lost = (whole.answers as f64) < (whole.requests + whole.not_begun) as f64 * KEPT_UP;
+    let grows = || trend.growth().is_some_and(|growth| growth > 1.0 / KEPT_UP - 1.0);
+    (is_short && (is_lost || grows())).then(|| {
         format!(
             "{} requests/s were due and {} answered; the times grow with the length of such a run",
             report::load_rate(asked),
@@ -131,3 +134,56 @@ const KEPT_UP: f64 = 0.95;
 
 /// Lateness that a machine may have without a word.
 const LATE_MS: f64 = 1.0;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load::outcome::{RunFacts, result};
+    use crate::load::run::LoadRun;
+    use client::Transport;
+    use client::load::{Access, Load, Spacing};
+    use study::load::Second;
+
+    /// A run of a rate, or of a closed loop, in which nothing has happened yet.
+    fn empty(rate: Option<&str>) -> (LoadPlan, LoadResult) {
+        let tls = secure::ClientTls::new(Default::default()).unwrap();
+        let mut plan = LoadPlan::new(Vec::new(), Access::new(Transport::H1, tls));
+        if let Some(rate) = rate {
+            let stages = vec![rate.parse().unwrap()];
+            plan.pace = Pace::Open { stages, spacing: Spacing::Even };
+        }
+        let ran = LoadRun {
+            tally: Load::new(plan.clone()).into_tally(),
+            course: Vec::new(),
+            intervals: Vec::new(),
+            cpu: Vec::new(),
+            is_interrupted: false,
+        };
+        let facts = RunFacts { threads: 1, seed: 1, started: Duration::ZERO, missing_agents: 0 };
+        let result = result(&plan, &ran, facts);
+        (plan, result)
+    }
+
+    #[test]
+    fn what_is_under_way_at_the_end_is_no_shortfall_where_times_do_not_grow() {
+        let (plan, mut result) = empty(Some("200"));
+        (result.seconds, result.answers_per_second) = (1.0, 180.0);
+        (result.whole.requests, result.whole.answers) = (200, 200);
+        let grows = |share: f64| {
+            let mut trend = Trend::default();
+            for nth in 0..200 {
+                let due = Duration::from_millis(5 * nth);
+                trend.record(due, Duration::from_millis(100) + due.mul_f64(share));
+            }
+            trend
+        };
+        assert_eq!(behind(&plan, &result, &grows(0.0)), None);
+        let told = behind(&plan, &result, &grows(0.1)).unwrap();
+        assert!(
+            told.starts_with("200 requests/s were due and 180 answered; the times gr"),
+            "{told}"
+        );
+        result.whole.answers = 180;
+        assert!(behind(&plan, &result, &grows(0.0)).is_some(), "a tenth came to nothing");
+    }
+}

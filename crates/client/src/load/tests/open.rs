@@ -154,6 +154,26 @@ fn the_rate_is_that_of_the_answers_until_the_end_whether_or_not_requests_are_lef
     assert_eq!(timed("100", Some(20), 1_000), (20, 20, ms(220)));
 }
 
+/// Each second 90 of 200 requests are answered, so that a second of the schedule adds 200/90 - 1 seconds to their times.
+#[test]
+fn times_grow_where_the_server_is_too_slow_and_not_where_each_answer_takes_long() {
+    struct Slow;
+    impl Peer for Slow {
+        fn request(&mut self, now: Instant, _nth: usize, _own: usize) -> Vec<(Instant, Deed)> {
+            vec![(now + ms(400), Deed::Says(OK.to_vec()))]
+        }
+    }
+    for (duration, requests) in [(Some(ms(1_000)), None), (None, Some(200))] {
+        let plan = || LoadPlan { duration, requests, warm_up: ms(500), ..open("200", 200) };
+        let (steady, _) = World::run(plan(), Slow);
+        assert_eq!(steady.whole().answers, 200);
+        assert!(steady.trend.growth().unwrap().abs() < 1e-6, "{:?}", steady.trend);
+        let (behind, _) = World::run(plan(), Queue::new(ms(11), NEVER));
+        let growth = behind.trend.growth().unwrap();
+        assert!((growth / (200.0 * 0.011 - 1.0) - 1.0).abs() < 0.01, "{growth}");
+    }
+}
+
 /// A server that answers nothing: what waits is bounded by the time-out, and the run ends.
 #[test]
 fn what_waits_for_a_dead_server_is_given_up_in_time() {

@@ -18,7 +18,6 @@ fn facts<'a>(latency: &'a Histogram<u64>, lateness: &'a Histogram<u64>) -> Probe
         latency_since_seen: latency,
         latency_floor: latency,
         lateness,
-        achieved_share: 1.0,
         requests: latency.len(),
         errors: 0,
         client_errors: 0,
@@ -75,7 +74,7 @@ fn what_goes_away_without_the_clients_lateness_is_not_the_servers() {
     let too_few = slo.judge(&ProbeFacts {
         latency_since_seen: &own,
         latency_floor: &own,
-        achieved_share: 0.8,
+        not_begun: 1,
         ..facts(&late, &punctual)
     });
     assert_eq!(too_few.verdict, Verdict::ClientBound);

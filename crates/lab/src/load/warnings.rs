@@ -102,12 +102,13 @@ pub(super) fn behind(plan: &LoadPlan, result: &LoadResult, trend: &Trend) -> Opt
 /// hardly anything of a server that is gone, so that few requests fail.
 fn silence(result: &LoadResult) -> Option<String> {
     let whole = &result.whole;
-    let first = result.course.iter().position(|second| second.answers > 0)?;
-    let stretches = result.course[first..].chunk_by(|a, b| (a.answers > 0) == (b.answers > 0));
+    let course = result.counted_course();
+    let first = course.iter().position(|second| second.answers > 0)?;
+    let stretches = course[first..].chunk_by(|a, b| (a.answers > 0) == (b.answers > 0));
     let silent = stretches.filter(|stretch| stretch[0].answers == 0);
     let length = |stretch: &[Second]| stretch.iter().map(|second| second.seconds).sum::<f64>();
     let longest = silent.max_by(|a, b| length(a).total_cmp(&length(b)))?;
-    let slowest = whole.latency.as_ref().and_then(|times| times.at(1.0)).unwrap_or(0.0) / 1e3;
+    let slowest = whole.latency.as_ref().map_or(0.0, |times| times.max_ms) / 1e3;
     let is_told =
         length(longest) >= SILENCE_S.max(slowest) && whole.failed() + result.unfinished > 0;
     let end = longest.last()?.at;
@@ -162,6 +163,41 @@ mod tests {
         let facts = RunFacts { threads: 1, seed: 1, started: Duration::ZERO, missing_agents: 0 };
         let result = result(&plan, &ran, facts);
         (plan, result)
+    }
+
+    /// A row of a second for each of these numbers of answers.
+    fn course(answers: &[u64]) -> Vec<Second> {
+        let row = |(nth, answers): (usize, &u64)| Second {
+            at: nth as f64 + 1.0,
+            seconds: 1.0,
+            answers: *answers,
+            errors: 0,
+            waiting: 0,
+            p50_ms: None,
+            p99_ms: None,
+            max_ms: None,
+        };
+        answers.iter().enumerate().map(row).collect()
+    }
+
+    #[test]
+    fn a_silence_is_longer_than_any_answer_took_and_neither_in_the_warm_up_nor_after_the_end() {
+        let (_, mut result) = empty(None);
+        let mut times = hdrhistogram::Histogram::new(3).unwrap();
+        times.record(100_000_000).unwrap();
+        result.whole.latency = TimesSummary::of(&times);
+        (result.seconds, result.unfinished) = (8.0, 1);
+        result.course = course(&[0, 0, 0, 1, 0, 0, 1, 0]);
+        let told = silence(&result).unwrap();
+        assert!(told.starts_with("nothing was answered from 4 s on until 6 s"), "{told}");
+        times.record(3_000_000_000).unwrap();
+        let answered_in_100_ms = result.whole.latency.take();
+        result.whole.latency = TimesSummary::of(&times);
+        assert_eq!(silence(&result), None, "each answer takes three seconds");
+        result.whole.latency = answered_in_100_ms;
+        result.course = course(&[1, 0, 0, 9, 9, 9, 0, 0]);
+        (result.setting.warm_up_seconds, result.seconds) = (3.0, 3.0);
+        assert_eq!(silence(&result), None);
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
     let agents = agent.map_or(1, Shard::of);
     check_agents(args, &plan, agents)?;
     let descriptors = os::process::raise_descriptors();
-    let limits = ConnectionLimits { descriptors: descriptors * u64::from(agents) };
+    let limits = ConnectionLimits { descriptors, agents };
     let (threads, limited) = limits.apply(args, &mut plan);
     Backend::from(args.reactor).probe()?;
     let stop = Stop::new()?;
@@ -317,6 +317,8 @@ fn check_agents(args: &LoadArgs, plan: &LoadPlan, agents: u32) -> Result<(), Cli
     too_few(plan.requests.unwrap_or(least), "-n", "requests: one for each connection")
 }
 
+    /// Processes that share the connections.
+    agents: u32,
 /// What bounds the number of connections, besides the user.
 struct ConnectionLimits {
     /// Descriptors that this process may have.
@@ -332,7 +334,8 @@ impl ConnectionLimits {
     fn apply(&self, args: &LoadArgs, plan: &mut LoadPlan) -> (usize, Vec<String>) {
         let (asked, least) = (plan.connections, servers(plan).max(1));
         let (process, thread) = OTHER_DESCRIPTORS;
-        let free = self.descriptors.saturating_sub(process + thread * u64::from(args.threads));
+        let other = process + thread * u64::from(args.threads);
+        let free = self.descriptors.saturating_sub(other) * u64::from(self.agents);
         let mut limited = Vec::new();
         let mut limit = |most: u64, why: &str| {
             let most = usize::try_from(most).unwrap_or(usize::MAX).max(least);
@@ -341,10 +344,12 @@ impl ConnectionLimits {
                 limited = vec![format!("-c {asked} was lowered to {most}: {why}")];
             }
         };
-        let descriptors = self.descriptors;
+        let (descriptors, who) = (self.descriptors, if self.agents > 1 { "each" } else { "this" });
         limit(
             free,
-            &format!("this process may have {descriptors} descriptors; raise `ulimit -n` for more"),
+            &format!(
+                "{who} process may have {descriptors} descriptors; raise `ulimit -n` for more"
+            ),
         );
         // A warm-up makes as many requests as it has time for.
         if let Some(requests) = plan.requests.filter(|_| plan.warm_up.is_zero()) {
@@ -505,6 +510,10 @@ fn access(args: &LoadArgs, urls: &[Url], is_echo: bool) -> Result<Access, CliErr
 }
 
 #[cfg(test)]
+        limited_of(line, ConnectionLimits { descriptors, agents: 1 })
+    }
+
+    fn limited_of(line: &str, limits: ConnectionLimits) -> (usize, usize, Vec<String>) {
 mod tests {
     use super::*;
 
@@ -514,7 +523,7 @@ mod tests {
         let cli = crate::cli::Cli::try_parse_from(line.split(' ')).unwrap();
         let crate::cli::Command::Load(args) = cli.command else { panic!("no load") };
         let mut plan = plan(&args).unwrap();
-        let (threads, why) = ConnectionLimits { descriptors }.apply(&args, &mut plan);
+        let (threads, why) = limits.apply(&args, &mut plan);
         (plan.connections, threads, why)
     }
 
@@ -525,6 +534,10 @@ mod tests {
         assert_eq!(
             why,
             ["-c 1000000 was lowered to 2: -n 2 has no use for more; raise -n for more"]
+        let four = ConnectionLimits { descriptors: 1_024, agents: 4 };
+        let (connections, threads, why) = limited_of("-c 5000 -t 2 -d 1s", four);
+        assert_eq!((connections, threads), (4 * 1_006, 2));
+        assert!(why[0].contains("each process may have 1024 descriptors; raise"), "{why:?}");
         );
         let (connections, threads, why) = limited("-c 5000 -t 2 -d 1s", 1_024);
         assert_eq!((connections, threads), (1_006, 2));

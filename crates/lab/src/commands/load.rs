@@ -10,7 +10,7 @@ use crate::load::agents::{Begun, Followers, Leader, Meeting, Order, Place};
 use crate::load::live::Live;
 use crate::load::outcome::RunFacts;
 use crate::load::run::{LoadRun, Threads, run as run_plan};
-use crate::load::slo_search::SloSearch;
+use crate::load::slo_search::{ProbeTimes, SloSearch};
 use crate::load::targets::{is_echo, targets, written_url};
 use crate::load::{hdr, outcome};
 use crate::named_file;
@@ -214,9 +214,10 @@ impl Bench<'_> {
 
     /// Looks for the highest rate that holds `slo`; the run that is reported is that of the highest rate that held.
     fn search(&mut self, slo: &Slo) -> Result<(LoadResult, LoadRun), CliError> {
-        let probe_time = self.plan.duration.unwrap_or(DURATION) + self.plan.warm_up;
+        let counted = self.plan.duration.unwrap_or(DURATION);
+        let times = ProbeTimes { warm_up: self.plan.warm_up, counted };
         let before = (os::clock::now(), ProcessTimes::read());
-        let mut search = SloSearch::new(slo, self.first_rate(), probe_time);
+        let mut search = SloSearch::new(slo, self.first_rate(), times);
         console::note(&search.introduction());
         while let Some(rate) = search.next() {
             self.pace(rate);
@@ -241,7 +242,7 @@ impl Bench<'_> {
         if answer == Some(SloAnswer::Undecided) && !result.interrupted {
             let span = os::clock::now().since(before.0);
             let busiest = ProcessTimes::read().busiest_since(&before.1);
-            result.warnings.push(way_to_decide(probe_time, span, busiest));
+            result.warnings.push(way_to_decide(counted, span, busiest));
         }
         Ok((result, ran))
     }
@@ -272,14 +273,10 @@ impl Bench<'_> {
     }
 }
 
-/// What may decide a search that is undecided: longer probes, and a machine without the program that took most of its
-/// processors during `span`.
-fn way_to_decide(
-    probe_time: Duration,
-    span: Duration,
-    busiest: Option<(String, Duration)>,
-) -> String {
-    let longer = format_duration(probe_time * 3);
+/// What may decide a search that is undecided: probes that count for longer than `counted`, and a machine without the
+/// program that took most of its processors during `span`.
+fn way_to_decide(counted: Duration, span: Duration, busiest: Option<(String, Duration)>) -> String {
+    let longer = format_duration(counted * 3);
     let who = busiest.map(|(name, time)| {
         let cores = time.as_secs_f64() / span.as_secs_f64().max(1e-3);
         (unit::escape(&name).into_owned(), cores)
@@ -321,7 +318,7 @@ fn check_agents(args: &LoadArgs, plan: &LoadPlan, agents: u32) -> Result<(), Cli
     agents: u32,
 /// What bounds the number of connections, besides the user.
 struct ConnectionLimits {
-    /// Descriptors that this process may have.
+    /// Descriptors that each process may have.
     descriptors: u64,
 }
 

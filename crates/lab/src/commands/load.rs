@@ -85,7 +85,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
         None => bench.run()?,
         Some(slo) => bench.search(slo)?,
     };
-    let followers = bench.followers.take();
+    let (followers, pace) = (bench.followers.take(), bench.plan.pace.clone());
     drop(bench);
     result.warnings.extend(limited);
     let answer = result.slo.as_ref().map(|slo| slo.answer);
@@ -109,9 +109,8 @@ pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
     }
     if let Some(file) = &args.hdr {
         let span = Duration::from_secs_f64(result.seconds);
-        let started = os::clock::realtime().saturating_sub(span);
         let mut out = Vec::new();
-        hdr::write(&mut out, &ran.tally, started, span)
+        hdr::write(&mut out, &ran, &pace, span)
             .map_err(|error| CliError::failed(format!("writing {}: {error}", file.display())))?;
         named_file::write(file, out)?;
     }
@@ -314,12 +313,12 @@ fn check_agents(args: &LoadArgs, plan: &LoadPlan, agents: u32) -> Result<(), Cli
     too_few(plan.requests.unwrap_or(least), "-n", "requests: one for each connection")
 }
 
-    /// Processes that share the connections.
-    agents: u32,
 /// What bounds the number of connections, besides the user.
 struct ConnectionLimits {
     /// Descriptors that each process may have.
     descriptors: u64,
+    /// Processes that share the connections.
+    agents: u32,
 }
 
 /// Descriptors of a process and of each thread that are no connections.
@@ -507,14 +506,14 @@ fn access(args: &LoadArgs, urls: &[Url], is_echo: bool) -> Result<Access, CliErr
 }
 
 #[cfg(test)]
-        limited_of(line, ConnectionLimits { descriptors, agents: 1 })
-    }
-
-    fn limited_of(line: &str, limits: ConnectionLimits) -> (usize, usize, Vec<String>) {
 mod tests {
     use super::*;
 
     fn limited(line: &str, descriptors: u64) -> (usize, usize, Vec<String>) {
+        limited_of(line, ConnectionLimits { descriptors, agents: 1 })
+    }
+
+    fn limited_of(line: &str, limits: ConnectionLimits) -> (usize, usize, Vec<String>) {
         use clap::Parser;
         let line = format!("wirelap load {line} http://127.0.0.1:9/");
         let cli = crate::cli::Cli::try_parse_from(line.split(' ')).unwrap();
@@ -531,14 +530,14 @@ mod tests {
         assert_eq!(
             why,
             ["-c 1000000 was lowered to 2: -n 2 has no use for more; raise -n for more"]
-        let four = ConnectionLimits { descriptors: 1_024, agents: 4 };
-        let (connections, threads, why) = limited_of("-c 5000 -t 2 -d 1s", four);
-        assert_eq!((connections, threads), (4 * 1_006, 2));
-        assert!(why[0].contains("each process may have 1024 descriptors; raise"), "{why:?}");
         );
         let (connections, threads, why) = limited("-c 5000 -t 2 -d 1s", 1_024);
         assert_eq!((connections, threads), (1_006, 2));
         assert!(why[0].contains("may have 1024 descriptors; raise `ulimit -n`"), "{why:?}");
+        let four = ConnectionLimits { descriptors: 1_024, agents: 4 };
+        let (connections, threads, why) = limited_of("-c 5000 -t 2 -d 1s", four);
+        assert_eq!((connections, threads), (4 * 1_006, 2));
+        assert!(why[0].contains("each process may have 1024 descriptors; raise"), "{why:?}");
         assert_eq!(limited("-c 10 -n 10", 1_024), (10, 1, Vec::new()));
         let warm = limited("-c 10 -n 2 --warm-up 1s", 1_024);
         assert_eq!(warm, (10, 1, Vec::new()));

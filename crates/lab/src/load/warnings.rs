@@ -156,6 +156,7 @@ mod tests {
         let ran = LoadRun {
             tally: Load::new(plan.clone()).into_tally(),
             course: Vec::new(),
+            counts_from: Duration::ZERO,
             intervals: Vec::new(),
             cpu: Vec::new(),
             is_interrupted: false,

@@ -48,12 +48,13 @@ pub(super) fn warnings(plan: &LoadPlan, result: &LoadResult) -> Vec<String> {
     }
     warnings.extend(unanswered(result));
     warnings.extend(silence(result));
-    let waited = result.course.iter().filter(|second| second.waiting > 0).count();
-    if waited * 2 > result.course.len() {
+    let course = result.counted_course();
+    let waited = course.iter().filter(|second| second.waiting > 0).count();
+    if waited * 2 > course.len() {
         warnings.push(format!(
             "requests waited for a free connection in {waited} of {} seconds, which their times hold: \
              more connections (-c) would tell the server's part",
-            result.course.len()
+            course.len()
         ));
     }
     warnings
@@ -155,8 +156,8 @@ mod tests {
         }
         let ran = LoadRun {
             tally: Load::new(plan.clone()).into_tally(),
-            course: Vec::new(),
             counts_from: Duration::ZERO,
+            course: Vec::new(),
             intervals: Vec::new(),
             cpu: Vec::new(),
             is_interrupted: false,
@@ -199,6 +200,18 @@ mod tests {
         result.course = course(&[1, 0, 0, 9, 9, 9, 0, 0]);
         (result.setting.warm_up_seconds, result.seconds) = (3.0, 3.0);
         assert_eq!(silence(&result), None);
+    }
+
+    #[test]
+    fn seconds_in_which_requests_waited_are_those_that_count() {
+        let (plan, mut result) = empty(Some("200"));
+        (result.setting.warm_up_seconds, result.seconds) = (1.0, 2.0);
+        // One request that hangs adds rows after the end.
+        result.course = course(&[9, 9, 9, 0, 0, 0, 0]);
+        result.course[..4].iter_mut().for_each(|second| second.waiting = 7);
+        let told = warnings(&plan, &result);
+        let of_two = "requests waited for a free connection in 2 of 2 seconds";
+        assert!(told.iter().any(|warning| warning.starts_with(of_two)), "{told:?}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ mod quic;
 
 use super::connection::{LoadConnection, Loss, Outcome, PreparedRequest, Reporting, Stage};
 use super::ledger::Ledger;
-use super::pace::Arrivals;
+use super::pace::{Arrivals, Due, Share};
 use super::plan::{Exchange, LoadPlan, Pace};
 use super::server::Server;
 use super::tally::{Fault, Interval, Tally};
@@ -224,7 +224,8 @@ impl Load {
         while let Some(arrivals) = &mut self.arrivals
             && let Some(due) = arrivals.next()
         {
-            if self.ledger.pass_over(now, due, arrivals) {
+            if let Some(counted) = self.ledger.pass_over(now, due, arrivals) {
+                self.share_out(due, counted);
                 continue;
             }
             let Some(mut request) = self.ledger.arrive(now, due) else { break };
@@ -238,6 +239,18 @@ impl Load {
         }
         if self.arrivals.as_ref().is_some_and(|arrivals| arrivals.next().is_none()) {
             self.ledger.end_of_schedule();
+        }
+    }
+
+    /// Requests that were due from `due` on and passed over count for the targets whose turns they were.
+    fn share_out(&mut self, due: Due, count: u64) {
+        let turns = self.turns.len();
+        let first = self.plan.share.turn(due.number, turns);
+        for nth in 0..turns.min(usize::try_from(count).unwrap_or(turns)) {
+            let target = self.turns[(first + nth) % turns];
+            if let Some(part) = self.ledger.tally.targets.get_mut(target) {
+                part.not_begun += Share { index: nth as u64, of: turns as u64 }.part(count);
+            }
         }
     }
 

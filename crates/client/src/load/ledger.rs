@@ -197,25 +197,30 @@ impl Ledger {
     }
 
     /// Where as many requests wait as may: passes over those that are due by now, from `due` on, and counts them.
-    /// Gives whether there were any.
-    pub(super) fn pass_over(&mut self, now: Instant, due: Due, arrivals: &mut Arrivals) -> bool {
-        let Some(clock) = self.clock.as_ref().filter(|_| self.is_full()) else { return false };
+    /// Gives how many it counted, which are none in the warm-up; None where no request was passed over.
+    pub(super) fn pass_over(
+        &mut self,
+        now: Instant,
+        due: Due,
+        arrivals: &mut Arrivals,
+    ) -> Option<u64> {
+        let clock = self.clock.as_ref().filter(|_| self.is_full())?;
         let (zero, time) = (clock.zero, clock.zero + due.at);
         let counts = time >= clock.counts_from;
         // Not over the end of the warm-up, nor over that of the run.
         let border = if counts { clock.ends_at } else { Some(clock.counts_from) };
         let until = border.map_or(now, |border| border.min(now));
         if time >= until || self.phase != Phase::Running {
-            return false;
+            return None;
         }
         let skipped = arrivals.skip_until(until.since(zero));
-        let Some(stage) = self.stage(due).filter(|_| counts) else { return true };
+        let Some(stage) = self.stage(due).filter(|_| counts) else { return Some(0) };
         let counted = self.left.map_or(skipped, |left| left.min(skipped));
         self.left = self.left.map(|left| left - counted);
         if let Some(part) = self.tally.stages.get_mut(stage) {
             part.not_begun += counted;
         }
-        true
+        Some(counted)
     }
 
     /// The stage of the plan that a request is due in; None for the warm-up, which goes before them.

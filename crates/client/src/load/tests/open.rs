@@ -119,6 +119,20 @@ fn requests_beyond_what_may_wait_are_counted_and_not_kept() {
 }
 
 #[test]
+fn what_was_not_begun_is_shared_out_over_the_targets_by_their_turns() {
+    for share in [Share::WHOLE, Share { index: 1, of: 2 }] {
+        let targets = vec![Target { weight: 3, ..target("/often") }, target("/seldom")];
+        let duration = Some(ms(300));
+        let plan = LoadPlan { share, targets, duration, most_waiting: 50, ..open("1000000", 1) };
+        let (tally, _) = World::run(plan, Queue::new(ms(1), NEVER));
+        let due = |number: usize| tally.targets[number].ended() + tally.targets[number].not_begun;
+        assert_eq!([due(0), due(1)], [225_000 / share.of, 75_000 / share.of]);
+        let not_begun: u64 = tally.targets.iter().map(|part| part.not_begun).sum();
+        assert_eq!(not_begun, tally.whole().not_begun);
+    }
+}
+
+#[test]
 fn a_poisson_schedule_follows_from_its_seed() {
     let spacing = Spacing::Poisson(Seed(5));
     let stages = vec!["200:5s".parse().unwrap()];

@@ -219,14 +219,17 @@ fn at_least(count: u64, of: u64, chance: f64) -> f64 {
     if count == 0 {
         return 1.0;
     }
-    let expected = of as f64 * chance;
-    // The exact sum has as many terms as the count; far above the mean it is 0 for our purpose.
-    if of <= EXACT {
-        return 1.0 - binomial_cdf(count as u32 - 1, of as u32, chance);
+    // The exact sum has as many terms as the count.
+    if let (Ok(below), Ok(of)) = (u32::try_from(count - 1), u32::try_from(of))
+        && count <= EXACT
+    {
+        return 1.0 - binomial_cdf(below, of, chance);
     }
+    let expected = of as f64 * chance;
     let deviation = (expected * (1.0 - chance)).sqrt();
     1.0 - normal_cdf((count as f64 - 0.5 - expected) / deviation)
 }
 
-/// Up to so many requests the exact binomial distribution is summed.
+/// Up to so many requests beyond the limit the exact binomial distribution is summed: where few are expected, the normal
+/// one is far from it.
 const EXACT: u64 = 2_000;

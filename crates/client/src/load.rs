@@ -38,12 +38,14 @@ mod pace;
 mod plan;
 mod server;
 mod tally;
+mod trend;
 
 pub use encoding::{BadTally, Fields, put_time, put_whole};
 pub use engine::{Load, Watch};
 pub use pace::{Share, Spacing, Stage};
 pub use plan::{Access, Exchange, LoadPlan, Pace, Target};
 pub use tally::{Connects, Fault, Faults, Interval, Part, Tally, Times};
+pub use trend::Trend;
 
 #[cfg(test)]
 mod tests;

@@ -3,6 +3,7 @@
 //! is made of them.
 
 use super::tally::{DIGITS, Fault, Faults, LONGEST, Part, STATUSES, Tally, Times};
+use super::trend::Trend;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use std::time::Duration;
@@ -130,6 +131,7 @@ impl Tally {
             &connects.quic,
         ];
         times.into_iter().for_each(|times| times.put(out));
+        self.trend.sums().into_iter().for_each(|sum| put_whole(out, sum.to_bits()));
         let statuses: Vec<(u16, u64)> = self.statuses().collect();
         put_whole(out, statuses.len() as u64);
         for (code, count) in statuses {
@@ -178,6 +180,7 @@ impl Tally {
         ] {
             *times = Times::take(fields)?;
         }
+        tally.trend = Trend::of(wholes(fields)?.map(f64::from_bits));
         for _ in 0..fields.count(STATUSES)? {
             let [code, count] = wholes(fields)?;
             tally.set_status(code, count).ok_or(BadTally)?;
@@ -260,6 +263,7 @@ mod tests {
         tally.set_status(404, 3).unwrap();
         tally.protocol = Some(Protocol::Http2);
         tally.in_time = 21;
+        tally.trend.record(Duration::from_secs(1), Duration::from_millis(3));
         (tally.began, tally.ended) =
             (Some(Instant::ZERO), Some(Instant::ZERO + Duration::from_secs(2)));
         tally

@@ -10,7 +10,7 @@ mod quic;
 
 use super::connection::{LoadConnection, Loss, Outcome, PreparedRequest, Reporting, Stage};
 use super::ledger::Ledger;
-use super::pace::Arrivals;
+use super::pace::{Arrivals, Due, Share};
 use super::plan::{Exchange, LoadPlan, Pace};
 use super::server::Server;
 use super::tally::{Fault, Interval, Tally};
@@ -72,8 +72,10 @@ impl Load {
     pub fn new(plan: LoadPlan) -> Self {
         let (servers, homes) = Server::of(&plan);
         let count = plan.connections.max(servers.len());
-        let connections =
-            (0..count).map(|number| LoadConnection::new(number, number % servers.len().max(1)));
+        // Engines begin at different servers, so that few connections of each are spread over all, too.
+        let first = plan.share.turn(plan.share.index, servers.len());
+        let connections = (0..count)
+            .map(|number| LoadConnection::new(number, (first + number) % servers.len().max(1)));
         let weights: Vec<u32> = plan.targets.iter().map(|target| target.weight).collect();
         let config = plan.access.config();
         Self {
@@ -222,12 +224,13 @@ impl Load {
         while let Some(arrivals) = &mut self.arrivals
             && let Some(due) = arrivals.next()
         {
-            if self.ledger.pass_over(now, due, arrivals) {
+            if let Some(counted) = self.ledger.pass_over(now, due, arrivals) {
+                self.share_out(due, counted);
                 continue;
             }
             let Some(mut request) = self.ledger.arrive(now, due) else { break };
             arrivals.advance();
-            request.target = self.turns[(due.number % self.turns.len() as u64) as usize];
+            request.target = self.turns[self.plan.share.turn(due.number, self.turns.len())];
             let server = &mut self.servers[self.homes[request.target]];
             server.waiting.push_back(request);
             if let Some(number) = server.unlist(&mut self.connections, streams) {
@@ -236,6 +239,18 @@ impl Load {
         }
         if self.arrivals.as_ref().is_some_and(|arrivals| arrivals.next().is_none()) {
             self.ledger.end_of_schedule();
+        }
+    }
+
+    /// Requests that were due from `due` on and passed over count for the targets whose turns they were.
+    fn share_out(&mut self, due: Due, count: u64) {
+        let turns = self.turns.len();
+        let first = self.plan.share.turn(due.number, turns);
+        for nth in 0..turns.min(usize::try_from(count).unwrap_or(turns)) {
+            let target = self.turns[(first + nth) % turns];
+            if let Some(part) = self.ledger.tally.targets.get_mut(target) {
+                part.not_begun += Share { index: nth as u64, of: turns as u64 }.part(count);
+            }
         }
     }
 

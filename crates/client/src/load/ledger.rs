@@ -197,25 +197,30 @@ impl Ledger {
     }
 
     /// Where as many requests wait as may: passes over those that are due by now, from `due` on, and counts them.
-    /// Gives whether there were any.
-    pub(super) fn pass_over(&mut self, now: Instant, due: Due, arrivals: &mut Arrivals) -> bool {
-        let Some(clock) = self.clock.as_ref().filter(|_| self.is_full()) else { return false };
+    /// Gives how many it counted, which are none in the warm-up; None where no request was passed over.
+    pub(super) fn pass_over(
+        &mut self,
+        now: Instant,
+        due: Due,
+        arrivals: &mut Arrivals,
+    ) -> Option<u64> {
+        let clock = self.clock.as_ref().filter(|_| self.is_full())?;
         let (zero, time) = (clock.zero, clock.zero + due.at);
         let counts = time >= clock.counts_from;
         // Not over the end of the warm-up, nor over that of the run.
         let border = if counts { clock.ends_at } else { Some(clock.counts_from) };
         let until = border.map_or(now, |border| border.min(now));
         if time >= until || self.phase != Phase::Running {
-            return false;
+            return None;
         }
         let skipped = arrivals.skip_until(until.since(zero));
-        let Some(stage) = self.stage(due).filter(|_| counts) else { return true };
+        let Some(stage) = self.stage(due).filter(|_| counts) else { return Some(0) };
         let counted = self.left.map_or(skipped, |left| left.min(skipped));
         self.left = self.left.map(|left| left - counted);
         if let Some(part) = self.tally.stages.get_mut(stage) {
             part.not_begun += counted;
         }
-        true
+        Some(counted)
     }
 
     /// The stage of the plan that a request is due in; None for the warm-up, which goes before them.
@@ -273,9 +278,9 @@ impl Ledger {
         self.clock.as_ref()?.ends_at
     }
 
-    /// The schedule names no further request.
+    /// The schedule names no further request. Where the plan has an end, it is that of the run too.
     pub(super) fn end_of_schedule(&mut self) {
-        if self.phase == Phase::Running {
+        if self.phase == Phase::Running && self.ends_at().is_none() {
             self.phase = Phase::Ending;
         }
     }
@@ -319,6 +324,9 @@ impl Ledger {
                 let absent = self.absence.within(request.seen, now);
                 self.tally.latency_since_seen.record(since_seen);
                 self.tally.latency_floor.record(since_seen.saturating_sub(absent));
+                if let Some(clock) = &self.clock {
+                    self.tally.trend.record(request.due.since(clock.counts_from), latency);
+                }
             }
         }
         if let Some(part) = self.target(request) {
@@ -372,11 +380,13 @@ impl Ledger {
         self.tally.targets.get_mut(request.target)
     }
 
-    /// Time goes on: what counts ends.
+    /// Time goes on: what counts ends, although the last request may have been begun before.
     pub(super) fn pass(&mut self, now: Instant) {
-        if self.phase == Phase::Running && self.ends_at().is_some_and(|end| end <= now) {
+        if self.ends_at().is_some_and(|end| end <= now) {
             self.close_window(now);
-            self.phase = Phase::Ending;
+            if self.phase == Phase::Running {
+                self.phase = Phase::Ending;
+            }
         }
     }
 
@@ -409,8 +419,8 @@ impl Ledger {
             Phase::Running if !self.announced.began => {
                 self.clock.as_ref().map(|clock| clock.counts_from)
             }
-            Phase::Running => self.ends_at(),
-            Phase::Opening | Phase::Ending | Phase::Finished => None,
+            Phase::Running | Phase::Ending => self.ends_at().filter(|_| self.tally.ended.is_none()),
+            Phase::Opening | Phase::Finished => None,
         }
     }
 

@@ -48,6 +48,12 @@ impl Share {
     pub fn part(self, count: u64) -> u64 {
         count / self.of + u64::from(self.index < count % self.of)
     }
+
+    /// Which of `turns` things the request with this number of the whole schedule has. Each engine goes through all of
+    /// them, from another one on, whatever factors the number of engines and that of the things share.
+    pub(super) fn turn(self, number: u64, turns: usize) -> usize {
+        ((number / self.of + number % self.of) % (turns as u64).max(1)) as usize
+    }
 }
 
 /// A request that is due.
@@ -145,9 +151,16 @@ impl FromStr for Stage {
             Some((rates, lasts)) => (rates, Some(parse_duration(lasts).map_err(|_| wrong())?)),
             None => (text, None),
         };
-        let (from, to) = rates.split_once('-').unwrap_or((rates, rates));
+        // The `-` of 1e-3 makes no ramp.
+        let is_one = rates.parse::<f64>().is_ok();
+        let (from, to) = rates.split_once('-').filter(|_| !is_one).unwrap_or((rates, rates));
         let rate = |text: &str| text.parse().ok().filter(|rate: &f64| (0.0..=1e9).contains(rate));
         let (from, to) = (rate(from).ok_or_else(wrong)?, rate(to).ok_or_else(wrong)?);
+        if [from, to].iter().any(|rate| 0.0 < *rate && *rate < LEAST) {
+            return Err(format!(
+                "`{text}` is less than a request a year, the lowest rate there is"
+            ));
+        }
         let is_ramp = from != to;
         if is_ramp && lasts.is_none() {
             return Err(format!(
@@ -160,6 +173,9 @@ impl FromStr for Stage {
         Ok(Self { from, to, lasts })
     }
 }
+
+/// A request a year: the gaps of lower rates do not fit into times.
+const LEAST: f64 = 1.0 / (366.0 * 86_400.0);
 
 impl Arrivals {
     pub(super) fn new(stages: &[Stage], spacing: Spacing, share: Share) -> Self {
@@ -353,6 +369,20 @@ mod tests {
         let told = "100-1000".parse::<Stage>().unwrap_err();
         assert!(told.starts_with("`100-1000` is a ramp without its time: 100-1000:10s "), "{told}");
         assert!("1k".parse::<Stage>().unwrap_err().starts_with("`1k` is no rate"));
+    }
+
+    /// The longest gap that a Poisson process has is 37 times the mean one.
+    #[test]
+    fn a_rate_is_a_request_a_year_at_least_and_may_have_an_exponent() {
+        for text in ["0.00000000000000000001", "1e-20", "1e-8:10s", "0-1e-9:1s"] {
+            let told = text.parse::<Stage>().unwrap_err();
+            assert!(told.starts_with(&format!("`{text}` is less than a request a year")), "{told}");
+        }
+        assert_eq!("1e-3".parse(), Ok(Stage::constant(0.001, None)));
+        assert_eq!("2.5e3".parse(), Ok(Stage::constant(2_500.0, None)));
+        let mut year = Arrivals::new(&[Stage::constant(LEAST, None)], Spacing::Even, Share::WHOLE);
+        year.advance();
+        assert_eq!(year.next().unwrap().at.as_secs_f64().round(), 366.0 * 86_400.0);
     }
 
     #[test]

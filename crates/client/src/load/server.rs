@@ -64,6 +64,7 @@ impl Server {
             let weights: Vec<u32> =
                 members.iter().map(|&number| plan.targets[number].weight).collect();
             server.order = turns(&weights).into_iter().map(|turn| members[turn]).collect();
+            server.turn = plan.share.turn(plan.share.index, server.order.len());
         }
         (servers, homes)
     }

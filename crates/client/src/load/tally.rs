@@ -1,6 +1,7 @@
 //! Counts and latency histograms of a load run. The one rule: every request that was started counts once, as an answer or
 //! as a fault. Tallies of several engines can be added.
 
+use super::trend::Trend;
 use hdrhistogram::Histogram;
 use proto::Status;
 use std::collections::BTreeMap;
@@ -297,6 +298,8 @@ pub struct Tally {
     /// The same without any time in which the engine may have been late to read answers: the least that the server and
     /// the network took.
     pub latency_floor: Times,
+    /// Open loop: whether times grow while the run goes on.
+    pub trend: Trend,
     /// Answers by status code.
     statuses: Box<[u64; STATUSES]>,
     /// Connections, those of the warm-up too.
@@ -340,6 +343,7 @@ impl Tally {
             lateness: Times::new(),
             latency_since_seen: Times::new(),
             latency_floor: Times::new(),
+            trend: Trend::default(),
             statuses: Box::new([0; STATUSES]),
             connects: Connects::new(),
             unreached: vec![Faults::default(); if targets > 1 { targets } else { 0 }],
@@ -369,6 +373,7 @@ impl Tally {
         self.lateness.add(&other.lateness);
         self.latency_since_seen.add(&other.latency_since_seen);
         self.latency_floor.add(&other.latency_floor);
+        self.trend.add(&other.trend);
         for (own, others) in self.statuses.iter_mut().zip(other.statuses.iter()) {
             *own += others;
         }

@@ -11,7 +11,7 @@ use report::{Colour, ComparisonLinks, Style};
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
-use study::compare::{Run, RunComparison, Wanted, compare, metrics};
+use study::compare::{Run, RunComparison, Wanted, compare, has_metric, metrics};
 use study::record::RunHeader;
 
 /// Compares, writes what was asked for, prints. The exit code is that of the gates.
@@ -130,12 +130,12 @@ fn name(path: &Path) -> String {
 
 /// A metric that no trial has would pass every gate: that is a slip, not a success. So is one that only warm-ups have.
 fn check_metrics(wanted: &Wanted, folders: &[&Folder]) -> Result<(), CliError> {
+    let is_there =
+        |metric: &&String| folders.iter().any(|folder| has_metric(&folder.rows.records, metric));
+    let mut asked = wanted.gates.gates.iter().map(|gate| &gate.metric).chain(&wanted.metrics);
+    let Some(metric) = asked.find(|metric| !is_there(metric)) else { return Ok(()) };
     let known: BTreeSet<String> =
         folders.iter().flat_map(|folder| metrics(&folder.rows.records)).collect();
-    let mut asked = wanted.gates.gates.iter().map(|gate| &gate.metric).chain(&wanted.metrics);
-    let Some(metric) = asked.find(|metric| !known.contains(metric.as_str())) else {
-        return Ok(());
-    };
     let remedy = match unit::nearest(metric, known.iter().map(String::as_str)) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("there are {}", known.into_iter().collect::<Vec<_>>().join(", ")),

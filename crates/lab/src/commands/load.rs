@@ -10,7 +10,7 @@ use crate::load::agents::{Begun, Followers, Leader, Meeting, Order, Place};
 use crate::load::live::Live;
 use crate::load::outcome::RunFacts;
 use crate::load::run::{LoadRun, Threads, run as run_plan};
-use crate::load::slo_search::SloSearch;
+use crate::load::slo_search::{ProbeTimes, SloSearch};
 use crate::load::targets::{is_echo, targets, written_url};
 use crate::load::{hdr, outcome};
 use crate::named_file;
@@ -49,7 +49,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
     let agents = agent.map_or(1, Shard::of);
     check_agents(args, &plan, agents)?;
     let descriptors = os::process::raise_descriptors();
-    let limits = ConnectionLimits { descriptors: descriptors * u64::from(agents) };
+    let limits = ConnectionLimits { descriptors, agents };
     let (threads, limited) = limits.apply(args, &mut plan);
     Backend::from(args.reactor).probe()?;
     let stop = Stop::new()?;
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
         None => bench.run()?,
         Some(slo) => bench.search(slo)?,
     };
-    let followers = bench.followers.take();
+    let (followers, pace) = (bench.followers.take(), bench.plan.pace.clone());
     drop(bench);
     result.warnings.extend(limited);
     let answer = result.slo.as_ref().map(|slo| slo.answer);
@@ -109,9 +109,8 @@ pub(crate) fn run(args: &LoadArgs) -> Result<ExitCode, CliError> {
     }
     if let Some(file) = &args.hdr {
         let span = Duration::from_secs_f64(result.seconds);
-        let started = os::clock::realtime().saturating_sub(span);
         let mut out = Vec::new();
-        hdr::write(&mut out, &ran.tally, started, span)
+        hdr::write(&mut out, &ran, &pace, span)
             .map_err(|error| CliError::failed(format!("writing {}: {error}", file.display())))?;
         named_file::write(file, out)?;
     }
@@ -214,9 +213,10 @@ impl Bench<'_> {
 
     /// Looks for the highest rate that holds `slo`; the run that is reported is that of the highest rate that held.
     fn search(&mut self, slo: &Slo) -> Result<(LoadResult, LoadRun), CliError> {
-        let probe_time = self.plan.duration.unwrap_or(DURATION) + self.plan.warm_up;
+        let counted = self.plan.duration.unwrap_or(DURATION);
+        let times = ProbeTimes { warm_up: self.plan.warm_up, counted };
         let before = (os::clock::now(), ProcessTimes::read());
-        let mut search = SloSearch::new(slo, self.first_rate(), probe_time);
+        let mut search = SloSearch::new(slo, self.first_rate(), times);
         console::note(&search.introduction());
         while let Some(rate) = search.next() {
             self.pace(rate);
@@ -241,7 +241,7 @@ impl Bench<'_> {
         if answer == Some(SloAnswer::Undecided) && !result.interrupted {
             let span = os::clock::now().since(before.0);
             let busiest = ProcessTimes::read().busiest_since(&before.1);
-            result.warnings.push(way_to_decide(probe_time, span, busiest));
+            result.warnings.push(way_to_decide(counted, span, busiest));
         }
         Ok((result, ran))
     }
@@ -272,14 +272,10 @@ impl Bench<'_> {
     }
 }
 
-/// What may decide a search that is undecided: longer probes, and a machine without the program that took most of its
-/// processors during `span`.
-fn way_to_decide(
-    probe_time: Duration,
-    span: Duration,
-    busiest: Option<(String, Duration)>,
-) -> String {
-    let longer = format_duration(probe_time * 3);
+/// What may decide a search that is undecided: probes that count for longer than `counted`, and a machine without the
+/// program that took most of its processors during `span`.
+fn way_to_decide(counted: Duration, span: Duration, busiest: Option<(String, Duration)>) -> String {
+    let longer = format_duration(counted * 3);
     let who = busiest.map(|(name, time)| {
         let cores = time.as_secs_f64() / span.as_secs_f64().max(1e-3);
         (unit::escape(&name).into_owned(), cores)
@@ -319,8 +315,10 @@ fn check_agents(args: &LoadArgs, plan: &LoadPlan, agents: u32) -> Result<(), Cli
 
 /// What bounds the number of connections, besides the user.
 struct ConnectionLimits {
-    /// Descriptors that this process may have.
+    /// Descriptors that each process may have.
     descriptors: u64,
+    /// Processes that share the connections.
+    agents: u32,
 }
 
 /// Descriptors of a process and of each thread that are no connections.
@@ -332,7 +330,8 @@ impl ConnectionLimits {
     fn apply(&self, args: &LoadArgs, plan: &mut LoadPlan) -> (usize, Vec<String>) {
         let (asked, least) = (plan.connections, servers(plan).max(1));
         let (process, thread) = OTHER_DESCRIPTORS;
-        let free = self.descriptors.saturating_sub(process + thread * u64::from(args.threads));
+        let other = process + thread * u64::from(args.threads);
+        let free = self.descriptors.saturating_sub(other) * u64::from(self.agents);
         let mut limited = Vec::new();
         let mut limit = |most: u64, why: &str| {
             let most = usize::try_from(most).unwrap_or(usize::MAX).max(least);
@@ -341,10 +340,12 @@ impl ConnectionLimits {
                 limited = vec![format!("-c {asked} was lowered to {most}: {why}")];
             }
         };
-        let descriptors = self.descriptors;
+        let (descriptors, who) = (self.descriptors, if self.agents > 1 { "each" } else { "this" });
         limit(
             free,
-            &format!("this process may have {descriptors} descriptors; raise `ulimit -n` for more"),
+            &format!(
+                "{who} process may have {descriptors} descriptors; raise `ulimit -n` for more"
+            ),
         );
         // A warm-up makes as many requests as it has time for.
         if let Some(requests) = plan.requests.filter(|_| plan.warm_up.is_zero()) {
@@ -509,12 +510,16 @@ mod tests {
     use super::*;
 
     fn limited(line: &str, descriptors: u64) -> (usize, usize, Vec<String>) {
+        limited_of(line, ConnectionLimits { descriptors, agents: 1 })
+    }
+
+    fn limited_of(line: &str, limits: ConnectionLimits) -> (usize, usize, Vec<String>) {
         use clap::Parser;
         let line = format!("wirelap load {line} http://127.0.0.1:9/");
         let cli = crate::cli::Cli::try_parse_from(line.split(' ')).unwrap();
         let crate::cli::Command::Load(args) = cli.command else { panic!("no load") };
         let mut plan = plan(&args).unwrap();
-        let (threads, why) = ConnectionLimits { descriptors }.apply(&args, &mut plan);
+        let (threads, why) = limits.apply(&args, &mut plan);
         (plan.connections, threads, why)
     }
 
@@ -529,6 +534,10 @@ mod tests {
         let (connections, threads, why) = limited("-c 5000 -t 2 -d 1s", 1_024);
         assert_eq!((connections, threads), (1_006, 2));
         assert!(why[0].contains("may have 1024 descriptors; raise `ulimit -n`"), "{why:?}");
+        let four = ConnectionLimits { descriptors: 1_024, agents: 4 };
+        let (connections, threads, why) = limited_of("-c 5000 -t 2 -d 1s", four);
+        assert_eq!((connections, threads), (4 * 1_006, 2));
+        assert!(why[0].contains("each process may have 1024 descriptors; raise"), "{why:?}");
         assert_eq!(limited("-c 10 -n 10", 1_024), (10, 1, Vec::new()));
         let warm = limited("-c 10 -n 2 --warm-up 1s", 1_024);
         assert_eq!(warm, (10, 1, Vec::new()));

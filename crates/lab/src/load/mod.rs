@@ -9,3 +9,4 @@ pub(crate) mod outcome;
 pub(crate) mod run;
 pub(crate) mod slo_search;
 pub(crate) mod targets;
+mod warnings;

@@ -2,17 +2,17 @@
 
 use super::run::{LoadRun, Snapshot};
 use super::targets::{is_echo, written_url};
+use super::warnings::{behind, warnings};
 use crate::machine;
 use client::load::{Exchange, Fault, Faults, LoadPlan, Pace, Part, Spacing, Stage, Tally};
 use client::{KeepAlive, Protocol as Offered};
 use std::collections::BTreeMap;
 use std::time::Duration;
 use study::load::{
-    BUSY, ClientCpu, ConnectsResult, EarlyDataResult, LOAD_SCHEMA, LoadResult, LoadSetting,
-    LoopKind, PartResult, Second, SpacingKind, StageResult, TargetResult, TimesSummary,
+    ClientCpu, ConnectsResult, EarlyDataResult, LOAD_SCHEMA, LoadResult, LoadSetting, LoopKind,
+    PartResult, Second, SpacingKind, StageResult, TargetResult, TimesSummary,
 };
 use trace::{Protocol, SpokenProtocol};
-use unit::format_duration;
 
 /// What a result says of its run besides what was counted.
 #[derive(Debug, Clone, Copy)]
@@ -81,7 +81,7 @@ pub(crate) fn result(plan: &LoadPlan, ran: &LoadRun, facts: RunFacts) -> LoadRes
     };
     result.warnings = warnings(plan, &result);
     if facts.missing_agents == 0 {
-        result.warnings.extend(behind(plan, &result));
+        result.warnings.extend(behind(plan, &result, &tally.trend));
     } else {
         let missing = facts.missing_agents;
         let agents = if missing == 1 { "agent" } else { "agents" };
@@ -180,57 +180,6 @@ pub(super) fn second(snapshot: &Snapshot) -> Second {
         p99_ms: at(0.99),
         max_ms: at(1.0),
     }
-}
-
-fn warnings(plan: &LoadPlan, result: &LoadResult) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let busy = result.client.busiest_share;
-    if busy >= BUSY {
-        warnings.push(format!(
-            "this client is the bottleneck: its busiest thread was busy for {:.0} % of the time; \
-             more threads (-t) or another machine would ask more",
-            busy * 100.0
-        ));
-    }
-    let p99 = |times: &Option<TimesSummary>| times.as_ref().and_then(|times| times.at(0.99));
-    if let (Some(late), Some(latency)) = (p99(&result.lateness), p99(&result.whole.latency))
-        && late > latency / 10.0
-        && late > LATE_MS
-    {
-        warnings.push(format!(
-            "one request in a hundred was begun {} late or more for this client's own fault, \
-             which its time holds",
-            format_duration(Duration::from_secs_f64(late / 1e3))
-        ));
-    }
-    let not_begun = result.whole.not_begun;
-    if not_begun > 0 {
-        warnings.push(format!(
-            "{not_begun} requests were due and this client could not begin them: {} waited for a connection \
-             already, the most that it keeps. The figures are of the others; lower --rate, or raise -c and -t",
-            plan.most_waiting
-        ));
-    }
-    let opened = result.connects.opened;
-    // An interrupt may come before all are open.
-    if opened > 0 && opened < plan.connections as u64 && !result.interrupted {
-        warnings.push(format!("{opened} of {} connections could be opened", plan.connections));
-    }
-    let is_single = result.protocol.as_ref().is_some_and(|spoken| *spoken == Protocol::Http1);
-    if is_single && plan.streams > 1 && !plan.targets.iter().any(is_echo) {
-        warnings.push("the server speaks HTTP/1.1, which has one request at a time".to_owned());
-    }
-    warnings.extend(unanswered(result));
-    warnings.extend(silence(result));
-    let waited = result.course.iter().filter(|second| second.waiting > 0).count();
-    if waited * 2 > result.course.len() {
-        warnings.push(format!(
-            "requests waited for a free connection in {waited} of {} seconds, which their times hold: \
-             more connections (-c) would tell the server's part",
-            result.course.len()
-        ));
-    }
-    warnings
 }
 
 /// That connections took fewer requests at a time than -m says.
@@ -368,76 +317,3 @@ fn hosts(plan: &LoadPlan, tally: &Tally, fault: Fault) -> String {
     hosts.dedup();
     hosts.join(", ")
 }
-
-/// What the percentiles leave out, and what they hold that users would not call an answer.
-fn unanswered(result: &LoadResult) -> impl Iterator<Item = String> {
-    let whole = &result.whole;
-    let share = |count: u64| count as f64 / whole.requests.max(1) as f64;
-    let failed = (share(whole.failed()) >= WORTH_A_WARNING).then(|| {
-        let of_answers = match whole.answers {
-            0 => "",
-            _ => "; the percentiles are of answers alone, and would be longer",
-        };
-        format!("{} of {} requests came to no answer{of_answers}", whole.failed(), whole.requests)
-    });
-    let refused = (share(whole.refused) >= WORTH_A_WARNING).then(|| {
-        format!(
-            "{} of {} answers have a status of 400 or more; their times count in the percentiles, and \
-             they in the rate",
-            whole.refused, whole.answers
-        )
-    });
-    failed.into_iter().chain(refused)
-}
-
-/// That an open loop at one rate was not answered at that rate.
-fn behind(plan: &LoadPlan, result: &LoadResult) -> Option<String> {
-    let Pace::Open { stages, .. } = &plan.pace else { return None };
-    let [Stage { from, to, .. }] = stages[..] else { return None };
-    let (asked, answered) = (from, result.answers_per_second);
-    let is_behind = from == to && asked * result.seconds >= FEW && answered < asked * KEPT_UP;
-    is_behind.then(|| {
-        format!(
-            "{} requests/s were due and {} answered; the times grow with the length of such a run",
-            report::load_rate(asked),
-            report::load_rate(answered)
-        )
-    })
-}
-
-/// That answers stopped, for longer than any that came had taken, and requests of that time came to nothing. A closed loop asks
-/// hardly anything of a server that is gone, so that few requests fail.
-fn silence(result: &LoadResult) -> Option<String> {
-    let whole = &result.whole;
-    let first = result.course.iter().position(|second| second.answers > 0)?;
-    let stretches = result.course[first..].chunk_by(|a, b| (a.answers > 0) == (b.answers > 0));
-    let silent = stretches.filter(|stretch| stretch[0].answers == 0);
-    let length = |stretch: &[Second]| stretch.iter().map(|second| second.seconds).sum::<f64>();
-    let longest = silent.max_by(|a, b| length(a).total_cmp(&length(b)))?;
-    let slowest = whole.latency.as_ref().and_then(|times| times.at(1.0)).unwrap_or(0.0) / 1e3;
-    let is_told =
-        length(longest) >= SILENCE_S.max(slowest) && whole.failed() + result.unfinished > 0;
-    let end = longest.last()?.at;
-    is_told.then(|| {
-        format!(
-            "nothing was answered from {} on until {}: the rate is the mean over that time too",
-            format_duration(Duration::from_secs_f64(end - length(longest))),
-            format_duration(Duration::from_secs_f64(end))
-        )
-    })
-}
-
-/// Silence of a server worth a word, in seconds.
-const SILENCE_S: f64 = 0.9;
-
-/// A share of requests without an answer from which percentiles up to the 99th mislead.
-const WORTH_A_WARNING: f64 = 0.01;
-
-/// In a run of fewer requests the answers that come after its end are a large share.
-const FEW: f64 = 100.0;
-
-/// The share of the due requests whose answers keep up with the rate.
-const KEPT_UP: f64 = 0.95;
-
-/// Lateness that a machine may have without a word.
-const LATE_MS: f64 = 1.0;

@@ -20,6 +20,8 @@ use unit::Instant;
 /// What a run came to.
 pub(crate) struct LoadRun {
     pub(crate) tally: Tally,
+    /// When what counts began, since 1970.
+    pub(crate) counts_from: Duration,
     /// About a second each. Figures alone: a histogram for each would be a gigabyte an hour.
     pub(crate) course: Vec<Second>,
     /// The same with their histograms, as [`Snapshot::put`] writes them; none where there is one agent.
@@ -182,7 +184,9 @@ pub(crate) fn run(
         }
     }
     let tally = whole.ok_or_else(|| CliError::failed("a load has a thread at least"))?;
-    Ok(LoadRun { tally, course, intervals, cpu, is_interrupted: false })
+    let ago = tally.began.map_or(Duration::ZERO, |began| os::clock::now().since(began));
+    let counts_from = os::clock::realtime().saturating_sub(ago);
+    Ok(LoadRun { tally, counts_from, course, intervals, cpu, is_interrupted: false })
 }
 
 /// A thread's part of the whole load, of all agents' threads.

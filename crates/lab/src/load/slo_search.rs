@@ -11,7 +11,7 @@ use unit::{Instant, format_duration};
 pub(crate) struct SloSearch<'a> {
     slo: &'a Slo,
     search: Search,
-    probe_time: Duration,
+    times: ProbeTimes,
     ends_at: Instant,
     is_stopped: bool,
     probes: Vec<Probe>,
@@ -21,18 +21,37 @@ pub(crate) struct SloSearch<'a> {
     last: Option<(LoadResult, LoadRun)>,
 }
 
+/// How long each probe makes requests.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProbeTimes {
+    pub(crate) warm_up: Duration,
+    /// What its figures are of.
+    pub(crate) counted: Duration,
+}
+
+impl ProbeTimes {
+    fn whole(self) -> Duration {
+        self.warm_up + self.counted
+    }
+
+    /// The bound of a search.
+    fn longest(self) -> Duration {
+        (self.whole() + BESIDE) * Search::MOST_PROBES as u32
+    }
+}
+
 /// How long a probe may take beside its own time on average: to connect, and to wait for the last answers.
 const BESIDE: Duration = Duration::from_secs(1);
 
 impl<'a> SloSearch<'a> {
-    /// A search that begins at the rate `first`, in requests a second; each probe makes requests for `probe_time`.
-    pub(crate) fn new(slo: &'a Slo, first: f64, probe_time: Duration) -> Self {
-        let least = (slo.least_requests() / probe_time.as_secs_f64().max(1e-3)).max(1.0);
+    /// A search that begins at the rate `first`, in requests a second.
+    pub(crate) fn new(slo: &'a Slo, first: f64, times: ProbeTimes) -> Self {
+        let least = (slo.least_requests() / times.counted.as_secs_f64().max(1e-3)).max(1.0);
         Self {
             slo,
             search: Search::new(first, least),
-            probe_time,
-            ends_at: os::clock::now() + longest(probe_time),
+            times,
+            ends_at: os::clock::now() + times.longest(),
             is_stopped: false,
             probes: Vec::new(),
             held: Vec::new(),
@@ -45,9 +64,9 @@ impl<'a> SloSearch<'a> {
         format!(
             "Searching the highest rate that holds {}: about 15 to 25 probes of {} each, at most {} in {}",
             self.slo,
-            format_duration(self.probe_time),
+            format_duration(self.times.whole()),
             Search::MOST_PROBES,
-            format_duration(longest(self.probe_time)),
+            format_duration(self.times.longest()),
         )
     }
 
@@ -73,7 +92,6 @@ impl<'a> SloSearch<'a> {
             latency_since_seen: ran.tally.latency_since_seen.histogram(),
             latency_floor: ran.tally.latency_floor.histogram(),
             lateness: ran.tally.lateness.histogram(),
-            achieved_share: result.answers_per_second / rate,
             requests: whole.ended(),
             errors: whole.faults.total() + whole.refused,
             not_begun: whole.not_begun,
@@ -138,9 +156,22 @@ impl<'a> SloSearch<'a> {
     }
 }
 
-fn longest(probe_time: Duration) -> Duration {
-    (probe_time + BESIDE) * Search::MOST_PROBES as u32
-}
-
 /// Faults of the machine that asks.
 const CLIENT_FAULTS: [Fault; 3] = [Fault::NoDescriptors, Fault::NoPorts, Fault::System];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_lowest_rate_gives_the_counted_part_of_a_probe_enough_requests() {
+        let (slo, warm_up) = ("p50<1ms".parse().unwrap(), Duration::from_secs(9));
+        let times = ProbeTimes { warm_up, counted: Duration::from_secs(1) };
+        let search = SloSearch::new(&slo, 1.0, times);
+        assert_eq!(search.next(), Some(slo.least_requests()));
+        assert!(
+            search.introduction().contains("probes of 10 s each"),
+            "a probe's time is all of it"
+        );
+    }
+}

@@ -330,7 +330,7 @@ fn course(result: &LoadResult) -> Option<Figure> {
     let seconds = Scale::up_to(end * 1e3).ticks();
     Some(Figure {
         id: "course",
-        title: course_title(course),
+        title: course_title(result.counted_course()),
         description: "Times of the answers that came in each second.".to_owned(),
         chart: Chart {
             series: median_and_tail(line(|second| second.p50_ms), line(|second| second.p99_ms)),

@@ -200,10 +200,15 @@ pub fn compare(a: Run<'_>, b: Run<'_>, wanted: &Wanted) -> RunComparison {
     }
 }
 
-/// The metrics that trials which count have.
+/// The metrics that trials which count name.
 pub fn metrics(rows: &[TrialRecord]) -> BTreeSet<String> {
     let rows = planned(rows);
     counted(&rows).into_iter().flat_map(|row| row.metrics.keys().cloned()).collect()
+}
+
+/// Whether a trial that counts has a figure of it: one that is left out because it is 0, too.
+pub fn has_metric(rows: &[TrialRecord], name: &str) -> bool {
+    counted(&planned(rows)).into_iter().any(|row| metric::figure(&row.metrics, name).is_some())
 }
 
 /// A cell of a run: the rows that count, and what the audit made of all of them.
@@ -227,7 +232,7 @@ impl Trials<'_> {
     }
 
     fn has(&self, metric: &str) -> bool {
-        self.rows.iter().any(|row| row.metrics.contains_key(metric))
+        self.rows.iter().any(|row| metric::figure(&row.metrics, metric).is_some())
     }
 
     fn all_failed(&self) -> bool {

@@ -175,6 +175,28 @@ fn a_count_that_is_left_out_where_there_is_none_is_zero() {
 }
 
 #[test]
+fn two_counts_that_are_left_out_because_they_are_zero_do_not_differ() {
+    let mut same = rows(2, |_| 1.0);
+    for row in &mut same {
+        row.metrics.insert(metric::ROUNDS.to_owned(), 9.0);
+        row.metrics.insert("connections:h2".to_owned(), 6.0);
+    }
+    let header = header();
+    let gates = ["fetches_made_again<1.01", "connections:h3<1.01"];
+    let wanted =
+        Gates { gates: gates.map(|gate| gate.parse().unwrap()).into(), ..Gates::default() };
+    let run = |name| Run { name, header: &header, rows: &same };
+    let wanted = Wanted { gates: wanted, ..Wanted::default() };
+    let comparison = compare(run("a"), run("b"), &wanted);
+    assert_eq!(outcomes(&comparison, "h2"), [GateOutcome::Passed; 6]);
+    let has = |name| has_metric(&same, name);
+    assert_eq!(
+        [metric::MADE_AGAIN, "connections:h3", metric::LOAD_MS, metric::STALLS].map(has),
+        [true, true, true, false]
+    );
+}
+
+#[test]
 fn one_failed_trial_keeps_a_gate_from_passing() {
     let mut failing = rows(2, |_| 1.0);
     let one = |row: &&mut TrialRecord| {

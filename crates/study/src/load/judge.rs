@@ -26,8 +26,6 @@ pub struct ProbeFacts<'a> {
     pub latency_floor: &'a Histogram<u64>,
     /// How much later than due the load generator saw requests.
     pub lateness: &'a Histogram<u64>,
-    /// Answers a second as a share of the requests a second that were due.
-    pub achieved_share: f64,
     /// Requests that ended.
     pub requests: u64,
     /// Of those, the ones without an answer or with a status of 400 or more.
@@ -66,9 +64,6 @@ pub struct Checked {
 
 /// A busy share from which a thread of the client is its bottleneck.
 pub const BUSY: f64 = 0.9;
-
-/// A client that sent this share of the requests that were due has kept up.
-const KEPT_UP: f64 = 0.97;
 
 /// A client whose median lateness is this share of the limit has not.
 const MOSTLY_LATE: f64 = 0.2;
@@ -171,10 +166,11 @@ impl Condition {
         }
     }
 
-    /// Whether the client was late now and then only: it sent all requests, and most of them when they were due.
+    /// Whether the client was late now and then only: it began all requests, and most of them when they were due. How many
+    /// were answered says nothing of that: some are under way at the end of every probe.
     fn kept_up(&self, facts: &ProbeFacts<'_>) -> bool {
         self.measure != Measure::Errors
-            && facts.achieved_share >= KEPT_UP
+            && facts.not_begun == 0
             && (facts.lateness.value_at_quantile(0.5) as f64) < self.below * MOSTLY_LATE
             && facts.busiest_share < BUSY
     }
@@ -223,14 +219,17 @@ fn at_least(count: u64, of: u64, chance: f64) -> f64 {
     if count == 0 {
         return 1.0;
     }
-    let expected = of as f64 * chance;
-    // The exact sum has as many terms as the count; far above the mean it is 0 for our purpose.
-    if of <= EXACT {
-        return 1.0 - binomial_cdf(count as u32 - 1, of as u32, chance);
+    // The exact sum has as many terms as the count.
+    if let (Ok(below), Ok(of)) = (u32::try_from(count - 1), u32::try_from(of))
+        && count <= EXACT
+    {
+        return 1.0 - binomial_cdf(below, of, chance);
     }
+    let expected = of as f64 * chance;
     let deviation = (expected * (1.0 - chance)).sqrt();
     1.0 - normal_cdf((count as f64 - 0.5 - expected) / deviation)
 }
 
-/// Up to so many requests the exact binomial distribution is summed.
+/// Up to so many requests beyond the limit the exact binomial distribution is summed: where few are expected, the normal
+/// one is far from it.
 const EXACT: u64 = 2_000;

@@ -73,6 +73,21 @@ pub struct LoadResult {
     pub slo: Option<SloResult>,
 }
 
+impl LoadResult {
+    /// The rows of the course whose answers count: neither those of the warm-up, nor those of the wait for the last
+    /// answers.
+    pub fn counted_course(&self) -> &[Second] {
+        let from = self.setting.warm_up_seconds;
+        let counts = |row: &Second| {
+            let begin = row.at - row.seconds;
+            begin + row.seconds / 2.0 >= from && begin < from + self.seconds
+        };
+        let (first, last) =
+            (self.course.iter().position(counts), self.course.iter().rposition(counts));
+        first.zip(last).map_or(&[], |(first, last)| &self.course[first..=last])
+    }
+}
+
 /// How a load was made.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadSetting {

@@ -41,11 +41,11 @@ pub struct Cause {
 pub enum Explains {
     /// All of it: the interval lies between 75 % and 125 % of the excess.
     Whole,
-    /// Some of it: the interval lies above zero and below the excess.
+    /// Some of it: the interval lies above zero and below 75 % of the excess.
     Part,
     /// Nothing: the interval lies within a tenth of the excess around zero, or below.
     Nothing,
-    /// The interval lies above the excess: the cause cannot have affected every message.
+    /// The interval lies above 125 % of the excess: the cause cannot have affected every message.
     TooMuch,
     /// The interval is too wide, or it was not run.
     CannotTell,
@@ -98,9 +98,10 @@ impl Cause {
                 format!("explains {} to {} of it", percent(low), percent(high))
             }
             (Explains::Nothing, _) => "explains none of it".to_owned(),
-            (Explains::TooMuch, Some([share, ..])) => format!(
+            // The less it adds to a message, the more messages it may have struck.
+            (Explains::TooMuch, Some([share, low, _])) => format!(
                 "too much: {share:.1} times the excess, so it affected at most {} of the messages",
-                percent(1.0 / share)
+                percent(1.0 / low)
             ),
             _ if self.added_ms.is_none() => "cannot tell: not measured".to_owned(),
             _ => "cannot tell: the interval is too wide".to_owned(),
@@ -235,6 +236,11 @@ mod tests {
     #[test]
     fn what_adds_too_much_tells_how_many_messages_it_can_have_struck() {
         assert!(cause(49.0, 51.0).words().ends_with("at most 20 % of the messages"));
+        let wide = cause(13.0, 20.0).words();
+        assert_eq!(
+            wide,
+            "too much: 1.6 times the excess, so it affected at most 77 % of the messages"
+        );
     }
 
     #[test]

@@ -42,6 +42,22 @@ fn targets_take_turns_by_their_weights() {
     assert_eq!(answers, [300, 100]);
 }
 
+/// One request of one connection each: a lone engine would ask the first target, or the first server, alone.
+#[test]
+fn engines_begin_at_different_targets_and_servers() {
+    for url in ["http://10.0.0.2/other", "http://10.0.0.3/"] {
+        let other = Target { url: url.parse().unwrap(), ..target("/") };
+        let mut answers = [0, 0];
+        for index in 0..4 {
+            let (share, targets) = (Share { index, of: 4 }, vec![target("/"), other.clone()]);
+            let part = LoadPlan { share, targets, requests: Some(4), ..plan() };
+            let (tally, _) = World::run(part, Queue::new(ms(1), NEVER));
+            (0..2).for_each(|number| answers[number] += tally.targets[number].answers);
+        }
+        assert_eq!(answers, [2, 2], "{url}");
+    }
+}
+
 #[test]
 fn connections_are_spread_over_servers() {
     let mut two = plan();

@@ -74,6 +74,25 @@ fn a_schedule_is_kept_whatever_the_number_of_engines() {
     assert_eq!(answers, [100, 100]);
 }
 
+/// With as many engines as servers, or a multiple of them, each engine's connections to all of them are used.
+#[test]
+fn every_engine_asks_every_target() {
+    let other = Target { url: "http://10.0.0.3/".parse().unwrap(), ..target("/") };
+    for of in [1, 2, 3, 4] {
+        let mut whole = [0, 0];
+        for index in 0..of {
+            let share = Share { index, of };
+            let targets = vec![target("/"), other.clone()];
+            let part = LoadPlan { share, targets, ..open("240:1s", 2) };
+            let (tally, _) = World::run(part, Queue::new(ms(1), NEVER));
+            let answers = [0, 1].map(|number| tally.targets[number].answers);
+            assert_eq!(answers, [120 / of; 2], "engine {index} of {of}");
+            (0..2).for_each(|number| whole[number] += answers[number]);
+        }
+        assert_eq!(whole, [120, 120]);
+    }
+}
+
 #[test]
 fn the_warm_up_goes_at_the_first_rate_and_is_counted_apart() {
     let warm = LoadPlan { warm_up: ms(500), duration: Some(ms(2_000)), ..open("100", 4) };
@@ -100,6 +119,20 @@ fn requests_beyond_what_may_wait_are_counted_and_not_kept() {
 }
 
 #[test]
+fn what_was_not_begun_is_shared_out_over_the_targets_by_their_turns() {
+    for share in [Share::WHOLE, Share { index: 1, of: 2 }] {
+        let targets = vec![Target { weight: 3, ..target("/often") }, target("/seldom")];
+        let duration = Some(ms(300));
+        let plan = LoadPlan { share, targets, duration, most_waiting: 50, ..open("1000000", 1) };
+        let (tally, _) = World::run(plan, Queue::new(ms(1), NEVER));
+        let due = |number: usize| tally.targets[number].ended() + tally.targets[number].not_begun;
+        assert_eq!([due(0), due(1)], [225_000 / share.of, 75_000 / share.of]);
+        let not_begun: u64 = tally.targets.iter().map(|part| part.not_begun).sum();
+        assert_eq!(not_begun, tally.whole().not_begun);
+    }
+}
+
+#[test]
 fn a_poisson_schedule_follows_from_its_seed() {
     let spacing = Spacing::Poisson(Seed(5));
     let stages = vec!["200:5s".parse().unwrap()];
@@ -116,6 +149,43 @@ fn a_number_of_requests_ends_an_open_loop_too() {
     let few = LoadPlan { requests: Some(7), ..open("100", 2) };
     let (tally, _) = World::run(few, Queue::new(ms(1), NEVER));
     assert_eq!(tally.whole().answers, 7);
+}
+
+/// A server of 90 requests a second: whatever ends the making of requests, answers after the end are not of the rate.
+#[test]
+fn the_rate_is_that_of_the_answers_until_the_end_whether_or_not_requests_are_left_to_make() {
+    let timed = |rates: &str, requests, duration| {
+        let plan = LoadPlan { requests, duration: Some(ms(duration)), ..open(rates, 50) };
+        let (tally, _) = World::run(plan, Queue::new(ms(11), NEVER));
+        let seconds = tally.ended.unwrap().since(tally.began.unwrap());
+        (tally.in_time, tally.whole().answers, seconds)
+    };
+    assert_eq!(timed("200", None, 2_000), (181, 400, ms(2_000)));
+    assert_eq!(timed("200:2s", None, 2_000), (181, 400, ms(2_000)));
+    assert_eq!(timed("200", Some(180), 1_000), (90, 180, ms(1_000)));
+    assert_eq!(timed("50:1s", None, 1_000), (50, 50, ms(1_000)), "a schedule lasts to its end");
+    // All have ended before the time is over.
+    assert_eq!(timed("100", Some(20), 1_000), (20, 20, ms(220)));
+}
+
+/// Each second 90 of 200 requests are answered, so that a second of the schedule adds 200/90 - 1 seconds to their times.
+#[test]
+fn times_grow_where_the_server_is_too_slow_and_not_where_each_answer_takes_long() {
+    struct Slow;
+    impl Peer for Slow {
+        fn request(&mut self, now: Instant, _nth: usize, _own: usize) -> Vec<(Instant, Deed)> {
+            vec![(now + ms(400), Deed::Says(OK.to_vec()))]
+        }
+    }
+    for (duration, requests) in [(Some(ms(1_000)), None), (None, Some(200))] {
+        let plan = || LoadPlan { duration, requests, warm_up: ms(500), ..open("200", 200) };
+        let (steady, _) = World::run(plan(), Slow);
+        assert_eq!(steady.whole().answers, 200);
+        assert!(steady.trend.growth().unwrap().abs() < 1e-6, "{:?}", steady.trend);
+        let (behind, _) = World::run(plan(), Queue::new(ms(11), NEVER));
+        let growth = behind.trend.growth().unwrap();
+        assert!((growth / (200.0 * 0.011 - 1.0) - 1.0).abs() < 0.01, "{growth}");
+    }
 }
 
 /// A server that answers nothing: what waits is bounded by the time-out, and the run ends.

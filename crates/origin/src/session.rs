@@ -130,10 +130,12 @@ impl Session {
 
     pub(crate) fn handle_timeout(&mut self, context: &mut Context<'_>) {
         let now = context.now;
-        for index in 0..self.exchanges.len() {
-            if matches!(self.exchanges[index].state, State::Thinking { until, .. } if until <= now)
-            {
-                self.stop_thinking(context, index);
+        let mut index = 0;
+        while let Some(exchange) = self.exchanges.get(index) {
+            match exchange.state {
+                // Ends it where its head cannot be sent: another one is in its place then.
+                State::Thinking { until, .. } if until <= now => self.stop_thinking(context, index),
+                _ => index += 1,
             }
         }
         if self.full_echoes > 0 {

@@ -246,6 +246,11 @@ impl Session {
         (self.exchanges.is_empty() && !self.awaits_released).then_some(self.quiet_since)
     }
 
+    /// Whether a request has come.
+    pub(crate) fn was_asked(&self) -> bool {
+        self.has_served || !self.exchanges.is_empty()
+    }
+
     /// When its protocol was broken: since then only its last bytes are to be sent, and what arrives is ignored.
     pub(crate) fn failed_at(&self) -> Option<Instant> {
         self.failed_at

@@ -6,7 +6,7 @@ mod bench;
 use bench::Bench;
 use endpoint::SocketId;
 use origin::{OriginConfig, UpstreamSettings};
-use sim::{Connections, Host, Path, Script, Scripted};
+use sim::{Connections, Path, Script, Scripted};
 use std::time::Duration;
 use wire::h2::{Frame, Setting, SettingId};
 
@@ -22,7 +22,7 @@ impl<F: FnMut(&mut Connections, SocketId, &str)> Script for Application<F> {
 }
 
 /// An origin before an application.
-fn before<F>(change: impl FnOnce(&mut UpstreamSettings), does: F) -> Before<F>
+fn before<F>(change: impl FnOnce(&mut UpstreamSettings), does: F) -> Bench
 where
     F: FnMut(&mut Connections, SocketId, &str) + 'static,
 {
@@ -31,12 +31,7 @@ where
     let mut bench = Bench::set(|usual| OriginConfig { upstream: Some(settings), ..usual });
     let application = bench.world.listen(ADDRESS, Scripted::new(Application(does)));
     bench.world.connect(bench.origin, application, Path::delay(Duration::ZERO));
-    Before { bench, application }
-}
-
-struct Before<F: 'static> {
-    bench: Bench,
-    application: Host<Scripted<Application<F>>>,
+    bench
 }
 
 const ANSWER: &[u8] = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok";
@@ -96,4 +91,23 @@ fn what_a_refused_upload_has_sent_is_credited() {
     assert_eq!(bench.connections(), 1);
     // Credit comes once half of the window is dealt with.
     assert!(credit > sent / 2, "{credit} of {sent} bytes");
+}
+
+#[test]
+fn a_request_does_not_wait_for_ever_for_a_connection() {
+    let limit = Duration::from_secs(60);
+    let change = |settings: &mut UpstreamSettings| {
+        (settings.connections, settings.silence) = (1, limit);
+    };
+    let mut bench = before(change, |_, _, _| {});
+    let upload = "POST /up HTTP/1.1\r\nHost: a\r\nContent-Length: 1000\r\n\r\n";
+    let uploading = bench.connect(upload);
+    let waiting = bench.connect(get("/fast"));
+    for _ in 0..limit.as_secs() {
+        assert_eq!(bench.hear_text(waiting), "");
+        bench.wait(Duration::from_secs(1));
+        bench.say(uploading, "x");
+    }
+    assert_eq!(statuses(&bench.hear_text(waiting)), ["503"]);
+    assert_eq!(bench.hear_text(uploading), "");
 }

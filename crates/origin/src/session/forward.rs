@@ -203,6 +203,9 @@ impl Session {
             UpstreamFailure::Silent => {
                 Answer::text(GATEWAY_TIMEOUT, "The application took too long to answer.")
             }
+            UpstreamFailure::Busy => {
+                Answer::text(UNAVAILABLE, "The application has been busy for too long.")
+            }
         };
         self.answer_instead(context, index, answer);
     }

@@ -222,6 +222,10 @@ impl Upstream {
     /// Gives waiting requests a connection, where one is free or may be opened.
     fn assign(&mut self, now: Instant) {
         while let Some(id) = self.waiting.front().copied() {
+            if self.requests.get(&id).is_some_and(|request| request.is_repeated) {
+                // They are likely to be closed just now as well: it gets a new one.
+                std::mem::take(&mut self.idle).into_iter().for_each(|place| self.abort(place));
+            }
             let place = match self.idle.pop() {
                 Some(place) => place,
                 None if self.connections.len() < self.settings.connections => {

@@ -7,6 +7,7 @@ use bench::Bench;
 use endpoint::SocketId;
 use origin::{OriginConfig, UpstreamSettings};
 use sim::{Connections, Path, Script, Scripted};
+use std::collections::HashSet;
 use std::time::Duration;
 use wire::h2::{Frame, Setting, SettingId};
 
@@ -91,6 +92,34 @@ fn what_a_refused_upload_has_sent_is_credited() {
     assert_eq!(bench.connections(), 1);
     // Credit comes once half of the window is dealt with.
     assert!(credit > sent / 2, "{credit} of {sent} bytes");
+}
+
+#[test]
+fn a_request_that_goes_out_again_goes_over_a_new_connection() {
+    let (mut held, mut kept) = (Vec::new(), HashSet::new());
+    let mut bench = before(
+        |_| {},
+        move |connections, socket, heard| {
+            if heard.starts_with("GET /hold") {
+                held.push(socket);
+                if held.len() == 3 {
+                    held.drain(..).for_each(|socket| connections.send(socket, ANSWER));
+                }
+            } else if kept.contains(&socket) {
+                connections.close(socket);
+            } else {
+                connections.send(socket, ANSWER);
+            }
+            // Only later requests on it are refused.
+            kept.insert(socket);
+        },
+    );
+    let sockets = [(); 3].map(|()| bench.connect(get("/hold")));
+    for socket in sockets {
+        assert_eq!(statuses(&bench.hear_text(socket)), ["200"]);
+    }
+    bench.say(sockets[0], get("/die"));
+    assert_eq!(statuses(&bench.hear_text(sockets[0])), ["200"]);
 }
 
 #[test]

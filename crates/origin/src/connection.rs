@@ -10,7 +10,9 @@ use crate::upstream::{RequestId, UpstreamEvent};
 use endpoint::{Action, DatagramTransmit, SendBuf, SocketId};
 use proto::{ConnectionState, EarlyData, Event};
 use secure::ServerTls;
+use std::ops::ControlFlow;
 use std::rc::Rc;
+use std::time::Duration;
 use transport::{
     Failure, Handler, Lifetime, Negotiated, Phase, Protocol, QuicFacts, QuicHandle, QuicInput,
     QuicLink, QuicSocket, Server, ServerMachine, ServerSpec, Truncation,
@@ -190,6 +192,9 @@ impl Connection {
         if let Err(failure) = transport.handle_bytes(now, bytes, &mut events) {
             self.fail(now, shared, &failure);
         }
+        if self.draining.is_some() {
+            self.drain_once_asked(now, shared);
+        }
     }
 
     pub(crate) fn handle_eof(&mut self, now: Instant, shared: &mut Shared) {
@@ -201,23 +206,32 @@ impl Connection {
         let _ended_early = transport.handle_eof(now, Truncation::Ignored, &mut events);
     }
 
-    /// Whether it was asked to close and did not in time.
-    pub(crate) fn is_out_of_patience(&self, now: Instant, limits: &Limits) -> bool {
-        let may_end_well = match self.established() {
-            _ if self.is_ignoring() => false,
-            Some(session) => session.quiet_since().is_some() && !self.is_warned,
-            None => !self.is_warned,
-        };
-        (!may_end_well || self.draining.is_some())
-            && self.patience(limits).is_some_and(|at| at <= now)
+    /// Breaks where it is to be reset.
+    pub(crate) fn handle_timeout(&mut self, now: Instant, shared: &mut Shared) -> ControlFlow<()> {
+        // The machine first: where it has the same limit it ends less, and says why (408).
+        self.time_machine(now, shared);
+        if self.patience(&shared.config.limits).is_none_or(|at| at > now) {
+            return ControlFlow::Continue(());
+        }
+        if !self.may_end_well() {
+            return ControlFlow::Break(());
+        }
+        self.is_warned = true;
+        self.shutdown(now, shared);
+        ControlFlow::Continue(())
     }
 
-    pub(crate) fn handle_timeout(&mut self, now: Instant, shared: &mut Shared) {
-        let limits = shared.config.limits;
-        if self.patience(&limits).is_some_and(|at| at <= now) {
-            self.is_warned = true;
-            return self.shutdown(now, shared);
+    /// Whether it may be asked to close, and was not asked before.
+    fn may_end_well(&self) -> bool {
+        match self.established() {
+            _ if self.is_warned || self.is_ignoring() => false,
+            _ if self.draining.is_some() => self.awaits_first_request(),
+            Some(session) => session.quiet_since().is_some(),
+            None => true,
         }
+    }
+
+    fn time_machine(&mut self, now: Instant, shared: &mut Shared) {
         if self.session.as_ref().is_some_and(Session::is_thinking) {
             // The silence was this side's, not the peer's.
             self.progress = now;
@@ -270,7 +284,28 @@ impl Connection {
     /// The origin stops: takes no more requests, and gives its peer less time.
     pub(crate) fn drain(&mut self, now: Instant, shared: &mut Shared) {
         self.draining = Some(now);
-        self.shutdown(now, shared);
+        if !self.awaits_first_request() {
+            self.is_warned = true;
+            self.shutdown(now, shared);
+        }
+    }
+
+    /// While the origin stops: the first request may have come.
+    #[cold]
+    fn drain_once_asked(&mut self, now: Instant, shared: &mut Shared) {
+        let is_asked = self.session.as_ref().is_some_and(Session::was_asked);
+        if is_asked && !std::mem::replace(&mut self.is_warned, true) {
+            self.shutdown(now, shared);
+        }
+    }
+
+    /// Whether the origin stops just after the connection was accepted, so that its first request may not have been read.
+    fn awaits_first_request(&self) -> bool {
+        let is_new = |since: Instant| since.since(self.transport.timings().opened) <= FIRST_REQUEST;
+        self.quic.is_none()
+            && !self.is_warned
+            && self.draining.is_some_and(is_new)
+            && !self.session.as_ref().is_some_and(Session::was_asked)
     }
 
     /// The peer has acknowledged bytes.
@@ -409,6 +444,12 @@ impl Connection {
         let (since, span) = match self.established() {
             _ if self.is_ignoring() => return self.patience_when_ignoring(limits),
             Some(session) => match session.quiet_since() {
+                // The machine has a time-out for it.
+                Some(since)
+                    if (self.progress > since || !session.was_asked()) && self.is_amid_head() =>
+                {
+                    return None;
+                }
                 Some(since) => (since, limits.idle),
                 None if session.is_thinking() => return None,
                 None => (self.progress, limits.stall),
@@ -430,6 +471,11 @@ impl Connection {
     fn established(&self) -> Option<&Session> {
         let is_shaking_hands = || self.quic.is_some() && self.transport.timings().secured.is_none();
         self.session.as_ref().filter(|_| !is_shaking_hands())
+    }
+
+    /// Whether a part of a request's head has come.
+    fn is_amid_head(&self) -> bool {
+        self.transport.ready_machine().is_some_and(ServerMachine::is_amid_head)
     }
 
     /// Whether what arrives is ignored: it has failed, and only its last bytes are to be sent.
@@ -455,10 +501,16 @@ impl Connection {
         if self.quic.is_some() && self.transport.is_over() {
             return None;
         }
+        if self.awaits_first_request() {
+            return Some(since + FIRST_REQUEST);
+        }
         let is_thinking = self.session.as_ref().is_some_and(Session::is_thinking);
         (!is_thinking).then(|| self.progress.max(since) + limits.drain_stall)
     }
 }
+
+/// How long a connection that was just accepted is kept for its first request when the origin stops.
+const FIRST_REQUEST: Duration = Duration::from_millis(100);
 
 fn earlier(one: Option<Instant>, other: Option<Instant>) -> Option<Instant> {
     match (one, other) {

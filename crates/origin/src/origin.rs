@@ -285,10 +285,9 @@ impl Origin {
             return;
         }
         connection.armed = None;
-        if connection.is_out_of_patience(now, &self.shared.config.limits) {
+        if connection.handle_timeout(now, &mut self.shared).is_break() {
             return self.abort(now, key.place);
         }
-        connection.handle_timeout(now, &mut self.shared);
         let peer = connection.peer;
         self.settle(key.place);
         self.keep_within_budgets(now, peer);

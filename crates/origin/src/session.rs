@@ -130,10 +130,12 @@ impl Session {
 
     pub(crate) fn handle_timeout(&mut self, context: &mut Context<'_>) {
         let now = context.now;
-        for index in 0..self.exchanges.len() {
-            if matches!(self.exchanges[index].state, State::Thinking { until, .. } if until <= now)
-            {
-                self.stop_thinking(context, index);
+        let mut index = 0;
+        while let Some(exchange) = self.exchanges.get(index) {
+            match exchange.state {
+                // Ends it where its head cannot be sent: another one is in its place then.
+                State::Thinking { until, .. } if until <= now => self.stop_thinking(context, index),
+                _ => index += 1,
             }
         }
         if self.full_echoes > 0 {
@@ -242,6 +244,11 @@ impl Session {
     /// Since when no request is in progress; None while one is.
     pub(crate) fn quiet_since(&self) -> Option<Instant> {
         (self.exchanges.is_empty() && !self.awaits_released).then_some(self.quiet_since)
+    }
+
+    /// Whether a request has come.
+    pub(crate) fn was_asked(&self) -> bool {
+        self.has_served || !self.exchanges.is_empty()
     }
 
     /// When its protocol was broken: since then only its last bytes are to be sent, and what arrives is ignored.

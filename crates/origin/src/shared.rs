@@ -66,6 +66,7 @@ impl Shared {
         };
         Self {
             site: Site::new(parts.files, config.table.clone(), config.max_age)
+                .with_wall_clock(config.wall_clock)
                 .with_timer(config.timer.clone())
                 .with_visits(config.visits)
                 .with_replay(parts.replay)

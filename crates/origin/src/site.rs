@@ -12,6 +12,7 @@ use crate::streamed::{EvenBody, Streamed};
 use crate::target::Target;
 use crate::token_stream::{self, TokenStream};
 use crate::upstream::ends_here;
+use crate::wall_clock::WallClock;
 use crate::web_socket::{self, Service};
 use bytes::Bytes;
 use page::{IMAGE_PATH, PAGE_PATH, Synthetic, SyntheticHtml, SyntheticImage, SyntheticPart, Table};
@@ -78,6 +79,7 @@ pub(crate) struct Site {
     table: Option<Arc<Table>>,
     replay: Option<Rc<Replay>>,
     max_age: Option<Duration>,
+    wall_clock: WallClock,
     /// The page timer.
     timer: Option<Bytes>,
     /// Whether [`VISIT_PATH`] is answered.
@@ -111,11 +113,17 @@ impl Site {
             table,
             replay: None,
             max_age,
+            wall_clock: WallClock { at: Instant::ZERO, unix: Duration::ZERO },
             timer: None,
             visits: false,
             document: None,
             beyond_files,
         }
+    }
+
+    /// The same with the time that its answers' dates have.
+    pub(crate) fn with_wall_clock(self, wall_clock: WallClock) -> Self {
+        Self { wall_clock, ..self }
     }
 
     /// The same with the page timer.
@@ -196,8 +204,9 @@ impl Site {
             _ => match (synthetic_part(request), &self.files) {
                 (Some(answer), _) => self.cacheable(request, answer),
                 (None, Some(files)) => {
-                    let responses = &mut self.responses;
-                    static_files::Ask { files: &**files, now, request, responses }.answer(&target)
+                    let (responses, unix_now) = (&mut self.responses, self.wall_clock.seconds(now));
+                    static_files::Ask { files: &**files, now, unix_now, request, responses }
+                        .answer(&target)
                 }
                 (None, None) => Answer::text(answer::NOT_FOUND, "There is nothing here."),
             },
@@ -221,8 +230,8 @@ impl Site {
         let reads = matches!(request.method, Method::Get | Method::Head);
         if let (true, Some(files), Ok(target)) = (reads, &self.files, Target::parse(&request.path))
         {
-            let responses = &mut self.responses;
-            let ask = static_files::Ask { files: &**files, now, request, responses };
+            let (responses, unix_now) = (&mut self.responses, self.wall_clock.seconds(now));
+            let ask = static_files::Ask { files: &**files, now, unix_now, request, responses };
             let answer = ask.answer(&target);
             if answer.status != answer::NOT_FOUND {
                 return Plan::Answer(answer);

@@ -26,6 +26,8 @@ const INDEX: &str = "index.html";
 pub(crate) struct Ask<'a> {
     pub(crate) files: &'a dyn Files,
     pub(crate) now: Instant,
+    /// Seconds since 1970, as the answer's Date has them.
+    pub(crate) unix_now: u64,
     pub(crate) request: &'a RequestHead,
     /// Takes what will be asked for again.
     pub(crate) responses: &'a mut ResponseCache,
@@ -67,9 +69,10 @@ impl Ask<'_> {
         let request = self.request;
         let facts = file.facts();
         let validators = validators(&facts);
-        let fields = Fields::new()
-            .with("etag", &validators.etag)
-            .with("last-modified", http_date(validators.modified));
+        // RFC 9110 §8.8.2.1: never later than Date. It stays true of the answer while that is cached.
+        let modified = validators.modified.min(self.unix_now);
+        let fields =
+            Fields::new().with("etag", &validators.etag).with("last-modified", http_date(modified));
         match conditional::evaluate(&request.method, &request.fields, &validators) {
             Verdict::Proceed => {}
             Verdict::NotModified => {

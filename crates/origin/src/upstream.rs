@@ -31,7 +31,8 @@ pub struct UpstreamSettings {
     pub waiting: usize,
     /// For a connection. Without one the request is answered 502.
     pub connect_timeout: Duration,
-    /// Without a byte of a response that is awaited. The request is answered 504, or reset where its response has begun.
+    /// Without a byte of a response that is awaited. The request is answered 504, or reset where its response has begun. A request
+    /// that waits for a connection this long is answered 503.
     pub silence: Duration,
 }
 
@@ -79,6 +80,8 @@ pub(crate) enum UpstreamFailure {
     Broken,
     /// It said nothing for too long.
     Silent,
+    /// No connection to it was free for too long.
+    Busy,
 }
 
 /// Up to so many bytes of a request's body are joined while they wait.
@@ -91,6 +94,8 @@ struct Request {
     /// What its connection has not taken of its body.
     upload: VecDeque<BytesMut>,
     upload_end: Fin,
+    /// When it came.
+    begun: Instant,
     /// Its connection; None while it waits for one.
     place: Option<usize>,
     /// Whether it went out a second time.
@@ -106,6 +111,7 @@ pub(crate) struct Upstream {
     /// Connections without a request, the one used last at the end.
     idle: Vec<usize>,
     requests: HashMap<RequestId, Request>,
+    /// In the order in which they came.
     waiting: VecDeque<RequestId>,
     next: u64,
     actions: VecDeque<Action>,
@@ -147,8 +153,9 @@ impl Upstream {
         }
         let id = RequestId { connection, number: self.next };
         self.next += 1;
-        let upload = VecDeque::new();
-        let request = Request { head, upload, upload_end: fin, place: None, is_repeated: false };
+        let (upload, upload_end) = (VecDeque::new(), fin);
+        let request =
+            Request { head, upload, upload_end, begun: now, place: None, is_repeated: false };
         self.requests.insert(id, request);
         self.waiting.push_back(id);
         self.assign(now);
@@ -215,6 +222,10 @@ impl Upstream {
     /// Gives waiting requests a connection, where one is free or may be opened.
     fn assign(&mut self, now: Instant) {
         while let Some(id) = self.waiting.front().copied() {
+            if self.requests.get(&id).is_some_and(|request| request.is_repeated) {
+                // They are likely to be closed just now as well: it gets a new one.
+                std::mem::take(&mut self.idle).into_iter().for_each(|place| self.abort(place));
+            }
             let place = match self.idle.pop() {
                 Some(place) => place,
                 None if self.connections.len() < self.settings.connections => {
@@ -369,6 +380,12 @@ impl Upstream {
     }
 
     pub(crate) fn handle_timeout(&mut self, now: Instant) {
+        while self.waits_until().is_some_and(|at| at <= now)
+            && let Some(id) = self.waiting.pop_front()
+        {
+            self.requests.remove(&id);
+            self.events.push_back((id, UpstreamEvent::Failed(UpstreamFailure::Busy)));
+        }
         let is_due = |(place, connection): (usize, &mut Connection)| {
             (connection.poll_timeout()? <= now).then_some(place)
         };
@@ -382,7 +399,15 @@ impl Upstream {
     }
 
     pub(crate) fn poll_timeout(&mut self) -> Option<Instant> {
-        self.connections.iter_mut().filter_map(|(_, connection)| connection.poll_timeout()).min()
+        let of_connections =
+            self.connections.iter_mut().filter_map(|(_, connection)| connection.poll_timeout());
+        of_connections.min().into_iter().chain(self.waits_until()).min()
+    }
+
+    /// Until when the first of the requests waits that have no connection.
+    fn waits_until(&self) -> Option<Instant> {
+        let first = self.requests.get(self.waiting.front()?)?;
+        Some(first.begun + self.settings.silence)
     }
 
     pub(crate) fn poll_action(&mut self) -> Option<Action> {

@@ -41,6 +41,25 @@ fn field<'a>(answer: &'a str, name: &str) -> Option<&'a str> {
 }
 
 #[test]
+fn a_file_of_the_future_was_last_modified_when_the_answer_was_made() {
+    if !curl_is_there() {
+        return;
+    }
+    let folder = Folder::new();
+    let file = std::fs::File::options().write(true).open(folder.root().join("a.txt")).unwrap();
+    let tomorrow = os::clock::realtime() + std::time::Duration::from_secs(86_400);
+    file.set_modified(std::time::UNIX_EPOCH + tomorrow).unwrap();
+    let serving = Serving::start(&folder.root());
+    for way in WAYS {
+        let answer = ask(&serving, way, "/a.txt", &[]);
+        let at = |name| httpdate::parse_http_date(field(&answer, name).unwrap()).unwrap();
+        // RFC 9110 §8.8.2.1
+        assert!(at("last-modified") <= at("date"), "{answer}");
+        assert!(field(&answer, "etag").is_some(), "{answer}");
+    }
+}
+
+#[test]
 fn files_are_served_alike_over_every_protocol() {
     if !curl_is_there() {
         return;

@@ -79,6 +79,24 @@ fn idle_and_half_spoken_connections_are_closed_in_time() {
 }
 
 #[test]
+fn a_download_of_a_file_that_is_truncated_meanwhile_is_broken_off() {
+    let folder = Folder::with_big_file();
+    let serving = Serving::start(&folder.root());
+    let mut downloading = connect(&serving);
+    downloading.write_all(ASK_BIG).unwrap();
+    downloading.read_exact(&mut [0; 4]).unwrap();
+    let file = std::fs::File::options().write(true).open(folder.root().join("big.bin")).unwrap();
+    // Beyond what is on its way.
+    let left = BIG / 2 + 1_234;
+    file.set_len(left as u64).unwrap();
+    let mut came = Vec::new();
+    let ended = downloading.read_to_end(&mut came).map_err(|error| error.kind());
+    assert!(matches!(ended, Ok(_) | Err(ErrorKind::ConnectionReset)), "{ended:?}");
+    assert!(came.len() < left + 1_000, "{} bytes", came.len());
+    assert_eq!(serving.log.recv().unwrap().end, ExchangeEnd::CutOff);
+}
+
+#[test]
 fn a_stop_finishes_the_download_that_is_under_way() {
     let folder = Folder::with_big_file();
     let serving = Serving::start(&folder.root());

@@ -39,7 +39,7 @@ fn goaways(heard: &[u8]) -> usize {
     heard.windows(9).filter(|head| head[..5] == [0, 0, 8, 7, 0]).count()
 }
 
-fn millis(count: u64) -> Duration {
+const fn millis(count: u64) -> Duration {
     Duration::from_millis(count)
 }
 
@@ -52,11 +52,44 @@ fn has_finished(bench: &mut Bench) -> bool {
     bench.take_actions().contains(&Action::Finish)
 }
 
+/// How long a connection that was just accepted is kept for its first request.
+const FIRST_REQUEST: Duration = millis(100);
+
+#[test]
+fn a_connection_that_was_just_accepted_has_a_moment_for_its_first_request() {
+    let get = b"GET /image/1?bytes=3 HTTP/1.1\r\nHost: a\r\n\r\n";
+    let mut bench = Bench::new();
+    // Accepted too long ago, without a request; one with a half; two without; one that speaks HTTP/2.
+    let old = bench.accept();
+    bench.wait(FIRST_REQUEST * 2);
+    let (half, late, silent) = (bench.connect(&get[..30]), bench.accept(), bench.accept());
+    let multiplexed = bench.connect(HTTP2);
+    let served = bench.connect(get);
+    bench.take_actions();
+    bench.stop();
+    assert_eq!(bench.take_actions(), [Action::Close(old), Action::Close(served)]);
+    bench.wait(FIRST_REQUEST / 2);
+    bench.say(half, &get[30..]);
+    bench.say(late, get);
+    for socket in [half, late] {
+        assert!(bench.hear(socket).starts_with(b"HTTP/1.1 200 OK\r\n"));
+    }
+    let actions = bench.take_actions();
+    assert!(actions.contains(&Action::Close(half)) && actions.contains(&Action::Close(late)));
+    assert_eq!(goaways(&bench.hear(multiplexed)), 0);
+    bench.wait(FIRST_REQUEST / 2);
+    assert!(bench.take_actions().contains(&Action::Close(silent)));
+    assert_eq!(goaways(&bench.hear(multiplexed)), 1);
+    bench.wait(Limits::default().drain_stall);
+    assert!(has_finished(&mut bench));
+}
+
 #[test]
 fn a_peer_without_streams_that_ignores_goaway_is_not_waited_for() {
     let mut bench = Bench::new();
     let socket = bench.connect(asked(""));
     bench.hear(socket);
+    bench.wait(2 * FIRST_REQUEST);
     bench.stop();
     assert_eq!(goaways(&bench.hear(socket)), 1, "RFC 9113 §6.8: the first excludes nothing");
     assert!(!has_finished(&mut bench), "a request may be on its way");

@@ -117,6 +117,42 @@ fn a_peer_that_takes_nothing_is_reset_and_its_exchange_logged_as_cut_off() {
 }
 
 #[test]
+fn a_head_that_begins_shortly_before_the_idle_time_out_has_its_own_time() {
+    let seconds = Duration::from_secs;
+    let limits = Limits { idle: seconds(3), head: seconds(2), ..Limits::default() };
+    let request = get("/image/1?bytes=3");
+    let (first, rest) = request.split_at(20);
+    let mut bench = Bench::limited(limits);
+    let [whole, half] = [bench.connect(&request), bench.connect(&request)];
+    bench.wait(seconds(2));
+    for socket in [whole, half] {
+        bench.hear(socket);
+        bench.say(socket, first);
+    }
+    bench.wait(seconds(2) - Duration::from_nanos(1));
+    bench.say(whole, rest);
+    assert!(bench.hear_text(whole).starts_with("HTTP/1.1 200 "));
+    assert_eq!((bench.hear_text(half).as_str(), bench.connections()), ("", 2));
+    bench.wait(Duration::from_nanos(1));
+    assert!(bench.hear_text(half).starts_with("HTTP/1.1 408 "));
+}
+
+#[test]
+fn what_stalls_over_http1_is_told_so() {
+    let limits = Limits { idle: Duration::from_secs(3), ..Limits::default() };
+    let post = "POST /discard HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc";
+    for (said, limit) in [(post, limits.stall), ("GET / HTTP/1.1\r\nHost:", limits.head)] {
+        let mut bench = Bench::limited(limits);
+        let socket = bench.connect(said);
+        bench.wait(limit - Duration::from_nanos(1));
+        assert_eq!((bench.hear_text(socket).as_str(), bench.connections()), ("", 1), "{said}");
+        bench.wait(Duration::from_nanos(1));
+        assert!(bench.hear_text(socket).starts_with("HTTP/1.1 408 "), "{said}");
+        assert_eq!(bench.aborts(), 0, "{said}");
+    }
+}
+
+#[test]
 fn connections_beyond_the_limit_are_refused_until_one_is_gone() {
     let limits = Limits { connections: 2, ..Limits::default() };
     let mut bench = Bench::limited(limits);
@@ -138,7 +174,10 @@ fn connections_beyond_the_limit_are_refused_until_one_is_gone() {
 #[test]
 fn a_stop_closes_idle_connections_and_waits_for_the_others() {
     let mut bench = Bench::new();
-    let (silent, idle, busy) = (bench.accept(), bench.accept(), bench.accept());
+    let silent = bench.accept();
+    // Its first request would have been read by then.
+    bench.wait(Duration::from_millis(200));
+    let (idle, busy) = (bench.accept(), bench.accept());
     bench.say(idle, get("/image/1?bytes=3"));
     bench.hear(idle);
     bench.say(busy, get("/image/1?bytes=3&delay_ms=1000"));

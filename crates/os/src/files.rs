@@ -49,7 +49,7 @@ pub enum LookupError {
     NotFound,
     /// The file may not be read.
     Denied,
-    /// The system is short of something just now (descriptors, memory).
+    /// The system is short of something just now (descriptors, memory), or the folders change all the time.
     Busy(io::Error),
 }
 
@@ -227,7 +227,10 @@ fn read_whole(file: &File, length: u64) -> io::Result<Option<Bytes>> {
 fn lookup_error(error: io::Error) -> LookupError {
     match error.raw_os_error() {
         Some(libc::EACCES | libc::EPERM) => LookupError::Denied,
-        Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EIO) => LookupError::Busy(error),
+        // EAGAIN: renames were in the way each time, or another program has a lease on the file (fcntl(2)).
+        Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM | libc::EIO | libc::EAGAIN) => {
+            LookupError::Busy(error)
+        }
         // ENOENT, ENOTDIR, ELOOP (a link), EXDEV (a way out), ENXIO (a socket), ENAMETOOLONG, …
         _ => LookupError::NotFound,
     }

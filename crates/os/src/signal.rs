@@ -22,8 +22,14 @@ pub struct Interrupts {
 
 impl Interrupts {
     /// Handles SIGINT, SIGTERM and SIGHUP. After a second call, its descriptor is woken instead of the first's.
+    ///
+    /// SIGHUP stays ignored where it is: nohup(1) relies on it. SIGINT does not, since scripts end what they have started in the
+    /// background by it, where their shell has it ignored.
     pub fn take() -> std::io::Result<Self> {
-        Self::take_signals(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP])
+        match is_ignored(libc::SIGHUP) {
+            true => Self::take_signals(&[libc::SIGINT, libc::SIGTERM]),
+            false => Self::take_signals(&[libc::SIGINT, libc::SIGTERM, libc::SIGHUP]),
+        }
     }
 
     /// Handles the keyboard's signals, Ctrl-C and Ctrl-\ (SIGINT, SIGQUIT), and leaves the others as they are.
@@ -131,5 +137,14 @@ mod tests {
         interrupts.clear();
         // SAFETY: as above.
         assert_eq!(unsafe { libc::poll(&mut poll, 1, 0) }, 0);
+    }
+
+    #[test]
+    fn a_hang_up_that_is_ignored_stays_ignored() {
+        // SAFETY: a plain call without pointers. No other test of this program depends on SIGHUP.
+        unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+        let _interrupts = Interrupts::take().unwrap();
+        assert!(is_ignored(libc::SIGHUP));
+        assert!(!is_ignored(libc::SIGTERM));
     }
 }

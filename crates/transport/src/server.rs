@@ -127,6 +127,11 @@ pub trait ServerProtocol: ServerConnection {
         false
     }
 
+    /// Whether a part of a request's head has come, for the rest of which the machine has a time-out.
+    fn is_amid_head(&self) -> bool {
+        false
+    }
+
     /// Takes buffers for requests from the pool, where it has none.
     fn take_buffers(&mut self, _pools: &mut BufferPools) {}
 
@@ -155,6 +160,10 @@ impl ServerProtocol for h1::Server {
 
     fn wants_shutdown(&self) -> bool {
         self.wants_shutdown()
+    }
+
+    fn is_amid_head(&self) -> bool {
+        self.is_amid_head()
     }
 
     fn take_buffers(&mut self, pools: &mut BufferPools) {

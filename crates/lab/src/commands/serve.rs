@@ -47,7 +47,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
         return Err(CliError::misuse("there is no address to listen on")
             .remedy("add --listen 127.0.0.1:8080, or --listen-tls 127.0.0.1:8443 for TLS"));
     }
-    os::process::make_room_for_descriptors();
+    let descriptors = os::process::raise_descriptors();
     // Opened here first, so that a wrong folder is reported before anything listens.
     Root::open(&args.dir, CacheSettings::default()).map_err(misuse)?;
     let backend = backend(args)?;
@@ -76,6 +76,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     config.timer = Some(report::timer_page(env!("CARGO_PKG_VERSION")).into());
     config.upstream = args.upstream.map(UpstreamSettings::new);
     config.limits = args.patience.limits(threads);
+    note_descriptors(descriptors, config.limits.connections);
     let folder = args.qlog.clone().or_else(environment::qlog_folder);
     let folder = folder.filter(|_| args.listen_quic.is_some());
     let delivery_log = args.delivery_log.as_deref().map(DeliveryFile::open).transpose()?;
@@ -177,6 +178,16 @@ fn await_interrupt(
         // Waits for an interrupt; wakes now and then for a worker that has failed, and for memory that is no longer used.
         let _ = os::process::wait_readable(interrupts.as_fd(), Some(20 * LOOK_UP));
         memory.give_back();
+    }
+}
+
+/// Tells where the process may not have as many connections as one of its threads takes.
+fn note_descriptors(descriptors: u64, connections: usize) {
+    if descriptors < connections as u64 {
+        console::note(&format!(
+            "note: it may open {descriptors} files, so it serves fewer connections than the {connections} that a thread \
+             takes (`ulimit -Hn`, or LimitNOFILE= of systemd)"
+        ));
     }
 }
 

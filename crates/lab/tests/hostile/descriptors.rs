@@ -10,6 +10,18 @@ use std::time::Duration;
 /// RLIMIT_NOFILE of the server.
 const LIMIT: usize = 40;
 
+#[test]
+fn a_server_takes_as_many_descriptors_as_it_may() {
+    let bench = Bench::new();
+    let served = Served::start_after(&bench, &format!("ulimit -Sn {LIMIT};"), "");
+    let mut crowd: Vec<TcpStream> = (0..3 * LIMIT).map(|_| served.connect()).collect();
+    for stream in &mut crowd {
+        assert_eq!(ask(stream, "/a.txt"), 200);
+    }
+    drop(crowd);
+    served.end();
+}
+
 /// Asks for a file over a connection that is kept; the answer's status.
 fn ask(stream: &mut TcpStream, path: &str) -> u16 {
     stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n").as_bytes()).unwrap();

@@ -4,6 +4,7 @@ use crate::bench::{Bench, Running};
 use crate::frames::{END_HEADERS, END_STREAM, preface, request};
 use crate::process::eventually;
 use crate::served::{BIG, Secured, Served};
+use os::reactor::Backend;
 use serde_json::Value;
 use std::fs;
 use std::io::{Read, Write};
@@ -61,6 +62,33 @@ fn a_stop_under_attack_finishes_honest_transfers_and_ends_in_time() {
         let ran = peer.end();
         let result: Value = serde_json::from_str(&ran.out).unwrap();
         assert!(result["connects"]["opened"].as_u64().unwrap() >= 2, "{result:#}");
+    }
+}
+
+#[test]
+fn requests_that_came_before_the_stop_are_answered() {
+    let bench = Bench::new();
+    for (reactor, backend) in [("epoll", Backend::Epoll), ("io-uring", Backend::IoUring)] {
+        if let Err(error) = backend.probe() {
+            testing::skip(format_args!("{error}"));
+            continue;
+        }
+        let served = Served::start(&bench, &format!("--reactor {reactor}"));
+        let mut asked = Vec::new();
+        served.stands_still(|| {
+            asked.extend((0..200).map(|_| {
+                let mut stream = served.connect();
+                stream.write_all(b"GET /a.txt HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+                stream
+            }));
+            served.terminate();
+        });
+        for mut stream in asked {
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).unwrap();
+            assert!(answer.starts_with("HTTP/1.1 200 "), "{reactor}: {answer:?}");
+        }
+        served.has_ended();
     }
 }
 

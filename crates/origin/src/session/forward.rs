@@ -185,8 +185,13 @@ impl Session {
             context.machine.reset(context.now, self.exchanges[index].stream);
             return self.end(context, index, ExchangeEnd::Broken);
         }
-        self.exchanges[index].state = State::Counting;
+        let exchange = &mut self.exchanges[index];
+        let state = std::mem::replace(&mut exchange.state, State::Counting);
         self.forwarded -= 1;
+        if let State::Forwarded(Forwarded { uncredited, .. }) = state {
+            // What waited for the application is nobody's.
+            context.machine.consume(exchange.stream, uncredited);
+        }
         let answer = match failure {
             UpstreamFailure::Unreachable(error) => {
                 let reason = format!("The application cannot be reached: {error}.");
@@ -197,6 +202,9 @@ impl Session {
             }
             UpstreamFailure::Silent => {
                 Answer::text(GATEWAY_TIMEOUT, "The application took too long to answer.")
+            }
+            UpstreamFailure::Busy => {
+                Answer::text(UNAVAILABLE, "The application has been busy for too long.")
             }
         };
         self.answer_instead(context, index, answer);

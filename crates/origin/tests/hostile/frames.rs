@@ -18,8 +18,12 @@ pub(super) struct Frames {
 impl Frames {
     /// With a preface and this initial window.
     pub(super) fn with_window(window: u32) -> Self {
+        Self::with_setting(SettingId::INITIAL_WINDOW_SIZE, window)
+    }
+
+    /// With a preface and this one setting.
+    pub(super) fn with_setting(id: SettingId, value: u32) -> Self {
         let mut bytes = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
-        let (id, value) = (SettingId::INITIAL_WINDOW_SIZE, window);
         Setting::encode_all(&[Setting { id, value }], &mut bytes);
         Frame::SettingsAck.encode(&mut bytes);
         Self { bytes, encoder: Encoder::new(4096) }

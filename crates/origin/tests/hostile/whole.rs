@@ -175,3 +175,18 @@ fn many_bodies_of_one_connection_come_whole_where_the_peer_reads() {
         }
     }
 }
+
+#[test]
+fn answers_due_at_once_are_reset_where_the_peer_takes_no_head() {
+    let _alone = alone();
+    let mut bench = Bench::new();
+    let mut frames = Frames::with_setting(SettingId::MAX_HEADER_LIST_SIZE, 10);
+    streams(3).for_each(|id| frames.get(id, "/image/1?bytes=1&delay_ms=300", &[]));
+    let socket = bench.connect(&frames.bytes);
+    bench.hear(socket);
+    bench.wait(Duration::from_millis(300));
+    let heard = bench.hear(socket);
+    // RST_STREAM (RFC 9113 §6.4).
+    let resets = heard.windows(9).filter(|head| head[..5] == [0, 0, 4, 3, 0]).count();
+    assert_eq!((resets, bench.connections()), (3, 1));
+}

@@ -387,3 +387,28 @@ fn a_stop_does_not_wait_for_a_client_that_always_asks_again() {
     let is_answered = |seen: &&fuzzing::quic::Seen| seen.is_finished && seen.bytes.len() > 5_000;
     assert!(bench.peer().streams.values().filter(is_answered).count() >= 5);
 }
+
+#[test]
+fn answers_due_at_once_are_reset_where_the_client_takes_no_head() {
+    let (trusted, mut bench) = attacked();
+    bench.connected();
+    // SETTINGS_MAX_FIELD_SECTION_SIZE = 10 (RFC 9114 §7.2.4.1).
+    bench.act(|peer| peer.open(Dir::Uni, b"\x00\x04\x02\x06\x0a"));
+    bench.run(100);
+    let request = b"\x01\x27\x00\x00\xd1\xd7\x50\x06a.test\x51\x19/api?bytes=1&delay_ms=300";
+    let asked: Vec<_> = (0..3)
+        .map(|_| {
+            bench.act(|peer| {
+                let stream = peer.open(Dir::Bi, request);
+                peer.finish(stream);
+                stream
+            })
+        })
+        .collect();
+    bench.run(500);
+    for stream in asked {
+        let seen = &bench.peer().streams[&stream];
+        assert!(seen.reset.is_some() && seen.bytes.is_empty(), "{seen:?}");
+    }
+    an_honest_client_is_answered(&trusted, &mut bench);
+}

@@ -24,7 +24,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
 use tempfile::TempDir;
 use trace::TlsRecord;
 use transport::{Protocol, QuicSettings};
@@ -194,8 +193,7 @@ impl Serving {
         let bind = || Listener::bind_all(any, 1, &SocketSettings::default()).unwrap().remove(0);
         let listeners = [bind(), bind()];
         let [clear, secured] = [listeners[0].local(), listeners[1].local()];
-        let wall_clock =
-            WallClock { at: os::clock::now(), unix: Duration::from_secs(1_800_000_000) };
+        let wall_clock = WallClock { at: os::clock::now(), unix: os::clock::realtime() };
         let datagrams = DatagramSettings::default();
         let udp = DatagramSocket::bind(any, Sharing::Found, &datagrams).unwrap();
         let quic = udp.local();

@@ -10,9 +10,21 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 /// O_NONBLOCK: opening a FIFO must not wait for its writer.
 const FLAGS: libc::c_int = libc::O_RDONLY | libc::O_CLOEXEC | libc::O_NONBLOCK | libc::O_NOCTTY;
 
+/// How often a lookup is begun that renames are in the way of.
+const ATTEMPTS: usize = 100;
+
 /// Opens `path` below `directory` for reading. A path that leads out of it is an error.
 pub(super) fn below(directory: &OwnedFd, path: &str) -> io::Result<OwnedFd> {
-    match with_openat2(directory.as_fd(), path) {
+    // openat2(2): EAGAIN where something on the machine was renamed or mounted during a step to `..`, as links have it.
+    let raced = |opened: &io::Result<OwnedFd>| matches!(opened, Err(error) if error.raw_os_error() == Some(libc::EAGAIN));
+    let mut opened = with_openat2(directory.as_fd(), path);
+    for _ in 1..ATTEMPTS {
+        if !raced(&opened) {
+            break;
+        }
+        opened = with_openat2(directory.as_fd(), path);
+    }
+    match opened {
         // ENOSYS: an old kernel. EPERM: a container's seccomp filter that does not know the call.
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EPERM)) => {
             part_by_part(directory.as_fd(), path)

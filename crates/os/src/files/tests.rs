@@ -82,6 +82,29 @@ fn a_link_that_stays_below_the_root_is_followed() {
 }
 
 #[test]
+fn a_link_to_a_folder_above_is_followed_while_others_are_renamed() {
+    let folder = Folder::new();
+    let root = folder.root(CacheSettings { age: Duration::ZERO, ..CacheSettings::default() });
+    std::os::unix::fs::symlink("../a.txt", folder.path().join("root/sub/back")).unwrap();
+    let (one, other) = (folder.path().join("one"), folder.path().join("other"));
+    std::fs::write(&one, "").unwrap();
+    std::thread::scope(|scope| {
+        let renaming = scope.spawn(|| {
+            for _ in 0..20_000 {
+                std::fs::rename(&one, &other).unwrap();
+                std::fs::rename(&other, &one).unwrap();
+            }
+        });
+        while !renaming.is_finished() {
+            let found = root.lookup(clock::now(), "sub/back");
+            assert!(matches!(found, Ok(Entry::File(_)) | Err(LookupError::Busy(_))), "{found:?}");
+        }
+    });
+    let raced = io::Error::from_raw_os_error(libc::EAGAIN);
+    assert!(matches!(lookup_error(raced), LookupError::Busy(_)));
+}
+
+#[test]
 fn a_fifo_is_not_a_file_and_does_not_wait() {
     let folder = Folder::new();
     let root = folder.root(CacheSettings::default());

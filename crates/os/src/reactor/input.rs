@@ -5,7 +5,7 @@ use super::socket::Phase;
 use super::table::Token;
 use super::{Reactor, socket_error};
 use crate::{clock, tcp};
-use endpoint::{Acks, EndPoint};
+use endpoint::{Acks, EndPoint, SocketError};
 use std::io::ErrorKind;
 use std::os::fd::AsFd;
 
@@ -41,8 +41,13 @@ impl Reactor {
             match received {
                 Ok(Received::End) => {
                     socket.input.ended = true;
+                    let failed = socket.output.failed;
                     end_point.handle_eof(clock::now(), id);
-                    return self.act(end_point);
+                    self.act(end_point);
+                    if let Some(error) = failed {
+                        self.fail(end_point, token, error);
+                    }
+                    return;
                 }
                 Ok(Received::Bytes(bytes)) => {
                     let now = clock::now();
@@ -55,6 +60,9 @@ impl Reactor {
                     end_point.handle_received(now, id, count);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if let Some(error) = socket.output.failed {
+                        return self.fail_once_drained(end_point, token, error);
+                    }
                     if socket.input.awaits_drained {
                         self.tell_drained(end_point, token);
                     }
@@ -65,6 +73,21 @@ impl Reactor {
             }
             self.act(end_point);
         }
+    }
+
+    /// A read has found nothing after a send had failed.
+    fn fail_once_drained<E: EndPoint + ?Sized>(
+        &mut self,
+        end_point: &mut E,
+        token: Token,
+        error: SocketError,
+    ) {
+        let Some(socket) = self.table.find(token) else { return };
+        if self.poller.is_drained(socket) {
+            return self.fail(end_point, token, error);
+        }
+        socket.input.ready = true;
+        self.queue(token);
     }
 
     /// A socket has used up its share of the turn, or its bytes take long and others come first.

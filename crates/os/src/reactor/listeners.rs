@@ -14,6 +14,9 @@ use std::time::Duration;
 /// Connections accepted from one listener before others have their turn.
 const ACCEPTS_A_TURN: usize = 64;
 
+/// Connections accepted at most when the listeners close. As many wait as their backlog holds, but while these are accepted others come.
+const ACCEPTS_AT_STOP: usize = 16 * 1024;
+
 /// How long a listener pauses when the process or the system has no more descriptors.
 const ACCEPT_REST: Duration = Duration::from_millis(100);
 
@@ -21,7 +24,7 @@ impl Reactor {
     /// No more connections: those that already wait are accepted, then the listeners close.
     pub(super) fn handle_stop<E: EndPoint + ?Sized>(&mut self, end_point: &mut E) {
         for number in 0..self.listeners.len() {
-            self.accept(end_point, Token(number as u64));
+            self.accept_up_to(end_point, Token(number as u64), ACCEPTS_AT_STOP);
             if self.finishing {
                 return;
             }
@@ -41,8 +44,12 @@ impl Reactor {
 
     /// Accepts connections that wait at a listener.
     pub(super) fn accept<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
+        self.accept_up_to(end_point, token, ACCEPTS_A_TURN);
+    }
+
+    fn accept_up_to<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token, most: usize) {
         let number = token.0 as usize;
-        for _ in 0..ACCEPTS_A_TURN {
+        for _ in 0..most {
             let Some(Some(listener)) = self.listeners.get(number) else { return };
             if self.finishing {
                 return self.silence(token);

@@ -7,7 +7,7 @@ use super::table::Token;
 use super::{Reactor, socket_error};
 use crate::buffer_pool::BufferPool;
 use crate::{clock, tcp};
-use endpoint::{EndPoint, SendBuf};
+use endpoint::{EndPoint, SendBuf, SocketError};
 use std::cmp::Reverse;
 use std::io::{self, ErrorKind};
 use std::os::fd::AsFd;
@@ -46,6 +46,12 @@ impl Reactor {
     /// As `write`, without running the actions that follow. Actions use it.
     pub(super) fn write_once<E: EndPoint + ?Sized>(&mut self, end_point: &mut E, token: Token) {
         let Some(socket) = self.table.find(token) else { return };
+        if socket.output.failed.is_some() {
+            if !socket.phase.is_attached() {
+                self.remove(token);
+            }
+            return;
+        }
         let (poller, buffers) = (self.poller.as_mut(), &mut self.send_buffers);
         let adaptive = self.settings.adaptive_send_buffer;
         let turn = write_turn(end_point, poller, buffers, token, socket, adaptive);
@@ -55,7 +61,20 @@ impl Reactor {
             Turn::Over => {}
             Turn::More => self.queue(token),
             Turn::Fin => self.send_fin(token),
-            Turn::Failed(error) => self.fail_quietly(end_point, token, socket_error(&error)),
+            Turn::Failed(error) => self.fail_behind_input(end_point, token, socket_error(&error)),
+        }
+    }
+
+    /// A send has failed. What has arrived is read before that is told.
+    fn fail_behind_input<E: EndPoint + ?Sized>(
+        &mut self,
+        end_point: &mut E,
+        token: Token,
+        error: SocketError,
+    ) {
+        match self.table.find(token).is_some_and(|socket| socket.fail_send(error)) {
+            true => self.queue(token),
+            false => self.fail_quietly(end_point, token, error),
         }
     }
 

@@ -157,9 +157,10 @@ pub(super) fn send_now(socket: &mut Socket) -> io::Result<usize> {
     let sent = unless_blocked(&mut output.ready, || tcp::send(socket.fd.as_fd(), &output.pending));
     match sent {
         Ok((offered, taken)) => {
+            // After a partial write the kernel knows that somebody waits: an edge will come. But a file may have ended early: the
+            // next call tells.
+            output.ready = taken == offered || output.pending.front_file().is_some();
             output.take(taken);
-            // After a partial write the kernel knows that somebody waits: an edge will come.
-            output.ready = taken == offered;
             Ok(taken)
         }
         Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),

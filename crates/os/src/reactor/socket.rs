@@ -2,7 +2,7 @@
 
 use super::share::Share;
 use bytes::BytesMut;
-use endpoint::{Acks, SendBuf, SocketId};
+use endpoint::{Acks, SendBuf, SocketError, SocketId};
 use std::os::fd::OwnedFd;
 use unit::Instant;
 
@@ -125,6 +125,8 @@ pub(super) struct Output {
     pub(super) corked: bool,
     /// Since when the kernel takes no more, and how many bytes were unsent then. The mark follows the path by it.
     pub(super) full_since: Option<(Instant, usize)>,
+    /// A send has failed, which is told behind what has arrived: a server that answers before it has read all may reset the connection.
+    pub(super) failed: Option<SocketError>,
 }
 
 /// Bytes that are asked for first.
@@ -140,6 +142,17 @@ impl Socket {
         output: Output,
     ) -> Self {
         Self { fd, generation: 0, id, phase, input, output, queued: false }
+    }
+
+    /// A send has failed. Whether that is told later, behind what has arrived.
+    pub(super) fn fail_send(&mut self, error: SocketError) -> bool {
+        let is_read = self.phase.is_attached() && !self.input.paused && !self.input.ended;
+        if is_read {
+            self.output.failed = Some(error);
+            self.output.pending.clear();
+            self.input.ready = true;
+        }
+        is_read
     }
 }
 
@@ -167,6 +180,7 @@ impl Output {
             fills_segments: false,
             corked: false,
             full_since: None,
+            failed: None,
         }
     }
 

@@ -11,11 +11,11 @@ mod buffers;
 mod operation;
 mod ring;
 
-use super::STOP;
 use super::poller::{Poller, Readiness, Received, send_now};
 use super::socket::{Phase, Receiving, Socket};
 use super::stop::Stop;
 use super::table::{Table, Token};
+use super::{STOP, socket_error};
 use crate::error::Os;
 use crate::tcp::{self, Calls, Listener};
 use buffers::Filled;
@@ -204,12 +204,20 @@ impl Uring {
         table: &mut Table,
     ) -> Option<Readiness> {
         let Sending { token, pending: mut rest, .. } = self.ring.take_sent(number)?;
-        let output = &mut table.find(token)?.output;
+        let socket = table.find(token)?;
+        let output = &mut socket.output;
         output.submitted = false;
         match result {
             Ok(count) => rest.advance(count as usize),
             Err(error) if goes_on(error) => {}
-            Err(error) => return Some(Readiness::failure(token, error)),
+            Err(error) => {
+                let told_later =
+                    socket.fail_send(socket_error(&io::Error::from_raw_os_error(error)));
+                return Some(match told_later {
+                    true => Readiness::new(token.0, 0),
+                    false => Readiness::failure(token, error),
+                });
+            }
         }
         if output.pending.is_empty() {
             // With its buffer, which the reactor takes back or reuses.

@@ -21,6 +21,7 @@ with_each_backend! {
     of_many_peers_whose_bytes_take_long_few_come_before_another_peer
     bytes_that_take_long_come_before_the_reset_behind_them
     bytes_that_take_long_come_before_the_end_behind_them
+    bytes_that_came_before_a_send_failed_are_told_before_that
 }
 
 fn an_end_point_that_has_said_all_is_not_asked_again(backend: Backend) {
@@ -293,6 +294,33 @@ fn behind_slow_bytes(backend: Backend, ends: fn(TcpStream)) -> Seen {
     reactor.run(&mut end_point).unwrap();
     assert_eq!(handled, ALL, "nothing is lost");
     behind.unwrap()
+}
+
+/// As a server answers that does not read all of an upload.
+fn bytes_that_came_before_a_send_failed_are_told_before_that(backend: Backend) {
+    let (mut reactor, address, stop) = listening(backend).unwrap();
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"go").unwrap();
+    let (mut stream, mut told, mut has_ended) = (Some(stream), Vec::new(), false);
+    let mut end_point = scripted(|desk, seen| match seen {
+        Seen::Bytes(socket, bytes) => {
+            told.extend(bytes);
+            if let Some(mut stream) = stream.take() {
+                stream.write_all(b" away").unwrap();
+                reset(stream);
+                desk.send(socket, b"upload");
+            }
+        }
+        Seen::Failed(..) => {
+            has_ended = true;
+            stop.stop();
+        }
+        Seen::Stop => desk.act(Action::Finish),
+        _ => {}
+    });
+    reactor.run(&mut end_point).unwrap();
+    drop(end_point);
+    assert_eq!((told.as_slice(), has_ended), (&b"go away"[..], true));
 }
 
 /// So many bytes, each of which tells its place.

@@ -14,6 +14,7 @@ with_each_backend! {
     connections_spread_over_listeners_that_share_an_address
     a_listener_from_outside_is_taken_over
     a_stop_ends_a_listener_of_which_there_is_a_copy
+    a_stop_accepts_all_connections_that_wait
 }
 
 #[test]
@@ -116,4 +117,25 @@ fn a_stop_ends_a_listener_of_which_there_is_a_copy(backend: Backend) {
     reactor.run(&mut end_point).unwrap();
     assert_eq!(refused.unwrap().kind(), ErrorKind::ConnectionRefused);
     drop(copy);
+}
+
+fn a_stop_accepts_all_connections_that_wait(backend: Backend) {
+    let listener =
+        Listener::bind("127.0.0.1:0".parse().unwrap(), Sharing::Found, &SocketSettings::default());
+    let listener = listener.unwrap();
+    let address = listener.local();
+    let stop = Stop::new().unwrap();
+    let mut reactor = reactor(backend, stop.clone()).unwrap();
+    reactor.listen(listener).unwrap();
+    let waiting: Vec<_> = (0..300).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let mut accepted = 0;
+    let mut end_point = scripted(|desk, seen| match seen {
+        Seen::Accepted(_) => accepted += 1,
+        Seen::Stop => desk.act(Action::Finish),
+        _ => {}
+    });
+    stop.stop();
+    reactor.run(&mut end_point).unwrap();
+    drop(end_point);
+    assert_eq!(accepted, waiting.len());
 }

@@ -114,6 +114,11 @@ impl Server {
         matches!(self.phase, Phase::Lingering { .. })
     }
 
+    /// Whether a part of a request's head has come. [`ServerSettings::header_timeout`] is for the rest.
+    pub fn is_amid_head(&self) -> bool {
+        matches!(self.receiving, Receiving::Head) && !self.reader.is_empty()
+    }
+
     /// Queues body bytes of a file, as [`Connection::send`] does others; the layers below must pass them unseen.
     pub fn send_file(&mut self, stream: StreamId, part: FilePart, fin: Fin) -> Result<(), Misuse> {
         self.exchange(stream)?.out.send_file(part, fin)

@@ -81,6 +81,8 @@ pub struct Assumptions {
     pub think: Think,
     /// Initiators that the recording names.
     pub initiators_recorded: u32,
+    /// Requests that waited for a preflight (CORS).
+    pub preflights: u32,
     /// Initiators that are redirects.
     pub initiators_redirect: u32,
     /// Initiators known by the Referer field (style sheets).
@@ -257,6 +259,10 @@ impl Assumptions {
                     "found by the initiator that the recording names",
                 ));
                 lines.extend(some(self.initiators_redirect, "found by a redirect"));
+                lines.extend(some(
+                    self.preflights,
+                    "asked for leave by a preflight (CORS): released at its end",
+                ));
                 lines.extend(some(
                     self.initiators_by_referer,
                     "found by the style sheet in their Referer",

@@ -8,7 +8,7 @@ use super::names::{Paths, name_for_literal, shared_hosts};
 use super::times::RoundTrips;
 use super::{
     Assumptions, Dependencies, HarError, HarOptions, Recording, Think, blocking, kind, own_answers,
-    socket, status,
+    preflight, socket, status,
 };
 use crate::exchange::{Answered, Asked, Field, Sender};
 use crate::graph::Page;
@@ -64,6 +64,7 @@ impl Builder {
         }
         requests.sort_by_key(|request| (request.start, request.entry.index));
         self.assumptions.worker_repeats = own_answers::leave_to_workers(&mut requests);
+        preflight::put_first(&mut requests);
         let mut document = document_of(&requests);
         self.tell_unusable(&requests[document])?;
         requests[document].kind = Kind::Document;
@@ -139,6 +140,7 @@ impl Builder {
                 url,
                 start,
                 end,
+                preflight: None,
                 entry,
             });
         }

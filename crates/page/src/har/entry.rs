@@ -38,6 +38,8 @@ pub(super) struct Entry {
     /// Where a 3xx answer leads.
     pub(super) redirect: Option<String>,
     pub(super) initiators: Vec<String>,
+    /// Whether it asks for leave (CORS) for another request of the same URL.
+    pub(super) is_preflight: bool,
     pub(super) upload: u64,
     /// Fields of the request that its answer depends on.
     pub(super) asked: Vec<Field>,
@@ -155,9 +157,13 @@ impl Entry {
         let status = reader.number(response, "response.status")?.map(|status| status as i64);
         let is_redirect = status.is_some_and(|status| (300..400).contains(&status));
         let target = reader.text(response, "response.redirectURL")?.filter(|url| !url.is_empty());
+        let method = reader.text(request, "request.method")?.unwrap_or_default();
+        let resource_type = lower(reader.text(&value, "_resourceType")?);
         Ok(Self {
             index,
-            method: reader.text(request, "request.method")?.unwrap_or_default(),
+            is_preflight: resource_type == "preflight"
+                || (method.eq_ignore_ascii_case("OPTIONS") && is_by_preflight(&value)),
+            method,
             pageref: reader.text(&value, "pageref")?,
             started: reader.time_stamp(&value, "startedDateTime")?,
             time: reader.millis(&value, "time")?,
@@ -176,7 +182,7 @@ impl Entry {
                     .text(content, "response.content.mimeType")?
                     .or(header(response, "content-type")),
             ),
-            resource_type: lower(reader.text(&value, "_resourceType")?),
+            resource_type,
             rank: reader.text(&value, "_priority")?.unwrap_or_default(),
             referer: header(request, "referer"),
             redirect: target.or_else(|| header(response, "location")).filter(|_| is_redirect),
@@ -423,6 +429,12 @@ fn header(of: &Value, name: &str) -> Option<String> {
         own.is_some_and(|own| own.eq_ignore_ascii_case(name))
     };
     Some(headers.iter().find(named)?.get("value")?.as_str()?.to_owned())
+}
+
+/// Whether the exporter says that the entry was made for another request (CORS).
+fn is_by_preflight(entry: &Value) -> bool {
+    entry.get("_initiator").and_then(|initiator| initiator.get("type"))
+        == Some(&Value::from("preflight"))
 }
 
 /// The URLs that `_initiator` blames, the most direct first. Chrome writes an object: a script's is known

@@ -7,6 +7,7 @@ use super::HarError;
 use super::socket::{self, TimedMessage};
 use super::time;
 use crate::exchange::Field;
+use crate::url::Url;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -189,7 +190,7 @@ impl Entry {
             initiators: initiators(value.get("_initiator")),
             upload: upload.unwrap_or(0),
             shared_connection: reader
-                .text(&value, "connection")?
+                .connection(&value)?
                 .filter(|number| !number.is_empty() && is_multiplexed(response)),
             is_multiplexed: is_multiplexed(response),
             blocks_rendering: match reader.text(&value, "_renderBlocking")?.as_deref() {
@@ -217,7 +218,7 @@ struct Reader {
 }
 
 /// The fields of an entry that are looked at.
-const FIELDS: [&str; 13] = [
+const FIELDS: [&str; 14] = [
     "request",
     "response",
     "timings",
@@ -231,6 +232,7 @@ const FIELDS: [&str; 13] = [
     "_webSocketMessages",
     "_renderBlocking",
     "connection",
+    "_connectionId",
 ];
 
 /// The fields of a request that change the answer to it.
@@ -283,6 +285,16 @@ impl Reader {
             all.get("_initiator").and_then(|text| serde_json::from_str(text.get()).ok());
         parsed.insert("_initiator".to_owned(), initiator.unwrap_or(Value::Null));
         Ok(Value::Object(parsed))
+    }
+
+    /// What tells its connection from others. Chrome writes that as `_connectionId`. `connection` (HAR 1.2) may be the server's
+    /// port, as in Chrome's and Firefox's files: that says nothing.
+    fn connection(&self, entry: &Value) -> Result<Option<String>, HarError> {
+        if let Some(id) = self.text(entry, "_connectionId")? {
+            return Ok(Some(id));
+        }
+        let port = self.url.parse::<Url>().ok().map(|url| url.port().to_string());
+        Ok(self.text(entry, "connection")?.filter(|id| Some(id) != port.as_ref()))
     }
 
     fn wrong(&self, field: &str, problem: &str) -> HarError {

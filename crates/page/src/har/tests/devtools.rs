@@ -1,0 +1,31 @@
+//! What browsers' developer tools write otherwise than HAR 1.2 has it.
+
+use super::*;
+
+#[test]
+fn a_connection_is_told_by_its_number_and_not_by_the_port_of_the_server() {
+    let shared = |more: &dyn Fn(&str) -> &'static str| {
+        let entry = |host: &str, start: u64| {
+            let answer = r#""status":200,"bodySize":9,"httpVersion":"h2""#;
+            let entry = asked("GET", &format!("https://{host}/"), start, answer);
+            format!("{entry},{}", more(host))
+        };
+        let entries = [entry("a", 0), entry("b", 10), entry("c:8443", 20)];
+        read(&file_of(LOADED, &entries)).page.shared_hosts()
+    };
+    let apart = [vec!["a"], vec!["b"], vec!["c"]];
+    // Firefox.
+    let ports = |host: &str| match host {
+        "c:8443" => r#""connection":"8443""#,
+        _ => r#""connection":"443""#,
+    };
+    assert_eq!(shared(&ports), apart);
+    // Chrome.
+    let numbers = |host: &str| match host {
+        "b" => r#""connection":"443","_connectionId":"78""#,
+        _ => r#""connection":"443","_connectionId":77"#,
+    };
+    assert_eq!(shared(&numbers), [vec!["a", "c"], vec!["b"]]);
+    // Chrome, before it wrote `_connectionId`.
+    assert_eq!(shared(&|_| r#""connection":"77""#), [vec!["a", "b", "c"]]);
+}

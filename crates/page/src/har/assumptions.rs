@@ -131,6 +131,8 @@ pub struct Assumptions {
     pub methods_unknown: u32,
     /// Bytes that those of other methods send.
     pub upload_bytes: u64,
+    /// Images whose recorded priority may be a later one, for which their kind decides.
+    pub images_raised: u32,
     /// Paths with characters that no request line may hold, percent-encoded.
     pub paths_mended: u32,
     /// Hosts that are address literals, given a name.
@@ -162,6 +164,10 @@ impl Assumptions {
         self.tell_answers(&mut lines);
         self.tell_initiators(&mut lines);
         self.tell_times(&mut lines);
+        lines.extend(some(
+            self.images_raised,
+            "for an image of a high priority, which may have come with the layout: asked for as images are",
+        ));
         lines.extend(some(self.paths_mended, "with an illegal path: percent-encoded"));
         lines.extend(some_hosts(self.hosts_renamed, "with an address for a name: given a name"));
         lines.extend(some(

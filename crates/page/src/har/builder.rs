@@ -300,7 +300,7 @@ impl Builder {
                 server_time: rtts.server_time(request, &mut self.assumptions),
                 release: discovery.release,
                 think,
-                hint: Rank::from_name(&request.entry.rank).map_or(Hint::None, Hint::Recorded),
+                hint: self.hint(request),
                 blocks: Blocks::Nothing,
                 pixels: None,
                 fold: Fold::Unknown,
@@ -312,6 +312,17 @@ impl Builder {
         let said = requests.iter().map(|request| request.entry.blocks_rendering);
         blocking::heed(&mut resources, said);
         resources
+    }
+
+    /// The recorded priority. Developer tools write the last one that a request had, and Chromium raises images to High once the layout
+    /// shows them: of an image of a HAR file nobody knows with which it began. A site has the first one.
+    fn hint(&mut self, request: &Request) -> Hint {
+        let Some(rank) = Rank::from_name(&request.entry.rank) else { return Hint::None };
+        if !self.is_site && request.kind == Kind::Image && rank >= Rank::High {
+            self.assumptions.images_raised += 1;
+            return Hint::None;
+        }
+        Hint::Recorded(rank)
     }
 
     fn method(&mut self, entry: &Entry) -> Method {

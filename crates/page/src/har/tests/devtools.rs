@@ -29,3 +29,30 @@ fn a_connection_is_told_by_its_number_and_not_by_the_port_of_the_server() {
     // Chrome, before it wrote `_connectionId`.
     assert_eq!(shared(&|_| r#""connection":"77""#), [vec!["a", "b", "c"]]);
 }
+
+#[test]
+fn an_image_that_was_raised_begins_as_images_do() {
+    let of = |name: &str, kind: &str, start: u64, rank: &str| {
+        let mime = format!(r#""status":200,"bodySize":9,"content":{{"mimeType":"{kind}"}}"#);
+        let entry = asked("GET", &format!("http://a/{name}"), start, &mime);
+        format!(r#"{entry},"_priority":"{rank}""#)
+    };
+    let entries = [
+        get("http://a/", 0),
+        of("hero.png", "image/png", 10, "High"),
+        of("small.png", "image/png", 20, "Medium"),
+        of("app.js", "text/javascript", 30, "High"),
+    ];
+    let file = file_of(LOADED, &entries);
+    let recording = read(&file);
+    let hint = |path: &str| at(&recording, path).hint;
+    assert_eq!(hint("/hero.png"), Hint::None);
+    assert_eq!(hint("/small.png"), Hint::Recorded(Rank::Medium));
+    assert_eq!(hint("/app.js"), Hint::Recorded(Rank::High));
+    assert_eq!(recording.assumptions.images_raised, 1);
+    // `wirelap record` writes the first one.
+    let site = String::from_utf8(file).unwrap().replacen('{', r#"{"wirelap_site":1,"#, 1);
+    let site = read(site.as_bytes());
+    assert_eq!(at(&site, "/hero.png").hint, Hint::Recorded(Rank::High));
+    assert_eq!(site.assumptions.images_raised, 0);
+}

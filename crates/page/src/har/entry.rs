@@ -154,7 +154,8 @@ impl Entry {
         let content = reader.object(response, "response.content")?.unwrap_or(&none);
         let status_text = reader.text(response, "response.statusText")?.unwrap_or_default();
         let sent = reader.length(request, "request.headers")?;
-        let upload = reader.size(request, "request.bodySize")?.or(sent);
+        // Chrome writes 0 where it has not kept the body.
+        let upload = reader.size(request, "request.bodySize")?.filter(|&size| size > 0).or(sent);
         let status = reader.number(response, "response.status")?.map(|status| status as i64);
         let is_redirect = status.is_some_and(|status| (300..400).contains(&status));
         let target = reader.text(response, "response.redirectURL")?.filter(|url| !url.is_empty());

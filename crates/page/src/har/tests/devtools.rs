@@ -56,3 +56,17 @@ fn an_image_that_was_raised_begins_as_images_do() {
     assert_eq!(at(&site, "/hero.png").hint, Hint::Recorded(Rank::High));
     assert_eq!(site.assumptions.images_raised, 0);
 }
+
+#[test]
+fn a_body_that_was_not_kept_is_as_long_as_its_content_length() {
+    let upload = asked("POST", "http://a/upload", 100, r#""status":200,"bodySize":20"#).replace(
+        r#""url":"http://a/upload""#,
+        r#""url":"http://a/upload","bodySize":0,"headers":[{"name":"Content-Length","value":"5000"}]"#,
+    );
+    let empty = asked("POST", "http://a/ping", 110, r#""status":204"#)
+        .replace(r#""url":"http://a/ping""#, r#""url":"http://a/ping","bodySize":0"#);
+    let recording = read(&file_of(LOADED, &[get("http://a/", 0), upload, empty]));
+    assert_eq!(at(&recording, "/upload").asked.body, ByteSize(5_000));
+    assert_eq!(at(&recording, "/ping").asked.body, ByteSize::ZERO);
+    assert_eq!(recording.assumptions.upload_bytes, 5_000);
+}

@@ -133,6 +133,10 @@ pub struct Assumptions {
     pub upload_bytes: u64,
     /// Images whose recorded priority may be a later one, for which their kind decides.
     pub images_raised: u32,
+    /// Requests of a HAR file that sent cookies, which are left out.
+    pub cookies: u32,
+    /// Bytes of those cookies.
+    pub cookie_bytes: u64,
     /// Paths with characters that no request line may hold, percent-encoded.
     pub paths_mended: u32,
     /// Hosts that are address literals, given a name.
@@ -168,6 +172,8 @@ impl Assumptions {
             self.images_raised,
             "for an image of a high priority, which may have come with the layout: asked for as images are",
         ));
+        let cookies = format!("with cookies ({} B in all): left out", self.cookie_bytes);
+        lines.extend(some(self.cookies, cookies));
         lines.extend(some(self.paths_mended, "with an illegal path: percent-encoded"));
         lines.extend(some_hosts(self.hosts_renamed, "with an address for a name: given a name"));
         lines.extend(some(

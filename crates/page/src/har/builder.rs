@@ -288,6 +288,10 @@ impl Builder {
                 Think::Recorded => discovery.think,
                 Think::None => Duration::ZERO,
             };
+            // A site's answers set its cookies again.
+            let cookies = if self.is_site { 0 } else { request.entry.cookies };
+            self.assumptions.cookies += u32::from(cookies > 0);
+            self.assumptions.cookie_bytes = self.assumptions.cookie_bytes.saturating_add(cookies);
             let method = self.method(&request.entry);
             let status = self.status(&request.entry);
             resources.push(Resource {

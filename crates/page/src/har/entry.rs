@@ -42,6 +42,8 @@ pub(super) struct Entry {
     /// Whether it asks for leave (CORS) for another request of the same URL.
     pub(super) is_preflight: bool,
     pub(super) upload: u64,
+    /// Bytes of the cookies that it sent.
+    pub(super) cookies: u64,
     /// Fields of the request that its answer depends on.
     pub(super) asked: Vec<Field>,
     /// Fields of the response, as a replay can send them.
@@ -199,6 +201,7 @@ impl Entry {
                 Some("non-blocking") => Some(false),
                 _ => None,
             },
+            cookies: cookie_bytes(request),
             asked: fields(request, |name| ASKED.contains(&name)),
             answered: fields(response, is_replayed),
             messages: value.get("_webSocketMessages").map(socket::messages),
@@ -428,6 +431,11 @@ fn fields(of: &Value, wanted: impl Fn(&str) -> bool) -> Vec<Field> {
         Some(value.split('\n').filter_map(|value| Field::new(name, value)).collect::<Vec<_>>())
     };
     headers.filter_map(field).flatten().filter(|field| wanted(&field.name)).collect()
+}
+
+/// Bytes of all values of the field `Cookie`.
+fn cookie_bytes(request: &Value) -> u64 {
+    fields(request, |name| name == "cookie").iter().map(|field| field.value.len() as u64).sum()
 }
 
 /// Whether a body's file has the name that `record` gives it: nothing else is opened.

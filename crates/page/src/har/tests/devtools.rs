@@ -70,3 +70,15 @@ fn a_body_that_was_not_kept_is_as_long_as_its_content_length() {
     assert_eq!(at(&recording, "/ping").asked.body, ByteSize::ZERO);
     assert_eq!(recording.assumptions.upload_bytes, 5_000);
 }
+
+#[test]
+fn cookies_that_are_left_out_are_told_with_their_bytes() {
+    let with_cookies = asked("GET", "http://a/mine", 100, r#""status":200,"bodySize":20"#).replace(
+        r#""url":"http://a/mine""#,
+        r#""url":"http://a/mine","headers":[{"name":"Cookie","value":"a=1"},{"name":"cookie","value":"b=234"}]"#,
+    );
+    let recording = read(&file_of(LOADED, &[get("http://a/", 0), with_cookies]));
+    assert!(at(&recording, "/mine").asked.fields.is_empty());
+    let told = recording.assumptions.to_string();
+    assert!(told.contains("1 request: with cookies (8 B in all): left out."), "{told}");
+}

@@ -377,6 +377,7 @@ impl Builder {
         let mut fields = entry.answered.clone();
         if !self.is_site {
             fields.retain(|field| needed.contains(&field.name.as_str()));
+            fields.extend(caching(&entry.answered).filter(|_| status == 200));
         }
         if status::is_redirect(status) && !fields.iter().any(|field| field.name == "location") {
             fields.extend(entry.redirect.as_deref().and_then(|to| Field::new("location", to)));
@@ -469,6 +470,22 @@ fn check_uploads(requests: &[Request]) -> Result<(), HarError> {
         }
     }
     Ok(())
+}
+
+/// What keeps a next view from using a response without asking, in one form: a URL that says it otherwise the next time answers the same.
+fn caching(fields: &[Field]) -> Option<Field> {
+    let values = fields.iter().filter(|field| field.name == "cache-control");
+    let said: Vec<String> = values
+        .flat_map(|field| field.value.split(','))
+        .map(|directive| directive.trim().to_ascii_lowercase())
+        .collect();
+    let says = |directive: &str| said.iter().any(|one| one == directive);
+    let value = match (says("no-store"), says("no-cache") || says("max-age=0")) {
+        (true, _) => "no-store",
+        (false, true) => "no-cache",
+        (false, false) => return None,
+    };
+    Field::new("cache-control", value)
 }
 
 /// What a request says besides its method and URL.

@@ -82,3 +82,26 @@ fn cookies_that_are_left_out_are_told_with_their_bytes() {
     let told = recording.assumptions.to_string();
     assert!(told.contains("1 request: with cookies (8 B in all): left out."), "{told}");
 }
+
+#[test]
+fn what_is_not_to_be_used_again_says_so_in_a_replay() {
+    let says = |path: &str, start: u64, control: &str| {
+        let answer = format!(
+            r#""status":200,"bodySize":20,"headers":[{{"name":"Cache-Control","value":"{control}"}},{{"name":"ETag","value":"\"x\""}}]"#
+        );
+        asked("GET", &format!("http://a{path}"), start, &answer)
+    };
+    let entries = [
+        get("http://a/", 0),
+        says("/beacon", 10, "private, No-Store, no-cache, max-age=0"),
+        says("/cart", 20, r"max-age=0\nprivate"),
+        says("/feed", 30, "no-cache"),
+        says("/logo.png", 40, "public, max-age=31536000"),
+    ];
+    let recording = read(&file_of(LOADED, &entries));
+    let control = |path: &str| at(&recording, path).answered.field("cache-control");
+    assert_eq!(control("/beacon"), Some("no-store"));
+    assert_eq!(control("/cart"), Some("no-cache"));
+    assert_eq!(control("/feed"), Some("no-cache"));
+    assert!(at(&recording, "/logo.png").answered.is_plain(), "a file server can answer it");
+}

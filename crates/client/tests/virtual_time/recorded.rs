@@ -161,6 +161,11 @@ fn in_a_next_view_what_was_recorded_of_caches_stands_and_the_origin_adds_what_is
         answered("/dated", &[("last-modified", "Sun, 06 Nov 1994 08:49:37 GMT")]),
         answered("/long", &[("cache-control", "max-age=86400")]),
         answered("/never", &[("cache-control", "no-store")]),
+        resource(
+            "http://a.test/moved",
+            json!({"status": 301, "body": 0,
+                "answered": {"fields": [{"name": "location", "value": "/long"}]}}),
+        ),
     ];
     for transport in [Transport::H1, Transport::H2] {
         let (first, _) = view(&page, transport, Cache::new());
@@ -180,6 +185,6 @@ fn in_a_next_view_what_was_recorded_of_caches_stands_and_the_origin_adds_what_is
             ("never", 200),
         ];
         assert_eq!(statuses, expected, "{transport:?}");
-        assert_eq!(load.cached(), CacheTally { fresh: 1, revalidated: 4, bytes: 500 });
+        assert_eq!(load.cached(), CacheTally { fresh: 2, revalidated: 4, bytes: 500 });
     }
 }

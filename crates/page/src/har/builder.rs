@@ -371,6 +371,8 @@ impl Builder {
         let needed: &[&str] = match status {
             206 => &["content-range"],
             304 => &["etag", "last-modified"],
+            // How long it holds.
+            301 | 308 => &["location", "cache-control"],
             300..400 => &["location"],
             _ => &[],
         };

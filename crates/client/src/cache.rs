@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use page::{Scheme, Url};
-use proto::{Fields, ResponseHead, Status};
+use proto::{Fields, ResponseHead};
 use std::collections::HashMap;
 use std::time::Duration;
 use unit::{Instant, Seed};
@@ -104,7 +104,7 @@ impl Cache {
         }
         self.bytes += body.len();
         let entry = Entry {
-            freshness: Freshness::of(&head.fields),
+            freshness: Freshness::of(head),
             stored: now,
             validators: validators(&head.fields),
             body,
@@ -143,9 +143,8 @@ pub(crate) fn without_scheme(url: &Url) -> Url {
 /// RFC 9111 §3: a private cache stores what it may use again.
 fn is_storable(head: &ResponseHead) -> bool {
     let varies = head.fields.all(b"vary").any(|value| value.contains(&b'*'));
-    let may_serve =
-        !Freshness::of(&head.fields).lifetime.is_zero() || !validators(&head.fields).is_empty();
-    head.status == Status::OK
+    let may_serve = !Freshness::of(head).lifetime.is_zero() || !validators(&head.fields).is_empty();
+    matches!(head.status.code(), 200 | 301 | 308 | 404 | 410)
         && directive(&head.fields, "no-store").is_none()
         && !varies
         && may_serve
@@ -163,14 +162,16 @@ fn validators(fields: &Fields) -> Fields {
 }
 
 impl Freshness {
-    fn of(fields: &Fields) -> Self {
-        let age = fields.find_str("age").and_then(|age| age.trim().parse().ok()).unwrap_or(0);
-        Self { lifetime: lifetime(fields), age: Duration::from_secs(age) }
+    fn of(head: &ResponseHead) -> Self {
+        let age = head.fields.find_str("age").and_then(|age| age.trim().parse().ok()).unwrap_or(0);
+        Self { lifetime: lifetime(head), age: Duration::from_secs(age) }
     }
 }
 
-/// RFC 9111 §4.2.1: `max-age`, else `Expires` less `Date`, else a tenth of the time since the last change (§4.2.2).
-fn lifetime(fields: &Fields) -> Duration {
+/// RFC 9111 §4.2.1: `max-age`, else `Expires` less `Date`, else a tenth of the time since the last change (§4.2.2). What has moved
+/// for good has moved for ever, as in Chromium (net/http/http_response_headers.cc, `GetFreshnessLifetimes`).
+fn lifetime(head: &ResponseHead) -> Duration {
+    let fields = &head.fields;
     if directive(fields, "no-cache").is_some() {
         return Duration::ZERO;
     }
@@ -184,6 +185,10 @@ fn lifetime(fields: &Fields) -> Duration {
         let left =
             date("expires").zip(date_field).and_then(|(end, now)| end.duration_since(now).ok());
         return left.unwrap_or_default();
+    }
+    let has_moved = matches!(head.status.code(), 301 | 308);
+    if has_moved && directive(fields, "must-revalidate").is_none() {
+        return Duration::MAX;
     }
     let unchanged = date_field
         .zip(date("last-modified"))
@@ -206,6 +211,7 @@ const MOST_BYTES: usize = 256 * 1024 * 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proto::Status;
 
     const NOW: Instant = Instant::from_nanos(5_000_000_000);
 
@@ -269,8 +275,28 @@ mod tests {
         ] {
             assert_eq!(found(&fields, away), expected, "{fields:?} after {away} s");
         }
-        let missing = ResponseHead { status: Status::new(404).unwrap(), ..head(&[tag]) };
-        assert!(!Cache::new().stores(&missing));
+    }
+
+    #[test]
+    fn what_has_moved_for_good_is_not_asked_for_again_and_what_has_moved_for_now_is() {
+        let lifetime = |status: u16, fields: &[(&str, &str)]| {
+            let head = ResponseHead { status: Status::new(status).unwrap(), ..head(fields) };
+            Cache::new().stores(&head).then(|| Freshness::of(&head).lifetime)
+        };
+        let minute = [("cache-control", "max-age=60")];
+        for status in [301, 308] {
+            assert_eq!(lifetime(status, &[]), Some(Duration::MAX));
+            assert_eq!(lifetime(status, &minute), Some(Duration::from_secs(60)));
+            assert_eq!(lifetime(status, &[("cache-control", "no-cache")]), None);
+            assert_eq!(lifetime(status, &[("cache-control", "must-revalidate")]), None);
+        }
+        for status in [404, 410] {
+            assert_eq!(lifetime(status, &[]), None);
+            assert_eq!(lifetime(status, &minute), Some(Duration::from_secs(60)));
+        }
+        for status in [302, 307, 403, 500] {
+            assert_eq!(lifetime(status, &minute), None);
+        }
     }
 
     #[test]

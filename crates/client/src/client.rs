@@ -50,8 +50,8 @@ pub struct Client<W> {
     quic: QuicPorts,
     quic_facts: Option<QuicFacts>,
     quic_tally: Option<QuicTally>,
-    /// The port of HTTP/3 that `Alt-Svc` offered last.
-    alternative: Option<u16>,
+    /// The port of HTTP/3 that the `Alt-Svc` of each origin offered last.
+    alternatives: BTreeMap<OriginId, u16>,
     /// Origins whose connection over TCP is still to begin, and when.
     late_starts: BTreeMap<OriginId, Instant>,
     fetches: BTreeMap<FetchId, Fetch>,
@@ -91,7 +91,7 @@ impl<W: Work> Client<W> {
             quic: QuicPorts::default(),
             quic_facts: None,
             quic_tally: None,
-            alternative: None,
+            alternatives: BTreeMap::new(),
             late_starts: BTreeMap::new(),
             fetches: BTreeMap::new(),
             wake: Wake::default(),
@@ -117,9 +117,10 @@ impl<W: Work> Client<W> {
         self.quic_tally.as_ref()
     }
 
-    /// The port of the same host on which an answer offered HTTP/3 by `Alt-Svc` (RFC 7838); None where none did.
+    /// The port on which an origin offers HTTP/3 on its own host by `Alt-Svc` (RFC 7838): the one that was asked first, of those that
+    /// do. None where none does.
     pub fn alternative(&self) -> Option<u16> {
-        self.alternative
+        self.alternatives.first_key_value().map(|(_, port)| *port)
     }
 
     /// The cookies, where the client keeps any.

@@ -2,7 +2,7 @@
 //! heeded where it deletes a cookie. The one rule: what servers set is bounded in number and length.
 
 use page::{Scheme, Url};
-use std::time::{Duration, UNIX_EPOCH};
+use std::net::Ipv4Addr;
 
 /// The cookies of one browser.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,12 +45,19 @@ impl Cookies {
             (&other.name, &other.domain, &other.path)
                 == (&cookie.name, &cookie.domain, &cookie.path)
         };
-        self.cookies.retain(|other| !same(other));
-        if lasts {
-            if self.cookies.len() == MOST_COOKIES {
-                self.cookies.remove(0);
+        match self.cookies.iter().position(same) {
+            // It keeps the place of the one before it (RFC 6265 §5.3, step 11.3).
+            Some(place) if lasts => self.cookies[place] = cookie,
+            Some(place) => {
+                self.cookies.remove(place);
             }
-            self.cookies.push(cookie);
+            None if lasts => {
+                if self.cookies.len() == MOST_COOKIES {
+                    self.cookies.remove(0);
+                }
+                self.cookies.push(cookie);
+            }
+            None => {}
         }
     }
 
@@ -74,9 +81,10 @@ impl Domain {
     fn covers(&self, host: &str) -> bool {
         match self {
             Self::Host(own) => own == host,
-            Self::Below(own) => host
-                .strip_suffix(own.as_str())
-                .is_some_and(|rest| rest.is_empty() || rest.ends_with('.')),
+            // RFC 6265 §5.1.3: nothing is below an address.
+            Self::Below(own) => host.strip_suffix(own.as_str()).is_some_and(|rest| {
+                rest.is_empty() || (rest.ends_with('.') && host.parse::<Ipv4Addr>().is_err())
+            }),
         }
     }
 }
@@ -99,19 +107,16 @@ fn read(url: &Url, text: &str) -> Option<(Cookie, bool)> {
         path: folder.to_owned(),
         is_secure: false,
     };
-    let mut lasts = true;
+    let (mut by_age, mut by_date) = (None, None);
     for attribute in parts {
         let (name, value) = attribute.split_once('=').unwrap_or((attribute, ""));
         let value = value.trim();
         match name.trim().to_ascii_lowercase().as_str() {
             "path" if value.starts_with('/') => cookie.path = value.to_owned(),
             "secure" => cookie.is_secure = true,
-            "max-age" => lasts = value.parse::<i64>().is_ok_and(|seconds| seconds > 0),
-            // A date of long ago, by which servers delete: no clock is needed to tell.
-            "expires" => {
-                let end = httpdate::parse_http_date(value);
-                lasts = end.map_or(lasts, |end| end > UNIX_EPOCH + LONG_AGO);
-            }
+            // What is no number, or no date, is ignored.
+            "max-age" => by_age = lasts_for(value).or(by_age),
+            "expires" => by_date = year_of(value).map(|year| year >= LONG_AGO).or(by_date),
             "domain" if !value.is_empty() => {
                 let domain = value.trim_start_matches('.').to_ascii_lowercase();
                 let below = Domain::Below(domain);
@@ -123,7 +128,52 @@ fn read(url: &Url, text: &str) -> Option<(Cookie, bool)> {
             _ => {}
         }
     }
+    // RFC 6265 §5.3, step 3: Max-Age outranks Expires.
+    let lasts = by_age.or(by_date).unwrap_or(true);
     (!cookie.is_secure || url.scheme == Scheme::Https).then_some((cookie, lasts))
+}
+
+/// Whether a Max-Age is more than nothing; None where it is no number (RFC 6265 §5.2.2).
+fn lasts_for(value: &str) -> Option<bool> {
+    let digits = value.strip_prefix('-').unwrap_or(value);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits == value && digits.bytes().any(|digit| digit != b'0'))
+}
+
+/// The year of a date; None where the text is none. RFC 6265 §5.1.1: its parts may come in any order, with anything between them.
+fn year_of(date: &str) -> Option<u32> {
+    const MONTHS: [&str; 12] =
+        ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
+    let is_between = |c: char| (c.is_ascii_punctuation() && c != ':') || matches!(c, ' ' | '\t');
+    let (mut has_time, mut day, mut has_month, mut year) = (false, None, false, None);
+    for part in date.split(is_between) {
+        let digits = part.bytes().take_while(u8::is_ascii_digit).count();
+        let number = part[..digits].parse::<u32>().ok();
+        let month = part.get(..3).map(str::to_ascii_lowercase).unwrap_or_default();
+        if !has_time && is_time(part) {
+            has_time = true;
+        } else if day.is_none() && (1..=2).contains(&digits) {
+            day = number;
+        } else if !has_month && MONTHS.contains(&month.as_str()) {
+            has_month = true;
+        } else if year.is_none() && (2..=4).contains(&digits) {
+            year = number;
+        }
+    }
+    let year = match year? {
+        short @ 0..70 => 2000 + short,
+        short @ 70..100 => 1900 + short,
+        year => year,
+    };
+    let is_date = has_time && has_month && (1..=31).contains(&day?) && year >= 1601;
+    is_date.then_some(year)
+}
+
+/// Whether it is hours, minutes and seconds.
+fn is_time(text: &str) -> bool {
+    let parts: Vec<Option<u32>> =
+        text.split(':').map(|part| part.parse().ok().filter(|_| part.len() <= 2)).collect();
+    matches!(parts[..], [Some(0..24), Some(0..60), Some(0..60)])
 }
 
 /// RFC 6265 §5.1.4.
@@ -138,8 +188,8 @@ const MOST_COOKIES: usize = 180;
 /// Bytes of a `Set-Cookie` field (Chromium, net/cookies/parsed_cookie.h).
 const LONGEST_COOKIE: usize = 4_096;
 
-/// 2000-01-01.
-const LONG_AGO: Duration = Duration::from_secs(946_684_800);
+/// Servers delete by a date in a year before this one: no clock is needed to tell.
+const LONG_AGO: u32 = 2000;
 
 #[cfg(test)]
 mod tests {
@@ -182,10 +232,46 @@ mod tests {
         let to = "https://www.a.test/shop/deep/x";
         let several = ["b=2; path=/", "a=1", "b=3; path=/", "c=4; path=/shop/deep"];
         assert_eq!(sent(&several, to).as_deref(), Some("c=4; a=1; b=3"));
-        for end in ["max-age=0", "Expires=Thu, 01 Jan 1970 00:00:00 GMT"] {
-            assert_eq!(sent(&["a=1", &format!("a=; {end}")], to), None);
+        let replaced = ["a=1", "b=2", "a=3"];
+        assert_eq!(sent(&replaced, to).as_deref(), Some("a=3; b=2"), "it keeps its place");
+    }
+
+    #[test]
+    fn what_has_expired_is_deleted_and_what_is_no_time_is_ignored() {
+        let to = "https://www.a.test/shop/deep/x";
+        for (ends, is_deleted) in [
+            ("max-age=0", true),
+            ("max-age=-1", true),
+            ("max-age=60", false),
+            ("max-age=99999999999999999999", false),
+            ("max-age=soon", false),
+            ("max-age=", false),
+            ("max-age=0; max-age=soon", true),
+            ("Expires=Thu, 01 Jan 1970 00:00:00 GMT", true),
+            ("Expires=Thu, 01-Jan-1970 00:00:00 GMT", true),
+            ("Expires=Thu, 01-Jan-70 0:0:1 UTC", true),
+            ("Expires=Thu Jan  1 00:00:00 1970", true),
+            ("Expires=Fri, 31-Dec-2038 23:59:59 GMT", false),
+            ("Expires=Fri, 31-Dec-38 23:59:59 GMT", false),
+            ("Expires=0", false),
+            ("Expires=01 Jan 1970", false),
+            ("Expires=41 Jan 1970 00:00:00", false),
+            ("Expires=01 Jan 1970 24:00:00", false),
+            ("max-age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT", false),
+            ("max-age=0; Expires=Fri, 31 Dec 2038 23:59:59 GMT", true),
+            ("max-age=soon; Expires=Thu, 01 Jan 1970 00:00:00 GMT", true),
+        ] {
+            let left = sent(&["a=1", &format!("a=2; {ends}")], to);
+            assert_eq!(left.is_none(), is_deleted, "{ends}: {left:?}");
         }
-        assert_eq!(sent(&["a=1; max-age=60"], to).as_deref(), Some("a=1"));
+    }
+
+    #[test]
+    fn nothing_is_below_an_address() {
+        let mut cookies = Cookies::new();
+        cookies.set(&url("http://127.0.0.1/"), b"a=1; domain=0.0.1");
+        cookies.set(&url("http://127.0.0.1/"), b"b=2; domain=127.0.0.1");
+        assert_eq!(cookies.field(&url("http://127.0.0.1/")).as_deref(), Some("b=2"));
     }
 
     #[test]

@@ -12,6 +12,19 @@ pub(crate) struct Validators {
     pub(crate) modified: u64,
 }
 
+impl Validators {
+    /// Those that the fields of a response name; None where they name none.
+    pub(crate) fn of(response: &Fields) -> Option<Self> {
+        let etag = response.find_str("etag").map(|tag| tag.strip_prefix("W/").unwrap_or(tag));
+        let modified = date(response, "last-modified");
+        if etag.is_none() && modified.is_none() {
+            return None;
+        }
+        let etag = etag.unwrap_or_default().to_owned();
+        Some(Self { etag, modified: modified.unwrap_or_default() })
+    }
+}
+
 /// The result of a request's preconditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Verdict {

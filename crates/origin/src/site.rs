@@ -280,27 +280,26 @@ impl Site {
         Some(if is_read { Plan::Answer(answer) } else { Plan::AnswerAfter(Box::new(answer)) })
     }
 
-    /// The answer of a page's resource as a browser may store it, or 304 where it has that already.
-    fn cacheable(&self, request: &RequestHead, answer: Answer) -> Answer {
+    /// The answer of a page's resource as a browser may store it, or 304 where it has that already. What was recorded of that stands;
+    /// where it is missing it is added, but not to documents.
+    fn cacheable(&self, request: &RequestHead, mut answer: Answer) -> Answer {
         let media_type = answer.fields.find_str("content-type").unwrap_or_default();
         let is_document = media_type.starts_with("text/html");
-        let Some(max_age) = self.max_age.filter(|_| answer.status == Status::OK && !is_document)
-        else {
+        let Some(max_age) = self.max_age.filter(|_| answer.status == Status::OK) else {
             return answer;
         };
-        let etag = format!("\"{:016x}\"", Seed(0).child(&request.path).0);
-        let validators = Validators { etag, modified: 0 };
-        let caching = Fields::new()
-            .with("cache-control", format!("max-age={}", max_age.as_secs()))
-            .with("etag", &validators.etag);
-        let delay = answer.delay;
-        let answer = match conditional::evaluate(&request.method, &request.fields, &validators) {
-            Verdict::NotModified => Answer::new(Status::NOT_MODIFIED, Fields::new(), Body::empty()),
+        if !is_document && answer.fields.find(b"cache-control").is_none() {
+            answer = answer.with("cache-control", &format!("max-age={}", max_age.as_secs()));
+        }
+        if !is_document && Validators::of(&answer.fields).is_none() {
+            let etag = format!("\"{:016x}\"", Seed(0).child(&request.path).0);
+            answer = answer.with("etag", &etag);
+        }
+        let Some(validators) = Validators::of(&answer.fields) else { return answer };
+        match conditional::evaluate(&request.method, &request.fields, &validators) {
+            Verdict::NotModified => not_modified(answer),
             Verdict::Proceed | Verdict::Failed => answer,
-        };
-        let mut fields = answer.fields;
-        caching.iter().for_each(|field| fields.push_field(field));
-        Answer { fields, delay, ..answer }
+        }
     }
 
     fn synthetic_page(&mut self, request: &RequestHead) -> Answer {
@@ -335,6 +334,15 @@ impl fmt::Debug for Site {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Site").field("table", &self.table.is_some()).finish_non_exhaustive()
     }
+}
+
+/// The answer to who has this one already, with the fields that RFC 9110 §15.4.5 asks for.
+fn not_modified(answer: Answer) -> Answer {
+    const KEPT: [&[u8]; 5] = [b"cache-control", b"content-location", b"etag", b"expires", b"vary"];
+    let mut fields = Fields::new();
+    let kept = answer.fields.iter().filter(|field| KEPT.contains(&field.name));
+    kept.for_each(|field| fields.push_field(field));
+    Answer { delay: answer.delay, ..Answer::new(Status::NOT_MODIFIED, fields, Body::empty()) }
 }
 
 fn synthetic_image(request: &RequestHead) -> Answer {

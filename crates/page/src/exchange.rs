@@ -50,8 +50,8 @@ impl Asked {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Answered {
-    /// Fields: `Location` of a redirect, `Content-Range` of a part, and of a recorded site all that say something to a
-    /// browser.
+    /// Fields: `Location` of a redirect, `Content-Range` of a part, `Cache-Control` of what is not to be used again, and of a recorded
+    /// site all that say something to a browser.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fields: Vec<Field>,
     /// How long the body takes to come, evenly, where it is made as it goes (server-sent events); None: as fast as the

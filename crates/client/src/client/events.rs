@@ -146,8 +146,12 @@ impl<W: Work> Client<W> {
             }
         }
         if head.fields.find(b"alt-svc").is_some() {
-            // It replaces what was offered before (RFC 7838 §3.1).
-            self.alternative = head.fields.all(b"alt-svc").find_map(alt_svc::http3_port);
+            // It replaces what this origin offered before (RFC 7838 §3.1).
+            let origin = on.exchanges.origin;
+            match head.fields.all(b"alt-svc").find_map(alt_svc::http3_port) {
+                Some(port) => self.alternatives.insert(origin, port),
+                None => self.alternatives.remove(&origin),
+            };
         }
         if limit == 0 || !redirect::is_redirect(head) {
             return self.work.handle_head(now, id, head);

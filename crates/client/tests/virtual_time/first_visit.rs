@@ -2,7 +2,7 @@
 //! the link drops UDP.
 
 use crate::world::{START, Trusted};
-use client::{Bodies, Client, ClientConfig, FetchList, FetchSpec, Race, Transport};
+use client::{Bodies, Client, ClientConfig, FetchList, FetchSpec, HostAddress, Race, Transport};
 use link::{LinkSpec, no_traces};
 use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
 use secure::{Resumption, ServerTlsOptions};
@@ -99,6 +99,28 @@ fn a_first_view_hears_of_http3_by_alt_svc_and_the_next_one_speaks_it() {
     let client = ClientConfig { transport: Transport::H3, ..bench.client.clone() };
     let next = Bench { client, ..bench }.visit(ALLOWED);
     assert_eq!(answered(&next), (200, Protocol::Http3));
+}
+
+#[test]
+fn what_another_origin_offers_later_leaves_the_first_ones_offer() {
+    let bench = Bench::new(Transport::H2, None);
+    let mut client = bench.client.clone();
+    client.hosts.insert("b.test", HostAddress::Address([10, 0, 0, 3].into()));
+    let mut world = World::new(1);
+    let urls = ["https://a.test/api?bytes=9", "https://b.test/api?bytes=9&delay_ms=500"];
+    let list =
+        FetchList::new(urls.map(|url| FetchSpec::get(url.parse().unwrap())), Bodies::Discard);
+    let near = world.host("10.0.0.1", Client::new(client, list));
+    for (address, alt_svc) in [("10.0.0.2:443", 443), ("10.0.0.3:443", 444)] {
+        let kinds = vec![ListenerKind::Tls(bench.trusted.server.clone())];
+        let wall_clock = WallClock { at: START, unix: Duration::from_secs(1_800_000_000) };
+        let config =
+            OriginConfig { alt_svc: Some(alt_svc), ..OriginConfig::new(kinds, wall_clock) };
+        let far = world.listen(address, Origin::new(config, Parts::default()));
+        world.connect(near, far, Path::link(LinkSpec::parse(ALLOWED, no_traces).unwrap()));
+    }
+    assert_eq!(world.run_until_finished(near), Ended::Finished);
+    assert_eq!(world.take(near).alternative(), Some(443));
 }
 
 #[test]

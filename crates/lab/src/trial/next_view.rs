@@ -7,6 +7,7 @@ use crate::error::CliError;
 use client::{Absence, Cache, ClientConfig, PageLoad};
 use page::Page;
 use study::experiment::NextView;
+use trace::Tracer;
 use unit::Seed;
 
 /// Loads the page, then loads it once more with what is left. Gives the second load.
@@ -20,7 +21,7 @@ pub(super) fn drive(
     // Sessions of the first view are resumed where the temperature says so.
     let first_config = match job.contender.settings.temperature.resumes() {
         true => config.clone(),
-        false => ClientConfig { cookies: config.cookies.clone(), ..config_of(job)? },
+        false => ClientConfig { tls: config_of(job)?.tls, tracer: Tracer::off(), ..config.clone() },
     };
     let first = page_load(page, browser, &job.contender).with_cache(Cache::new());
     let (first, said) = near::drive(first_config, first)?;

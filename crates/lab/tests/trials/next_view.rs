@@ -1,6 +1,7 @@
 //! Next views through the whole lab: what the first view left is not transferred again.
 
-use crate::bench::{Bench, trials_run_here};
+use crate::bench::{Bench, outcomes, trials_run_here};
+use crate::recorded::{HEAD, contender, is_whole};
 use crate::six_images::{median, six_images};
 
 #[test]
@@ -80,4 +81,40 @@ fn casper_pushes_nothing_that_the_next_view_has() {
         assert_eq!(found, [pushed, used, cancelled, fresh], "{name}");
     }
     assert!(median(&result, "blind", "wasted_bytes") > 0.0);
+}
+
+#[test]
+fn a_recorded_redirect_stays_a_fetch_of_its_own_in_both_views_of_a_page() {
+    if !trials_run_here() {
+        return;
+    }
+    let entry = |url: &str, start: u64, answer: &str| {
+        format!(
+            r#"{{"startedDateTime":"2026-01-01T00:00:00.{start:03}Z","time":20,
+"request":{{"method":"GET","url":"https://{url}"}},"response":{{{answer}}},
+"timings":{{"wait":15,"receive":5}}}}"#
+        )
+    };
+    let html = r#""status":200,"bodySize":900,"content":{"mimeType":"text/html"}"#;
+    let entries = [
+        entry("shop.test/", 0, r#""status":301,"redirectURL":"https://www.shop.test/""#),
+        entry("www.shop.test/", 30, html),
+    ];
+    let bench = Bench::new();
+    bench.write(
+        "page.har",
+        format!(
+            r#"{{"log":{{"pages":[{{"id":"p","startedDateTime":"2026-01-01T00:00:00.000Z","pageTimings":{{"onLoad":200}}}}],"entries":[{}]}}}}"#,
+            entries.join(",")
+        ),
+    );
+    let contenders = [("origin h1", "http/1.1"), ("h2", "h2")].map(|(name, transport)| {
+        let contender = contender(name, "origin", transport, "1.3");
+        format!("{contender}settings = {{ next_view = {{}} }}\n")
+    });
+    bench.write("recorded.toml", HEAD.to_owned() + &contenders.concat());
+    bench.run(&["race", "recorded.toml", "--out", "run"]).raced();
+    for (key, outcome, reason) in outcomes(&bench.path("run")) {
+        assert!(is_whole(&outcome), "{key}: {outcome}: {reason:?}");
+    }
 }

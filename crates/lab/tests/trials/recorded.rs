@@ -4,7 +4,7 @@ use crate::bench::{Bench, outcomes, trials_run_here};
 use serde_json::Value;
 use std::fmt::Write;
 
-const HEAD: &str = "name = \"recorded\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"origin h1\"\ntrials = 1\n\
+pub(crate) const HEAD: &str = "name = \"recorded\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"origin h1\"\ntrials = 1\n\
     warmup = 0\ntimeout = \"20s\"\n[[workloads]]\nkind = \"har\"\nfile = \"page.har\"\ndependencies = \"inferred\"\n\
     [[links]]\nname = \"rtt=10ms,down=20mbit,up=20mbit\"\n";
 

@@ -81,6 +81,8 @@ pub struct Assumptions {
     pub think: Think,
     /// Initiators that the recording names.
     pub initiators_recorded: u32,
+    /// Requests that waited for a preflight (CORS).
+    pub preflights: u32,
     /// Initiators that are redirects.
     pub initiators_redirect: u32,
     /// Initiators known by the Referer field (style sheets).
@@ -129,6 +131,12 @@ pub struct Assumptions {
     pub methods_unknown: u32,
     /// Bytes that those of other methods send.
     pub upload_bytes: u64,
+    /// Images whose recorded priority may be a later one, for which their kind decides.
+    pub images_raised: u32,
+    /// Requests of a HAR file that sent cookies, which are left out.
+    pub cookies: u32,
+    /// Bytes of those cookies.
+    pub cookie_bytes: u64,
     /// Paths with characters that no request line may hold, percent-encoded.
     pub paths_mended: u32,
     /// Hosts that are address literals, given a name.
@@ -160,6 +168,12 @@ impl Assumptions {
         self.tell_answers(&mut lines);
         self.tell_initiators(&mut lines);
         self.tell_times(&mut lines);
+        lines.extend(some(
+            self.images_raised,
+            "for an image of a high priority, which may have come with the layout: asked for as images are",
+        ));
+        let cookies = format!("with cookies ({} B in all): left out", self.cookie_bytes);
+        lines.extend(some(self.cookies, cookies));
         lines.extend(some(self.paths_mended, "with an illegal path: percent-encoded"));
         lines.extend(some_hosts(self.hosts_renamed, "with an address for a name: given a name"));
         lines.extend(some(
@@ -257,6 +271,10 @@ impl Assumptions {
                     "found by the initiator that the recording names",
                 ));
                 lines.extend(some(self.initiators_redirect, "found by a redirect"));
+                lines.extend(some(
+                    self.preflights,
+                    "asked for leave by a preflight (CORS): released at its end",
+                ));
                 lines.extend(some(
                     self.initiators_by_referer,
                     "found by the style sheet in their Referer",

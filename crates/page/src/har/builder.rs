@@ -8,7 +8,7 @@ use super::names::{Paths, name_for_literal, shared_hosts};
 use super::times::RoundTrips;
 use super::{
     Assumptions, Dependencies, HarError, HarOptions, Recording, Think, blocking, kind, own_answers,
-    socket, status,
+    preflight, socket, status,
 };
 use crate::exchange::{Answered, Asked, Field, Sender};
 use crate::graph::Page;
@@ -64,6 +64,7 @@ impl Builder {
         }
         requests.sort_by_key(|request| (request.start, request.entry.index));
         self.assumptions.worker_repeats = own_answers::leave_to_workers(&mut requests);
+        preflight::put_first(&mut requests);
         let mut document = document_of(&requests);
         self.tell_unusable(&requests[document])?;
         requests[document].kind = Kind::Document;
@@ -139,6 +140,7 @@ impl Builder {
                 url,
                 start,
                 end,
+                preflight: None,
                 entry,
             });
         }
@@ -286,6 +288,10 @@ impl Builder {
                 Think::Recorded => discovery.think,
                 Think::None => Duration::ZERO,
             };
+            // A site's answers set its cookies again.
+            let cookies = if self.is_site { 0 } else { request.entry.cookies };
+            self.assumptions.cookies += u32::from(cookies > 0);
+            self.assumptions.cookie_bytes = self.assumptions.cookie_bytes.saturating_add(cookies);
             let method = self.method(&request.entry);
             let status = self.status(&request.entry);
             resources.push(Resource {
@@ -298,7 +304,7 @@ impl Builder {
                 server_time: rtts.server_time(request, &mut self.assumptions),
                 release: discovery.release,
                 think,
-                hint: Rank::from_name(&request.entry.rank).map_or(Hint::None, Hint::Recorded),
+                hint: self.hint(request),
                 blocks: Blocks::Nothing,
                 pixels: None,
                 fold: Fold::Unknown,
@@ -310,6 +316,17 @@ impl Builder {
         let said = requests.iter().map(|request| request.entry.blocks_rendering);
         blocking::heed(&mut resources, said);
         resources
+    }
+
+    /// The recorded priority. Developer tools write the last one that a request had, and Chromium raises images to High once the layout
+    /// shows them: of an image of a HAR file nobody knows with which it began. A site has the first one.
+    fn hint(&mut self, request: &Request) -> Hint {
+        let Some(rank) = Rank::from_name(&request.entry.rank) else { return Hint::None };
+        if !self.is_site && request.kind == Kind::Image && rank >= Rank::High {
+            self.assumptions.images_raised += 1;
+            return Hint::None;
+        }
+        Hint::Recorded(rank)
     }
 
     fn method(&mut self, entry: &Entry) -> Method {
@@ -354,12 +371,15 @@ impl Builder {
         let needed: &[&str] = match status {
             206 => &["content-range"],
             304 => &["etag", "last-modified"],
+            // How long it holds.
+            301 | 308 => &["location", "cache-control"],
             300..400 => &["location"],
             _ => &[],
         };
         let mut fields = entry.answered.clone();
         if !self.is_site {
             fields.retain(|field| needed.contains(&field.name.as_str()));
+            fields.extend(caching(&entry.answered).filter(|_| status == 200));
         }
         if status::is_redirect(status) && !fields.iter().any(|field| field.name == "location") {
             fields.extend(entry.redirect.as_deref().and_then(|to| Field::new("location", to)));
@@ -452,6 +472,22 @@ fn check_uploads(requests: &[Request]) -> Result<(), HarError> {
         }
     }
     Ok(())
+}
+
+/// What keeps a next view from using a response without asking, in one form: a URL that says it otherwise the next time answers the same.
+fn caching(fields: &[Field]) -> Option<Field> {
+    let values = fields.iter().filter(|field| field.name == "cache-control");
+    let said: Vec<String> = values
+        .flat_map(|field| field.value.split(','))
+        .map(|directive| directive.trim().to_ascii_lowercase())
+        .collect();
+    let says = |directive: &str| said.iter().any(|one| one == directive);
+    let value = match (says("no-store"), says("no-cache") || says("max-age=0")) {
+        (true, _) => "no-store",
+        (false, true) => "no-cache",
+        (false, false) => return None,
+    };
+    Field::new("cache-control", value)
 }
 
 /// What a request says besides its method and URL.

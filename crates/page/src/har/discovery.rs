@@ -1,6 +1,7 @@
 //! Which request made which other one known, read from a recording.
 //!
-//! A request's initiator is the first of these that there is, always one that began before it:
+//! A request that a preflight asked for is released by that. Any other one's initiator is the first of these that there is, always
+//! one that began before it:
 //! 1. a redirect whose target it is;
 //! 2. the one that the recording names, the latest request for that URL;
 //! 3. the style sheet in its Referer field (a document there only tells the frame that it is in);
@@ -41,6 +42,8 @@ pub(super) struct Request {
     pub(super) start: i64,
     pub(super) body_start: i64,
     pub(super) end: i64,
+    /// The place in the file of the preflight that it waits for.
+    pub(super) preflight: Option<usize>,
 }
 
 /// How a request was found, and the gap after that.
@@ -58,6 +61,8 @@ pub(super) struct Detective<'a> {
     by_url: HashMap<String, Vec<usize>>,
     /// Places of the redirects to a URL, in order.
     redirects_to: HashMap<String, Vec<usize>>,
+    /// Places of preflights, by their places in the file.
+    preflights: HashMap<usize, usize>,
     /// For each request, by its place.
     last_ended: Vec<LastEnded>,
 }
@@ -66,18 +71,27 @@ impl<'a> Detective<'a> {
     pub(super) fn new(requests: &'a [Request], document: usize) -> Self {
         let mut by_url: HashMap<String, Vec<usize>> = HashMap::new();
         let mut redirects_to: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut preflights = HashMap::new();
         for (place, request) in requests.iter().enumerate() {
+            if request.entry.is_preflight {
+                preflights.insert(request.entry.index, place);
+            }
             by_url.entry(request.url.to_string()).or_default().push(place);
             if let Some(target) = redirect_target(request) {
                 redirects_to.entry(target.to_string()).or_default().push(place);
             }
         }
         let last_ended = LastEnded::of_each(requests);
-        Self { requests, document, by_url, redirects_to, last_ended }
+        Self { requests, document, by_url, redirects_to, preflights, last_ended }
     }
 
     /// How the request at `place` was found.
     pub(super) fn discover(&self, place: usize, assumptions: &mut Assumptions) -> Discovery {
+        let preflight = self.requests[place].preflight;
+        if let Some(&by) = preflight.and_then(|index| self.preflights.get(&index)) {
+            assumptions.preflights += 1;
+            return self.released_by(by, place, assumptions);
+        }
         if let Some(by) = self.redirect_to(place) {
             assumptions.initiators_redirect += 1;
             return self.released_by(by, place, assumptions);

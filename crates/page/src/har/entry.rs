@@ -7,6 +7,7 @@ use super::HarError;
 use super::socket::{self, TimedMessage};
 use super::time;
 use crate::exchange::Field;
+use crate::url::Url;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -38,7 +39,11 @@ pub(super) struct Entry {
     /// Where a 3xx answer leads.
     pub(super) redirect: Option<String>,
     pub(super) initiators: Vec<String>,
+    /// Whether it asks for leave (CORS) for another request of the same URL.
+    pub(super) is_preflight: bool,
     pub(super) upload: u64,
+    /// Bytes of the cookies that it sent.
+    pub(super) cookies: u64,
     /// Fields of the request that its answer depends on.
     pub(super) asked: Vec<Field>,
     /// Fields of the response, as a replay can send them.
@@ -151,13 +156,18 @@ impl Entry {
         let content = reader.object(response, "response.content")?.unwrap_or(&none);
         let status_text = reader.text(response, "response.statusText")?.unwrap_or_default();
         let sent = reader.length(request, "request.headers")?;
-        let upload = reader.size(request, "request.bodySize")?.or(sent);
+        // Chrome writes 0 where it has not kept the body.
+        let upload = reader.size(request, "request.bodySize")?.filter(|&size| size > 0).or(sent);
         let status = reader.number(response, "response.status")?.map(|status| status as i64);
         let is_redirect = status.is_some_and(|status| (300..400).contains(&status));
         let target = reader.text(response, "response.redirectURL")?.filter(|url| !url.is_empty());
+        let method = reader.text(request, "request.method")?.unwrap_or_default();
+        let resource_type = lower(reader.text(&value, "_resourceType")?);
         Ok(Self {
             index,
-            method: reader.text(request, "request.method")?.unwrap_or_default(),
+            is_preflight: resource_type == "preflight"
+                || (method.eq_ignore_ascii_case("OPTIONS") && is_by_preflight(&value)),
+            method,
             pageref: reader.text(&value, "pageref")?,
             started: reader.time_stamp(&value, "startedDateTime")?,
             time: reader.millis(&value, "time")?,
@@ -176,14 +186,14 @@ impl Entry {
                     .text(content, "response.content.mimeType")?
                     .or(header(response, "content-type")),
             ),
-            resource_type: lower(reader.text(&value, "_resourceType")?),
+            resource_type,
             rank: reader.text(&value, "_priority")?.unwrap_or_default(),
             referer: header(request, "referer"),
             redirect: target.or_else(|| header(response, "location")).filter(|_| is_redirect),
             initiators: initiators(value.get("_initiator")),
             upload: upload.unwrap_or(0),
             shared_connection: reader
-                .text(&value, "connection")?
+                .connection(&value)?
                 .filter(|number| !number.is_empty() && is_multiplexed(response)),
             is_multiplexed: is_multiplexed(response),
             blocks_rendering: match reader.text(&value, "_renderBlocking")?.as_deref() {
@@ -191,6 +201,7 @@ impl Entry {
                 Some("non-blocking") => Some(false),
                 _ => None,
             },
+            cookies: cookie_bytes(request),
             asked: fields(request, |name| ASKED.contains(&name)),
             answered: fields(response, is_replayed),
             messages: value.get("_webSocketMessages").map(socket::messages),
@@ -211,7 +222,7 @@ struct Reader {
 }
 
 /// The fields of an entry that are looked at.
-const FIELDS: [&str; 13] = [
+const FIELDS: [&str; 14] = [
     "request",
     "response",
     "timings",
@@ -225,6 +236,7 @@ const FIELDS: [&str; 13] = [
     "_webSocketMessages",
     "_renderBlocking",
     "connection",
+    "_connectionId",
 ];
 
 /// The fields of a request that change the answer to it.
@@ -277,6 +289,16 @@ impl Reader {
             all.get("_initiator").and_then(|text| serde_json::from_str(text.get()).ok());
         parsed.insert("_initiator".to_owned(), initiator.unwrap_or(Value::Null));
         Ok(Value::Object(parsed))
+    }
+
+    /// What tells its connection from others. Chrome writes that as `_connectionId`. `connection` (HAR 1.2) may be the server's
+    /// port, as in Chrome's and Firefox's files: that says nothing.
+    fn connection(&self, entry: &Value) -> Result<Option<String>, HarError> {
+        if let Some(id) = self.text(entry, "_connectionId")? {
+            return Ok(Some(id));
+        }
+        let port = self.url.parse::<Url>().ok().map(|url| url.port().to_string());
+        Ok(self.text(entry, "connection")?.filter(|id| Some(id) != port.as_ref()))
     }
 
     fn wrong(&self, field: &str, problem: &str) -> HarError {
@@ -411,6 +433,11 @@ fn fields(of: &Value, wanted: impl Fn(&str) -> bool) -> Vec<Field> {
     headers.filter_map(field).flatten().filter(|field| wanted(&field.name)).collect()
 }
 
+/// Bytes of all values of the field `Cookie`.
+fn cookie_bytes(request: &Value) -> u64 {
+    fields(request, |name| name == "cookie").iter().map(|field| field.value.len() as u64).sum()
+}
+
 /// Whether a body's file has the name that `record` gives it: nothing else is opened.
 fn is_digest(name: &str) -> bool {
     name.len() == 64 && name.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
@@ -423,6 +450,12 @@ fn header(of: &Value, name: &str) -> Option<String> {
         own.is_some_and(|own| own.eq_ignore_ascii_case(name))
     };
     Some(headers.iter().find(named)?.get("value")?.as_str()?.to_owned())
+}
+
+/// Whether the exporter says that the entry was made for another request (CORS).
+fn is_by_preflight(entry: &Value) -> bool {
+    entry.get("_initiator").and_then(|initiator| initiator.get("type"))
+        == Some(&Value::from("preflight"))
 }
 
 /// The URLs that `_initiator` blames, the most direct first. Chrome writes an object: a script's is known

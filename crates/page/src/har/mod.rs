@@ -14,7 +14,7 @@
 //! - what a cache of the browser answered is a request, unless it has the response to an earlier one: see `own_answers.rs`;
 //! - round trip of a host: its least TCP connect (without TLS), else the median of the hosts;
 //! - server time: `wait` less the round trip, never below 0;
-//! - initiators and gaps: see `discovery.rs`;
+//! - initiators and gaps: see `discovery.rs`; preflights of CORS: see `preflight.rs`;
 //! - requests that began after the load are left out: see `extent.rs`;
 //! - an entry whose URL cannot be asked for is left out, unless it is the document.
 //!
@@ -30,6 +30,7 @@ mod file;
 mod kind;
 mod names;
 mod own_answers;
+mod preflight;
 mod socket;
 mod status;
 mod time;

@@ -1,5 +1,6 @@
 //! Hand-written recordings (vectors/har) in the manner of each exporter, and files that are none.
 
+mod devtools;
 mod entries;
 
 use super::*;
@@ -298,7 +299,7 @@ fn the_time_to_read_a_recording_grows_with_its_length_alone() {
     let one_connection = |n: u64| {
         let answer = r#""status":200,"bodySize":9,"httpVersion":"h2""#;
         let entry = asked("GET", &format!("http://h{n}/"), n, answer);
-        format!(r#"{entry},"connection":"7""#)
+        format!(r#"{entry},"_connectionId":"7""#)
     };
     let shapes: [&dyn Fn(u64) -> String; 3] = [&mixed, &own_host, &one_connection];
     let page = LOADED.replace("1400", "3000000");

@@ -125,7 +125,10 @@ fn entry(exchange: &RecordedExchange, bodies: &mut BTreeMap<String, Vec<u8>>) ->
             "serverIPAddress",
             response.and_then(|response| response.address.clone()).map(Value::from),
         ),
-        ("connection", response.and_then(|r| r.connection).map(|number| json!(number.to_string()))),
+        (
+            "_connectionId",
+            response.and_then(|r| r.connection).map(|number| json!(number.to_string())),
+        ),
         ("_priority", exchange.priority.clone().map(Value::from)),
         ("_renderBlocking", exchange.render_blocking.clone().map(Value::from)),
         ("_error", exchange.error.clone().map(Value::from)),

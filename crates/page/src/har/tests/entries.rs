@@ -542,3 +542,33 @@ fn the_head_of_a_page_reaches_behind_its_last_script_where_priorities_are_record
     assert_eq!(head("High", "High"), ByteSize(801));
     assert_eq!(head("", "Low"), ByteSize(500));
 }
+
+#[test]
+fn a_preflight_is_found_by_what_found_its_request_and_releases_that() {
+    // As Chrome writes it: the request begins first, and is the preflight's initiator.
+    let asks = |method: &str, start: u64, time: u64, initiator: &str| {
+        let entry = asked(method, "http://b/api", start, r#""status":200,"bodySize":9"#);
+        let entry = entry.replace(r#""time":100"#, &format!(r#""time":{time}"#));
+        format!(r#"{entry},"_initiator":{initiator}"#)
+    };
+    let by_script = r#"{"type":"script","url":"http://a/app.js"}"#;
+    let by_preflight = r#"{"type":"preflight","url":"http://b/api"}"#;
+    let entries = [
+        get("http://a/", 0),
+        get("http://a/app.js", 100),
+        asks("POST", 230, 300, by_script),
+        asks("OPTIONS", 231, 100, by_preflight),
+    ];
+    let recording = read(&file_of(LOADED, &entries));
+    let of = |method: Method| {
+        let mut all = (0..).map(ResourceId).zip(recording.page.resources());
+        all.find(|(_, resource)| resource.method == method && resource.url.host == "b").unwrap()
+    };
+    let (preflight, asking) = of(Method::Options);
+    assert_eq!(asking.release, Release::Completed { by: id(&recording, "/app.js") });
+    assert_eq!(asking.think, ms(31));
+    let (_, post) = of(Method::Post);
+    assert_eq!((post.release, post.think), (Release::Completed { by: preflight }, ms(0)));
+    let told = &recording.assumptions;
+    assert_eq!((told.preflights, told.initiators_unusable, told.begun_early), (1, 0, 0));
+}

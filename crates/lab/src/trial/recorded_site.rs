@@ -2,7 +2,7 @@
 //! behind them. Files have no server time, no status but 200, and are found by the path alone, whatever the query is.
 
 use crate::trial::static_files::{StaticFile, StaticFiles};
-use page::{Answer, Method, Table};
+use page::{Answer, Field, Method, Table};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 use subject::server::RecordedFile;
@@ -68,12 +68,13 @@ impl RecordedSite {
     }
 }
 
-/// Whether a file server's answer is this one, given the media type.
+/// Whether a file server's answer is this one, given the media type. What it says of caches is its own.
 fn is_file(answer: &Answer) -> bool {
+    let is_of_caches = |field: &Field| field.name == "cache-control";
     let is_type = |b: u8| b.is_ascii_alphanumeric() || b"/+.-".contains(&b);
     answer.status == 200
         && answer.method == Method::Get
-        && answer.answered.fields.is_empty()
+        && answer.answered.fields.iter().all(is_of_caches)
         && answer.answered.streamed.is_none()
         && answer.server_time == Duration::ZERO
         && !answer.content_type.is_empty()
@@ -108,12 +109,20 @@ mod tests {
 
     /// A page of these URLs, each with bytes, server time in ms and status.
     fn site(urls: &[(&str, u64, u64, u16)]) -> (RecordedSite, StaticFiles) {
+        site_with(urls, &serde_json::json!([]))
+    }
+
+    /// The same, each with these fields.
+    fn site_with(
+        urls: &[(&str, u64, u64, u16)],
+        fields: &serde_json::Value,
+    ) -> (RecordedSite, StaticFiles) {
         let resource = |&(url, body, millis, status): &(&str, u64, u64, u16)| {
             let url: page::Url = url.parse().unwrap();
             serde_json::json!({
                 "url": url, "kind": "image", "status": status, "content_type": "image/png", "body": body,
                 "server_time": millis * 1_000_000, "release": "navigation", "think": 0, "hint": "none",
-                "counts": "into_load",
+                "counts": "into_load", "answered": { "fields": fields },
             })
         };
         let resources: Vec<_> = urls.iter().map(resource).collect();
@@ -123,6 +132,15 @@ mod tests {
 
     fn paths<'s>(site: &'s RecordedSite, host: &str) -> Vec<&'s str> {
         site.host(host).unwrap().files.iter().map(|file| file.path.as_str()).collect()
+    }
+
+    #[test]
+    fn what_an_answer_says_of_caches_leaves_it_a_file_and_any_other_field_does_not() {
+        let urls = [("http://a/", 9, 20, 200), ("http://a/logo.png", 3_000, 0, 200)];
+        for (name, expected) in [("cache-control", &["/logo.png"][..]), ("x-more", &[])] {
+            let fields = serde_json::json!([{ "name": name, "value": "no-store" }]);
+            assert_eq!(paths(&site_with(&urls, &fields).0, "a"), expected, "{name}");
+        }
     }
 
     #[test]

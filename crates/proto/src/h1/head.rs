@@ -16,7 +16,7 @@ pub(super) struct Request {
     pub(super) persists: bool,
     /// Whether it waits for 100 before it sends the body.
     pub(super) expects_continue: bool,
-    /// Whether it would rather speak another protocol (its Upgrade field is among the fields).
+    /// Whether it would rather speak another protocol (its Upgrade field is among the fields; an ignored one is not).
     pub(super) upgrade: bool,
 }
 
@@ -85,7 +85,12 @@ pub(super) fn read_request(
     let method = Method::parse(parts.method.as_bytes())
         .ok_or(violation(400, "a method is a token (RFC 9112 §3.1)"))?;
     let (scheme, authority, path) = read_target(&method, parts.target, (scheme, host))?;
-    let upgrade = options.upgrade() && fields.find(b"upgrade").is_some();
+    let asks_upgrade = options.upgrade() && fields.find(b"upgrade").is_some();
+    // RFC 9110 §7.8: a server ignores Upgrade in an HTTP/1.0 request, and switches when the whole request has come.
+    let upgrade = asks_upgrade && parts.version == Version::Http11 && length == BodyLength::Empty;
+    if asks_upgrade && !upgrade {
+        fields = without_upgrade(&fields);
+    }
     let expects_continue = reads_expect(expect, parts.version)? && length != BodyLength::Empty;
     let authority = copied(std::mem::take(&mut spare.authority), authority);
     let path = copied(std::mem::take(&mut spare.path), path);
@@ -96,9 +101,15 @@ pub(super) fn read_request(
         version: parts.version,
         persists: options.persists(parts.version),
         expects_continue,
-        // RFC 9110 §7.8: a server ignores Upgrade in an HTTP/1.0 request.
-        upgrade: upgrade && parts.version == Version::Http11,
+        upgrade,
     })
+}
+
+fn without_upgrade(fields: &Fields) -> Fields {
+    let others = fields.iter().filter(|field| !field.name.eq_ignore_ascii_case(b"upgrade"));
+    let mut kept = Fields::new();
+    others.for_each(|field| kept.push_field(field));
+    kept
 }
 
 /// A copy of `text` in `buffer`.

@@ -334,6 +334,36 @@ fn an_upgrade_declined_goes_on_as_http() {
     ));
 }
 
+#[test]
+fn an_upgrade_is_ignored_in_an_old_request_and_with_a_body() {
+    let fields = "Connection: upgrade\r\nUpgrade: x\r\nAccept: b\r\n";
+    for (request, body) in [
+        (format!("GET / HTTP/1.0\r\n{fields}\r\n"), false),
+        (format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}Content-Length: 2\r\n\r\nab"), true),
+        (
+            format!(
+                "GET / HTTP/1.1\r\nHost: h\r\n{fields}Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
+            ),
+            true,
+        ),
+    ] {
+        let mut server = default();
+        let told = hear(&mut server, &[request.as_bytes()]);
+        assert!(
+            matches!(&told[0], Told::Request(0, head, _)
+            if head.fields.find(b"upgrade").is_none() && head.fields.find(b"accept").is_some()),
+            "{told:?}"
+        );
+        assert_eq!(told.len() > 1, body, "{told:?}");
+        assert!(matches!(
+            server.respond(StreamId(0), &status(101), Fin::More),
+            Err(Misuse::Unsendable(_))
+        ));
+        server.respond(StreamId(0), &status(426), Fin::Last).unwrap();
+        assert!(say(&mut server).starts_with("HTTP/1.1 426 "));
+    }
+}
+
 fn seconds(seconds: u64) -> Instant {
     NOW + Duration::from_secs(seconds)
 }

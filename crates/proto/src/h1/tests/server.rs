@@ -392,6 +392,24 @@ fn a_slow_head_is_a_408_however_busily_it_drips() {
 }
 
 #[test]
+fn a_head_that_the_server_itself_does_not_read_is_not_late() {
+    let mut server = after(GET);
+    hear_at(&mut server, seconds(5), &[&GET[..9]]);
+    assert_eq!(server.poll_timeout(), Some(seconds(35)));
+    let long = ResponseHead { fields: Fields::new().with("content-length", "50000"), ..ok() };
+    server.respond(StreamId(0), &long, Fin::More).unwrap();
+    // Nothing has asked for bytes since.
+    server.handle_timeout(seconds(35));
+    assert_eq!(hear_at(&mut server, seconds(36), &[&GET[9..]]), []);
+    assert_eq!(server.poll_timeout(), None);
+    server.send(StreamId(0), vec![b'x'; 50_000].into(), Fin::Last).unwrap();
+    assert!(say(&mut server).starts_with("HTTP/1.1 200 "));
+    assert_eq!(server.poll_timeout(), Some(seconds(30)), "anew: say spoke at {NOW:?}");
+    let backlog = server.take_backlog();
+    assert!(matches!(hear(&mut server, &[&backlog])[..], [Told::Request(1, _, Fin::Last)]));
+}
+
+#[test]
 fn a_body_may_take_its_time_but_must_not_stall() {
     let mut server = default();
     hear(&mut server, &[b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\n"]);

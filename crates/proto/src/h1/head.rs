@@ -52,6 +52,7 @@ pub(super) fn read_request(
     scheme: Scheme,
     mut spare: Box<RequestHead>,
 ) -> Result<Request, Error> {
+    let bytes = &*h1::in_known_version(bytes);
     let mut scratch = h1::field_scratch();
     let parts = h1::parse_request(bytes, &mut scratch).map_err(broken)?;
     let options = ConnectionOptions::of(parts.fields());
@@ -190,6 +191,7 @@ fn read_authority(bytes: &[u8]) -> Result<&str, Error> {
 
 /// Reads a response head into `fields`, which are empty.
 pub(super) fn read_response(bytes: &[u8], mut fields: Fields) -> Result<Response, Error> {
+    let bytes = &*h1::in_known_version(bytes);
     let mut scratch = h1::field_scratch();
     let parts = h1::parse_response(bytes, &mut scratch).map_err(foreign)?;
     let options = ConnectionOptions::of(parts.fields());

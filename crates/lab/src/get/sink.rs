@@ -7,7 +7,7 @@ use super::progress::Meter;
 use client::{Beginning, FileId, Note, Refusal, Sink};
 use os::files::writer::{
     DigestPolicy, Existing, PartId, PartSpec, WriteError, Writer, WriterSettings, WrittenFile,
-    discard, inspect, take_over,
+    inspect, take_over,
 };
 use os::signal::Interrupts;
 use proto::ResponseHead;
@@ -346,16 +346,9 @@ impl Sink for Outputs {
     fn give_up(&mut self, file: FileId) {
         self.meter.done();
         let Some(entry) = self.entries.get_mut(file.0) else { return };
-        match (&mut self.writer, entry.part) {
-            (Some(writer), Some(part)) => writer.abandon(part),
-            // What an earlier run has left stays as it is, where it may.
-            _ => {
-                if let (os::files::writer::UnfinishedPart::Remove, Target::File(path)) =
-                    (self.settings.unfinished, &entry.wish.target)
-                {
-                    discard(path);
-                }
-            }
+        // A part that this run has not opened is an earlier run's, or another process's.
+        if let (Some(writer), Some(part)) = (&mut self.writer, entry.part) {
+            writer.abandon(part);
         }
     }
 

@@ -1,6 +1,6 @@
 //! `wirelap get`: downloads files.
 
-use crate::cli::{Address, GetArgs};
+use crate::cli::{Address, GetArgs, Since};
 use crate::console;
 use crate::environment;
 use crate::error::CliError;
@@ -39,6 +39,11 @@ pub(crate) fn run(args: &GetArgs) -> Result<ExitCode, CliError> {
         trust::check_http3(addresses.iter().map(|address| &address.url))?;
     }
     let targets = names::targets(args)?;
+    if let (Some(Since::Unknown(text)), true) = (&args.time_cond, voice(args) > Voice::Silent) {
+        console::note(&unit::escape(&format!(
+            "-z {text}: neither a file nor a date such as Sun, 06 Nov 1994 08:49:37 GMT, so all is fetched"
+        )));
+    }
     let jobs: Vec<Job> = addresses
         .into_iter()
         .zip(wishes(args, &targets)?)
@@ -351,8 +356,8 @@ fn wanted(args: &GetArgs, job: &Job) -> Wanted {
     };
     // Half a file must not be taken for the one that has not been modified, nor one that has another digest.
     let may_stay = kept.is_none() && joins == Joins::Validated;
-    if let Some(since) = args.time_cond.filter(|_| may_stay) {
-        fields.push(IF_MODIFIED_SINCE, httpdate::fmt_http_date(since).as_bytes());
+    if let (Some(Since::Date(since)), true) = (&args.time_cond, may_stay) {
+        fields.push(IF_MODIFIED_SINCE, httpdate::fmt_http_date(*since).as_bytes());
     }
     Wanted { url: url.clone(), fields, kept, joins, slice: args.range.clone() }
 }

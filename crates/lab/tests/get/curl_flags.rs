@@ -88,6 +88,19 @@ fn what_was_not_modified_is_left_as_it_is() {
 }
 
 #[test]
+fn a_file_that_is_yet_to_come_is_no_condition() {
+    let bench = Bench::new();
+    let (port, heads) = recorder(FILE);
+    let mirror = ["-z", "file", "-o", "file", &format!("http://127.0.0.1:{port}/file")];
+    get(&bench, &mirror).said(0, &["-z file: neither a file nor a date"]);
+    is_whole(&bench, "file", b"hi");
+    get(&bench, &mirror).said(0, &[]);
+    let asked: Vec<bool> =
+        heads.try_iter().map(|head| head.contains("if-modified-since")).collect();
+    assert_eq!(asked, [false, true]);
+}
+
+#[test]
 fn a_head_goes_before_the_body_into_a_stream_alone() {
     let bench = Bench::new();
     let (port, _heads) = recorder(FILE);

@@ -7,6 +7,7 @@ mod forward;
 mod pace;
 mod respond;
 mod stream;
+mod unwanted;
 mod web_socket;
 
 use crate::access::ExchangeEnd;
@@ -21,6 +22,7 @@ use proto::{Event, Fields, Fin, RequestHead, StreamId};
 use std::collections::VecDeque;
 use transport::{Protocol, ServerMachine};
 use unit::Instant;
+use unwanted::{Rest, Unwanted};
 
 /// The exchanges of a connection.
 #[derive(Debug)]
@@ -46,6 +48,7 @@ pub(crate) struct Session {
     /// when the kernel would take them.
     asked: Vec<StreamId>,
     pace: Pace,
+    unwanted: Unwanted,
     account: Account,
     /// What was pushed here; None before a policy pushes something.
     delivery: Option<Box<ConnectionDelivery>>,
@@ -96,6 +99,7 @@ impl Session {
             pending_echoes: 0,
             asked: Vec::new(),
             pace: Pace::default(),
+            unwanted: Unwanted::default(),
             account: Account::new(spec.peer),
             delivery: None,
             quiet_since: now,
@@ -314,6 +318,7 @@ impl Session {
                 }
             }
             Event::Reset { stream, .. } => {
+                self.unwanted.end(stream);
                 if let Some(index) = self.find(stream) {
                     self.end(context, index, ExchangeEnd::CutOff);
                 }
@@ -358,7 +363,7 @@ impl Session {
         if credit > 0 {
             context.machine.consume(stream, credit);
         }
-        let Some(index) = index else { return };
+        let Some(index) = index else { return self.drop_body(context, stream, data.len(), fin) };
         match self.exchanges[index].state {
             State::Echoing(_) => self.echo(context, index, data, fin),
             State::WebSocket(_) => self.feed_web_socket(context, index, data, fin),
@@ -368,6 +373,15 @@ impl Session {
             _ => {}
         }
         self.keep_within_limit(context);
+    }
+
+    /// RFC 9113 §8.1, RFC 9114 §4.1: after the whole answer the rest of a request is refused without an error.
+    fn drop_body(&mut self, context: &mut Context<'_>, stream: StreamId, bytes: usize, fin: Fin) {
+        if fin == Fin::Last {
+            self.unwanted.end(stream);
+        } else if self.unwanted.count(stream, bytes) == Rest::Refused {
+            context.machine.reset(context.now, stream);
+        }
     }
 
     /// Books what an exchange holds now.

@@ -9,8 +9,8 @@ use origin::{AccessLog, AccessRecord, ExchangeEnd, Limits, Origin, OriginConfig,
 use proto::h2::Settings;
 use proto::schedule::RoundRobin;
 use proto::{
-    ByteStreamConnection as _, ClientConnection as _, Connection as _, Event, Fin, RequestHead,
-    Scheme,
+    ByteStreamConnection as _, ClientConnection as _, Connection as _, Event, Fin, Method,
+    RequestHead, Scheme,
 };
 use sim::{Connections, Path, Script, Scripted};
 use std::cell::RefCell;
@@ -305,4 +305,43 @@ fn pipelined_bodies_come_whole_through_small_limits() {
     let heard = bench.world.end_point(bench.peer).script().received(socket);
     let bytes = heard.len();
     assert!((3_000_000..3_010_000).contains(&bytes), "{bytes} bytes");
+}
+
+#[test]
+fn after_the_whole_answer_so_much_of_an_upload_is_read_and_the_rest_refused_without_an_error() {
+    let turns = Box::new(RoundRobin::default());
+    let mut client = proto::h2::Client::new(START, Settings::client(), turns, trace::Tracer::off());
+    let mut bench = Bench::new();
+    let socket = bench.accept();
+    for (most, is_refused) in [(1_000_000, false), (usize::MAX, true)] {
+        let head = RequestHead::get(Scheme::Http, "a", "/image/1?bytes=3");
+        let head = RequestHead { method: Method::Post, ..head };
+        let stream = client.request(START, &head, Fin::More).unwrap();
+        let (mut sent, mut seen) = (0, Vec::new());
+        while sent < most.min(4 << 20) && !seen.iter().any(|event: &String| event.contains("Reset"))
+        {
+            if client.unsent(stream) == 0 {
+                client.send(stream, vec![0; 10_000].into(), Fin::More).unwrap();
+                sent += 10_000;
+            }
+            let mut out = endpoint::SendBuf::new();
+            client.poll_transmit(START, &mut out, 1 << 20);
+            bench.say(socket, out.to_vec());
+            let heard = bench.hear(socket);
+            let mut heard = &heard[..];
+            while let Some(event) = client.handle_bytes(START, &mut heard) {
+                if !matches!(event, Event::Writable { .. }) {
+                    seen.push(format!("{event:?}"));
+                }
+            }
+        }
+        assert!(seen[0].contains("Response") && seen[0].contains("Status(405)"), "{seen:?}");
+        if is_refused {
+            assert!((1 << 20..1 << 21).contains(&sent), "{sent} bytes: {seen:?}");
+            assert!(seen.last().is_some_and(|last| last.contains("code: 0")), "{seen:?}");
+        } else {
+            assert_eq!(seen.len(), 2, "head and body: {seen:?}");
+            client.send(stream, "".into(), Fin::Last).unwrap();
+        }
+    }
 }

@@ -6,6 +6,10 @@ pub(crate) fn authority(bytes: &[u8]) -> Option<&str> {
     // A name or an address of version 4, with or without a port, is told by its bytes alone.
     let colon = bytes.iter().position(|&byte| byte == b':').unwrap_or(bytes.len());
     let (name, port) = bytes.split_at(colon);
+    // RFC 9110 §4.2.1: an http URI without a host is invalid.
+    if name.is_empty() && !port.is_empty() {
+        return None;
+    }
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-');
     if name.iter().all(plain) && port.iter().skip(1).all(u8::is_ascii_digit) {
         return Some(text);
@@ -36,7 +40,7 @@ mod tests {
         for text in ["", "a.test", "a.test:8443", "[::1]:80", "a_b.test", "127.0.0.1"] {
             assert_eq!(authority(text.as_bytes()), Some(text));
         }
-        for text in ["a/b", "u@a.test", "a\"<x>", "a b", "[::1", "a:8x", "a#b"] {
+        for text in ["a/b", "u@a.test", "a\"<x>", "a b", "[::1", "a:8x", "a#b", ":80", ":"] {
             assert_eq!(authority(text.as_bytes()), None, "{text}");
         }
     }

@@ -35,8 +35,8 @@ pub use encode::{
 pub use error::{Error, ErrorKind};
 pub use framing::{BodyLength, FramingFields};
 pub use head::{
-    FieldScratch, MAX_FIELDS, RequestParts, ResponseParts, Version, field_scratch, parse_request,
-    parse_response, parse_trailers,
+    FieldScratch, MAX_FIELDS, RequestParts, ResponseParts, Version, field_scratch,
+    in_known_version, parse_request, parse_response, parse_trailers,
 };
 pub use options::ConnectionOptions;
 pub use plain::{PlainRequest, plain_request};

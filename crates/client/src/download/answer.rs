@@ -40,7 +40,7 @@ pub(super) enum Proof {
 pub(super) struct Question<'a> {
     /// The range requested; None for the whole file.
     pub(super) range: Option<&'a Range<u64>>,
-    /// The condition of the request.
+    /// The condition of the request; None for the whole file.
     pub(super) condition: Option<Condition<'a>>,
     /// The version of the bytes that are there.
     pub(super) known: Option<&'a Version>,

@@ -43,7 +43,7 @@ impl<S: Sink> Work for Download<S> {
         file.report.answered.get_or_insert(now);
         let question = Question {
             range: part.asked.as_ref(),
-            condition: file.condition(),
+            condition: part.asked.as_ref().and_then(|_| file.condition()),
             known: file.version.as_ref(),
             joins: file.joins,
             slice: file.slice.as_ref(),

@@ -252,6 +252,25 @@ fn a_server_that_ignores_ranges_is_taken_whole() {
     assert_eq!(ran.reports[0].received, 120_000);
 }
 
+/// Nothing is there to be gone on from, so nothing is asked under a condition that the server could misread.
+#[test]
+fn after_a_head_without_a_body_the_whole_file_is_taken_at_once() {
+    let settings = DownloadSettings {
+        retry: Retry { times: 1, ..Retry::default() },
+        ..DownloadSettings::default()
+    };
+    let (ran, world) = run(settings, wanted(1), |seen| {
+        let fields = Fields::new().with("ETag", "\"a\"").with("Accept-Ranges", "bytes");
+        match seen.connection {
+            0 => Reply::Cut(Status::OK, fields, content(1)),
+            _ => Reply::Whole(Status::OK, fields, content(1)),
+        }
+    });
+    ran.holds(0, &content(1));
+    assert_eq!((world.seen.len(), ran.sink.notes.len()), (2, 1), "{:?}", ran.sink.notes);
+    assert_eq!(ranges(&world), ["-", "-"]);
+}
+
 #[test]
 fn a_server_that_always_cuts_is_given_up_after_the_tries() {
     let settings = DownloadSettings {

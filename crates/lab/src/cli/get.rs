@@ -137,9 +137,10 @@ pub(crate) struct GetArgs {
     /// What the field User-Agent says
     #[arg(short = 'A', long, value_name = "NAME", value_parser = parse_text)]
     pub(crate) user_agent: Option<String>,
-    /// Fetch only what was modified since then: a date as HTTP writes it, or a file whose date counts
+    /// Fetch only what was modified since then: a date as HTTP writes it, or a file whose date counts; what is neither is no
+    /// condition
     #[arg(short = 'z', long, value_name = "DATE|FILE", value_parser = parse_since, allow_hyphen_values = true, conflicts_with = "continue_at")]
-    pub(crate) time_cond: Option<SystemTime>,
+    pub(crate) time_cond: Option<Since>,
     /// Write the head of the answer before its body, to standard output or a device
     #[arg(short = 'i', long, requires = "output")]
     pub(crate) include: bool,
@@ -192,6 +193,14 @@ impl GetArgs {
 /// The proxy of `--proxy`; None where there must be none.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ProxyChoice(pub(crate) Option<Proxy>);
+
+/// What `-z` names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Since {
+    Date(SystemTime),
+    /// Neither a date nor a file, such as one that is yet to come. As in curl, it is no condition.
+    Unknown(String),
+}
 
 /// A URL of the command line, with the name and the password that stood in it.
 #[derive(Debug, Clone)]
@@ -308,9 +317,9 @@ fn parse_text(text: &str) -> Result<String, String> {
 }
 
 /// A date, or a file's.
-fn parse_since(text: &str) -> Result<SystemTime, String> {
+fn parse_since(text: &str) -> Result<Since, String> {
     if let Ok(date) = httpdate::parse_http_date(text) {
-        return Ok(date);
+        return Ok(Since::Date(date));
     }
     if let Some(date) = text.strip_prefix('-')
         && httpdate::parse_http_date(date).is_ok()
@@ -320,9 +329,7 @@ fn parse_since(text: &str) -> Result<SystemTime, String> {
         ));
     }
     let modified = std::fs::metadata(text).and_then(|file| file.modified());
-    modified.map_err(|_| {
-        format!("`{text}` is neither a file nor a date such as Sun, 06 Nov 1994 08:49:37 GMT")
-    })
+    Ok(modified.map_or_else(|_| Since::Unknown(text.to_owned()), Since::Date))
 }
 
 fn parse_window(text: &str) -> Result<u32, String> {

@@ -15,7 +15,7 @@ mod written_url;
 
 pub(crate) use bisect::BisectArgs;
 pub(crate) use gates::GateArgs;
-pub(crate) use get::{Address, GetArgs, ProxyChoice, parse_proxy};
+pub(crate) use get::{Address, GetArgs, ProxyChoice, Since, parse_proxy};
 pub(crate) use link::{Expose, FarPort, Forward, Host, LinkArgs, Service};
 pub(crate) use load::{Inconclusive, LoadArgs, parse_target};
 pub(crate) use race::RaceArgs;

@@ -1,6 +1,6 @@
 //! `wirelap get`: downloads files.
 
-use crate::cli::{Address, GetArgs};
+use crate::cli::{Address, GetArgs, Since};
 use crate::console;
 use crate::environment;
 use crate::error::CliError;
@@ -39,6 +39,11 @@ pub(crate) fn run(args: &GetArgs) -> Result<ExitCode, CliError> {
         trust::check_http3(addresses.iter().map(|address| &address.url))?;
     }
     let targets = names::targets(args)?;
+    if let (Some(Since::Unknown(text)), true) = (&args.time_cond, voice(args) > Voice::Silent) {
+        console::note(&unit::escape(&format!(
+            "-z {text}: neither a file nor a date such as Sun, 06 Nov 1994 08:49:37 GMT, so all is fetched"
+        )));
+    }
     let jobs: Vec<Job> = addresses
         .into_iter()
         .zip(wishes(args, &targets)?)
@@ -136,6 +141,7 @@ fn download(
     running: Running<'_>,
 ) -> Result<Vec<Outcome>, CliError> {
     let wanted: Vec<Wanted> = jobs.iter().map(|job| wanted(args, job)).collect();
+    let conditions: Vec<Condition> = wanted.iter().map(|wanted| condition(args, wanted)).collect();
     let wishes = jobs.into_iter().map(|job| job.wish).collect();
     let mut outputs = Outputs::new(writer_settings(args), wishes, meter(args), voice(args));
     if args.include {
@@ -151,14 +157,21 @@ fn download(
     }
     let reports: Vec<Report> = download.reports().cloned().collect();
     let closed = download.into_sink().close();
-    let outcomes = closed.into_iter().zip(reports);
-    let condition = match args.time_cond {
-        Some(_) => Condition::ModifiedSince,
-        None => Condition::None,
-    };
-    let outcome = |((wish, written), report)| Outcome::new(wish, report, written, condition);
+    let outcomes = closed.into_iter().zip(reports).zip(conditions);
+    let outcome =
+        |(((wish, written), report), condition)| Outcome::new(wish, report, written, condition);
     Ok(outcomes.map(outcome).collect())
 }
+
+/// What `-z` makes of the request.
+fn condition(args: &GetArgs, wanted: &Wanted) -> Condition {
+    match args.time_cond.is_some() && wanted.fields.find(IF_MODIFIED_SINCE).is_some() {
+        true => Condition::ModifiedSince,
+        false => Condition::None,
+    }
+}
+
+const IF_MODIFIED_SINCE: &[u8] = b"if-modified-since";
 
 /// Downloads those files once more that were put together without a validator and turned out to be wrong.
 fn replace_wrong_joins(
@@ -341,9 +354,10 @@ fn wanted(args: &GetArgs, job: &Job) -> Wanted {
             None
         }
     };
-    // Half a file must not be taken for the one that has not been modified.
-    if let Some(since) = args.time_cond.filter(|_| kept.is_none()) {
-        fields.push(b"if-modified-since", httpdate::fmt_http_date(since).as_bytes());
+    // Half a file must not be taken for the one that has not been modified, nor one that has another digest.
+    let may_stay = kept.is_none() && joins == Joins::Validated;
+    if let (Some(Since::Date(since)), true) = (&args.time_cond, may_stay) {
+        fields.push(IF_MODIFIED_SINCE, httpdate::fmt_http_date(*since).as_bytes());
     }
     Wanted { url: url.clone(), fields, kept, joins, slice: args.range.clone() }
 }

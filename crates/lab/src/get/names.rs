@@ -56,6 +56,12 @@ pub(crate) fn targets(args: &GetArgs) -> Result<Vec<Target>, CliError> {
             )
             .remedy("write to standard output: -o -"));
         }
+        if args.json && target == Target::Stdout {
+            return Err(CliError::misuse(
+                "--json prints to standard output, where -o - writes the file",
+            )
+            .remedy("give the file a name with -o, or leave --json away"));
+        }
         if let Target::File(path) = &target
             && let Some(other) = seen.insert(path.clone(), url)
         {

@@ -44,7 +44,7 @@ pub(crate) enum Condition {
 struct Line<'a> {
     url: &'a str,
     final_url: &'a str,
-    /// None where it went to standard output or is not there.
+    /// None where it is not there.
     file: Option<String>,
     ok: bool,
     error: Option<&'a str>,
@@ -122,7 +122,7 @@ impl Outcome {
         let line = Line {
             url: &self.wish.url,
             final_url: &self.report.url,
-            file: whole.map(|_| self.wish.target.name()).filter(|name| name != "-"),
+            file: whole.map(|_| self.wish.target.name()),
             ok: whole.is_some(),
             error: self.result.as_ref().err().map(String::as_str),
             bytes: whole.map(|whole| whole.length),

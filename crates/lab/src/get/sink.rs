@@ -7,7 +7,7 @@ use super::progress::Meter;
 use client::{Beginning, FileId, Note, Refusal, Sink};
 use os::files::writer::{
     DigestPolicy, Existing, PartId, PartSpec, WriteError, Writer, WriterSettings, WrittenFile,
-    discard, inspect, take_over,
+    inspect, take_over,
 };
 use os::signal::Interrupts;
 use proto::ResponseHead;
@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::num::NonZeroU64;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::Duration;
 use unit::{Instant, format_duration};
@@ -81,8 +82,8 @@ struct Entry {
 /// Something that takes bytes in their order, once.
 #[derive(Debug)]
 struct Stream {
-    /// None for standard output.
-    file: Option<File>,
+    /// Without a buffer: each write has an outcome.
+    file: File,
     at: u64,
     hash: Option<Sha256>,
 }
@@ -346,16 +347,9 @@ impl Sink for Outputs {
     fn give_up(&mut self, file: FileId) {
         self.meter.done();
         let Some(entry) = self.entries.get_mut(file.0) else { return };
-        match (&mut self.writer, entry.part) {
-            (Some(writer), Some(part)) => writer.abandon(part),
-            // What an earlier run has left stays as it is, where it may.
-            _ => {
-                if let (os::files::writer::UnfinishedPart::Remove, Target::File(path)) =
-                    (self.settings.unfinished, &entry.wish.target)
-                {
-                    discard(path);
-                }
-            }
+        // A part that this run has not opened is an earlier run's, or another process's.
+        if let (Some(writer), Some(part)) = (&mut self.writer, entry.part) {
+            writer.abandon(part);
         }
     }
 
@@ -382,15 +376,12 @@ impl Sink for Outputs {
 
 impl Stream {
     fn open(wish: &Wish) -> Result<Self, Refusal> {
-        let file = match &wish.target {
-            Target::Stream(path) => {
-                let opened = OpenOptions::new().write(true).open(path);
-                Some(opened.map_err(|error| {
-                    Refusal(format!("cannot open {}: {error}", wish.target.name()))
-                })?)
-            }
-            Target::File(_) | Target::Stdout => None,
+        let opened = match &wish.target {
+            Target::File(path) | Target::Stream(path) => OpenOptions::new().write(true).open(path),
+            Target::Stdout => std::io::stdout().as_fd().try_clone_to_owned().map(File::from),
         };
+        let file = opened
+            .map_err(|error| Refusal(format!("cannot open {}: {error}", wish.target.name())))?;
         let hash = (wish.digest != DigestPolicy::None).then(Sha256::new);
         Ok(Self { file, at: 0, hash })
     }
@@ -411,11 +402,9 @@ impl Stream {
 impl Stream {
     /// Writes what is no part of the file, or the next part of it.
     fn put(&mut self, wish: &Wish, bytes: &[u8]) -> Result<(), Refusal> {
-        let written = match &mut self.file {
-            Some(file) => file.write_all(bytes),
-            None => std::io::stdout().lock().write_all(bytes),
-        };
-        written.map_err(|error| Refusal(format!("cannot write to {}: {error}", wish.target.name())))
+        self.file
+            .write_all(bytes)
+            .map_err(|error| Refusal(format!("cannot write to {}: {error}", wish.target.name())))
     }
 }
 

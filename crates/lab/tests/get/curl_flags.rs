@@ -80,8 +80,24 @@ fn what_was_not_modified_is_left_as_it_is() {
     assert!(heads.recv().unwrap().contains("if-modified-since: sun, 06 nov 1994 08:49:37 gmt"));
     is_whole(&bench, "file", b"as it was");
     get(&bench, &["-z", "file", &url]).said(0, &["not modified"]);
-    get(&bench, &["-z", "neither", &url]).said(2, &["neither a file nor a date"]);
+    // The digest decides, whatever its date.
+    get(&bench, &["-z", "file", "--sha256", &"0".repeat(64), &url]).said(1, &["answered 304"]);
+    let asked: Vec<String> = heads.try_iter().collect();
+    assert!(asked.len() == 2 && !asked[1].contains("if-modified-since"), "{asked:?}");
     get(&bench, &["-z", &format!("-{day}"), &url]).said(2, &["older than that date"]);
+}
+
+#[test]
+fn a_file_that_is_yet_to_come_is_no_condition() {
+    let bench = Bench::new();
+    let (port, heads) = recorder(FILE);
+    let mirror = ["-z", "file", "-o", "file", &format!("http://127.0.0.1:{port}/file")];
+    get(&bench, &mirror).said(0, &["-z file: neither a file nor a date"]);
+    is_whole(&bench, "file", b"hi");
+    get(&bench, &mirror).said(0, &[]);
+    let asked: Vec<bool> =
+        heads.try_iter().map(|head| head.contains("if-modified-since")).collect();
+    assert_eq!(asked, [false, true]);
 }
 
 #[test]

@@ -60,6 +60,16 @@ fn a_disk_that_fills_up_on_the_way_is_told_and_more_room_goes_on() {
     assert_eq!(ran.out, "first 1\nsecond 0\nfile\n", "{ran:?}");
 }
 
+/// The last line of a body without a line's end waited in a buffer, and was lost at the exit without a word.
+#[test]
+fn standard_output_that_is_full_is_told() {
+    let bench = Bench::new();
+    let server =
+        Server::new(|request, stream| answer(request, stream, ("\"a\"", b"hi", usize::MAX)));
+    let line = format!("$W get -sS -o - {} > /dev/full", server.url("/file"));
+    bench.shell(&[], &line).said(1, &["cannot write to -", "No space left"]);
+}
+
 #[test]
 fn a_file_system_without_direct_writes_gets_ordinary_ones() {
     let bench = Bench::new();

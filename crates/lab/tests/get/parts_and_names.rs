@@ -1,8 +1,10 @@
 //! Ranges (`-r`) and names that the server gives (`-J`), as curl has them.
 
 use crate::bench::Bench;
-use crate::server::{Server, content, get, is_whole, names, put};
+use crate::server::{Server, answer, content, get, is_whole, names, put};
 use crate::started::{self, free_port, program};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
 fn a_range_is_what_curl_makes_of_it() {
@@ -105,6 +107,73 @@ fn a_server_names_a_file_in_the_folder_and_replaces_none() {
     let twice = get(&bench, &["-J", "--clobber", &server.url("/out"), &server.url("/out?2")]);
     twice.said(2, &["would both be"]);
     get(&bench, &["--clobber", &server.url("/out")]).said(2, &["--remote-header-name"]);
+}
+
+/// The part of another run stays where a run fails before it has opened a part of its own.
+#[test]
+fn a_part_that_is_kept_survives_runs_that_are_refused() {
+    let bench = Bench::new();
+    let body = content(3_000);
+    let sent = body.clone();
+    let server = Server::new(move |request, stream| match request.path.as_str() {
+        "/named" => put(
+            stream,
+            "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nContent-Disposition: inline; filename=slow\r\n\r\nhi",
+        ),
+        // No ranges, and no end at first.
+        "/slow" if request.to.is_some() => {
+            put(stream, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi")
+        }
+        "/slow" if request.number == 0 => answer(request, stream, ("\"a\"", &sent, 1_000)),
+        "/slow" => answer(request, stream, ("\"a\"", &sent, usize::MAX)),
+        _ => put(stream, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n"),
+    });
+    get(&bench, &["--retry", "0", &server.url("/slow")]).said(1, &["1 kB are kept"]);
+    let parts = [".slow.wirelap-note", ".slow.wirelap-part"];
+    assert_eq!(names(&bench), parts);
+    get(&bench, &["-r", "0-9", &server.url("/slow")]).said(1, &["it sent all"]);
+    get(&bench, &["--no-resume", "-o", "slow", &server.url("/gone")]).said(1, &["404"]);
+    bench.write("slow", "mine");
+    get(&bench, &["-J", &server.url("/named")]).said(1, &["slow is there already"]);
+    get(&bench, &[&server.url("/slow")]).said(0, &["1 kB of them from before"]);
+    is_whole(&bench, "slow", &body);
+}
+
+/// Two files with one name of the server's: the second is refused and the first whole.
+#[test]
+fn a_name_that_is_taken_in_the_same_run_leaves_the_first_file_alone() {
+    let bench = Bench::new();
+    let refused = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&refused);
+    let part = bench.path(".X.wirelap-part");
+    let server = Server::new(move |request, stream| {
+        let head = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\nContent-Disposition: inline; filename=X\r\n\r\n";
+        let wait = |is: &dyn Fn() -> bool| {
+            while !is() {
+                std::thread::sleep(std::time::Duration::from_millis(5));
+            }
+        };
+        if request.path == "/1" {
+            // The first half is there before the other file's head comes, the second after its end.
+            put(stream, head);
+            put(stream, "ou");
+            wait(&|| seen.load(Ordering::SeqCst));
+            return put(stream, "rs");
+        }
+        wait(&|| part.exists());
+        put(stream, head);
+        put(stream, "them");
+        // The client refuses the file meanwhile, and closes the connection or keeps it.
+        stream.set_read_timeout(Some(std::time::Duration::from_millis(500))).unwrap();
+        let _end = std::io::Read::read(stream, &mut [0; 1]);
+        seen.store(true, Ordering::SeqCst);
+        false
+    });
+    let (one, two) = (server.url("/1"), format!("http://localhost:{}/2", server.port));
+    get(&bench, &["-J", &one, &two]).said(1, &["another URL is X already"]);
+    assert!(refused.load(Ordering::SeqCst));
+    is_whole(&bench, "X", b"ours");
+    assert_eq!(names(&bench), ["X"]);
 }
 
 #[test]

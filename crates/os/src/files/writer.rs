@@ -27,7 +27,7 @@ mod progress;
 
 pub use error::WriteError;
 pub use finish::WrittenFile;
-pub use progress::{Leftover, Unusable, discard, inspect, take_over};
+pub use progress::{Leftover, Unusable, inspect, take_over};
 
 use crate::error::Os;
 use buffer::Buffer;

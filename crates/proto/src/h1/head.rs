@@ -16,7 +16,7 @@ pub(super) struct Request {
     pub(super) persists: bool,
     /// Whether it waits for 100 before it sends the body.
     pub(super) expects_continue: bool,
-    /// Whether it would rather speak another protocol (its Upgrade field is among the fields).
+    /// Whether it would rather speak another protocol (its Upgrade field is among the fields; an ignored one is not).
     pub(super) upgrade: bool,
 }
 
@@ -52,6 +52,7 @@ pub(super) fn read_request(
     scheme: Scheme,
     mut spare: Box<RequestHead>,
 ) -> Result<Request, Error> {
+    let bytes = &*h1::in_known_version(bytes);
     let mut scratch = h1::field_scratch();
     let parts = h1::parse_request(bytes, &mut scratch).map_err(broken)?;
     let options = ConnectionOptions::of(parts.fields());
@@ -85,7 +86,12 @@ pub(super) fn read_request(
     let method = Method::parse(parts.method.as_bytes())
         .ok_or(violation(400, "a method is a token (RFC 9112 §3.1)"))?;
     let (scheme, authority, path) = read_target(&method, parts.target, (scheme, host))?;
-    let upgrade = options.upgrade() && fields.find(b"upgrade").is_some();
+    let asks_upgrade = options.upgrade() && fields.find(b"upgrade").is_some();
+    // RFC 9110 §7.8: a server ignores Upgrade in an HTTP/1.0 request, and switches when the whole request has come.
+    let upgrade = asks_upgrade && parts.version == Version::Http11 && length == BodyLength::Empty;
+    if asks_upgrade && !upgrade {
+        fields = without_upgrade(&fields);
+    }
     let expects_continue = reads_expect(expect, parts.version)? && length != BodyLength::Empty;
     let authority = copied(std::mem::take(&mut spare.authority), authority);
     let path = copied(std::mem::take(&mut spare.path), path);
@@ -96,9 +102,15 @@ pub(super) fn read_request(
         version: parts.version,
         persists: options.persists(parts.version),
         expects_continue,
-        // RFC 9110 §7.8: a server ignores Upgrade in an HTTP/1.0 request.
-        upgrade: upgrade && parts.version == Version::Http11,
+        upgrade,
     })
+}
+
+fn without_upgrade(fields: &Fields) -> Fields {
+    let others = fields.iter().filter(|field| !field.name.eq_ignore_ascii_case(b"upgrade"));
+    let mut kept = Fields::new();
+    others.for_each(|field| kept.push_field(field));
+    kept
 }
 
 /// A copy of `text` in `buffer`.
@@ -179,6 +191,7 @@ fn read_authority(bytes: &[u8]) -> Result<&str, Error> {
 
 /// Reads a response head into `fields`, which are empty.
 pub(super) fn read_response(bytes: &[u8], mut fields: Fields) -> Result<Response, Error> {
+    let bytes = &*h1::in_known_version(bytes);
     let mut scratch = h1::field_scratch();
     let parts = h1::parse_response(bytes, &mut scratch).map_err(foreign)?;
     let options = ConnectionOptions::of(parts.fields());

@@ -320,6 +320,8 @@ impl Server {
 
 impl Connection for Server {
     fn handle_timeout(&mut self, now: Instant) {
+        // An answer that has become long since may have stopped the reading.
+        self.retime(now);
         if self.poll_timeout().is_some_and(|deadline| deadline <= now) {
             self.run_out();
             self.settle(now);

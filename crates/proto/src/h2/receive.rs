@@ -186,8 +186,10 @@ impl Session<Http2> {
             Ok(applied) => applied,
             Err(rule) => return Err(self.fail(rule)),
         };
-        let table = peer.header_table_size.min(settings.encoder_table_size);
-        codec.set_encoder_capacity(table as usize);
+        // RFC 7541 §4.2: the smallest size since the last block is told to the decoder, too.
+        for allowed in [applied.smallest_table, peer.header_table_size] {
+            codec.set_encoder_capacity(allowed.min(settings.encoder_table_size) as usize);
+        }
         if applied.is_first {
             self.log.connection_ready("h2");
         }

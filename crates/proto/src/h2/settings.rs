@@ -212,6 +212,8 @@ impl Default for PeerSettings {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Applied {
     pub(super) is_first: bool,
+    /// The smallest HEADER_TABLE_SIZE on the way to the last.
+    pub(super) smallest_table: u32,
     /// How far the initial window has moved.
     pub(super) window_shift: i64,
     /// Its dependencies mean nothing (RFC 9218 §2.1).
@@ -236,10 +238,14 @@ impl PeerSettings {
             self.max_concurrent_streams = u32::MAX;
         }
         let before = i64::from(self.initial_window);
+        let mut smallest_table = self.header_table_size;
         let mut rules_out_dependencies = false;
         for Setting { id, value } in list.iter() {
             match id {
-                SettingId::HEADER_TABLE_SIZE => self.header_table_size = value,
+                SettingId::HEADER_TABLE_SIZE => {
+                    self.header_table_size = value;
+                    smallest_table = smallest_table.min(value);
+                }
                 SettingId::ENABLE_PUSH => {
                     self.enable_push = switch(value, "RFC 9113 §6.5.2: ENABLE_PUSH is 0 or 1")?;
                     if self.enable_push && role == Role::Client {
@@ -276,7 +282,7 @@ impl PeerSettings {
             }
         }
         let window_shift = i64::from(self.initial_window) - before;
-        Ok(Applied { is_first, window_shift, rules_out_dependencies })
+        Ok(Applied { is_first, smallest_table, window_shift, rules_out_dependencies })
     }
 }
 

@@ -8,8 +8,7 @@ use unit::Instant;
 pub(crate) struct Stream {
     opener: Opener,
     state: State,
-    /// Whether the request was a HEAD, whose answer has no body.
-    is_head: bool,
+    asked: Asked,
     incoming: Incoming,
     receive: ReceiveWindow,
     /// Bytes received that the application has not given back.
@@ -21,6 +20,16 @@ pub(crate) struct Stream {
     readiness: Readiness,
     /// Whether it has bytes and no credit.
     stall: Stall,
+}
+
+/// What of the request bears on its answer's body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Asked {
+    Body,
+    /// The head alone (HEAD).
+    Head,
+    /// A tunnel (CONNECT).
+    Tunnel,
 }
 
 /// Who opened a stream.
@@ -103,7 +112,7 @@ impl Stream {
         Self {
             opener,
             state,
-            is_head: false,
+            asked: Asked::Body,
             incoming: Incoming::Head,
             receive: ReceiveWindow::new(windows.receive),
             unconsumed: 0,
@@ -142,7 +151,11 @@ impl Stream {
 
     /// The request's method decides whether its answer has a body.
     pub(crate) fn note_method(&mut self, method: &Method) {
-        self.is_head = *method == Method::Head;
+        self.asked = match method {
+            Method::Head => Asked::Head,
+            Method::Connect => Asked::Tunnel,
+            _ => Asked::Body,
+        };
     }
 
     /// The head of a request or promise has come, or none will: what its body must be.
@@ -152,8 +165,13 @@ impl Stream {
 
     /// The head of the final response has come.
     pub(crate) fn expect_response_body(&mut self, status: Status, content_length: Option<u64>) {
-        let none = self.is_head || status.forbids_body();
-        let length = if none { BodyLength::None } else { BodyLength::of(content_length) };
+        let length = match (self.asked, status.code()) {
+            (Asked::Head, _) => BodyLength::None,
+            _ if status.forbids_body() => BodyLength::None,
+            // RFC 9110 §9.3.6: a client ignores Content-Length in a 2xx to CONNECT.
+            (Asked::Tunnel, 200..300) => BodyLength::Any,
+            _ => BodyLength::of(content_length),
+        };
         self.incoming = Incoming::Body(length);
     }
 

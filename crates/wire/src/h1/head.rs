@@ -3,6 +3,7 @@
 use super::error::{Error, ErrorKind};
 use crate::fields::{Field, Fields};
 use httparse::{Header, ParserConfig, Status};
+use std::borrow::Cow;
 use std::mem::MaybeUninit;
 
 /// Field lines that a head can have, whatever its limits.
@@ -98,7 +99,32 @@ fn fields<'s, 'b>(
     })
 }
 
-/// Reads a whole request head, as [`super::HeadScanner`] cut it out.
+/// A head of HTTP/1.2 to HTTP/1.9 as one of HTTP/1.1, the highest minor version known (RFC 9110 §2.5); others as they are.
+pub fn in_known_version(head: &[u8]) -> Cow<'_, [u8]> {
+    match later_minor(head) {
+        Some(position) => {
+            let mut known = head.to_vec();
+            known[position] = b'1';
+            Cow::Owned(known)
+        }
+        None => Cow::Borrowed(head),
+    }
+}
+
+/// Where the start line has a minor version above 1.
+fn later_minor(head: &[u8]) -> Option<usize> {
+    let start = head.iter().position(|&byte| !matches!(byte, b'\r' | b'\n'))?;
+    let end = start + memchr::memchr(b'\r', &head[start..])?;
+    // A status line begins with the version, a request line ends with it.
+    let status_line = head[start..end].starts_with(b"HTTP/");
+    let version = if status_line { start } else { end.checked_sub(VERSION_LENGTH)? };
+    let minor = head.get(version..end)?.strip_prefix(b"HTTP/1.")?.first()?;
+    matches!(minor, b'2'..=b'9').then_some(version + VERSION_LENGTH - 1)
+}
+
+const VERSION_LENGTH: usize = b"HTTP/1.1".len();
+
+/// Reads a whole request head, as [`super::HeadScanner`] cut it out, in a [known version](in_known_version).
 pub fn parse_request<'s, 'b>(
     head: &'b [u8],
     scratch: &'s mut FieldScratch<'b>,
@@ -124,7 +150,7 @@ pub fn parse_request<'s, 'b>(
     Ok(RequestParts { method, target, version, lines: request.headers })
 }
 
-/// Reads a whole response head, as [`super::HeadScanner`] cut it out.
+/// Reads a whole response head, as [`super::HeadScanner`] cut it out, in a [known version](in_known_version).
 pub fn parse_response<'s, 'b>(
     head: &'b [u8],
     scratch: &'s mut FieldScratch<'b>,

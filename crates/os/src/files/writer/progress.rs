@@ -57,8 +57,8 @@ pub fn inspect(target: &Path) -> Result<Leftover, Unusable> {
     }
 }
 
-/// Removes what is left of `target`.
-pub fn discard(target: &Path) {
+/// Removes the part of `target`, which the caller has locked.
+pub(super) fn discard(target: &Path) {
     // A file that does not exist need not be removed.
     let _ = fs::remove_file(progress_path(target));
     let _ = fs::remove_file(part_path(target));

@@ -233,6 +233,8 @@ impl Server {
         let (waiting, limit) = match (&self.phase, &self.receiving) {
             (Phase::Closed, _) => (None, None),
             (Phase::Lingering { .. }, _) => (Some(Waiting::Fin), Some(settings.linger_timeout)),
+            // What is not read is not late.
+            (_, Receiving::Head) if self.is_blocked() => (None, None),
             (_, Receiving::Head) if !self.reader.is_empty() => {
                 (Some(Waiting::Head), settings.header_timeout)
             }

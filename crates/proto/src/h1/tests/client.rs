@@ -342,3 +342,15 @@ fn an_answer_that_is_more_than_bytes_is_never_taken_whole() {
         assert_eq!(client.take_repeated(NOW, &mut answer.as_bytes()), None, "{answer:?}");
     }
 }
+
+#[test]
+fn an_answer_of_a_later_minor_version_is_read_as_one_of_1_1() {
+    let mut client = asking(&get());
+    let answer = b"HTTP/1.2 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n";
+    let told = hear(&mut client, &[answer]);
+    assert_eq!(told[1], Told::Data(0, b"ab".to_vec(), Fin::Last));
+    assert_eq!((client.available_streams(), client.state()), (1, ConnectionState::Open));
+    let mut client = asking(&get());
+    let told = hear(&mut client, &[b"HTTP/2.0 200 OK\r\n\r\n"]);
+    assert!(matches!(told.last(), Some(Told::Closed(Some(_)))), "{told:?}");
+}

@@ -334,6 +334,36 @@ fn an_upgrade_declined_goes_on_as_http() {
     ));
 }
 
+#[test]
+fn an_upgrade_is_ignored_in_an_old_request_and_with_a_body() {
+    let fields = "Connection: upgrade\r\nUpgrade: x\r\nAccept: b\r\n";
+    for (request, body) in [
+        (format!("GET / HTTP/1.0\r\n{fields}\r\n"), false),
+        (format!("GET / HTTP/1.1\r\nHost: h\r\n{fields}Content-Length: 2\r\n\r\nab"), true),
+        (
+            format!(
+                "GET / HTTP/1.1\r\nHost: h\r\n{fields}Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n0\r\n\r\n"
+            ),
+            true,
+        ),
+    ] {
+        let mut server = default();
+        let told = hear(&mut server, &[request.as_bytes()]);
+        assert!(
+            matches!(&told[0], Told::Request(0, head, _)
+            if head.fields.find(b"upgrade").is_none() && head.fields.find(b"accept").is_some()),
+            "{told:?}"
+        );
+        assert_eq!(told.len() > 1, body, "{told:?}");
+        assert!(matches!(
+            server.respond(StreamId(0), &status(101), Fin::More),
+            Err(Misuse::Unsendable(_))
+        ));
+        server.respond(StreamId(0), &status(426), Fin::Last).unwrap();
+        assert!(say(&mut server).starts_with("HTTP/1.1 426 "));
+    }
+}
+
 fn seconds(seconds: u64) -> Instant {
     NOW + Duration::from_secs(seconds)
 }
@@ -359,6 +389,24 @@ fn a_slow_head_is_a_408_however_busily_it_drips() {
     server.handle_timeout(seconds(37));
     let told = hear(&mut server, &[b""]);
     assert!(matches!(&told[..], [Told::Closed(Some(Error::TimedOut { .. }))]), "{told:?}");
+}
+
+#[test]
+fn a_head_that_the_server_itself_does_not_read_is_not_late() {
+    let mut server = after(GET);
+    hear_at(&mut server, seconds(5), &[&GET[..9]]);
+    assert_eq!(server.poll_timeout(), Some(seconds(35)));
+    let long = ResponseHead { fields: Fields::new().with("content-length", "50000"), ..ok() };
+    server.respond(StreamId(0), &long, Fin::More).unwrap();
+    // Nothing has asked for bytes since.
+    server.handle_timeout(seconds(35));
+    assert_eq!(hear_at(&mut server, seconds(36), &[&GET[9..]]), []);
+    assert_eq!(server.poll_timeout(), None);
+    server.send(StreamId(0), vec![b'x'; 50_000].into(), Fin::Last).unwrap();
+    assert!(say(&mut server).starts_with("HTTP/1.1 200 "));
+    assert_eq!(server.poll_timeout(), Some(seconds(30)), "anew: say spoke at {NOW:?}");
+    let backlog = server.take_backlog();
+    assert!(matches!(hear(&mut server, &[&backlog])[..], [Told::Request(1, _, Fin::Last)]));
 }
 
 #[test]

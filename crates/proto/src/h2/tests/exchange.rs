@@ -59,6 +59,32 @@ fn an_extended_connect_carries_bytes_both_ways() {
 }
 
 #[test]
+fn the_length_of_an_answer_to_connect_is_no_length_of_the_tunnel() {
+    let far = Settings { enable_connect_protocol: true, ..Settings::server() };
+    for (protocol, path) in [(None, ""), (Some("websocket".into()), "/")] {
+        for (status, is_tunnel) in [(200, true), (404, false)] {
+            let mut both = Both::new(Settings::client(), far.clone());
+            let head = RequestHead {
+                method: Method::Connect,
+                authority: "a.test:443".into(),
+                path: path.into(),
+                protocol: protocol.clone(),
+                ..get()
+            };
+            let stream = both.near.request(Instant::ZERO, &head, Fin::More).unwrap();
+            both.up();
+            let fields = Fields::new().with("content-length", "2");
+            let head = ResponseHead { status: Status::new(status).unwrap(), fields };
+            both.far.respond(stream, &head, Fin::More).unwrap();
+            both.far.send(stream, "four".into(), Fin::More).unwrap();
+            let seen = both.down();
+            let whole = Owned::Data(stream.0, b"four".to_vec(), false);
+            assert_eq!(seen.contains(&whole), is_tunnel, "{status} {seen:?}");
+        }
+    }
+}
+
+#[test]
 fn a_promise_is_kept_or_refused() {
     let near = Settings { enable_push: true, ..Settings::client() };
     let mut both = Both::new(near, Settings::server());

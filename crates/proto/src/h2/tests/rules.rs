@@ -192,6 +192,32 @@ fn a_promise_to_a_client_that_takes_none_is_fatal() {
 }
 
 #[test]
+fn the_smallest_table_between_two_blocks_is_signalled_before_the_last() {
+    let mut settings = Vec::new();
+    let id = wire::h2::SettingId::HEADER_TABLE_SIZE;
+    Setting::encode_all(&[0, 4096].map(|value| Setting { id, value }), &mut settings);
+    // RFC 7541 §4.2, §6.3: 0, then 4096.
+    let signals = [0x20, 0x3f, 0xe1, 0x1f];
+
+    let mut hand = ByHand::greeted(Settings::server());
+    hand.request(1, true, &[]);
+    hand.give(&settings);
+    hand.server.respond(StreamId(1), &ResponseHead::new(Status::OK), Fin::Last).unwrap();
+    let frames = hand.take();
+    let block = frames.iter().find(|frame| frame.0 == "HEADERS").unwrap();
+    assert!(block.2.starts_with(&signals), "{:x?}", block.2);
+
+    let mut client = client(Settings::client());
+    events(&mut client, Instant::ZERO, &settings);
+    client.request(Instant::ZERO, &RequestHead::get(Scheme::Http, "a", "/"), Fin::Last).unwrap();
+    let mut out = SendBuf::new();
+    client.poll_transmit(Instant::ZERO, &mut out, 1 << 20);
+    let frames = split(&out.to_vec());
+    let block = frames.iter().find(|frame| frame.0 == "HEADERS").unwrap();
+    assert!(block.2.starts_with(&signals), "{:x?}", block.2);
+}
+
+#[test]
 fn a_small_limit_makes_a_small_frame_but_not_a_silly_one() {
     let mut hand = ByHand::greeted(Settings::server());
     hand.request(1, true, &[]);

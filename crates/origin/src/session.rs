@@ -36,19 +36,20 @@ pub(crate) struct Session {
     /// In the order of their stream numbers. Usually they end from the front.
     exchanges: VecDeque<Exchange>,
     /// How many exchanges are in each of these states.
-    thinking: usize,
-    given: usize,
-    streaming: usize,
-    web_sockets: usize,
-    forwarded: usize,
-    full_echoes: usize,
+    thinking: u32,
+    given: u32,
+    streaming: u32,
+    web_sockets: u32,
+    forwarded: u32,
+    full_echoes: u32,
     /// Echoes with short pieces that wait.
-    pending_echoes: usize,
+    pending_echoes: u32,
     /// Streams of whose bodies, which take memory, a piece is to be made when the driver asks for bytes. Over a byte stream it asks
     /// when the kernel would take them.
     asked: Vec<StreamId>,
     pace: Pace,
-    unwanted: Unwanted,
+    /// None before the rest of a request comes behind its answer.
+    unwanted: Option<Box<Unwanted>>,
     account: Account,
     /// What was pushed here; None before a policy pushes something.
     delivery: Option<Box<ConnectionDelivery>>,
@@ -99,7 +100,7 @@ impl Session {
             pending_echoes: 0,
             asked: Vec::new(),
             pace: Pace::default(),
-            unwanted: Unwanted::default(),
+            unwanted: None,
             account: Account::new(spec.peer),
             delivery: None,
             quiet_since: now,
@@ -318,7 +319,7 @@ impl Session {
                 }
             }
             Event::Reset { stream, .. } => {
-                self.unwanted.end(stream);
+                self.end_unwanted(stream);
                 if let Some(index) = self.find(stream) {
                     self.end(context, index, ExchangeEnd::CutOff);
                 }
@@ -375,11 +376,18 @@ impl Session {
         self.keep_within_limit(context);
     }
 
+    /// The rest of a request has come, or will not.
+    fn end_unwanted(&mut self, stream: StreamId) {
+        if let Some(unwanted) = &mut self.unwanted {
+            unwanted.end(stream);
+        }
+    }
+
     /// RFC 9113 §8.1, RFC 9114 §4.1: after the whole answer the rest of a request is refused without an error.
     fn drop_body(&mut self, context: &mut Context<'_>, stream: StreamId, bytes: usize, fin: Fin) {
         if fin == Fin::Last {
-            self.unwanted.end(stream);
-        } else if self.unwanted.count(stream, bytes) == Rest::Refused {
+            self.end_unwanted(stream);
+        } else if self.unwanted.get_or_insert_default().count(stream, bytes) == Rest::Refused {
             context.machine.reset(context.now, stream);
         }
     }
@@ -460,8 +468,8 @@ impl Session {
             State::Given => self.given -= 1,
             State::Streaming(_) => self.streaming -= 1,
             State::Echoing(echo) => {
-                self.pending_echoes -= usize::from(!echo.pending.is_empty());
-                self.full_echoes -= usize::from(echo.full.is_some());
+                self.pending_echoes -= u32::from(!echo.pending.is_empty());
+                self.full_echoes -= u32::from(echo.full.is_some());
             }
             State::WebSocket(_) => self.web_sockets -= 1,
             State::Forwarded(forwarded) => {

@@ -43,10 +43,10 @@ impl Session {
             && context.machine.unsent(exchange.stream) > 0;
         if waits {
             echo.pending.extend_from_slice(piece);
-            self.pending_echoes += usize::from(!had_pending && !piece.is_empty());
+            self.pending_echoes += u32::from(!had_pending && !piece.is_empty());
             return self.credit_echo(context, index);
         }
-        self.pending_echoes -= usize::from(had_pending);
+        self.pending_echoes -= u32::from(had_pending);
         let piece = if had_pending {
             let mut joined = std::mem::take(&mut echo.pending);
             joined.extend_from_slice(piece);
@@ -63,7 +63,7 @@ impl Session {
             && let State::Echoing(echo) = std::mem::replace(&mut exchange.state, State::Given)
         {
             self.given += 1;
-            self.full_echoes -= usize::from(echo.full.is_some());
+            self.full_echoes -= u32::from(echo.full.is_some());
             context.machine.consume(exchange.stream, echo.uncredited);
         }
     }
@@ -99,7 +99,7 @@ impl Session {
             }
             return;
         }
-        self.full_echoes -= usize::from(echo.full.take().is_some());
+        self.full_echoes -= u32::from(echo.full.take().is_some());
         let credit = std::mem::take(&mut echo.uncredited);
         if credit > 0 {
             context.machine.consume(exchange.stream, credit);

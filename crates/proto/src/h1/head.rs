@@ -52,9 +52,16 @@ pub(super) fn read_request(
     scheme: Scheme,
     mut spare: Box<RequestHead>,
 ) -> Result<Request, Error> {
-    let bytes = &*h1::in_known_version(bytes);
     let mut scratch = h1::field_scratch();
-    let parts = h1::parse_request(bytes, &mut scratch).map_err(broken)?;
+    let parts = match h1::parse_request(bytes, &mut scratch) {
+        Ok(parts) => parts,
+        Err(error) => {
+            return match h1::in_known_version(bytes) {
+                Some(known) => read_request(&known, scheme, spare),
+                None => Err(broken(error)),
+            };
+        }
+    };
     let options = ConnectionOptions::of(parts.fields());
     let mut framing = FramingFields::new();
     let mut host = None;
@@ -191,9 +198,16 @@ fn read_authority(bytes: &[u8]) -> Result<&str, Error> {
 
 /// Reads a response head into `fields`, which are empty.
 pub(super) fn read_response(bytes: &[u8], mut fields: Fields) -> Result<Response, Error> {
-    let bytes = &*h1::in_known_version(bytes);
     let mut scratch = h1::field_scratch();
-    let parts = h1::parse_response(bytes, &mut scratch).map_err(foreign)?;
+    let parts = match h1::parse_response(bytes, &mut scratch) {
+        Ok(parts) => parts,
+        Err(error) => {
+            return match h1::in_known_version(bytes) {
+                Some(known) => read_response(&known, fields),
+                None => Err(foreign(error)),
+            };
+        }
+    };
     let options = ConnectionOptions::of(parts.fields());
     let mut framing = FramingFields::new();
     fields.reserve(parts.field_count(), bytes.len());

@@ -3,7 +3,6 @@
 use super::error::{Error, ErrorKind};
 use crate::fields::{Field, Fields};
 use httparse::{Header, ParserConfig, Status};
-use std::borrow::Cow;
 use std::mem::MaybeUninit;
 
 /// Field lines that a head can have, whatever its limits.
@@ -99,16 +98,14 @@ fn fields<'s, 'b>(
     })
 }
 
-/// A head of HTTP/1.2 to HTTP/1.9 as one of HTTP/1.1, the highest minor version known (RFC 9110 §2.5); others as they are.
-pub fn in_known_version(head: &[u8]) -> Cow<'_, [u8]> {
-    match later_minor(head) {
-        Some(position) => {
-            let mut known = head.to_vec();
-            known[position] = b'1';
-            Cow::Owned(known)
-        }
-        None => Cow::Borrowed(head),
-    }
+/// A head of HTTP/1.2 to HTTP/1.9 as one of HTTP/1.1, the highest minor version known (RFC 9110 §2.5); None for others. It is
+/// for heads that were refused.
+#[cold]
+pub fn in_known_version(head: &[u8]) -> Option<Vec<u8>> {
+    let position = later_minor(head)?;
+    let mut known = head.to_vec();
+    known[position] = b'1';
+    Some(known)
 }
 
 /// Where the start line has a minor version above 1.
@@ -124,7 +121,7 @@ fn later_minor(head: &[u8]) -> Option<usize> {
 
 const VERSION_LENGTH: usize = b"HTTP/1.1".len();
 
-/// Reads a whole request head, as [`super::HeadScanner`] cut it out, in a [known version](in_known_version).
+/// Reads a whole request head, as [`super::HeadScanner`] cut it out.
 pub fn parse_request<'s, 'b>(
     head: &'b [u8],
     scratch: &'s mut FieldScratch<'b>,
@@ -150,7 +147,7 @@ pub fn parse_request<'s, 'b>(
     Ok(RequestParts { method, target, version, lines: request.headers })
 }
 
-/// Reads a whole response head, as [`super::HeadScanner`] cut it out, in a [known version](in_known_version).
+/// Reads a whole response head, as [`super::HeadScanner`] cut it out.
 pub fn parse_response<'s, 'b>(
     head: &'b [u8],
     scratch: &'s mut FieldScratch<'b>,

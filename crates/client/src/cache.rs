@@ -4,7 +4,7 @@
 
 use bytes::Bytes;
 use page::{Scheme, Url};
-use proto::{Fields, ResponseHead};
+use proto::{Fields, ResponseHead, Status};
 use std::collections::HashMap;
 use std::time::Duration;
 use unit::{Instant, Seed};
@@ -106,7 +106,7 @@ impl Cache {
         let entry = Entry {
             freshness: Freshness::of(head),
             stored: now,
-            validators: validators(&head.fields),
+            validators: validators(head),
             body,
         };
         if let Some(before) = self.entries.insert(without_scheme(url), entry) {
@@ -143,16 +143,19 @@ pub(crate) fn without_scheme(url: &Url) -> Url {
 /// RFC 9111 §3: a private cache stores what it may use again.
 fn is_storable(head: &ResponseHead) -> bool {
     let varies = head.fields.all(b"vary").any(|value| value.contains(&b'*'));
-    let may_serve = !Freshness::of(head).lifetime.is_zero() || !validators(&head.fields).is_empty();
+    let may_serve = !Freshness::of(head).lifetime.is_zero() || !validators(head).is_empty();
     matches!(head.status.code(), 200 | 301 | 308 | 404 | 410)
         && directive(&head.fields, "no-store").is_none()
         && !varies
         && may_serve
 }
 
-/// The fields that make a request conditional (RFC 9111 §4.3.1).
-fn validators(fields: &Fields) -> Fields {
-    let mut validators = Fields::new();
+/// The fields that make a request conditional (RFC 9111 §4.3.1). As in Chromium, redirects and errors are not asked for so.
+fn validators(head: &ResponseHead) -> Fields {
+    let (fields, mut validators) = (&head.fields, Fields::new());
+    if head.status != Status::OK {
+        return validators;
+    }
     for (of, asks) in [("etag", "if-none-match"), ("last-modified", "if-modified-since")] {
         if let Some(value) = fields.find(of.as_bytes()) {
             validators.push(asks.as_bytes(), value);
@@ -169,7 +172,7 @@ impl Freshness {
 }
 
 /// RFC 9111 §4.2.1: `max-age`, else `Expires` less `Date`, else a tenth of the time since the last change (§4.2.2). What has moved
-/// for good has moved for ever, as in Chromium (net/http/http_response_headers.cc, `GetFreshnessLifetimes`).
+/// for good, or is gone, stays so. All as in Chromium (net/http/http_response_headers.cc, `GetFreshnessLifetimes`).
 fn lifetime(head: &ResponseHead) -> Duration {
     let fields = &head.fields;
     if directive(fields, "no-cache").is_some() {
@@ -186,9 +189,11 @@ fn lifetime(head: &ResponseHead) -> Duration {
             date("expires").zip(date_field).and_then(|(end, now)| end.duration_since(now).ok());
         return left.unwrap_or_default();
     }
-    let has_moved = matches!(head.status.code(), 301 | 308);
-    if has_moved && directive(fields, "must-revalidate").is_none() {
+    if matches!(head.status.code(), 301 | 308 | 410) {
         return Duration::MAX;
+    }
+    if head.status != Status::OK || directive(fields, "must-revalidate").is_some() {
+        return Duration::ZERO;
     }
     let unchanged = date_field
         .zip(date("last-modified"))
@@ -211,7 +216,6 @@ const MOST_BYTES: usize = 256 * 1024 * 1024;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proto::Status;
 
     const NOW: Instant = Instant::from_nanos(5_000_000_000);
 
@@ -284,16 +288,21 @@ mod tests {
             Cache::new().stores(&head).then(|| Freshness::of(&head).lifetime)
         };
         let minute = [("cache-control", "max-age=60")];
-        for status in [301, 308] {
+        let must_ask = [("cache-control", "must-revalidate")];
+        for status in [301, 308, 410] {
             assert_eq!(lifetime(status, &[]), Some(Duration::MAX));
             assert_eq!(lifetime(status, &minute), Some(Duration::from_secs(60)));
-            assert_eq!(lifetime(status, &[("cache-control", "no-cache")]), None);
-            assert_eq!(lifetime(status, &[("cache-control", "must-revalidate")]), None);
+            assert_eq!(lifetime(status, &[("cache-control", "no-cache"), ("etag", "\"1\"")]), None);
+            assert_eq!(lifetime(status, &must_ask), Some(Duration::MAX));
         }
-        for status in [404, 410] {
-            assert_eq!(lifetime(status, &[]), None);
-            assert_eq!(lifetime(status, &minute), Some(Duration::from_secs(60)));
-        }
+        assert_eq!(lifetime(404, &minute), Some(Duration::from_secs(60)));
+        let changed = [
+            ("date", "Mon, 23 Nov 2026 12:00:00 GMT"),
+            ("last-modified", "Mon, 23 Nov 2026 10:00:00 GMT"),
+        ];
+        assert_eq!(lifetime(200, &changed), Some(Duration::from_secs(720)));
+        assert_eq!(lifetime(404, &changed), None);
+        assert_eq!(lifetime(200, &[changed[0], changed[1], must_ask[0]]), Some(Duration::ZERO));
         for status in [302, 307, 403, 500] {
             assert_eq!(lifetime(status, &minute), None);
         }

@@ -20,7 +20,7 @@ use proto::{Fields, Method, RequestHead, Status};
 use std::fmt;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, UNIX_EPOCH};
 use unit::{Instant, Seed};
 
 /// Echoes request bodies.
@@ -288,7 +288,7 @@ impl Site {
         let Some(max_age) = self.max_age.filter(|_| answer.status == Status::OK) else {
             return answer;
         };
-        if !is_document && answer.fields.find(b"cache-control").is_none() {
+        if !is_document && !says_how_long(&answer.fields) {
             answer = answer.with("cache-control", &format!("max-age={}", max_age.as_secs()));
         }
         if !is_document && Validators::of(&answer.fields).is_none() {
@@ -337,6 +337,20 @@ impl fmt::Debug for Site {
 }
 
 /// The answer to who has this one already, with the fields that RFC 9110 §15.4.5 asks for.
+/// Whether an answer says how long it is fresh. A recorded date in `Expires` says nothing of today, but one of long ago does, and so
+/// does what is no date (RFC 9111 §5.3).
+fn says_how_long(fields: &Fields) -> bool {
+    let is_past = |text: &str| {
+        httpdate::parse_http_date(text).map_or(true, |date| date < UNIX_EPOCH + LONG_AGO)
+    };
+    fields.find(b"cache-control").is_some()
+        || fields.find_str("pragma").is_some_and(|text| text.contains("no-cache"))
+        || fields.find_str("expires").is_some_and(is_past)
+}
+
+/// 2000-01-01: servers say by an earlier date that an answer is stale.
+const LONG_AGO: Duration = Duration::from_secs(946_684_800);
+
 fn not_modified(answer: Answer) -> Answer {
     const KEPT: [&[u8]; 5] = [b"cache-control", b"content-location", b"etag", b"expires", b"vary"];
     let mut fields = Fields::new();
@@ -455,5 +469,24 @@ pub(crate) fn host_of(authority: &str) -> &str {
     match authority.rsplit_once(':') {
         Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
         _ => authority,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_says_how_long_it_is_fresh_by_more_than_cache_control() {
+        for (name, value, says) in [
+            ("cache-control", "private", true),
+            ("pragma", "no-cache", true),
+            ("expires", "0", true),
+            ("expires", "Thu, 01 Jan 1970 00:00:00 GMT", true),
+            ("expires", "Thu, 01 Jan 2015 00:00:00 GMT", false),
+            ("etag", "\"1\"", false),
+        ] {
+            assert_eq!(says_how_long(&Fields::new().with(name, value)), says, "{name}: {value}");
+        }
     }
 }

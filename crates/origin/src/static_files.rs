@@ -68,11 +68,12 @@ impl Ask<'_> {
     fn answer_file(self, path: &str, file: &Rc<dyn File>) -> Answer {
         let request = self.request;
         let facts = file.facts();
-        let validators = validators(&facts);
+        let mut validators = validators(&facts);
         // RFC 9110 §8.8.2.1: never later than Date. It stays true of the answer while that is cached.
-        let modified = validators.modified.min(self.unix_now);
-        let fields =
-            Fields::new().with("etag", &validators.etag).with("last-modified", http_date(modified));
+        validators.modified = validators.modified.min(self.unix_now);
+        let fields = Fields::new()
+            .with("etag", &validators.etag)
+            .with("last-modified", http_date(validators.modified));
         match conditional::evaluate(&request.method, &request.fields, &validators) {
             Verdict::Proceed => {}
             Verdict::NotModified => {

@@ -279,10 +279,18 @@ impl ClientDeclaration {
 
     /// What is wrong with a name in braces.
     fn unknown_placeholder(&self) -> Option<String> {
+        let nowhere = Places::default();
+        let words = self.command.iter().chain(&self.version);
+        let wrong = words.map(|word| self.expand(word, &nowhere)).find_map(Result::err);
         // Once its folder stands in a place, its text may be any: a place that is written begins with a name.
         let written = self.places.values().filter(|place| !place.starts_with('/'));
-        let words = self.command.iter().chain(&self.version).chain(written);
-        words.map(|word| self.expand(word, &Places::default())).find_map(Result::err)
+        let place = |text: &String| {
+            template::expand(text, |_, name| match (name, nowhere.of(name)) {
+                ("here", _) | (_, Some(_)) => Ok(None),
+                _ => Err(template::unknown(name, ["here", "peers", "wirelap"])),
+            })
+        };
+        wrong.or_else(|| written.map(place).find_map(Result::err))
     }
 
     /// A word of a command with the places that it names.
@@ -447,6 +455,16 @@ mod tests {
             let error = added(&EXAMPLE.replacen(from, to, 1)).unwrap_err().to_string();
             assert!(error.contains(expected) && error.starts_with("mine.toml: "), "{error}");
         }
+    }
+
+    #[test]
+    fn a_place_names_no_other_place() {
+        let text = EXAMPLE.replace("{peers}/mine.jar", "{lib}/mine.jar\", lib = \"{here}");
+        let error = added(&text).unwrap_err().to_string();
+        assert!(
+            error.contains("nothing is known as `{lib}`; known are here, peers, wirelap"),
+            "{error}"
+        );
     }
 
     #[test]

@@ -334,7 +334,9 @@ fn race(
     // Trials that were added were asked for by their number.
     let deadline = deadline.filter(|_| header.experiment.links.iter().all(|link| link.added == 0));
     started += trials::run(args, folder, &mut store, header, interrupts, deadline)?;
-    if let (0, Some(flag)) = (started, resume::flag_of_trials(args)) {
+    let is_in_time = deadline.is_none_or(|at| os::clock::now() < at);
+    if let (0, true, Some(flag)) = (started, is_in_time, resume::flag_of_trials(args)) {
+        folder.remove_empty();
         return Err(resume::nothing_to_record(flag, folder.path()));
     }
     let format = OutputFormat::of(args.json, args.csv);

@@ -76,7 +76,7 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     config.timer = Some(report::timer_page(env!("CARGO_PKG_VERSION")).into());
     config.upstream = args.upstream.map(UpstreamSettings::new);
     config.limits = args.patience.limits(threads);
-    note_descriptors(descriptors, config.limits.connections);
+    note_descriptors(descriptors);
     let folder = args.qlog.clone().or_else(environment::qlog_folder);
     let folder = folder.filter(|_| args.listen_quic.is_some());
     let delivery_log = args.delivery_log.as_deref().map(DeliveryFile::open).transpose()?;
@@ -181,15 +181,18 @@ fn await_interrupt(
     }
 }
 
-/// Tells where the process may not have as many connections as one of its threads takes.
-fn note_descriptors(descriptors: u64, connections: usize) {
-    if descriptors < connections as u64 {
+/// Tells of a limit that bounds its connections.
+fn note_descriptors(descriptors: u64) {
+    if descriptors < FEW_DESCRIPTORS {
         console::note(&format!(
-            "note: it may open {descriptors} files, so it serves fewer connections than the {connections} that a thread \
-             takes (`ulimit -Hn`, or LimitNOFILE= of systemd)"
+            "this process may open {descriptors} files, which bounds its connections: raise the limit by `ulimit -Hn`, or \
+             LimitNOFILE= of systemd"
         ));
     }
 }
+
+/// Fewer are the usual limit of a shell, or less.
+const FEW_DESCRIPTORS: u64 = 4_096;
 
 /// One thread: its reactor, its origin, its files.
 struct Worker {

@@ -103,6 +103,14 @@ impl RunFolder {
         self.path.join("profiles")
     }
 
+    /// Removes the folders of what trials leave, where they are empty.
+    pub(crate) fn remove_empty(&self) {
+        for folder in [self.captures(), self.qlogs(), self.films(), self.profiles()] {
+            // Refused where something is in it.
+            let _ = std::fs::remove_dir(folder);
+        }
+    }
+
     /// The judgement.
     pub(crate) fn result(&self) -> PathBuf {
         self.path.join("result.json")

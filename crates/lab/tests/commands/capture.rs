@@ -168,11 +168,9 @@ fn one_trial_is_kept_by_its_key_and_the_users_key_log_has_its_secrets_too() {
     assert!(!bench.path("other").exists());
     let slip = bench.run(&["race", "--resume", "run", "--capture=nobody"]);
     slip.said(2, &["no trial of tiny", "nobody"]);
-    let late = bench.run(&["race", "--resume", "run", "--capture"]);
-    late.said(
-        2,
-        &["--capture is for trials that run, and all of run have run", "race --again run"],
-    );
+    let late = bench.run(&["race", "--resume", "run", "--profile"]);
+    late.said(2, &["--profile is for trials that run, and all of run have run", "--again run"]);
+    assert!(!bench.path("run/profiles").exists());
 }
 
 #[test]

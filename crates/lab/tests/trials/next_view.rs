@@ -114,7 +114,9 @@ fn a_recorded_redirect_stays_a_fetch_of_its_own_in_both_views_of_a_page() {
     });
     bench.write("recorded.toml", HEAD.to_owned() + &contenders.concat());
     bench.run(&["race", "recorded.toml", "--out", "run"]).raced();
-    for (key, outcome, reason) in outcomes(&bench.path("run")) {
+    let ended = outcomes(&bench.path("run"));
+    assert_eq!(ended.len(), 2, "{ended:?}");
+    for (key, outcome, reason) in ended {
         assert!(is_whole(&outcome), "{key}: {outcome}: {reason:?}");
     }
 }

@@ -35,5 +35,5 @@ impl Unwanted {
     }
 }
 
-/// As over HTTP/1.1, whose machine reads on by itself ([`proto::h1::ServerSettings::max_discard`]).
+/// The default of [`proto::h1::ServerSettings::max_discard`]: HTTP/1.1's machine reads on by itself.
 const MOST: usize = 1024 * 1024;

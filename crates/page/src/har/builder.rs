@@ -64,7 +64,6 @@ impl Builder {
         }
         requests.sort_by_key(|request| (request.start, request.entry.index));
         self.assumptions.worker_repeats = own_answers::leave_to_workers(&mut requests);
-        preflight::put_first(&mut requests);
         let mut document = document_of(&requests);
         self.tell_unusable(&requests[document])?;
         requests[document].kind = Kind::Document;
@@ -74,6 +73,8 @@ impl Builder {
         self.assumptions.no_on_load = !extent.by_on_load;
         self.assumptions.load_span = Some(span(extent.end - requests[0].start));
         requests.truncate(extent.requests);
+        // Behind the extent: a request that began within the load stays in it with its preflight.
+        document = preflight::put_first(&mut requests, document);
         self.assumptions.cache_repeats =
             own_answers::leave_out_repeats(&mut requests, &mut document);
         check_uploads(&requests)?;

@@ -10,8 +10,9 @@ use std::collections::HashMap;
 const LOOKED_AT: usize = 64;
 
 /// Has each request begin at the end of its preflight, and gives the preflight the initiators of its request.
-/// `requests` stand in the order of their starts, before and after.
-pub(super) fn put_first(requests: &mut [Request]) {
+/// `requests` stand in the order of their starts, before and after. Gives the new place of the document.
+pub(super) fn put_first(requests: &mut [Request], document: usize) -> usize {
+    let document_index = requests[document].entry.index;
     let mut by_url: HashMap<String, Vec<usize>> = HashMap::new();
     let mut pairs = Vec::new();
     for (place, request) in requests.iter().enumerate() {
@@ -37,6 +38,7 @@ pub(super) fn put_first(requests: &mut [Request]) {
             std::mem::take(&mut requests[place].entry.initiators);
     }
     requests.sort_by_key(|request| (request.start, request.entry.index));
+    requests.iter().position(|request| request.entry.index == document_index).unwrap_or(document)
 }
 
 /// Which of the `open` places has the request that `preflight` asks for: the latest that was under way at its end.

@@ -329,7 +329,10 @@ impl Session {
             };
             self.events.push_back(Event::Reset { stream, error });
         }
-        self.count_reset(unsent);
+        // A server ends what its client has asked for: that is no flood.
+        if self.role == Role::Server {
+            self.count_reset(unsent);
+        }
         self.close_if_drained();
     }
 

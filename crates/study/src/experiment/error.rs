@@ -47,7 +47,9 @@ impl ExperimentError {
     pub(super) fn from_toml(text: &str, error: &toml::de::Error) -> Self {
         let span = error.span().unwrap_or(0..0);
         let mut message = in_words_of_toml(&error.message().trim().replace('\n', ": "));
-        if span.start == 0 && message.starts_with("missing field ") {
+        let begins = ["name", "title", "question", "baseline"];
+        let lacks = |field: &&str| message.starts_with(&format!("missing field `{field}`"));
+        if span.start == 0 && begins.iter().any(|field| lacks(&field)) {
             message
                 .push_str("; an experiment begins with `name`, `title`, `question` and `baseline`");
         }

@@ -229,6 +229,8 @@ struct KnownWindow {
     least: u32,
     /// The most that has been under way since the last drop.
     most: u32,
+    /// Whether something was dropped: the window does not double any more (RFC 5681 §3.1).
+    is_past_slow_start: bool,
 }
 
 impl KnownWindow {
@@ -237,7 +239,7 @@ impl KnownWindow {
             Full::Segments(_) => FIRST_PACKETS,
             Full::Datagrams { .. } => FIRST_BYTES,
         };
-        Self { first, least: first, most: 0 }
+        Self { first, least: first, most: 0, is_past_slow_start: false }
     }
 
     fn takes(&mut self, under_way: u32) {
@@ -248,11 +250,15 @@ impl KnownWindow {
     /// In slow start TCP's window grows by what is acknowledged, to twice what is under way: Linux takes a sender for limited
     /// by its window where it uses more than half of it.
     fn grows(&mut self, acknowledged: u32) {
+        if self.is_past_slow_start {
+            return;
+        }
         self.least = self.least.max((self.least + acknowledged).min(2 * self.most));
     }
 
     fn halves(&mut self) {
         (self.least, self.most) = ((self.least / 2).max(self.first), 0);
+        self.is_past_slow_start = true;
     }
 }
 

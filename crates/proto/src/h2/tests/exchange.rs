@@ -59,6 +59,22 @@ fn an_extended_connect_carries_bytes_both_ways() {
 }
 
 #[test]
+fn a_client_takes_any_number_of_early_answers_with_the_uploads_reset() {
+    let mut both = Both::new(Settings::client(), Settings::server());
+    for _ in 0..2_000 {
+        let head = RequestHead { method: Method::Post, ..get() };
+        let stream = both.near.request(Instant::ZERO, &head, Fin::More).unwrap();
+        both.up();
+        both.near.send(stream, vec![0; 200_000].into(), Fin::More).unwrap();
+        both.far.respond(stream, &ResponseHead::new(Status::OK), Fin::Last).unwrap();
+        both.down();
+        both.far.reset(Instant::ZERO, stream);
+        both.down();
+        assert_eq!(both.near.state(), crate::ConnectionState::Open);
+    }
+}
+
+#[test]
 fn the_length_of_an_answer_to_connect_is_no_length_of_the_tunnel() {
     let far = Settings { enable_connect_protocol: true, ..Settings::server() };
     for (protocol, path) in [(None, ""), (Some("websocket".into()), "/")] {

@@ -3,7 +3,7 @@
 
 use super::{Over, Session};
 use crate::multiplex::framing::ErrorCode;
-use crate::multiplex::{Framing, Gone, Opener, StreamStatus};
+use crate::multiplex::{Framing, Gone, Opener, Role, StreamStatus};
 use crate::schedule::Priority;
 use crate::{Error, Event, StreamId};
 use trace::PrioritySource;
@@ -15,7 +15,10 @@ impl<F: Framing> Session<F> {
             (StreamStatus::Idle, Some(rule)) => Err(self.fail(rule)),
             (StreamStatus::Idle | StreamStatus::Gone(_), _) => self.count_chatter(),
             (StreamStatus::Live(_), _) => {
-                self.count_reset(id)?;
+                // A server ends what its client has asked for, after a whole answer, too (RFC 9113 §8.1): that is no flood.
+                if self.role == Role::Server || self.streams.opener(id) == Opener::Peer {
+                    self.count_reset(id)?;
+                }
                 self.drop_stream(id, Gone::ResetByPeer);
                 self.log.stream_reset(id, code.number());
                 let error = if code == F::RULES.refused {

@@ -112,6 +112,20 @@ fn a_head_goes_before_the_body_into_a_stream_alone() {
     get(&bench, &["-i", "-o", "file", &url]).said(2, &["-o -"]);
 }
 
+/// A file that standard output goes to is not replaced: what else is printed there stays.
+#[test]
+fn standard_output_by_another_name_is_written_to() {
+    let bench = Bench::new();
+    let (port, _heads) = recorder(FILE);
+    for name in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "all"] {
+        let get = format!("\"$W\" get -s -o {name} http://127.0.0.1:{port}/file");
+        bench.shell(&[], &format!("(printf before; {get}; printf after) > all")).said(0, &[]);
+        is_whole(&bench, "all", b"beforehiafter");
+    }
+    let get = format!("\"$W\" get --json -o all http://127.0.0.1:{port}/file");
+    bench.shell(&[], &format!("{get} > all")).said(2, &["--json prints to standard output"]);
+}
+
 #[test]
 fn no_more_bytes_come_in_a_second_than_were_asked_for() {
     let bench = Bench::new();

@@ -40,7 +40,7 @@ mod server;
 mod tally;
 mod trend;
 
-pub use encoding::{BadTally, Fields, put_time, put_whole};
+pub use encoding::{BadTally, Fields, TALLY_FORMAT, put_time, put_whole};
 pub use engine::{Load, Watch};
 pub use pace::{Share, Spacing, Stage};
 pub use plan::{Access, Exchange, LoadPlan, Pace, Target};

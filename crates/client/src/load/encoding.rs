@@ -63,6 +63,10 @@ pub fn put_time(out: &mut Vec<u8>, time: Duration) {
     put_whole(out, u64::try_from(time.as_nanos()).unwrap_or(u64::MAX));
 }
 
+/// Number of the format that [`Tally::put`] writes. Raise it when that changes, or what agents hand in around it: two
+/// builds of one version would read each other's counts wrongly.
+pub const TALLY_FORMAT: u64 = 1;
+
 /// Stages and targets of a plan at most.
 const MOST_PARTS: usize = 100_000;
 

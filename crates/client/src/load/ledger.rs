@@ -316,6 +316,8 @@ impl Ledger {
         let Some((head, status)) = request.head else { return self.fail(request, Fault::Protocol) };
         let (refused, latency) = (status.code() >= 400, now.since(request.due));
         let answer = Answered { refused, body: request.body, latency };
+        let counts = self.clock.as_ref().is_some_and(|clock| clock.counts_from <= now);
+        self.tally.in_time += u64::from(counts && self.tally.ended.is_none());
         if request.stage.is_some() {
             self.tally.status(status);
             self.tally.first_byte.record(head.since(request.begun));
@@ -397,7 +399,6 @@ impl Ledger {
         {
             let end = clock.ends_at.map_or(now, |end| end.min(now));
             self.tally.ended = Some(end.max(clock.counts_from.min(now)));
-            self.tally.in_time = self.tally.stages.iter().map(|part| part.answers).sum();
         }
     }
 

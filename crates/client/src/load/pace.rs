@@ -151,11 +151,11 @@ impl FromStr for Stage {
             Some((rates, lasts)) => (rates, Some(parse_duration(lasts).map_err(|_| wrong())?)),
             None => (text, None),
         };
-        // The `-` of 1e-3 makes no ramp.
-        let is_one = rates.parse::<f64>().is_ok();
-        let (from, to) = rates.split_once('-').filter(|_| !is_one).unwrap_or((rates, rates));
         let rate = |text: &str| text.parse().ok().filter(|rate: &f64| (0.0..=1e9).contains(rate));
-        let (from, to) = (rate(from).ok_or_else(wrong)?, rate(to).ok_or_else(wrong)?);
+        // The `-` of 1e-3 makes no ramp.
+        let mut ends = rates.match_indices('-').map(|(at, _)| (&rates[..at], &rates[at + 1..]));
+        let ramp = || ends.find_map(|(from, to)| rate(from).zip(rate(to)));
+        let (from, to) = rate(rates).map(|one| (one, one)).or_else(ramp).ok_or_else(wrong)?;
         if [from, to].iter().any(|rate| 0.0 < *rate && *rate < LEAST) {
             return Err(format!(
                 "`{text}` is less than a request a year, the lowest rate there is"
@@ -380,6 +380,12 @@ mod tests {
         }
         assert_eq!("1e-3".parse(), Ok(Stage::constant(0.001, None)));
         assert_eq!("2.5e3".parse(), Ok(Stage::constant(2_500.0, None)));
+        for (text, from, to) in
+            [("1e-3-5:1s", 0.001, 5.0), ("5-1e-3:1s", 5.0, 0.001), ("1e-3-2e-3:1s", 0.001, 0.002)]
+        {
+            let lasts = Some(Duration::from_secs(1));
+            assert_eq!(text.parse(), Ok(Stage { from, to, lasts }));
+        }
         let mut year = Arrivals::new(&[Stage::constant(LEAST, None)], Spacing::Even, Share::WHOLE);
         year.advance();
         assert_eq!(year.next().unwrap().at.as_secs_f64().round(), 366.0 * 86_400.0);

@@ -322,8 +322,9 @@ pub struct Tally {
     pub protocol: Option<Protocol>,
     /// When the first measured request could be made; None where it came to none.
     pub began: Option<Instant>,
-    /// Of the measured answers, those that had come by `ended`: what is under way then ends later, and would make
-    /// the rate look lower or, of a run of so many seconds, higher than it was.
+    /// Answers that came from `began` to `ended`, those of the warm-up's requests too: where a server falls behind, they
+    /// are all that it answers then. What is under way at the end would make the rate look lower or, of a run of so many
+    /// seconds, higher than it was.
     pub in_time: u64,
     /// When no further request was begun; of a run by number, when all had ended.
     pub ended: Option<Instant>,

@@ -76,9 +76,10 @@ pub(crate) fn run(args: &GetArgs) -> Result<ExitCode, CliError> {
     let failed = tell(args, outcomes)?;
     if failed > 0 && interrupts.count() > 0 {
         return Err(CliError::interrupted("the download is not complete").remedy(
-            match args.resumes() {
-                true => "repeat the command to resume",
-                false => "incomplete files are not kept",
+            match targets.iter().any(|target| matches!(target, Target::File(_))) {
+                true if args.resumes() => "repeat the command to resume",
+                true => "incomplete files are not kept",
+                false => "what went into a stream is not resumed: repeat the command to begin anew",
             },
         ));
     }

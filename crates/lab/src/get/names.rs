@@ -6,6 +6,7 @@ use crate::error::{self, CliError};
 use page::Url;
 use std::collections::BTreeMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// Where a download goes.
@@ -58,7 +59,7 @@ pub(crate) fn targets(args: &GetArgs) -> Result<Vec<Target>, CliError> {
         }
         if args.json && target == Target::Stdout {
             return Err(CliError::misuse(
-                "--json prints to standard output, where -o - writes the file",
+                "--json prints to standard output, where the file is to go, too",
             )
             .remedy("give the file a name with -o, or leave --json away"));
         }
@@ -104,6 +105,9 @@ fn placed(path: &Path) -> Result<Target, CliError> {
         ))
         .remedy("name a file with -o FILE"));
     }
+    if is_stdout(path) {
+        return Ok(Target::Stdout);
+    }
     // A link stays, and what it leads to is replaced.
     let path = match fs::canonicalize(path) {
         Ok(real) if path.is_symlink() => real,
@@ -123,6 +127,21 @@ fn placed(path: &Path) -> Result<Target, CliError> {
         _ => Ok(Target::File(path)),
     }
 }
+
+/// Whether `path` is standard output by another name: the file behind it would be replaced, with all else that is
+/// printed there.
+fn is_stdout(path: &Path) -> bool {
+    let is_named = STDOUT.iter().any(|name| path == Path::new(name));
+    let file = |path: &Path| fs::metadata(path).ok().filter(fs::Metadata::is_file);
+    let is_same = || {
+        let own = file(Path::new(STDOUT[0]))?;
+        file(path).map(|there| (there.dev(), there.ino()) == (own.dev(), own.ino()))
+    };
+    is_named || is_same().unwrap_or(false)
+}
+
+/// Names of standard output.
+const STDOUT: [&str; 3] = ["/proc/self/fd/1", "/dev/stdout", "/dev/fd/1"];
 
 #[cfg(test)]
 mod tests {

@@ -53,7 +53,8 @@ struct Line<'a> {
     resumed: u64,
     sha256: Option<String>,
     status: Option<u16>,
-    protocol: &'a str,
+    /// None where nothing was answered.
+    protocol: Option<&'a str>,
     connections: usize,
     retries: u32,
     first_byte_ms: Option<f64>,
@@ -116,13 +117,21 @@ impl Outcome {
         report.answered = first.report.answered;
     }
 
+    /// Whether a file is there in the end; what is not newer than a date may never have been.
+    fn is_there(&self) -> bool {
+        match &self.wish.target {
+            Target::File(path) => self.arrival != Arrival::NotModified || path.exists(),
+            Target::Stream(_) | Target::Stdout => true,
+        }
+    }
+
     /// A line of JSON, safe to print.
     pub(crate) fn json(&self) -> Result<String, serde_json::Error> {
         let whole = self.result.as_ref().ok();
         let line = Line {
             url: &self.wish.url,
             final_url: &self.report.url,
-            file: whole.map(|_| self.wish.target.name()),
+            file: whole.filter(|_| self.is_there()).map(|_| self.wish.target.name()),
             ok: whole.is_some(),
             error: self.result.as_ref().err().map(String::as_str),
             bytes: whole.map(|whole| whole.length),
@@ -130,7 +139,7 @@ impl Outcome {
             resumed: self.report.resumed,
             sha256: whole.and_then(|whole| whole.digest).map(|digest| digest.to_string()),
             status: self.report.status,
-            protocol: self.report.protocol.name(),
+            protocol: Some(self.report.protocol.name()).filter(|name| !name.is_empty()),
             connections: self.report.connections.len(),
             retries: self.report.retries,
             first_byte_ms: self.millis(self.report.answered),

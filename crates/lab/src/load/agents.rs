@@ -8,7 +8,7 @@
 
 use super::run::LoadRun;
 use crate::error::CliError;
-use client::load::BadTally;
+use client::load::{BadTally, TALLY_FORMAT};
 use os::reactor::Stop;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -43,6 +43,9 @@ const LONGEST_FRAME: u32 = 1 << 28;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 struct Hello {
     version: String,
+    /// The format of what agents hand in; versions before it had a number say none.
+    #[serde(default)]
+    format: u64,
     agent: Shard,
     /// The command line without what says which agent it is.
     words: Vec<String>,
@@ -141,9 +144,10 @@ impl Meeting {
         let is_there =
             others.iter().any(|(agent, _)| *agent == hello.agent) || hello.agent == self.agent;
         let wrong = match () {
-            () if hello.version != ours.version => {
-                format!("is wirelap {}, and this is {}", hello.version, ours.version)
-            }
+            () if (&hello.version, hello.format) != (&ours.version, ours.format) => format!(
+                "is wirelap {} (format {}), and this is {} (format {})",
+                hello.version, hello.format, ours.version, ours.format
+            ),
             () if hello.agent.of() != self.agent.of() => {
                 format!("counts {} agents, and this one {}", hello.agent.of(), self.agent.of())
             }
@@ -180,6 +184,7 @@ impl Meeting {
     fn hello(&self) -> Hello {
         Hello {
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            format: TALLY_FORMAT,
             agent: self.agent,
             words: self.words.clone(),
         }

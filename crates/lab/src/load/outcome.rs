@@ -13,6 +13,7 @@ use study::load::{
     PartResult, Second, SpacingKind, StageResult, TargetResult, TimesSummary,
 };
 use trace::{Protocol, SpokenProtocol};
+use unit::counted;
 
 /// What a result says of its run besides what was counted.
 #[derive(Debug, Clone, Copy)]
@@ -234,8 +235,14 @@ fn reason(plan: &LoadPlan, tally: &Tally, fault: Fault) -> Option<String> {
             Some(cause) => format!("{hosts} did not complete TLS's handshake: {cause}"),
             None => format!("{hosts} did not complete TLS's handshake"),
         },
-        (Fault::Protocol, _) if cause.is_some() => {
+        (Fault::Protocol, _) if cause.is_some() && plan.targets.iter().any(is_echo) => {
             format!("{hosts} opened no WebSocket: {}", cause.unwrap_or_default())
+        }
+        // Since it answered, too, it speaks what was asked for.
+        (Fault::Protocol, _) if had_answered(plan, tally, fault) => {
+            let rule = cause.map_or_else(String::new, |rule| format!(": {rule}"));
+            let requests = counted(tally.whole().faults.of(fault), "request");
+            format!("{hosts} answered, and broke the protocol on {requests}{rule}")
         }
         // Some servers of HTTP/1.1 answer what they do not understand without a status line: that proves nothing.
         (Fault::Protocol, Some(Offered::Http2)) if is_clear => format!(
@@ -302,11 +309,15 @@ fn met_at(plan: &LoadPlan, tally: &Tally, fault: Fault) -> impl Iterator<Item = 
     (0..plan.targets.len()).filter(has_met)
 }
 
-/// Whether each server at which a fault was met gave answers, too.
+/// Whether each server at which a fault was met gave answers, too, perhaps to requests for another of its targets.
 fn had_answered(plan: &LoadPlan, tally: &Tally, fault: Fault) -> bool {
     let whole = tally.whole();
     let answers = |number| tally.targets.get(number).unwrap_or(&whole).answers;
-    met_at(plan, tally, fault).all(|number| answers(number) > 0)
+    let server = |number: usize| plan.targets[number].url.authority();
+    let has_answered = |met: usize| {
+        (0..plan.targets.len()).any(|other| server(other) == server(met) && answers(other) > 0)
+    };
+    met_at(plan, tally, fault).all(has_answered)
 }
 
 /// The servers at which a fault was met.

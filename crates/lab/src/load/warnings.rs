@@ -51,8 +51,9 @@ pub(super) fn warnings(plan: &LoadPlan, result: &LoadResult) -> Vec<String> {
     let course = result.counted_course();
     let waited = course.iter().filter(|second| second.waiting > 0).count();
     if waited * 2 > course.len() {
+        let held = if result.whole.answers > 0 { ", which their times hold" } else { "" };
         warnings.push(format!(
-            "requests waited for a free connection in {waited} of {} seconds, which their times hold: \
+            "requests waited for a free connection in {waited} of {} seconds{held}: \
              more connections (-c) would tell the server's part",
             course.len()
         ));
@@ -89,10 +90,14 @@ pub(super) fn behind(plan: &LoadPlan, result: &LoadResult, trend: &Trend) -> Opt
     let (asked, answered, whole) = (from, result.answers_per_second, &result.whole);
     let is_short = from == to && asked * result.seconds >= FEW && answered < asked * KEPT_UP;
     let is_lost = (whole.answers as f64) < (whole.requests + whole.not_begun) as f64 * KEPT_UP;
-    let grows = || trend.growth().is_some_and(|growth| growth > 1.0 / KEPT_UP - 1.0);
-    (is_short && (is_lost || grows())).then(|| {
+    let grows = trend.growth().is_some_and(|growth| growth > 1.0 / KEPT_UP - 1.0);
+    let rest = match grows {
+        true => "; the times grow with the length of such a run",
+        false => ": the rest came to no answer",
+    };
+    (is_short && (is_lost || grows)).then(|| {
         format!(
-            "{} requests/s were due and {} answered; the times grow with the length of such a run",
+            "{} requests/s were due and {} answered{rest}",
             report::load_rate(asked),
             report::load_rate(answered)
         )
@@ -209,9 +214,13 @@ mod tests {
         // One request that hangs adds rows after the end.
         result.course = course(&[9, 9, 9, 0, 0, 0, 0]);
         result.course[..4].iter_mut().for_each(|second| second.waiting = 7);
-        let told = warnings(&plan, &result);
         let of_two = "requests waited for a free connection in 2 of 2 seconds";
-        assert!(told.iter().any(|warning| warning.starts_with(of_two)), "{told:?}");
+        for (answers, then) in [(0, ":"), (9, ", which their times hold:")] {
+            result.whole.answers = answers;
+            let told = warnings(&plan, &result);
+            let start = format!("{of_two}{then} more connections");
+            assert!(told.iter().any(|warning| warning.starts_with(&start)), "{told:?}");
+        }
     }
 
     #[test]
@@ -234,6 +243,11 @@ mod tests {
             "{told}"
         );
         result.whole.answers = 180;
-        assert!(behind(&plan, &result, &grows(0.0)).is_some(), "a tenth came to nothing");
+        for trend in [grows(0.0), Trend::default()] {
+            let told = behind(&plan, &result, &trend).unwrap();
+            let lost = "200 requests/s were due and 180 answered: the rest came to no answer";
+            assert_eq!(told, lost, "a tenth came to nothing");
+        }
+        assert!(behind(&plan, &result, &grows(0.1)).unwrap().contains("the times grow"));
     }
 }

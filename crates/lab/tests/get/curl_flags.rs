@@ -62,6 +62,9 @@ fn a_file_with_the_digest_asked_for_is_not_fetched_again() {
     get(&bench, &[&url]).said(0, &["300 kB in "]);
     let digest = sha256(&bench, "file");
     get(&bench, &["--sha256", &digest, &url]).said(0, &["300 kB are there already"]);
+    let ran = get(&bench, &["--json", "--sha256", &digest, &url]);
+    let line: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    assert_eq!((&line["file"], &line["protocol"]), (&"file".into(), &serde_json::Value::Null));
     assert_eq!(server.seen().len(), 1);
     // Another file of that name is not taken for it.
     bench.write("file", "short");
@@ -79,6 +82,15 @@ fn what_was_not_modified_is_left_as_it_is() {
     get(&bench, &["-z", day, &url]).said(0, &["not modified since then, so nothing was fetched"]);
     assert!(heads.recv().unwrap().contains("if-modified-since: sun, 06 nov 1994 08:49:37 gmt"));
     is_whole(&bench, "file", b"as it was");
+    let line = |args: &[&str]| -> serde_json::Value {
+        let ran = get(&bench, &[&["-s", "--json", "-z", day], args].concat());
+        serde_json::from_str(&ran.out).unwrap()
+    };
+    let (there, absent) = (line(&[&url]), line(&["-o", "absent", &url]));
+    assert_eq!((&there["file"], &there["status"]), (&"file".into(), &304.into()), "{there}");
+    assert_eq!((&absent["file"], &absent["ok"]), (&serde_json::Value::Null, &true.into()));
+    assert_eq!(absent["protocol"], "http/1.1");
+    assert_eq!(heads.try_iter().count(), 2);
     get(&bench, &["-z", "file", &url]).said(0, &["not modified"]);
     // The digest decides, whatever its date.
     get(&bench, &["-z", "file", "--sha256", &"0".repeat(64), &url]).said(1, &["answered 304"]);
@@ -110,6 +122,20 @@ fn a_head_goes_before_the_body_into_a_stream_alone() {
     assert!(ran.out.to_lowercase().contains("x-kind: note\r\n"), "{}", ran.out);
     assert!(ran.out.ends_with("\r\n\r\nhi"), "{}", ran.out);
     get(&bench, &["-i", "-o", "file", &url]).said(2, &["-o -"]);
+}
+
+/// A file that standard output goes to is not replaced: what else is printed there stays.
+#[test]
+fn standard_output_by_another_name_is_written_to() {
+    let bench = Bench::new();
+    let (port, _heads) = recorder(FILE);
+    for name in ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1", "all"] {
+        let get = format!("\"$W\" get -s -o {name} http://127.0.0.1:{port}/file");
+        bench.shell(&[], &format!("(printf before; {get}; printf after) > all")).said(0, &[]);
+        is_whole(&bench, "all", b"beforehiafter");
+    }
+    let get = format!("\"$W\" get --json -o all http://127.0.0.1:{port}/file");
+    bench.shell(&[], &format!("{get} > all")).said(2, &["--json prints to standard output"]);
 }
 
 #[test]

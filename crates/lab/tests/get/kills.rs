@@ -117,6 +117,21 @@ fn without_resumption_an_interrupt_leaves_nothing() {
 }
 
 #[test]
+fn what_goes_into_a_stream_is_not_resumed() {
+    for target in ["-", "/dev/null"] {
+        let bench = Bench::new();
+        let (server, _free) = slow_server(content(LENGTH));
+        let running = bench.start(bench.wirelap(&["get", "-o", target, &server.url("/file")]));
+        while server.seen().is_empty() {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        running.signal("INT");
+        let ran = running.end();
+        ran.said(130, &["the download is not complete", "repeat the command to begin anew"]);
+    }
+}
+
+#[test]
 fn a_part_of_another_url_is_not_believed() {
     let bench = Bench::new();
     let body = content(LENGTH);

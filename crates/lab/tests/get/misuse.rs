@@ -12,7 +12,7 @@ fn wrong_words_are_told_before_anything_is_asked_for() {
     bench.write("other-sums", format!("{}  other\n", "0".repeat(64)));
     let (one, two) = (server.url("/file"), server.url("/x/file"));
     let other = server.url("/other");
-    let cases: [(&[&str], &[&str]); 25] = [
+    let cases: [(&[&str], &[&str]); 28] = [
         (&[], &["<URL>"]),
         (&["ftp://a/b"], &["ftp"]),
         (&[&one, "--sha256", "abc"], &["64 hexadecimal digits"]),
@@ -27,6 +27,9 @@ fn wrong_words_are_told_before_anything_is_asked_for() {
             &[&one, "-o", "-", "--json"],
             &["--json prints to standard output", "give the file a name"],
         ),
+        (&[&one, "-o", "/dev/stdout", "--json"], &["--json prints to standard output"]),
+        (&[&one, "-o", "/dev/fd/1", "--json"], &["--json prints to standard output"]),
+        (&[&one, "-o", "/proc/self/fd/1", "--json"], &["--json prints to standard output"]),
         (&[&one, "-o", ".."], &["is no file name"]),
         (&[&one, "-C", "100"], &["100"]),
         (&[&one, "--connections", "0"], &["expected a whole number from 1 to 16"]),

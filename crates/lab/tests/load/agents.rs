@@ -83,6 +83,19 @@ fn an_agent_that_is_lost_or_called_otherwise_ends_all_and_a_stranger_does_not() 
     first.signal("KILL");
     first.end();
     second.end().said(1, &["the first agent was lost"]);
+    // A build of this version from before counts had another format.
+    let at = free_port();
+    let first = agent(&bench, "1/2", &at, &words);
+    let mut older = (0..500).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        TcpStream::connect(&at).ok()
+    });
+    let version = env!("CARGO_PKG_VERSION");
+    let hello = format!("{{\"version\":\"{version}\",\"agent\":\"2/2\",\"words\":[]}}");
+    let older = older.as_mut().unwrap();
+    older.write_all(&[&(hello.len() as u32).to_be_bytes(), hello.as_bytes()].concat()).unwrap();
+    let both = [format!("is wirelap {version} (format 0)"), format!("this is {version} (format ")];
+    first.end().said(2, &[&both[0], &both[1]]);
     let at = free_port();
     let first = agent(&bench, "1/2", &at, &["-c", "2", "-n", "2", &url]);
     let second = agent(&bench, "2/2", &at, &["-c", "2", "-n", "4", &url]);

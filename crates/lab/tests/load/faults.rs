@@ -84,6 +84,23 @@ fn an_answer_in_http1_to_http2_is_named_as_such() {
     assert!(ran.code == 1 && ran.err.contains("the peer answered in HTTP/1.1"), "{ran:?}");
 }
 
+/// One answer on each connection, and then rubbish.
+#[test]
+fn a_server_that_answers_and_breaks_the_protocol_later_speaks_what_was_asked_for() {
+    let bench = Bench::new();
+    let url = server(|mut stream: TcpStream| {
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n");
+        let _ = stream.read(&mut [0; 4096]);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n");
+        std::thread::sleep(Duration::from_millis(50));
+    });
+    let (code, result) = load(&bench, &["--http1.1", "-c", "1", "-n", "6", &url]);
+    assert_eq!((code, result["whole"]["answers"].as_u64()), (0, Some(3)), "{result:#}");
+    let warned = result["warnings"].to_string();
+    assert!(warned.contains("answered, and broke the protocol on 3 requests: "), "{warned}");
+    assert!(!warned.contains("not the protocol that was asked for"), "{warned}");
+}
+
 #[test]
 fn a_server_that_is_no_tls_server_is_a_fault_of_tls() {
     let bench = Bench::new();

@@ -164,18 +164,28 @@ impl Events<'_> {
             Event::Promise { stream, .. } => machine.reset(now, stream),
             Event::Reset { stream, error } => {
                 if let Some(request) = self.pending.remove(stream) {
-                    self.note(match loss(Some(&error)) {
+                    let outcome = match self.loss_by(Some(&error)) {
                         Loss::Unprocessed => Outcome::Unprocessed(request),
                         Loss::Fault(fault) => Outcome::Failed(request, fault),
                         Loss::Orderly => Outcome::Failed(request, Fault::StreamReset),
-                    });
+                    };
+                    self.note(outcome);
                 }
             }
             Event::Closed { error } => {
-                self.loss.get_or_insert(loss(error.as_ref()));
+                let loss = self.loss_by(error.as_ref());
+                self.loss.get_or_insert(loss);
             }
             Event::Writable { .. } | Event::Draining { .. } | Event::Request { .. } => {}
         }
+    }
+
+    /// What an end means for what was under way; the rule that the peer broke is kept.
+    fn loss_by(&mut self, error: Option<&Error>) -> Loss {
+        if let Some(Error::PeerViolation { rule, .. }) = error {
+            self.report.ledger.note_cause(Fault::Protocol, || (*rule).to_owned());
+        }
+        loss(error)
     }
 
     /// The answer on a stream is whole with these bytes.

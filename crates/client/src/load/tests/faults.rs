@@ -46,6 +46,14 @@ fn every_end_of_a_connection_has_its_kind() {
 }
 
 #[test]
+fn of_a_server_that_breaks_the_protocol_the_rule_is_kept() {
+    let broken = says("HTTP/1.1 200 OK\r\ncontent-length: x\r\n\r\n");
+    let (tally, _) = World::run(forty(), Always(vec![broken]));
+    let rule = tally.causes.get(&Fault::Protocol).unwrap();
+    assert!(rule.contains("RFC"), "{rule}");
+}
+
+#[test]
 fn silence_is_a_time_out_that_ends_the_connection() {
     let mut world = World::new(forty(), Always(Vec::new()));
     world.go();

@@ -168,6 +168,15 @@ fn the_rate_is_that_of_the_answers_until_the_end_whether_or_not_requests_are_lef
     assert_eq!(timed("100", Some(20), 1_000), (20, 20, ms(220)));
 }
 
+/// A backlog of the warm-up keeps the server busy for longer than the run.
+#[test]
+fn answers_to_the_warm_up_s_requests_count_for_the_rate_where_they_come_later() {
+    let timed = LoadPlan { warm_up: ms(3_000), duration: Some(ms(2_000)), ..open("200", 50) };
+    let (tally, _) = World::run(timed, Queue::new(ms(11), NEVER));
+    assert_eq!((tally.warm_up.answers, tally.whole().answers), (600, 400));
+    assert_eq!(tally.in_time, 182, "one each 11 ms");
+}
+
 /// Each second 90 of 200 requests are answered, so that a second of the schedule adds 200/90 - 1 seconds to their times.
 #[test]
 fn times_grow_where_the_server_is_too_slow_and_not_where_each_answer_takes_long() {

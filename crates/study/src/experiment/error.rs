@@ -49,7 +49,7 @@ impl ExperimentError {
         let mut message = in_words_of_toml(&error.message().trim().replace('\n', ": "));
         let begins = ["name", "title", "question", "baseline"];
         let lacks = |field: &&str| message.starts_with(&format!("missing field `{field}`"));
-        if span.start == 0 && begins.iter().any(|field| lacks(&field)) {
+        if span.start == 0 && begins.iter().any(lacks) {
             message
                 .push_str("; an experiment begins with `name`, `title`, `question` and `baseline`");
         }

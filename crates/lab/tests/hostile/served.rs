@@ -150,7 +150,7 @@ impl Served {
     /// Waits until it ends, in good order and with nothing to complain of. Where the limit of open files is low it says so.
     pub(crate) fn has_ended(self) {
         let ran = self.running.end();
-        let complaint = ran.err.lines().find(|line| !line.starts_with("note: it may open "));
+        let complaint = ran.err.lines().find(|line| !line.starts_with("this process may open "));
         assert_eq!((ran.code, complaint), (0, None), "{ran:?}");
     }
 }

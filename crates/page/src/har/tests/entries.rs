@@ -572,3 +572,22 @@ fn a_preflight_is_found_by_what_found_its_request_and_releases_that() {
     let told = &recording.assumptions;
     assert_eq!((told.preflights, told.initiators_unusable, told.begun_early), (1, 0, 0));
 }
+
+#[test]
+fn a_request_of_the_load_stays_in_it_though_its_preflight_ends_later() {
+    let asks = |method: &str, start: u64, time: u64, more: &str| {
+        let entry = asked(method, "http://b/api", start, r#""status":200,"bodySize":9"#);
+        entry.replace(r#""time":100"#, &format!(r#""time":{time}"#)) + more
+    };
+    // The load ends at 1,400 ms.
+    let entries = [
+        get("http://a/", 0),
+        asks("POST", 1_390, 300, ""),
+        asks("OPTIONS", 1_391, 100, r#","_initiator":{"type":"preflight","url":"http://b/api"}"#),
+    ];
+    let recording = read(&file_of(LOADED, &entries));
+    let methods: Vec<Method> =
+        recording.page.resources().iter().map(|resource| resource.method).collect();
+    assert_eq!(methods, [Method::Get, Method::Options, Method::Post]);
+    assert_eq!((recording.assumptions.preflights, recording.assumptions.after_load), (1, 0));
+}

@@ -119,3 +119,16 @@ fn what_follows_a_request_at_once_is_the_servers_from_then_on() {
         assert_eq!(server, 3.0, "{is_quic}");
     }
 }
+
+#[test]
+fn after_a_drop_a_window_is_not_known_to_be_larger_than_what_was_under_way() {
+    let mut window = KnownWindow::new(&Full::Segments(MSS));
+    window.takes(16);
+    window.grows(12);
+    assert_eq!(window.least, 28, "slow start");
+    window.halves();
+    assert_eq!(window.least, 14);
+    window.takes(15);
+    window.grows(15);
+    assert_eq!(window.least, 15);
+}

@@ -191,6 +191,32 @@ fn the_first_five_rounds_double_within_one_packet() {
     }
 }
 
+/// RFC 9002 §7.7. The acknowledgements of a round come at once over this link: a sender that does not pace sends the 160 datagrams of
+/// the fifth round within a millisecond. The pacer lets ten out at once, and the others at 1.25 windows a round trip.
+#[test]
+fn rounds_are_paced() {
+    for controller in [CongestionController::Cubic, CongestionController::NewReno] {
+        let settings = QuicSettings { congestion_controller: controller, ..settings() };
+        let link = "rtt=100ms,down=1gbit,up=1gbit,queue=9MB";
+        let mut pair = pair(link, &settings, &[500_000]);
+        pair.run(1);
+        // The request arrives after 150 ms.
+        let answer_from = BEGIN + Duration::from_millis(150);
+        let is_of_answer = |packet: &&trace::PacketRecord| {
+            packet.direction == Direction::Down && packet.length > 1_000 && packet.at >= answer_from
+        };
+        let answer = pair.world.packets().iter().filter(is_of_answer);
+        let sent: Vec<Instant> = answer.map(|packet| packet.at).collect();
+        assert!(sent.len() > 300, "{controller:?}: {} datagrams", sent.len());
+        let within = |first: &Instant| {
+            let millisecond = *first..*first + Duration::from_millis(1);
+            sent.iter().filter(|at| millisecond.contains(at)).count()
+        };
+        let most = sent.iter().map(within).max().unwrap();
+        assert!(most <= 20, "{controller:?}: {most} datagrams within a millisecond");
+    }
+}
+
 #[test]
 fn slow_start_leaves_before_the_queue_overflows() {
     for controller in [CongestionController::Cubic, CongestionController::NewReno] {

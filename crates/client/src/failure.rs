@@ -121,6 +121,9 @@ impl Failure {
             Of::Tunnel(TunnelFailure::Unsendable(reason)) => {
                 Self::Unsendable { destination, reason }
             }
+            Of::PeerClosed { code, name } => {
+                Self::Protocol { destination, error: proto::Error::PeerClosed { code, name } }
+            }
             Of::Ended | Of::UnknownProtocol => Self::Closed { destination },
         }
     }

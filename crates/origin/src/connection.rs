@@ -133,7 +133,7 @@ impl Connection {
 
     /// Over QUIC: a packet arrived.
     pub(crate) fn handle_input(&mut self, now: Instant, shared: &mut Shared, input: QuicInput) {
-        self.progress = now;
+        let moves = self.stream_moves();
         let Self { transport, session, serial, peer, quic_facts, .. } = self;
         let quic = quic_facts.as_ref();
         let mut events = Events { now, shared, session, serial: *serial, peer: *peer, quic };
@@ -143,7 +143,20 @@ impl Connection {
         if let (Some(session), Some(machine)) = (&mut self.session, self.transport.machine()) {
             session.handle_repeats(machine.take_repeats(), shared);
         }
+        self.note_progress(now, moves);
         self.return_buffers(shared);
+    }
+
+    /// Over QUIC: changes with the bytes of its streams that have come or gone.
+    fn stream_moves(&mut self) -> u32 {
+        self.transport.link().map_or(0, |link| link.stream_moves())
+    }
+
+    /// Over QUIC: a packet may be forged, and one that is not may be a PING.
+    fn note_progress(&mut self, now: Instant, moves_before: u32) {
+        if self.stream_moves() != moves_before {
+            self.progress = now;
+        }
     }
 
     /// Over QUIC: the next datagrams. Where there are none, `arm` follows.
@@ -157,12 +170,11 @@ impl Connection {
         if self.session.as_ref().is_some_and(Session::has_asked) {
             self.command(now, shared, Session::give_asked);
         }
+        let moves = self.stream_moves();
         let transmit = self.transport.poll_datagrams(now, out, max_datagrams);
         self.command(now, shared, Session::handle_transmitted);
         self.return_buffers(shared);
-        if transmit.is_some() {
-            self.progress = now;
-        }
+        self.note_progress(now, moves);
         transmit
     }
 

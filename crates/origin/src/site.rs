@@ -168,6 +168,11 @@ impl Site {
         if self.beyond_files == BeyondFiles::Application {
             return self.file_or_forward(now, request);
         }
+        // It names no path (RFC 9110 §9.3.6). One with a protocol begins a WebSocket.
+        if request.method == Method::Connect && request.protocol.is_none() {
+            let no_proxy = "This server is no proxy: it opens no tunnels.";
+            return Plan::Answer(Answer::text(answer::NOT_IMPLEMENTED, no_proxy));
+        }
         let target = match Target::parse(&request.path) {
             Ok(target) => target,
             Err(bad) => return Plan::Answer(Answer::text(answer::BAD_REQUEST, bad.0)),

@@ -192,6 +192,13 @@ fn folders_methods_and_delays() {
         let refused = ask(&serving, way, "/a.txt", &["-X", "DELETE"]);
         assert_eq!((status(&refused), field(&refused, "allow")), (405, Some("GET, HEAD, OPTIONS")));
         assert_eq!(code("/a.txt", &["-X", "BREW"]), 501);
+        // Over HTTP/2 curl gives it a path, too, and is refused for that (RFC 9113 §8.5).
+        if way.0.contains(&"--http1.1") {
+            let connect = ["-X", "CONNECT", "--request-target", "a.test:443"];
+            let tunnel = ask(&serving, way, "/", &connect);
+            let told = (status(&tunnel), body(&tunnel).contains("no proxy"));
+            assert_eq!(told, (501, true), "{tunnel:?}");
+        }
         let options = ask(&serving, way, "/a.txt", &["-X", "OPTIONS"]);
         assert_eq!((status(&options), field(&options, "allow")), (204, Some("GET, HEAD, OPTIONS")));
         assert_eq!(code("/", &["-X", "OPTIONS", "--request-target", "*"]), 204);

@@ -46,3 +46,4 @@ pub use crate::multiplex::guard::Limits;
 pub use buffers::BufferPool;
 pub use role::{Client, Server};
 pub use settings::{PeerSettings, Settings};
+pub use wire::h3::ErrorCode;

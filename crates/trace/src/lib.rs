@@ -48,6 +48,6 @@ pub use protocol::{Protocol, SpokenProtocol, TlsVersion};
 pub use quic::{
     QuicAck, QuicConnectionId, QuicEcnCounts, QuicEnd, QuicErrorSpace, QuicFrame, QuicInitiator,
     QuicLossTrigger, QuicMetrics, QuicPacket, QuicPacketType, QuicParameter, QuicSpace,
-    QuicStreamType,
+    QuicStreamType, quic_error_name,
 };
 pub use token::TokenRecord;

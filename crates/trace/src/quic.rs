@@ -257,6 +257,33 @@ pub enum QuicStreamType {
     Unidirectional,
 }
 
+/// The name of an error code of QUIC's own (RFC 9000 §20.1); None for one that it does not define.
+pub fn quic_error_name(code: u64) -> Option<&'static str> {
+    const NAMES: [&str; 17] = [
+        "NO_ERROR",
+        "INTERNAL_ERROR",
+        "CONNECTION_REFUSED",
+        "FLOW_CONTROL_ERROR",
+        "STREAM_LIMIT_ERROR",
+        "STREAM_STATE_ERROR",
+        "FINAL_SIZE_ERROR",
+        "FRAME_ENCODING_ERROR",
+        "TRANSPORT_PARAMETER_ERROR",
+        "CONNECTION_ID_LIMIT_ERROR",
+        "PROTOCOL_VIOLATION",
+        "INVALID_TOKEN",
+        "APPLICATION_ERROR",
+        "CRYPTO_BUFFER_EXCEEDED",
+        "KEY_UPDATE_ERROR",
+        "AEAD_LIMIT_REACHED",
+        "NO_VIABLE_PATH",
+    ];
+    match code {
+        0x100..=0x1ff => Some("CRYPTO_ERROR"),
+        _ => NAMES.get(usize::try_from(code).ok()?).copied(),
+    }
+}
+
 /// Whose error code it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum QuicErrorSpace {

@@ -8,7 +8,7 @@ use crate::protocol::Protocol;
 use crate::quic::{QuicConnection, QuicLink};
 use crate::role::{QuicRole, Role};
 use crate::tunnel::Tunnel;
-use proto::h3::PeerSettings;
+use proto::h3::{ErrorCode, PeerSettings};
 use proto::{
     ByteStreamConnection, ClientConnection, Fin, MultiplexedConnection, Repeated, Scheme, StreamId,
     h1, h2, h3, spdy,
@@ -162,7 +162,11 @@ impl Role for Client {
 impl QuicRole for Client {
     type Multiplexed = dyn ClientMultiplexed;
 
-    const NO_ERROR: u64 = H3_NO_ERROR;
+    const NO_ERROR: u64 = ErrorCode::NO_ERROR.0;
+
+    fn error_name(code: u64) -> &'static str {
+        ErrorCode(code).name()
+    }
 
     fn multiplexed(
         &self,
@@ -189,9 +193,6 @@ impl QuicRole for Client {
         machine
     }
 }
-
-/// H3_NO_ERROR (RFC 9114 §8.1).
-pub(crate) const H3_NO_ERROR: u64 = 0x100;
 
 impl Connection<Client> {
     /// A connection whose socket is being connected.

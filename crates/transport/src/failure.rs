@@ -33,6 +33,14 @@ pub enum Failure {
     /// The peer ended the connection before it was ready.
     #[error("the peer closed the connection before a protocol was spoken")]
     Ended,
+    /// Over QUIC: the peer closed the connection with this code before it was ready.
+    #[error("the peer closed the connection with code {code:#x} ({name})")]
+    PeerClosed {
+        /// Of QUIC (RFC 9000 §20.1) or of the protocol above it.
+        code: u64,
+        /// Its name in the RFC.
+        name: &'static str,
+    },
     /// A proxy opened no tunnel.
     #[error("{0}")]
     Tunnel(TunnelFailure),

@@ -106,6 +106,9 @@ pub trait QuicRole: Role {
     /// The code with which a connection is closed in good order.
     const NO_ERROR: u64;
 
+    /// The name of a code with which the peer closed the connection.
+    fn error_name(code: u64) -> &'static str;
+
     /// Makes the machine of a protocol; None for one that does not run over QUIC. `remembered` is what a client has kept
     /// of the server's SETTINGS from an earlier connection, for early data.
     fn multiplexed(

@@ -1,7 +1,6 @@
 //! The server's side of a connection.
 
 use crate::byte_stream::StreamConnection;
-use crate::client::H3_NO_ERROR;
 use crate::connection::{Carrier, Connection};
 use crate::failure::Failure;
 use crate::protocol::Protocol;
@@ -9,7 +8,7 @@ use crate::quic::{QuicConnection, QuicLink};
 use crate::recognise::{Recognised, recognise};
 use crate::role::{QuicRole, Role};
 use endpoint::FilePart;
-use proto::h3::PeerSettings;
+use proto::h3::{ErrorCode, PeerSettings};
 use proto::schedule::{Policy, Scheduler};
 use proto::{
     ByteStreamConnection, Fin, Misuse, MultiplexedConnection, Scheme, ServerConnection, StreamId,
@@ -260,7 +259,11 @@ impl Role for Server {
 impl QuicRole for Server {
     type Multiplexed = dyn ServerMultiplexed;
 
-    const NO_ERROR: u64 = H3_NO_ERROR;
+    const NO_ERROR: u64 = ErrorCode::NO_ERROR.0;
+
+    fn error_name(code: u64) -> &'static str {
+        ErrorCode(code).name()
+    }
 
     fn multiplexed(
         &self,

@@ -70,9 +70,13 @@ impl<W: Work> Client<W> {
         let proxy = proxy.map(|proxy| proxy.to_string().into());
         let destination = Destination { authority, remote, proxy };
         let number = self.next_connection;
+        let within = self.config.timeouts.connect;
+        // A host's addresses share the time limit, so that a dead one leaves time for the others. RFC 8305 §5 tries
+        // them in parallel, a quarter of a second apart. Here one after another is enough: nobody waits at a screen.
+        let share = within / remotes.len().saturating_sub(tried).max(1) as u32;
         let opened = match over {
             Network::Quic => self
-                .quic_to(now, &origin.host, remote)
+                .quic_to(now, &origin.host, remote, share)
                 .map(|(transport, port)| (transport, Some(port))),
             Network::Tcp => {
                 let opened = self.stream_to(now, &origin, &destination.authority);
@@ -98,7 +102,6 @@ impl<W: Work> Client<W> {
         let over_tcp = port.is_none().then_some(socket);
         let mut opened = PooledConnection { transport, exchanges, socket: over_tcp, port };
         self.pool.opened(id, connection);
-        let within = self.config.timeouts.connect;
         self.wake.by(now + within);
         if port.is_some() {
             self.place_quic(&mut opened);
@@ -112,10 +115,7 @@ impl<W: Work> Client<W> {
         }
         self.keep(opened);
         let mut settings = self.config.socket.clone();
-        // A host's addresses share the time limit, so that a dead one leaves time for the others. RFC 8305 §5 tries
-        // them in parallel, a quarter of a second apart. Here one after another is enough: nobody waits at a screen.
-        let left = remotes.len().saturating_sub(tried).max(1) as u32;
-        settings.connect_timeout = within / left;
+        settings.connect_timeout = share;
         self.actions.push_back(Action::Connect { socket, remote, settings });
     }
 
@@ -219,8 +219,12 @@ impl<W: Work> Client<W> {
         connection: &PooledConnection,
         failure: &Failure,
     ) -> bool {
-        let is_connecting = connection.transport.phase() == ConnectionPhase::Connecting
-            || matches!(failure, Failure::Connect { .. });
+        let is_connecting = match failure {
+            Failure::Connect { .. } => true,
+            // In a race TCP is on its way to this address.
+            Failure::Unanswered { .. } => self.config.race.is_none(),
+            _ => connection.transport.phase() == ConnectionPhase::Connecting,
+        };
         if !is_connecting || connection.socket.is_some() {
             return false;
         }

@@ -7,6 +7,8 @@ use crate::connection::{PooledConnection, Port};
 use crate::own_socket::OwnSocket;
 use endpoint::{Action, ConnectionId, DatagramTransmit, ReceivedDatagrams, SocketId};
 use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
 use transport::{
     Admission, Arrival, Connection, Failure, Lifetime, Phase, Protocol, QuicPort, QuicSettings,
     QuicSocket,
@@ -58,12 +60,13 @@ impl QuicPorts {
 }
 
 impl<W: Work> Client<W> {
-    /// Begins a connection over QUIC.
+    /// Begins a connection over QUIC, which has so long to be ready.
     pub(super) fn quic_to(
         &mut self,
         now: Instant,
         host: &str,
         remote: SocketAddr,
+        within: Duration,
     ) -> Result<(Connection<transport::Client>, Port), Failure> {
         let port = self.quic.to(remote);
         if self.quic.find(port).is_none() {
@@ -82,7 +85,11 @@ impl<W: Work> Client<W> {
         let Some(open) = self.quic.find(port) else { return Err(Failure::Ended) };
         let link = open.quic.connect(now, remote, host)?;
         let tracer = self.config.tracer.for_connection(u64::from(self.next_connection));
-        Ok((Connection::open_quic(now, link, self.quic_settings.clone(), tracer), port))
+        let mut settings = Rc::clone(&self.quic_settings);
+        if settings.handshake_timeout != Some(within) {
+            Rc::make_mut(&mut settings).handshake_timeout = Some(within);
+        }
+        Ok((Connection::open_quic(now, link, settings, tracer), port))
     }
 
     /// Notes where a new connection stands.

@@ -2,7 +2,10 @@
 //! the link drops UDP.
 
 use crate::world::{START, Trusted};
-use client::{Bodies, Client, ClientConfig, FetchList, FetchSpec, HostAddress, Race, Transport};
+use client::{
+    Bodies, Client, ClientConfig, FetchList, FetchSpec, HostAddress, Hosts, Race, Resolver,
+    Transport,
+};
 use link::{LinkSpec, no_traces};
 use origin::{ListenerKind, Origin, OriginConfig, Parts, WallClock};
 use secure::{Resumption, ServerTlsOptions};
@@ -155,6 +158,34 @@ fn without_a_race_blocked_udp_fails_after_the_time_limit_for_connecting() {
         assert!(matches!(fetch.outcome, FetchOutcome::Failed(_)), "{fetch:?}");
         assert_eq!(crate::world::millis(fetch.phases.last_byte), 10_000);
     }
+}
+
+#[test]
+fn a_hosts_next_address_follows_one_that_is_silent_over_udp() {
+    let bench = Bench::new(Transport::H3, None);
+    let mut client = bench.client.clone();
+    client.timeouts.connect = Duration::from_secs(10);
+    client.hosts = Hosts::new();
+    client.hosts.ask(Resolver::new(|_| vec![[10, 0, 0, 3].into(), [10, 0, 0, 2].into()]));
+    let mut world = World::new(1);
+    let url = "https://a.test/api?bytes=9".parse().unwrap();
+    let list = FetchList::new([FetchSpec::get(url)], Bodies::Discard);
+    let near = world.host("10.0.0.1", Client::new(client, list));
+    for (address, link) in [("10.0.0.3:443", BLOCKED), ("10.0.0.2:443", ALLOWED)] {
+        let tls = bench.trusted.server.clone();
+        let kinds = vec![ListenerKind::Quic(tls, QuicSettings::default())];
+        let wall_clock = WallClock { at: START, unix: Duration::from_secs(1_800_000_000) };
+        let origin = Origin::new(OriginConfig::new(kinds, wall_clock), Parts::default());
+        let far = world.host(&address[..8], origin);
+        world.listen_datagrams(far, address);
+        world.connect(near, far, Path::link(LinkSpec::parse(link, no_traces).unwrap()));
+    }
+    assert_eq!(world.run_until_finished(near), Ended::Finished);
+    let list = world.take(near).into_work();
+    let [fetch] = &list.records.fetches[..] else { panic!("{:?}", list.records) };
+    assert_eq!(fetch.outcome, FetchOutcome::Done, "{fetch:?}");
+    // The first address has one half of the time limit, and the second one answers after two round trips.
+    assert_eq!(crate::world::millis(fetch.phases.first_byte), 5_200);
 }
 
 #[test]

@@ -219,6 +219,12 @@ impl Peer {
         self.settle();
     }
 
+    /// Sends a PING.
+    pub fn ping(&mut self) {
+        self.connection.ping();
+        self.settle();
+    }
+
     /// Sends a datagram as it is.
     pub fn send_raw(&mut self, datagram: Vec<u8>) {
         self.raw.push_back(datagram);

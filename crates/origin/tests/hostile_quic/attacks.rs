@@ -388,6 +388,42 @@ fn a_stop_does_not_wait_for_a_client_that_always_asks_again() {
     assert!(bench.peer().streams.values().filter(is_answered).count() >= 5);
 }
 
+/// An upload to `/echo` that has 10 of its 100 bytes.
+const BEGUN_UPLOAD: &[u8] =
+    b"\x01\x13\x00\x00\xd4\xd7\x50\x06a.test\x51\x05/echo\x00\x40\x640123456789";
+
+#[test]
+fn pings_and_forged_packets_are_no_progress_of_a_stalled_request() {
+    let stall = Limits::default().stall.as_secs();
+    // A PING comes each second. Whether a packet that is not the client's does, too, and once a byte of the body.
+    for (forges, goes_on) in [(false, false), (true, false), (false, true)] {
+        let (_, mut bench) = attacked();
+        bench.connected();
+        bench.act(|peer| peer.open(Dir::Uni, b"\x00\x04\x00"));
+        let upload = bench.act(|peer| peer.open(Dir::Bi, BEGUN_UPLOAD));
+        for second in 0..stall + 5 {
+            bench.act(Peer::ping);
+            if forges {
+                let address = bench.address();
+                let mut forged = bench.taken(|peer| peer.send_frames(&[0x01]));
+                let now = bench.world.now();
+                bench.world.with(bench.origin, |origin| {
+                    for datagram in &mut forged {
+                        *datagram.last_mut().unwrap() ^= 1;
+                        origin.handle_datagrams(now, SOCKET, received(address, datagram));
+                    }
+                });
+            }
+            if goes_on && second == stall / 2 {
+                bench.act(|peer| peer.write(upload, b"0"));
+            }
+            bench.run(1_000);
+        }
+        let is_open = bench.peer().ended.is_none();
+        assert_eq!(is_open, goes_on, "{forges}: {:?}", bench.peer().ended);
+    }
+}
+
 #[test]
 fn answers_due_at_once_are_reset_where_the_client_takes_no_head() {
     let (trusted, mut bench) = attacked();

@@ -1,5 +1,5 @@
-//! Decoded fields to heads: the rules of RFC 9113 §8.2 and §8.3. A head that breaks one is malformed,
-//! which ends the stream and not the connection (§8.1.1).
+//! Decoded fields to heads, of HTTP/2 and HTTP/3: the rules of RFC 9113 §8.2 and §8.3 are those of RFC 9114 §4.2 and §4.3.
+//! A head that breaks one is malformed, which ends the stream and not the connection (RFC 9113 §8.1.1, RFC 9114 §4.1.2).
 
 use crate::multiplex::Received;
 use crate::multiplex::head::{self, RegularFields};
@@ -77,7 +77,7 @@ impl HeadReader {
 
     fn pseudo(&mut self, name: &[u8], value: &[u8]) -> Result<(), &'static str> {
         if self.regular {
-            return Err("RFC 9113 §8.3: a pseudo-header field after a regular one");
+            return Err("RFC 9113 §8.3, RFC 9114 §4.3: a pseudo-header field after a regular one");
         }
         match (self.kind, name) {
             (Kind::Request, b":method") => {
@@ -93,12 +93,17 @@ impl HeadReader {
                 let text = copied(&mut self.buffers[1], path(value)?);
                 once(&mut self.path, text)
             }
-            (Kind::Request, b":protocol") => {
-                once(&mut self.protocol, visible(value, "RFC 8441 §4: :protocol")?.into())
-            }
+            (Kind::Request, b":protocol") => once(
+                &mut self.protocol,
+                visible(value, "RFC 8441 §4, RFC 9220 §3: :protocol")?.into(),
+            ),
             (Kind::Response, b":status") => once(&mut self.status, status(value)?),
-            (Kind::Trailers, _) => Err("RFC 9113 §8.1: a pseudo-header field among trailers"),
-            _ => Err("RFC 9113 §8.3: a pseudo-header field that is not defined here"),
+            (Kind::Trailers, _) => {
+                Err("RFC 9113 §8.1, RFC 9114 §4.3: a pseudo-header field among trailers")
+            }
+            _ => {
+                Err("RFC 9113 §8.3, RFC 9114 §4.3: a pseudo-header field that is not defined here")
+            }
         }
     }
 
@@ -109,10 +114,10 @@ impl HeadReader {
         match field.name {
             b"connection" | b"proxy-connection" | b"keep-alive" | b"transfer-encoding"
             | b"upgrade" => {
-                return Err("RFC 9113 §8.2.2: a connection-specific field");
+                return Err("RFC 9113 §8.2.2, RFC 9114 §4.2: a connection-specific field");
             }
             b"te" if !field.value.eq_ignore_ascii_case(b"trailers") => {
-                return Err("RFC 9113 §8.2.2: TE is `trailers` or nothing");
+                return Err("RFC 9113 §8.2.2, RFC 9114 §4.2: TE is `trailers` or nothing");
             }
             b"host" if self.kind == Kind::Request => {
                 return once(&mut self.host, authority(field.value)?.to_owned());
@@ -129,23 +134,24 @@ impl HeadReader {
         extended: ExtendedConnect,
     ) -> Result<Received<RequestHead>, &'static str> {
         self.check()?;
-        let method = self.method.take().ok_or("RFC 9113 §8.3.1: :method is missing")?;
+        let method =
+            self.method.take().ok_or("RFC 9113 §8.3.1, RFC 9114 §4.3.1: :method is missing")?;
         let scheme_and_path = match (&method, &self.protocol) {
             (Method::Connect, None) => {
                 if self.scheme.is_some() || self.path.is_some() || self.authority.is_none() {
-                    return Err("RFC 9113 §8.5: CONNECT has :authority alone");
+                    return Err("RFC 9113 §8.5, RFC 9114 §4.4: CONNECT has :authority alone");
                 }
                 (Scheme::Http, String::new())
             }
             (Method::Connect, Some(_)) if extended == ExtendedConnect::NotOffered => {
-                return Err("RFC 8441 §3: extended CONNECT was not offered");
+                return Err("RFC 8441 §3, RFC 9220 §3: extended CONNECT was not offered");
             }
             (Method::Connect, Some(_)) | (_, None) => self.target(&method)?,
-            (_, Some(_)) => return Err("RFC 8441 §4: :protocol belongs to CONNECT"),
+            (_, Some(_)) => return Err("RFC 8441 §4, RFC 9220 §3: :protocol belongs to CONNECT"),
         };
         let authority = match (self.authority.take(), self.host.take()) {
             (Some(authority), Some(host)) if !authority.eq_ignore_ascii_case(&host) => {
-                return Err("RFC 9113 §8.3.1: Host and :authority differ");
+                return Err("RFC 9113 §8.3.1, RFC 9114 §4.3.1: Host and :authority differ");
             }
             (Some(authority), _) | (None, Some(authority)) => authority,
             (None, None) => String::new(),
@@ -158,11 +164,11 @@ impl HeadReader {
     }
 
     fn target(&mut self, method: &Method) -> Result<(Scheme, String), &'static str> {
-        let scheme = self.scheme.ok_or("RFC 9113 §8.3.1: :scheme is missing")?;
-        let path = self.path.take().ok_or("RFC 9113 §8.3.1: :path is missing")?;
+        let scheme = self.scheme.ok_or("RFC 9113 §8.3.1, RFC 9114 §4.3.1: :scheme is missing")?;
+        let path = self.path.take().ok_or("RFC 9113 §8.3.1, RFC 9114 §4.3.1: :path is missing")?;
         let asterisk = path == "*" && *method == Method::Options;
         if !path.starts_with('/') && !asterisk {
-            return Err("RFC 9113 §8.3.1: :path begins with a slash");
+            return Err("RFC 9113 §8.3.1, RFC 9114 §4.3.1: :path begins with a slash");
         }
         Ok((scheme, path))
     }
@@ -170,9 +176,9 @@ impl HeadReader {
     /// The response that the fields make.
     pub(crate) fn response(self) -> Result<Received<ResponseHead>, &'static str> {
         self.check()?;
-        let status = self.status.ok_or("RFC 9113 §8.3.2: :status is missing")?;
+        let status = self.status.ok_or("RFC 9113 §8.3.2, RFC 9114 §4.3.2: :status is missing")?;
         if status.code() == 101 {
-            return Err("RFC 9113 §8.6: there is no 101 in HTTP/2");
+            return Err("RFC 9113 §8.6, RFC 9114 §4.5: there is no 101 in HTTP/2 and HTTP/3");
         }
         let content_length = self.fields.content_length();
         let head = ResponseHead { status, fields: self.fields.into_fields() };
@@ -190,30 +196,32 @@ impl HeadReader {
 }
 
 fn once<T>(slot: &mut Option<T>, value: T) -> Result<(), &'static str> {
-    head::once(slot, value, "RFC 9113 §8.3: a field that stands once stands twice")
+    head::once(slot, value, "RFC 9113 §8.3, RFC 9114 §4.3: a field that stands once stands twice")
 }
 
 fn scheme(value: &[u8]) -> Result<Scheme, &'static str> {
-    head::scheme(value).ok_or("RFC 9113 §8.3.1: a scheme that is not served here")
+    head::scheme(value).ok_or("RFC 9113 §8.3.1, RFC 9114 §4.3.1: a scheme that is not served here")
 }
 
 fn authority(value: &[u8]) -> Result<&str, &'static str> {
     crate::authority::authority(value)
-        .ok_or("RFC 9113 §8.3.1: an authority is a host and a port, without user information")
+        .ok_or("RFC 9113 §8.3.1, RFC 9114 §4.3.1: an authority is a host and a port, without user information")
 }
 
 fn path(value: &[u8]) -> Result<&str, &'static str> {
     if value.is_empty() {
-        return Err("RFC 9113 §8.3.1: :path is empty");
+        return Err("RFC 9113 §8.3.1, RFC 9114 §4.3.1: :path is empty");
     }
     if value.contains(&b'#') {
-        return Err("RFC 9113 §8.3.1: :path has a path and a query, and no fragment");
+        return Err(
+            "RFC 9113 §8.3.1, RFC 9114 §4.3.1: :path has a path and a query, and no fragment",
+        );
     }
-    visible(value, "RFC 9113 §8.3.1: a path has visible characters only")
+    visible(value, "RFC 9113 §8.3.1, RFC 9114 §4.3.1: a path has visible characters only")
 }
 
 fn status(value: &[u8]) -> Result<Status, &'static str> {
-    head::status(value).ok_or("RFC 9113 §8.3.2: a status has three digits")
+    head::status(value).ok_or("RFC 9113 §8.3.2, RFC 9114 §4.3.2: a status has three digits")
 }
 
 /// A copy of `text` in `buffer`.
@@ -232,13 +240,14 @@ fn visible<'v>(value: &'v [u8], rule: &'static str) -> Result<&'v str, &'static 
 pub(crate) fn check_name(name: &[u8]) -> Result<(), &'static str> {
     match is_lower_name(name) {
         true => Ok(()),
-        false => Err("RFC 9113 §8.2.1: a field name with characters it cannot have"),
+        false => Err("RFC 9113 §8.2.1, RFC 9114 §4.2: a field name with characters it cannot have"),
     }
 }
 
 /// RFC 9113 §8.2.1: no NUL, CR, LF; no white space at the ends.
 pub(crate) fn check_value(value: &[u8]) -> Result<(), &'static str> {
-    const RULE: &str = "RFC 9113 §8.2.1: a field value with characters it cannot have";
+    const RULE: &str =
+        "RFC 9113 §8.2.1, RFC 9114 §4.2: a field value with characters it cannot have";
     let space = |byte: Option<&u8>| matches!(byte, Some(b' ' | b'\t'));
     let control = value.iter().any(|byte| matches!(byte, 0 | b'\r' | b'\n'));
     if control || space(value.first()) || space(value.last()) { Err(RULE) } else { Ok(()) }

@@ -3,7 +3,10 @@
 use super::{http3, millis};
 use serde_json::{Value, json};
 use std::time::Duration;
-use trace::{QuicAck, QuicErrorSpace, QuicFrame, QuicInitiator, QuicParameter, QuicStreamType};
+use trace::{
+    QuicAck, QuicErrorSpace, QuicFrame, QuicInitiator, QuicParameter, QuicStreamType,
+    quic_error_name,
+};
 
 /// How the times in frames are to be read.
 #[derive(Debug)]
@@ -170,31 +173,10 @@ pub(super) fn error(space: QuicErrorSpace, code: u64, [own, above]: [&str; 2]) -
     }
 }
 
-/// RFC 9000 §20.1.
+/// qlog writes RFC 9000's names in small letters, and TLS's alerts with their number.
 fn transport_error(code: u64) -> Option<String> {
-    const NAMES: [&str; 17] = [
-        "no_error",
-        "internal_error",
-        "connection_refused",
-        "flow_control_error",
-        "stream_limit_error",
-        "stream_state_error",
-        "final_size_error",
-        "frame_encoding_error",
-        "transport_parameter_error",
-        "connection_id_limit_error",
-        "protocol_violation",
-        "invalid_token",
-        "application_error",
-        "crypto_buffer_exceeded",
-        "key_update_error",
-        "aead_limit_reached",
-        "no_viable_path",
-    ];
-    match code {
-        0x100..=0x1ff => Some(format!("crypto_error_0x{code:x}")),
-        _ => NAMES.get(usize::try_from(code).ok()?).map(|name| (*name).to_owned()),
-    }
+    let name = quic_error_name(code)?.to_ascii_lowercase();
+    Some(if code >= 0x100 { format!("{name}_0x{code:x}") } else { name })
 }
 
 const DEFAULT_EXPONENT: u64 = 3;

@@ -431,12 +431,12 @@ impl<R: QuicRole> QuicConnection<R> {
         let was_over = std::mem::replace(&mut self.is_over, true);
         match &mut self.stage {
             Stage::Securing if was_over => Ok(()),
-            Stage::Securing => Err(failed_by(reason, self.link.handshake())),
+            Stage::Securing => Err(failed_by::<R>(reason, self.link.handshake())),
             Stage::Ready { .. } if self.is_early && !was_over => {
-                Err(failed_by(reason, self.link.handshake()))
+                Err(failed_by::<R>(reason, self.link.handshake()))
             }
             Stage::Ready { machine, .. } => {
-                machine.handle_transport_closed(now, closed_by(reason, R::NO_ERROR));
+                machine.handle_transport_closed(now, closed_by::<R>(reason));
                 self.drain_events(now, handler);
                 Ok(())
             }

@@ -51,6 +51,8 @@ pub struct Link {
     pub(super) kept_back: Option<(DatagramTransmit, Box<[u8]>)>,
     /// At least so many bytes of streams were handed over but are in no datagram yet.
     waiting: u64,
+    /// How often something of a stream has come or gone.
+    stream_moves: u32,
     /// When the pacer lets out a batch again. None where it does not keep anything back.
     resume_at: Option<Instant>,
     ack_only: AckOnly,
@@ -78,6 +80,7 @@ impl Link {
             kept_back: None,
             counts_as_unproven: false,
             waiting: 0,
+            stream_moves: 0,
             resume_at: None,
             ack_only: AckOnly::default(),
             largest_batch: 0,
@@ -104,6 +107,11 @@ impl Link {
             congestion_window: controller.map_or(0, |own| own.window),
             datagram_size: self.quic.current_mtu(),
         }
+    }
+
+    /// Changes whenever bytes or the end of a stream were read, or bytes of one sent; not by other packets, which may be anybody's.
+    pub fn stream_moves(&self) -> u32 {
+        self.stream_moves
     }
 
     /// What it has done so far.
@@ -264,6 +272,9 @@ impl Link {
             self.largest_batch = self.largest_batch.max(datagrams as u16);
         }
         out.truncate(sent);
+        if self.waiting > 0 && sent > 0 {
+            self.stream_moves = self.stream_moves.wrapping_add(1);
+        }
         self.waiting = self.waiting.saturating_sub(sent as u64);
         let latest = now + LONGEST_GATHERING;
         self.resume_at = match transmit {

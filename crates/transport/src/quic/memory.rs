@@ -22,7 +22,7 @@ impl ServerMemory {
 
     fn remember(&self, server: &str, settings: PeerSettings) {
         let mut servers = self.settings();
-        if servers.len() >= MAX_SERVERS {
+        if servers.len() >= MAX_SERVERS && !servers.contains_key(server) {
             servers.pop_first();
         }
         servers.insert(server.to_owned(), settings);
@@ -95,3 +95,19 @@ impl fmt::Debug for ServerMemory {
 
 /// Servers whose settings are kept: more hosts than the largest recorded page has.
 const MAX_SERVERS: usize = 512;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_that_is_known_takes_no_others_place() {
+        let memory = ServerMemory::default();
+        let name = |server: usize| format!("{server:04}.test:443");
+        (0..MAX_SERVERS).for_each(|server| memory.remember(&name(server), PeerSettings::default()));
+        memory.remember(&name(MAX_SERVERS - 1), PeerSettings::default());
+        assert!((0..MAX_SERVERS).all(|server| memory.settings_of(&name(server)).is_some()));
+        memory.remember(&name(MAX_SERVERS), PeerSettings::default());
+        assert_eq!(memory.settings().len(), MAX_SERVERS);
+    }
+}

@@ -75,6 +75,8 @@ pub(crate) struct Side<R: QuicRole> {
     /// The last ones.
     pub(crate) last: Vec<u8>,
     is_transmitting: bool,
+    /// Whether it takes more connections.
+    pub(crate) admission: Admission,
 }
 
 impl<R: QuicRole<Machine = Toy, Protocol = ToyProtocol>> Side<R> {
@@ -89,6 +91,7 @@ impl<R: QuicRole<Machine = Toy, Protocol = ToyProtocol>> Side<R> {
             first: Vec::new(),
             last: Vec::new(),
             is_transmitting: false,
+            admission: Admission::Open,
         }
     }
 
@@ -177,7 +180,7 @@ impl<R: QuicRole<Machine = Toy, Protocol = ToyProtocol>> EndPoint for Side<R> {
 
     fn handle_datagrams(&mut self, now: Instant, _socket: SocketId, mut came: ReceivedDatagrams) {
         self.seen.now = now;
-        while let Some(arrival) = self.socket.handle_datagrams(now, &mut came, Admission::Open) {
+        while let Some(arrival) = self.socket.handle_datagrams(now, &mut came, self.admission) {
             let handle = match arrival {
                 Arrival::Opened(link) => {
                     let handle = link.handle();

@@ -442,6 +442,28 @@ fn a_certificate_that_is_not_trusted_is_told_with_its_remedy() {
 }
 
 #[test]
+fn a_server_that_refuses_is_told_with_the_codes_name() {
+    let mut pair = pair("rtt=100ms", &settings(), &[1_000]);
+    pair.world.with(pair.far, |far| far.admission = Admission::Full);
+    pair.run_out();
+    let failures = &pair.world.end_point(pair.near).seen.failures;
+    let refused = Failure::PeerClosed { code: 0x2, name: "CONNECTION_REFUSED" };
+    assert_eq!(failures[..], [refused]);
+}
+
+#[test]
+fn a_close_is_told_with_its_codes_name() {
+    let mut pair = pair("rtt=100ms", &settings(), &[1_000]);
+    pair.run(1);
+    let now = pair.world.now();
+    pair.world.with(pair.far, |far| far.command(now, |toy| toy.close(0x107)));
+    pair.run_out();
+    let ends = &pair.world.end_point(pair.near).seen.ends;
+    let name = "of the toy";
+    assert_eq!(ends[..], [Some(proto::Error::PeerClosed { code: 0x107, name })]);
+}
+
+#[test]
 fn what_was_negotiated_and_how_long_it_took_is_told() {
     let mut pair = pair("rtt=100ms", &settings(), &[1_000]);
     pair.run(1);

@@ -41,6 +41,11 @@ pub(crate) struct Toy {
 }
 
 impl Toy {
+    /// Closes the connection with this code.
+    pub(crate) fn close(&mut self, code: u64) {
+        self.actions.push_back(StreamAction::Close { code, reason: "as told" });
+    }
+
     /// Client: asks for so many bytes.
     pub(crate) fn ask(&mut self, bytes: u64) -> StreamId {
         let stream = StreamId(4 * self.opened);
@@ -277,6 +282,10 @@ macro_rules! role {
             type Multiplexed = Toy;
 
             const NO_ERROR: u64 = 3;
+
+            fn error_name(_code: u64) -> &'static str {
+                "of the toy"
+            }
 
             fn multiplexed(
                 &self,

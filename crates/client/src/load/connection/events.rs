@@ -242,6 +242,9 @@ impl Events<'_> {
     }
 }
 
+/// QUIC (RFC 9000 §20.1): the server takes no connection.
+const CONNECTION_REFUSED: u64 = 0x2;
+
 /// What an end means for what was under way.
 fn loss(error: Option<&Error>) -> Loss {
     match error {
@@ -270,6 +273,8 @@ impl From<&Failure> for Loss {
             | Failure::NoAgreement { .. } => Fault::Tls.into(),
             Failure::TimedOut { .. } => Fault::ConnectTimedOut.into(),
             Failure::UnknownProtocol | Failure::Tunnel(_) => Fault::Protocol.into(),
+            Failure::PeerClosed { code: CONNECTION_REFUSED, .. } => Fault::ConnectRefused.into(),
+            Failure::PeerClosed { .. } => Fault::Closed.into(),
             Failure::Ended => Self::Orderly,
         }
     }

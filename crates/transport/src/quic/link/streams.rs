@@ -119,6 +119,9 @@ impl Link {
             }
         };
         let _polled_anyway = incoming.finalize();
+        if last.is_some() || !matches!(end, StreamEnd::Open) {
+            self.stream_moves = self.stream_moves.wrapping_add(1);
+        }
         Some(Arrived { earlier, last, end })
     }
 
@@ -149,5 +152,5 @@ fn id(stream: u64) -> StreamId {
     StreamId::from(VarInt::from_u64(stream).unwrap_or(VarInt::MAX))
 }
 
-/// Chunks of a stream that are read before others have their turn.
+/// Chunks of a stream that are read before its reader is asked again whether it wants more.
 const CHUNKS_A_TURN: usize = 64;

@@ -139,14 +139,16 @@ impl Exchanges {
         self.by_id.get(&first.id).and_then(|place| self.all.get(*place))
     }
 
-    /// Whether nothing is under way. A WebSocket and a stream of events may stay open for ever.
+    /// Whether nothing is under way, but for what may stay open for ever.
     pub(super) fn is_idle(&self) -> bool {
-        let waits = |open: &&Open| {
-            open.exchange.ended.is_none()
-                && open.exchange.url.starts_with("http")
-                && open.exchange.kind != "EventSource"
-        };
-        !self.all.iter().any(|open| waits(&open))
+        self.all.iter().all(|open| open.exchange.ended.is_some() || open.may_stay_open())
+    }
+
+    /// Whether an event, which was taken, tells that the page still loads. What may stay open for ever may also talk for ever.
+    pub(super) fn is_loading(&self, event: &Event) -> bool {
+        let id = event.params["requestId"].as_str();
+        let open = id.and_then(|id| self.all.get(*self.by_id.get(id)?));
+        event.method.starts_with("Network.") && !open.is_some_and(Open::may_stay_open)
     }
 
     /// A time of the protocol's clock, in seconds, as nanoseconds since 1970; None before a request joined the two clocks.
@@ -253,6 +255,11 @@ impl Exchanges {
 }
 
 impl Open {
+    /// Whether the page is quiet although this goes on: a WebSocket, a stream of events, and what no network is asked for.
+    fn may_stay_open(&self) -> bool {
+        !self.exchange.url.starts_with("http") || self.exchange.kind == "EventSource"
+    }
+
     fn respond(&mut self, response: &Value) {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let status = response["status"].as_u64().and_then(|status| u16::try_from(status).ok());
@@ -445,6 +452,32 @@ mod tests {
         assert_eq!(socket.messages.len(), 2, "{:?}", socket.messages);
         assert_eq!((socket.messages[1].opcode, socket.messages[1].is_sent), (2, false));
         assert_eq!(socket.response.as_ref().map(|answer| answer.timing.wait.round()), Some(250.0));
+    }
+
+    #[test]
+    fn a_web_socket_and_a_stream_of_events_that_talk_leave_the_page_quiet() {
+        let mut exchanges = Exchanges::default();
+        let mut is_loading = |name: &str, id: &str, more: Value| {
+            let mut params = more;
+            params["requestId"] = json!(id);
+            let event = Event { method: format!("Network.{name}"), params };
+            exchanges.take(&event);
+            exchanges.is_loading(&event)
+        };
+        let request = |url: &str, kind: &str| json!({"timestamp": 1.0, "wallTime": 1001.0, "type": kind, "request": {"url": url}});
+        assert!(is_loading("requestWillBeSent", "1", request("http://a.test/", "Document")));
+        assert!(is_loading("dataReceived", "1", json!({"dataLength": 9})));
+        is_loading("requestWillBeSent", "2", request("http://a.test/events", "EventSource"));
+        is_loading("webSocketCreated", "3", json!({"url": "ws://a.test/chat"}));
+        for (name, id) in [
+            ("dataReceived", "2"),
+            ("eventSourceMessageReceived", "2"),
+            ("webSocketFrameReceived", "3"),
+            ("webSocketFrameSent", "3"),
+        ] {
+            assert!(!is_loading(name, id, json!({"timestamp": 2.0})), "{name}");
+        }
+        assert!(!exchanges.is_idle(), "the document goes on");
     }
 
     #[test]

@@ -102,11 +102,16 @@ impl Repository {
         command.arg("-C").arg(&self.path);
         // It puts lines about signatures between the commits.
         command.args(["-c", "log.showSignature=false"]);
-        // Where wirelap is called from a hook of git's, they name that repository.
-        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR"] {
-            command.env_remove(name);
-        }
+        forget_repository(&mut command);
         command
+    }
+}
+
+/// Has a program find the repository by the folder that it runs in. Where wirelap is called from a hook of git's, the
+/// environment names the hook's.
+pub(crate) fn forget_repository(command: &mut Command) {
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR"] {
+        command.env_remove(name);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::{RecordedExchange, RecordedMessage, RecordedResponse, Timing};
 use crate::tools::browser::Event;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
 
 /// The exchanges so far.
@@ -156,23 +156,8 @@ impl Exchanges {
         Some(((at_s + self.ahead_s?) * 1e9) as i64)
     }
 
-    /// All of them. What asked for leave first (CORS) began in truth when it had got it.
+    /// All of them.
     pub(super) fn finish(mut self) -> Vec<RecordedExchange> {
-        let asking: Vec<(String, String, Option<i64>)> = self
-            .all
-            .iter()
-            .filter(|open| open.exchange.kind == "Preflight")
-            .filter_map(|open| {
-                let whose = open.exchange.initiator["requestId"].as_str()?.to_owned();
-                Some((whose, open.exchange.url.clone(), open.exchange.ended))
-            })
-            .collect();
-        for (id, url, ended) in asking {
-            if let (Some(open), Some(ended)) = (self.last(&id), ended) {
-                open.exchange.started = open.exchange.started.max(ended);
-                open.exchange.initiator = json!({"type": "preflight", "url": url});
-            }
-        }
         self.settle_heads();
         self.all.iter_mut().filter(|open| open.exchange.ended.is_none()).for_each(Open::cut);
         self.all.into_iter().map(|open| open.exchange).collect()
@@ -362,6 +347,7 @@ fn message(at: i64, is_sent: bool, frame: &Value) -> Option<RecordedMessage> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn taken(events: &[(&str, Value)]) -> (Vec<RecordedExchange>, Vec<String>) {
         let mut exchanges = Exchanges::default();
@@ -513,25 +499,6 @@ mod tests {
                 assert!(all[0].is_cut());
             }
         }
-    }
-
-    #[test]
-    fn what_asks_for_leave_comes_before_what_it_asks_for() {
-        let leave = json!({"requestId": "2", "timestamp": 1.1, "wallTime": 1001.1, "type": "Preflight",
-            "request": {"url": "http://a.test/", "method": "OPTIONS", "headers": {}},
-            "initiator": {"type": "preflight", "requestId": "1"}});
-        let (all, _) = taken(&[
-            ("requestWillBeSent", asked("http://a.test/", 1.0)),
-            ("requestWillBeSent", leave),
-            (
-                "loadingFinished",
-                json!({"requestId": "2", "timestamp": 1.5, "encodedDataLength": 0}),
-            ),
-        ]);
-        assert_eq!(
-            (all[0].started, &all[0].initiator["type"]),
-            (1_001_500_000_000, &json!("preflight"))
-        );
     }
 
     #[test]

@@ -286,6 +286,8 @@ impl Open {
         let length = field(response, "content-length").and_then(|length| length.parse().ok());
         // What is on the wire may be framed, and is the whole response's: it is the last resort.
         response.body_bytes = match (length, is_coded) {
+            // Its Content-Length is that of another answer (RFC 9110 §9.3.2).
+            _ if self.exchange.method == "HEAD" => 0,
             (Some(length), _) => length,
             (None, false) => decoded,
             (None, true) => encoded.saturating_sub(self.head_bytes),
@@ -498,6 +500,22 @@ mod tests {
                 assert_eq!(all[0].came_until, Some(1_002_500_000_000));
                 assert!(all[0].is_cut());
             }
+        }
+    }
+
+    #[test]
+    fn an_answer_to_head_has_no_body_and_is_whole_however_it_ends() {
+        let mut head = asked("http://a.test/big.zip", 1.0);
+        head["request"]["method"] = json!("HEAD");
+        let came = json!({"requestId": "1", "timestamp": 1.7, "response": {"status": 200, "headers": {"Content-Length": "5000"}}});
+        for (end, said) in [("loadingFailed", "net::ERR_ABORTED"), ("loadingFinished", "")] {
+            let (all, _) = taken(&[
+                ("requestWillBeSent", head.clone()),
+                ("responseReceived", came.clone()),
+                (end, json!({"requestId": "1", "timestamp": 1.8, "errorText": said})),
+            ]);
+            assert_eq!(all[0].response.as_ref().unwrap().body_bytes, 0, "{end}");
+            assert!(!all[0].is_cut(), "{end}");
         }
     }
 

@@ -137,10 +137,7 @@ fn tell(args: &RecordArgs, page: &RecordedPage) -> Result<(), CliError> {
         "{folder}: {}, {}, {} of {}, by {}\n",
         counted(page.exchanges.len(), "request"),
         counted(answered, "response"),
-        match kept.count() {
-            1 => "1 body".to_owned(),
-            kept => format!("{kept} bodies"),
-        },
+        bodies(kept.count()),
         counted(bytes, "byte"),
         page.browser,
     );
@@ -152,7 +149,8 @@ fn tell(args: &RecordArgs, page: &RecordedPage) -> Result<(), CliError> {
     let lost = responses.filter(has_lost).count();
     if lost > 0 {
         text.push_str(&format!(
-            "{lost} bodies that the browser did not keep: a replay has noise of their length for them.\n"
+            "{} that the browser did not keep: a replay has noise of as many bytes.\n",
+            bodies(lost)
         ));
     }
     if !cut.is_empty() {
@@ -187,6 +185,13 @@ fn tell(args: &RecordArgs, page: &RecordedPage) -> Result<(), CliError> {
     let shell = error::quoted(&args.output);
     text.push_str(&format!("Replay it: wirelap race {shell}\n"));
     console::print(&text)
+}
+
+fn bodies(count: usize) -> String {
+    match count {
+        1 => "1 body".to_owned(),
+        _ => format!("{count} bodies"),
+    }
 }
 
 #[cfg(test)]

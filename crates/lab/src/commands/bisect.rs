@@ -31,7 +31,7 @@ pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode, CliError> {
     // From here on Ctrl-C comes back to us, and the checkouts are taken away.
     let interrupts = Interrupts::take()
         .map_err(|error| CliError::failed(format!("taking over Ctrl-C: {error}")))?;
-    let folder = RunFolder::create(args.out.as_deref(), "bisect")?;
+    let folder = RunFolder::create_empty(args.out.as_deref(), "bisect")?;
     let folder = std::path::absolute(folder.path()).unwrap_or_else(|_| folder.path().to_owned());
     let mut bisection = Bisection { args, repository, plan, folder, interrupts, steps: Vec::new() };
     bisection.plan.good = bisection.folder.join("good");

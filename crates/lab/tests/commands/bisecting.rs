@@ -181,6 +181,7 @@ fn a_build_finds_the_repository_that_it_runs_in() {
     let build = "test $(git rev-parse HEAD) != $WIRELAP_COMMIT";
     let rest = ["--out", "out", "--", "sh", "-c", build];
     bisection("load_ms<1.2", &bench, ["v1", "v4"], &rest).said(1, &["GOOD, ", "does not build"]);
+    assert_eq!(fs::read_dir(bench.path("out")).unwrap().count(), 0, "the checkout is removed");
     is_untouched(&bench);
 }
 

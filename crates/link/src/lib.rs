@@ -18,7 +18,6 @@
 
 mod active;
 mod canonical;
-mod chain;
 mod codel;
 mod departures;
 mod header;
@@ -36,7 +35,6 @@ mod values;
 mod words;
 
 pub use active::Discipline;
-pub use chain::{Chain, Dropped};
 pub use codel::{Codel, EcnMarks};
 pub use header::PacketHeader;
 pub use loss::{Bursts, GilbertElliott, Loss};

@@ -67,7 +67,7 @@ static PROFILES: [Profile; 11] = [
         rtt: Duration::from_millis(15),
         queue: ByteSize(225_000),
         settings: "",
-        source: "Ookla, US fixed median, Q3 2021 (compare WebPageTest FIOS 20/5, 4 ms); queue assumed, 1 BDP",
+        source: "Ookla, US fixed median, Q3 2021 (compare WebPageTest FIOS 20/5, 4 ms); queue assumed, 1 BDP down, as many bytes up",
     },
     Profile {
         name: "wifi",
@@ -94,7 +94,7 @@ static PROFILES: [Profile; 11] = [
         rtt: Duration::from_millis(300),
         queue: ByteSize(60_000),
         settings: "",
-        source: "WebPageTest 3G; queue assumed, 1 BDP",
+        source: "WebPageTest 3G; queue assumed, 1 BDP down, as many bytes up",
     },
     Profile {
         name: "slow-4g",
@@ -103,7 +103,7 @@ static PROFILES: [Profile; 11] = [
         rtt: Duration::from_millis(150),
         queue: ByteSize(30_000),
         settings: "",
-        source: "Lighthouse mobile throttling; queue assumed, 1 BDP",
+        source: "Lighthouse mobile throttling; queue assumed, 1 BDP down, as many bytes up",
     },
     Profile {
         name: "leo",
@@ -112,7 +112,7 @@ static PROFILES: [Profile; 11] = [
         rtt: Duration::from_millis(44),
         queue: ByteSize(480_000),
         settings: "",
-        source: "Ookla, Starlink US median, Q3 2021; varies every 15 s in reality (arXiv 2310.09242); queue assumed",
+        source: "Ookla, Starlink US median, Q3 2021; varies every 15 s in reality (arXiv 2310.09242); queue assumed, 1 BDP down, as many bytes up",
     },
     Profile {
         name: "geo",
@@ -121,7 +121,7 @@ static PROFILES: [Profile; 11] = [
         rtt: Duration::from_millis(660),
         queue: ByteSize(1_600_000),
         settings: "",
-        source: "Ookla, HughesNet and Viasat medians, Q3 2021; proxies split TCP on such links, not QUIC (arXiv 2205.01554): to compare h3 fairly, race `geo,split_tcp=256kB`",
+        source: "Ookla, HughesNet and Viasat medians, Q3 2021; proxies split TCP on such links, not QUIC (arXiv 2205.01554): to compare h3 fairly, race `geo,split_tcp=256kB`; queue assumed, 1 BDP down, as many bytes up",
     },
     Profile {
         name: "burst",
@@ -174,7 +174,7 @@ mod tests {
     #[test]
     fn every_profile_names_a_source_and_no_two_share_a_name() {
         for (index, profile) in profiles().iter().enumerate() {
-            assert!(!profile.source.is_empty());
+            assert!(profile.source.contains("assumed"), "no source gives queues: {}", profile.name);
             let spec = profile.spec();
             assert_eq!(LinkSpec::parse(&spec.canonical(), no_traces), Ok(spec));
             assert!(profiles()[..index].iter().all(|other| other.name != profile.name));

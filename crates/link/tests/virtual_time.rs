@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use link::{
-    Bottleneck, Bursts, Chain, Codel, Decision, Delivery, Discipline, EcnMarks, Link, LinkSpec,
-    Loss, Order, PacketHeader, PathSpec, Policer, Queue, Reordering, Schedule, Udp,
+    Bottleneck, Bursts, Codel, Decision, Delivery, Discipline, EcnMarks, Link, LinkSpec, Loss,
+    Order, PacketHeader, PathSpec, Policer, Queue, Reordering, Schedule, Udp,
 };
 use proptest::prelude::*;
 use std::collections::BTreeMap;
@@ -328,44 +328,6 @@ fn jitter_with_reordering_lets_packets_overtake_and_spreads_over_its_span() {
     let mean = dues.iter().sum::<u64>() / 10_000;
     assert!((4_800_000..5_200_000).contains(&mean), "{mean}");
     assert!(dues.iter().all(|&due| due <= 10_000_000));
-}
-
-#[test]
-fn links_in_series_add_their_delays_and_the_slower_one_sets_the_pace() {
-    let fast = LinkSpec::parse("rtt=20ms,rate=12mbit", schedule).unwrap();
-    let slow = LinkSpec::parse("rtt=40ms,rate=1.2mbit,queue=20kB", schedule).unwrap();
-    for way in Direction::BOTH {
-        let mut chain = Chain::new(&fast, std::slice::from_ref(&slow), Seed(0));
-        for number in 0..10 {
-            chain.handle_packet(Instant::ZERO, way, number, ByteSize(1500));
-        }
-        let mut seen = Vec::new();
-        while let Some(due) = chain.poll_timeout() {
-            seen.extend(chain.poll_deliver(due).map(|delivery| (delivery.packet, delivery.due)));
-        }
-        assert!(chain.poll_dropped().is_none());
-        // The first packet: 1 ms and 10 ms of serialisation, 10 ms and 20 ms of delay.
-        assert_eq!(seen[0], (0, Instant::ZERO + Duration::from_millis(41)));
-        for (number, pair) in seen.windows(2).enumerate() {
-            assert_eq!(pair[1].0, number + 1);
-            assert_eq!(pair[1].1.since(pair[0].1), Duration::from_millis(10));
-        }
-    }
-}
-
-#[test]
-fn a_drop_behind_the_first_link_of_a_chain_is_told() {
-    let fast = LinkSpec::parse("rate=1gbit", schedule).unwrap();
-    let slow = LinkSpec::parse("rate=1.2mbit,queue=3kB", schedule).unwrap();
-    let mut chain = Chain::new(&fast, std::slice::from_ref(&slow), Seed(0));
-    for number in 0..5 {
-        chain.handle_packet(Instant::ZERO, Direction::Up, number, ByteSize(1500));
-    }
-    let end = Instant::from_nanos(10_000_000_000);
-    let delivered = std::iter::from_fn(|| chain.poll_deliver(end)).count();
-    let dropped: Vec<_> = std::iter::from_fn(|| chain.poll_dropped()).collect();
-    assert_eq!((delivered, dropped.len()), (3, 2));
-    assert!(dropped.iter().all(|drop| drop.link == 1 && drop.fate == Fate::QueueFull));
 }
 
 #[test]

@@ -103,9 +103,11 @@ pub struct RecordedExchange {
 
 impl RecordedExchange {
     /// Whether the response began and was not read to its end: it failed, or went on when the recording ended. Streams of
-    /// events and WebSockets have no end that could be missed.
+    /// events and WebSockets have no end that could be missed, and the answer to HEAD has no body: Chromium ends it by
+    /// net::ERR_ABORTED.
     pub fn is_cut(&self) -> bool {
-        let ends = self.url.starts_with("http") && self.kind != "EventSource";
+        let ends =
+            self.url.starts_with("http") && self.kind != "EventSource" && self.method != "HEAD";
         ends && self.response.is_some() && (self.error.is_some() || self.ended.is_none())
     }
 }

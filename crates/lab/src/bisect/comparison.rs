@@ -1,6 +1,7 @@
 //! Races one commit against the good one. The contender that is built is replaced by two in the user's experiment, each
 //! from its own checkout.
 
+use super::git::forget_repository;
 use crate::error::{self, CliError};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -47,6 +48,8 @@ pub(crate) struct Compared {
     pub(crate) gate: Option<GateResult>,
     /// The folder of its race.
     pub(crate) run: PathBuf,
+    /// Of which sides trials failed, and how many.
+    pub(crate) failed: Vec<String>,
 }
 
 impl Plan {
@@ -126,19 +129,22 @@ impl Plan {
     /// Races the commit in `checkout` against the good one, into the new folder `into`.
     pub(crate) fn compare(&self, checkout: &Path, into: &Path) -> Result<Compared, CliError> {
         make(into)?;
+        // What stands beside the experiment may be called anything.
+        let inputs = into.join("inputs");
+        make(&inputs)?;
         let sides = [(GOOD, self.good.as_path()), (CANDIDATE, checkout)];
         let mut folders = Vec::new();
         let mut contenders = Vec::new();
         for (side, checkout) in sides {
-            let folder = into.join(format!("{SUBJECTS}-{side}"));
+            let folder = inputs.join(format!("{SUBJECTS}-{side}"));
             let renamed = declare(&self.beside().join(SUBJECTS), &folder, side, checkout)?;
             contenders.push(self.contender(side, &renamed)?);
             folders.push(folder);
         }
-        let file = into.join("experiment.toml");
+        let file = inputs.join("experiment.toml");
         fs::write(&file, self.text(contenders)?)
             .map_err(|error| error::file(format!("writing {}", file.display()), &error))?;
-        self.link_inputs(into)?;
+        self.link_inputs(&inputs)?;
         self.race(&file, &folders, &into.join("run"))
     }
 
@@ -209,6 +215,7 @@ impl Plan {
         if self.no_calibration {
             command.arg("--no-calibration");
         }
+        forget_repository(&mut command);
         let status = command.stdout(Stdio::null()).status();
         let status =
             status.map_err(|error| CliError::failed(format!("starting a race: {error}")))?;
@@ -231,7 +238,19 @@ fn judged(run: &Path) -> Result<Compared, CliError> {
     let result: RunResult = serde_json::from_str(&text)
         .map_err(|error| CliError::failed(format!("{}: {error}", file.display())))?;
     let outcome = outcome_of(&result.gates);
-    Ok(Compared { outcome, gate: first_of(&result.gates, outcome).cloned(), run: run.to_owned() })
+    let gate = first_of(&result.gates, outcome).cloned();
+    Ok(Compared { outcome, gate, run: run.to_owned(), failed: failures(&result) })
+}
+
+/// Of which sides trials failed, and how many.
+fn failures(result: &RunResult) -> Vec<String> {
+    let of = |side: &str| {
+        let own = result.cells.iter().filter(|cell| cell.contender.name == side);
+        let trials = own.map(|cell| cell.trials);
+        let (failed, all) = trials.fold((0, 0), |(f, a), one| (f + one.failed, a + one.all()));
+        (failed > 0).then(|| format!("{failed} of {all} trials of `{side}` failed"))
+    };
+    [GOOD, CANDIDATE].into_iter().filter_map(of).collect()
 }
 
 /// Copies the declarations of `from` into `into`: those that say where the commit's files are, with its checkout and under a

@@ -100,11 +100,18 @@ impl Repository {
     fn command(&self) -> Command {
         let mut command = Command::new("git");
         command.arg("-C").arg(&self.path);
-        // Where wirelap is called from a hook of git's, they name that repository.
-        for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR"] {
-            command.env_remove(name);
-        }
+        // It puts lines about signatures between the commits.
+        command.args(["-c", "log.showSignature=false"]);
+        forget_repository(&mut command);
         command
+    }
+}
+
+/// Has a program find the repository by the folder that it runs in. Where wirelap is called from a hook of git's, the
+/// environment names the hook's.
+pub(crate) fn forget_repository(command: &mut Command) {
+    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_COMMON_DIR"] {
+        command.env_remove(name);
     }
 }
 
@@ -116,5 +123,46 @@ impl Drop for Repository {
             command.args(["worktree", "remove", "--force", "--force"]).arg(worktree);
             let _ = command.output();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+    use std::process::Stdio;
+
+    fn git(folder: &Path, args: &[&str], input: &str) -> String {
+        let mut command = Command::new("git");
+        command.args(["-C", &folder.to_string_lossy(), "-c", "user.name=t"]);
+        command.args(["-c", "user.email=t@t.test"]).args(args);
+        let mut git = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        git.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+        let ended = git.wait_with_output().unwrap();
+        assert!(ended.status.success(), "git {args:?}");
+        String::from_utf8(ended.stdout).unwrap().trim().to_owned()
+    }
+
+    #[test]
+    fn signatures_that_the_user_is_shown_are_no_commits() {
+        let folder = tempfile::tempdir().unwrap();
+        let git = |args: &[&str], input: &str| git(folder.path(), args, input);
+        git(&["init", "--quiet"], "");
+        git(&["config", "log.showSignature", "true"], "");
+        // It says something about its arguments, and reads no keys.
+        git(&["config", "gpg.program", "cat"], "");
+        git(&["commit", "--quiet", "--allow-empty", "-m", "first"], "");
+        let first = git(&["rev-parse", "HEAD"], "");
+        let tree = git(&["rev-parse", "HEAD^{tree}"], "");
+        let signed = format!(
+            "tree {tree}\nparent {first}\nauthor t <t@t.test> 0 +0000\ncommitter t <t@t.test> 0 +0000\n\
+             gpgsig -----BEGIN PGP SIGNATURE-----\n \n AAAA\n -----END PGP SIGNATURE-----\n\nsigned\n"
+        );
+        let second = git(&["hash-object", "-t", "commit", "-w", "--stdin"], &signed);
+        let repository = Repository::open(folder.path()).unwrap();
+        let (good, bad) = (repository.commit(&first).unwrap(), repository.commit(&second).unwrap());
+        let expected = Commit { id: second, subject: "signed".to_owned() };
+        assert_eq!(bad, expected);
+        assert_eq!(repository.between(&good, &bad).unwrap(), [expected]);
     }
 }

@@ -42,7 +42,7 @@ pub(crate) struct LinkArgs {
     /// A further name of the far side (repeatable)
     #[arg(long, value_name = "NAME", value_parser = parse_alias)]
     pub(crate) name: Vec<String>,
-    /// Wait until the far side listens on this TCP port before COMMAND starts
+    /// Wait until a program of the far side listens on this TCP port, or has bound this UDP port, before COMMAND starts
     #[arg(long, value_name = "PORT", requires = "far", value_parser = whole::<u16>(1..=u64::from(u16::MAX)))]
     pub(crate) ready_port: Option<u16>,
     /// Seed of loss and jitter

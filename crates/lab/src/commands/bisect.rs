@@ -1,7 +1,7 @@
 //! `wirelap bisect`: the commit that broke a gate.
 
 use crate::bisect::comparison::{Compared, Plan};
-use crate::bisect::git::{Commit, Repository};
+use crate::bisect::git::{Commit, Repository, forget_repository};
 use crate::cli::BisectArgs;
 use crate::console;
 use crate::error::{self, CliError};
@@ -31,7 +31,7 @@ pub(crate) fn run(args: &BisectArgs) -> Result<ExitCode, CliError> {
     // From here on Ctrl-C comes back to us, and the checkouts are taken away.
     let interrupts = Interrupts::take()
         .map_err(|error| CliError::failed(format!("taking over Ctrl-C: {error}")))?;
-    let folder = RunFolder::create(args.out.as_deref(), "bisect")?;
+    let folder = RunFolder::create_empty(args.out.as_deref(), "bisect")?;
     let folder = std::path::absolute(folder.path()).unwrap_or_else(|_| folder.path().to_owned());
     let mut bisection = Bisection { args, repository, plan, folder, interrupts, steps: Vec::new() };
     bisection.plan.good = bisection.folder.join("good");
@@ -116,7 +116,7 @@ impl Bisection<'_> {
             self.steps.push((index, compared));
             match judgement {
                 Some(judgement) => search.tell(index, judgement),
-                None => return self.undecided(commit),
+                None => return self.undecided(index, commit),
             }
         }
     }
@@ -132,6 +132,7 @@ impl Bisection<'_> {
             .map_err(|error| CliError::failed(format!("duplicating standard error: {error}")))?;
         let mut command = Command::new(program);
         command.args(words).current_dir(checkout).env("WIRELAP_COMMIT", &commit.id).stdout(stderr);
+        forget_repository(&mut command);
         let status = command.status().map_err(|error| {
             CliError::misuse(format!("starting BUILD, `{program}`: {error}"))
                 .remedy("BUILD is a program and its arguments, run in the checkout of each commit")
@@ -174,12 +175,15 @@ impl Bisection<'_> {
         }
     }
 
-    fn undecided(&self, commit: &Commit) -> Result<ExitCode, CliError> {
-        let text = format!(
-            "\nundecided at {}: give it more time by --until-decided, a quieter machine, or another limit\n{}",
-            name(commit),
-            self.steps.last().map_or_else(String::new, |(index, _)| self.evidence(*index))
-        );
+    fn undecided(&self, index: usize, commit: &Commit) -> Result<ExitCode, CliError> {
+        let failed = self.steps.last().map_or(&[][..], |(_, compared)| &compared.failed);
+        let why = match failed {
+            [] => "give it more time by --until-decided, a quieter machine, or another limit"
+                .to_owned(),
+            // More time mends no failure.
+            sides => format!("{}; the report says why", sides.join(", and ")),
+        };
+        let text = format!("\nundecided at {}: {why}\n{}", name(commit), self.evidence(index));
         console::print(&text).map(|()| ExitCode::from(UNDECIDED))
     }
 

@@ -1,16 +1,16 @@
 //! `wirelap record`: records a page by a browser into a folder that `race` replays. The folder appears whole or not at all.
 
 mod archive;
+mod place;
 
 use crate::cli::RecordArgs;
 use crate::console;
 use crate::error::{self, CliError};
-use crate::inputs::{har, site, subjects};
+use crate::inputs::{har, subjects};
 use crate::named_file;
 use archive::Archive;
 use os::signal::Interrupts;
-use std::fs;
-use std::path::{Path, PathBuf};
+use place::{Place, Scratch};
 use std::process::ExitCode;
 use study::experiment::{Dependencies, HarWorkload, RecordedHosts, Think};
 use subject::record::{RecordSpec, RecordedExchange, RecordedPage, RecordedResponse, record};
@@ -20,11 +20,11 @@ use unit::counted;
 /// Records the page.
 pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, CliError> {
     check_url(&args.url)?;
-    let folder = free_folder(&args.output)?;
+    let interrupts = Interrupts::take().map_err(CliError::failed)?;
+    let place = Place::of(&args.output)?;
     args.har.iter().try_for_each(|file| named_file::check(file))?;
     let program = program(&args.browser)?;
-    let interrupts = Interrupts::take().map_err(CliError::failed)?;
-    let profile = Scratch::make(std::env::temp_dir().join(scratch_name("record")))?;
+    let profile = Scratch::make(&std::env::temp_dir(), "wirelap-record", "")?;
     let epoch_ms = os::clock::realtime().as_millis() as u64;
     let rules: Vec<String> = args.resolve.iter().map(crate::cli::Resolve::rule).collect();
     let spec = RecordSpec {
@@ -48,7 +48,7 @@ pub(crate) fn run(args: &RecordArgs) -> Result<ExitCode, CliError> {
     })?;
     check_document(&page)?;
     let archive = Archive::of(&page, epoch_ms);
-    keep(&folder, &archive, &|| interrupts.count() > 0)?;
+    place.keep(&archive, &|| interrupts.count() > 0)?;
     if let Some(file) = &args.har {
         named_file::write(file, archive.har())?;
     }
@@ -105,26 +105,6 @@ fn check_url(url: &str) -> Result<(), CliError> {
     })
 }
 
-/// Where the site will be. Refuses a place that holds something already. An empty folder is the one that a symbolic link
-/// leads to: in the link's own place no folder can be put.
-fn free_folder(folder: &Path) -> Result<PathBuf, CliError> {
-    let name = folder.display();
-    let unwritable = |error| error::file(format!("writing to {name}"), &error);
-    match fs::read_dir(folder).map(|mut entries| entries.next().is_none()) {
-        Ok(true) => fs::canonicalize(folder).map_err(unwritable),
-        Ok(false) => Err(CliError::misuse(format!("{name} is there already, and not empty"))
-            .remedy("name a new folder by -o, or remove that one")),
-        Err(_) if fs::symlink_metadata(folder).is_ok_and(|data| data.is_symlink()) => {
-            Err(CliError::misuse(format!("{name} is a symbolic link that leads to no folder"))
-                .remedy("name a new folder by -o, or make the one that it leads to"))
-        }
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
-            std::path::absolute(folder).map_err(unwritable)
-        }
-        Err(error) => Err(unwritable(error)),
-    }
-}
-
 /// The program of a browser.
 fn program(name: &str) -> Result<String, CliError> {
     let catalogue = subjects::known(None, &[])?;
@@ -146,29 +126,6 @@ fn program(name: &str) -> Result<String, CliError> {
     }
 }
 
-/// Writes the site beside its place, and moves it there when it is whole.
-fn keep(folder: &Path, archive: &Archive, is_stopped: &dyn Fn() -> bool) -> Result<(), CliError> {
-    let wrong = |what: &Path, error: &std::io::Error| {
-        error::file(format!("writing {}", what.display()), error)
-    };
-    let above = folder.parent().unwrap_or(folder);
-    fs::create_dir_all(above).map_err(|error| wrong(above, &error))?;
-    let part = Scratch::make(above.join(format!(".{}.part", scratch_name("site"))))?;
-    let bodies = part.0.join(site::BODIES);
-    fs::create_dir(&bodies).map_err(|error| wrong(&bodies, &error))?;
-    for (name, body) in archive.bodies() {
-        if is_stopped() {
-            return Err(interrupted());
-        }
-        let file = bodies.join(name);
-        os::replace::replace(&file, body).map_err(|error| wrong(&file, &error))?;
-    }
-    let file = part.0.join(site::FILE);
-    os::replace::replace(&file, archive.site().as_bytes()).map_err(|error| wrong(&file, &error))?;
-    // What was empty before may have been filled meanwhile: then this refuses.
-    fs::rename(&part.0, folder).map_err(|error| wrong(folder, &error))
-}
-
 /// Says what was recorded, and what a replay of it assumes.
 fn tell(args: &RecordArgs, page: &RecordedPage) -> Result<(), CliError> {
     let folder = args.output.display();
@@ -180,10 +137,7 @@ fn tell(args: &RecordArgs, page: &RecordedPage) -> Result<(), CliError> {
         "{folder}: {}, {}, {} of {}, by {}\n",
         counted(page.exchanges.len(), "request"),
         counted(answered, "response"),
-        match kept.count() {
-            1 => "1 body".to_owned(),
-            kept => format!("{kept} bodies"),
-        },
+        bodies(kept.count()),
         counted(bytes, "byte"),
         page.browser,
     );
@@ -195,7 +149,8 @@ fn tell(args: &RecordArgs, page: &RecordedPage) -> Result<(), CliError> {
     let lost = responses.filter(has_lost).count();
     if lost > 0 {
         text.push_str(&format!(
-            "{lost} bodies that the browser did not keep: a replay has noise of their length for them.\n"
+            "{} that the browser did not keep: a replay has noise of as many bytes.\n",
+            bodies(lost)
         ));
     }
     if !cut.is_empty() {
@@ -232,26 +187,10 @@ fn tell(args: &RecordArgs, page: &RecordedPage) -> Result<(), CliError> {
     console::print(&text)
 }
 
-fn scratch_name(what: &str) -> String {
-    format!("wirelap-{what}-{}", std::process::id())
-}
-
-/// A new folder, which is removed with all that is in it where nobody has moved it away.
-struct Scratch(PathBuf);
-
-impl Scratch {
-    fn make(path: PathBuf) -> Result<Self, CliError> {
-        fs::create_dir(&path).map_err(|error| {
-            error::file(format!("making the folder {}", path.display()), &error)
-        })?;
-        Ok(Self(path))
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        // It may have got its final name.
-        let _ = fs::remove_dir_all(&self.0);
+fn bodies(count: usize) -> String {
+    match count {
+        1 => "1 body".to_owned(),
+        _ => format!("{count} bodies"),
     }
 }
 
@@ -273,20 +212,6 @@ mod tests {
         };
         let exchanges = vec![exchange(302, None, None), exchange(status, error, body)];
         RecordedPage { exchanges, ..RecordedPage::default() }
-    }
-
-    #[test]
-    fn a_symbolic_link_to_an_empty_folder_is_that_folder() {
-        let place = tempfile::tempdir().unwrap();
-        let (folder, link) = (place.path().join("site"), place.path().join("link"));
-        std::os::unix::fs::symlink("site", &link).unwrap();
-        let told = free_folder(&link).unwrap_err().to_string();
-        assert!(told.contains("leads to no folder"), "{told}");
-        fs::create_dir(&folder).unwrap();
-        assert_eq!(free_folder(&link).unwrap(), folder.canonicalize().unwrap());
-        let archive = Archive::of(&page(200, None, Some(b"<p>")), 0);
-        keep(&free_folder(&link).unwrap(), &archive, &|| false).unwrap();
-        assert!(link.join(site::FILE).is_file());
     }
 
     #[test]

@@ -1,7 +1,8 @@
 //! The packets of a trial, or of a link, as pcapng with the TLS secrets inside. The one rule: each packet is there once,
 //! as the near end saw it: what near sent when it entered the link, what it was sent when it left. Packets that the
 //! link did not let through say so. Those that near never saw have the far end's stamp, and the place in the file where
-//! they would have come: a reader that takes the packets as they stand has every stream whole and in order.
+//! they would have come: a reader that takes the packets as they stand has every stream whole and in order. Not so what
+//! near sends over a link that decides late (`aqm=`, `reorder=`): it stands where its fate was decided, with its own stamp.
 //!
 //! Packets go to a file as they pass, and memory stays small. Secrets are known at the end alone and belong before the
 //! packets that need them, which is why the packets have a file of their own until then.

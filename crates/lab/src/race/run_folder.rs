@@ -21,14 +21,19 @@ pub(crate) struct Lock {
 impl RunFolder {
     /// Makes the folder new: `asked`, or `wirelap-NAME-N` here with the first N that is free.
     pub(crate) fn create(asked: Option<&Path>, name: &str) -> Result<Self, CliError> {
-        let folder = match asked {
-            Some(path) => Self::create_at(path)?,
-            None => Self::create_numbered(name)?,
-        };
+        let folder = Self::create_empty(asked, name)?;
         fs::create_dir(folder.inputs()).map_err(|error| {
             error::file(format!("making {}", folder.inputs().display()), &error)
         })?;
         Ok(folder)
+    }
+
+    /// The same for what is no run itself, with nothing in it.
+    pub(crate) fn create_empty(asked: Option<&Path>, name: &str) -> Result<Self, CliError> {
+        match asked {
+            Some(path) => Self::create_at(path),
+            None => Self::create_numbered(name),
+        }
     }
 
     /// Gives a folder that was made and filled elsewhere its place. Nobody ever finds half of it there.

@@ -56,6 +56,8 @@ pub(crate) fn prepared(broken: bool) -> Bench {
     fs::create_dir_all(bench.path("lab/subjects")).unwrap();
     bench.write("lab/subjects/app.toml", DECLARATION.replace("PYTHON", python()));
     bench.write("lab/app.toml", EXPERIMENT);
+    // A step has a race's folder of this name.
+    bench.write("lab/run", "the user's own");
     bench
 }
 
@@ -67,10 +69,16 @@ fn bisect(bench: &Bench, good: &str, bad: &str, out: &str) -> Ran {
     bisect_by("load_ms<1.2", bench, [good, bad], out)
 }
 
-fn bisect_by(gate: &str, bench: &Bench, [good, bad]: [&str; 2], out: &str) -> Ran {
+fn bisect_by(gate: &str, bench: &Bench, range: [&str; 2], out: &str) -> Ran {
+    bisection(gate, bench, range, &["--out", out, "--", "sh", "build.sh"])
+}
+
+fn bisection(gate: &str, bench: &Bench, [good, bad]: [&str; 2], rest: &[&str]) -> Ran {
     let args = ["bisect", good, bad, "--experiment", "lab/app.toml", "--gate", gate];
-    let more = ["--repository", "repo", "--until-decided", "60s", "--no-calibration", "--out", out];
-    let mut command = bench.wirelap(&[&args[..], &more, &["--", "sh", "build.sh"]].concat());
+    let more = ["--repository", "repo", "--until-decided", "60s", "--no-calibration"];
+    let mut command = bench.wirelap(&[&args[..], &more, rest].concat());
+    // As in a hook of git's.
+    command.env("GIT_DIR", bench.path("repo/.git"));
     // Several races take longer than what a bench allows a command.
     let ended = command.output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -161,5 +169,36 @@ fn a_bisection_that_cannot_be_is_refused_before_anything_runs() {
         let ran = bisect(&bench, "v1", "v4", "out");
         ran.said(2, &["comes from a commit", "{checkout}"]);
     }
+    is_untouched(&bench);
+}
+
+#[test]
+fn a_build_finds_the_repository_that_it_runs_in() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = prepared(false);
+    let build = "test $(git rev-parse HEAD) != $WIRELAP_COMMIT";
+    let rest = ["--out", "out", "--", "sh", "-c", build];
+    bisection("load_ms<1.2", &bench, ["v1", "v4"], &rest).said(1, &["GOOD, ", "does not build"]);
+    assert_eq!(fs::read_dir(bench.path("out")).unwrap().count(), 0, "the checkout is removed");
+    is_untouched(&bench);
+}
+
+#[test]
+fn trials_that_fail_are_told_of_both_sides_and_more_time_is_not_advised() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = prepared(false);
+    let rest = ["--out", "out", "--", "sh", "-c", "echo 'raise SystemExit(1)' > built.py"];
+    let ran = bisection("load_ms<1.2", &bench, ["v3", "v4"], &rest);
+    assert_eq!(ran.code, 4, "{ran:?}");
+    for words in
+        ["trials of `good` failed, and ", "trials of `candidate` failed; the report says why"]
+    {
+        assert!(ran.out.contains(words), "no {words:?} in {ran:?}");
+    }
+    assert!(!ran.out.contains("--until-decided"), "{ran:?}");
     is_untouched(&bench);
 }

@@ -159,10 +159,10 @@ impl Recording {
             }
             quiet_since = since;
             let Some(event) = browser.event((now + STEP).min(deadline))? else { continue };
-            if event.method.starts_with("Network.") && !event.method.contains("WebSocketFrame") {
+            self.take(browser, &event)?;
+            if self.exchanges.is_loading(&event) {
                 quiet_since = None;
             }
-            self.take(browser, &event)?;
         }
     }
 

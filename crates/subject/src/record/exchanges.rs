@@ -3,7 +3,7 @@
 
 use super::{RecordedExchange, RecordedMessage, RecordedResponse, Timing};
 use crate::tools::browser::Event;
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
 
 /// The exchanges so far.
@@ -139,14 +139,16 @@ impl Exchanges {
         self.by_id.get(&first.id).and_then(|place| self.all.get(*place))
     }
 
-    /// Whether nothing is under way. A WebSocket and a stream of events may stay open for ever.
+    /// Whether nothing is under way, but for what may stay open for ever.
     pub(super) fn is_idle(&self) -> bool {
-        let waits = |open: &&Open| {
-            open.exchange.ended.is_none()
-                && open.exchange.url.starts_with("http")
-                && open.exchange.kind != "EventSource"
-        };
-        !self.all.iter().any(|open| waits(&open))
+        self.all.iter().all(|open| open.exchange.ended.is_some() || open.may_stay_open())
+    }
+
+    /// Whether an event, which was taken, tells that the page still loads. What may stay open for ever may also talk for ever.
+    pub(super) fn is_loading(&self, event: &Event) -> bool {
+        let id = event.params["requestId"].as_str();
+        let open = id.and_then(|id| self.all.get(*self.by_id.get(id)?));
+        event.method.starts_with("Network.") && !open.is_some_and(Open::may_stay_open)
     }
 
     /// A time of the protocol's clock, in seconds, as nanoseconds since 1970; None before a request joined the two clocks.
@@ -154,23 +156,8 @@ impl Exchanges {
         Some(((at_s + self.ahead_s?) * 1e9) as i64)
     }
 
-    /// All of them. What asked for leave first (CORS) began in truth when it had got it.
+    /// All of them.
     pub(super) fn finish(mut self) -> Vec<RecordedExchange> {
-        let asking: Vec<(String, String, Option<i64>)> = self
-            .all
-            .iter()
-            .filter(|open| open.exchange.kind == "Preflight")
-            .filter_map(|open| {
-                let whose = open.exchange.initiator["requestId"].as_str()?.to_owned();
-                Some((whose, open.exchange.url.clone(), open.exchange.ended))
-            })
-            .collect();
-        for (id, url, ended) in asking {
-            if let (Some(open), Some(ended)) = (self.last(&id), ended) {
-                open.exchange.started = open.exchange.started.max(ended);
-                open.exchange.initiator = json!({"type": "preflight", "url": url});
-            }
-        }
         self.settle_heads();
         self.all.iter_mut().filter(|open| open.exchange.ended.is_none()).for_each(Open::cut);
         self.all.into_iter().map(|open| open.exchange).collect()
@@ -253,6 +240,11 @@ impl Exchanges {
 }
 
 impl Open {
+    /// Whether the page is quiet although this goes on: a WebSocket, a stream of events, and what no network is asked for.
+    fn may_stay_open(&self) -> bool {
+        !self.exchange.url.starts_with("http") || self.exchange.kind == "EventSource"
+    }
+
     fn respond(&mut self, response: &Value) {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
         let status = response["status"].as_u64().and_then(|status| u16::try_from(status).ok());
@@ -294,6 +286,8 @@ impl Open {
         let length = field(response, "content-length").and_then(|length| length.parse().ok());
         // What is on the wire may be framed, and is the whole response's: it is the last resort.
         response.body_bytes = match (length, is_coded) {
+            // Its Content-Length is that of another answer (RFC 9110 §9.3.2).
+            _ if self.exchange.method == "HEAD" => 0,
             (Some(length), _) => length,
             (None, false) => decoded,
             (None, true) => encoded.saturating_sub(self.head_bytes),
@@ -355,6 +349,7 @@ fn message(at: i64, is_sent: bool, frame: &Value) -> Option<RecordedMessage> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn taken(events: &[(&str, Value)]) -> (Vec<RecordedExchange>, Vec<String>) {
         let mut exchanges = Exchanges::default();
@@ -448,6 +443,32 @@ mod tests {
     }
 
     #[test]
+    fn a_web_socket_and_a_stream_of_events_that_talk_leave_the_page_quiet() {
+        let mut exchanges = Exchanges::default();
+        let mut is_loading = |name: &str, id: &str, more: Value| {
+            let mut params = more;
+            params["requestId"] = json!(id);
+            let event = Event { method: format!("Network.{name}"), params };
+            exchanges.take(&event);
+            exchanges.is_loading(&event)
+        };
+        let request = |url: &str, kind: &str| json!({"timestamp": 1.0, "wallTime": 1001.0, "type": kind, "request": {"url": url}});
+        assert!(is_loading("requestWillBeSent", "1", request("http://a.test/", "Document")));
+        assert!(is_loading("dataReceived", "1", json!({"dataLength": 9})));
+        is_loading("requestWillBeSent", "2", request("http://a.test/events", "EventSource"));
+        is_loading("webSocketCreated", "3", json!({"url": "ws://a.test/chat"}));
+        for (name, id) in [
+            ("dataReceived", "2"),
+            ("eventSourceMessageReceived", "2"),
+            ("webSocketFrameReceived", "3"),
+            ("webSocketFrameSent", "3"),
+        ] {
+            assert!(!is_loading(name, id, json!({"timestamp": 2.0})), "{name}");
+        }
+        assert!(!exchanges.is_idle(), "the document goes on");
+    }
+
+    #[test]
     fn a_response_that_is_cut_has_the_bytes_that_came() {
         let begun = |coding: &str| {
             vec![
@@ -483,22 +504,19 @@ mod tests {
     }
 
     #[test]
-    fn what_asks_for_leave_comes_before_what_it_asks_for() {
-        let leave = json!({"requestId": "2", "timestamp": 1.1, "wallTime": 1001.1, "type": "Preflight",
-            "request": {"url": "http://a.test/", "method": "OPTIONS", "headers": {}},
-            "initiator": {"type": "preflight", "requestId": "1"}});
-        let (all, _) = taken(&[
-            ("requestWillBeSent", asked("http://a.test/", 1.0)),
-            ("requestWillBeSent", leave),
-            (
-                "loadingFinished",
-                json!({"requestId": "2", "timestamp": 1.5, "encodedDataLength": 0}),
-            ),
-        ]);
-        assert_eq!(
-            (all[0].started, &all[0].initiator["type"]),
-            (1_001_500_000_000, &json!("preflight"))
-        );
+    fn an_answer_to_head_has_no_body_and_is_whole_however_it_ends() {
+        let mut head = asked("http://a.test/big.zip", 1.0);
+        head["request"]["method"] = json!("HEAD");
+        let came = json!({"requestId": "1", "timestamp": 1.7, "response": {"status": 200, "headers": {"Content-Length": "5000"}}});
+        for (end, said) in [("loadingFailed", "net::ERR_ABORTED"), ("loadingFinished", "")] {
+            let (all, _) = taken(&[
+                ("requestWillBeSent", head.clone()),
+                ("responseReceived", came.clone()),
+                (end, json!({"requestId": "1", "timestamp": 1.8, "errorText": said})),
+            ]);
+            assert_eq!(all[0].response.as_ref().unwrap().body_bytes, 0, "{end}");
+            assert!(!all[0].is_cut(), "{end}");
+        }
     }
 
     #[test]

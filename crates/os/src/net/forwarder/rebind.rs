@@ -25,7 +25,7 @@ pub(super) enum Mapped {
     No,
 }
 
-/// What a new port differs by from near's own. It keeps ports of Linux's range (32768 to 60999) above 32767.
+/// What a new port differs by from near's own. It keeps those of near's range (10240 to 65535) above 8191.
 const CHANGE: u16 = 0x0800;
 
 impl Rebind {

@@ -9,6 +9,7 @@ use crate::net::namespace::Network;
 use crate::net::netlink::Netlink;
 use crate::net::packet_socket::PacketSocket;
 use crate::net::settings::{Settings, TcpSettings};
+use unit::ByteSize;
 
 #[derive(Debug)]
 pub(super) struct ProxyNetworks {
@@ -33,7 +34,7 @@ const FAR_DEVICE: &str = "proxy-far";
 impl ProxyNetworks {
     /// Builds them, with addresses and hosts as `ends` has them.
     pub(super) fn build(proxy: ProxySpec, ends: &TopologySpec, home: &Network) -> Result<Self, Os> {
-        let greatest_buffer = u32::try_from(2 * proxy.buffer.0).unwrap_or(u32::MAX / 2);
+        let greatest_buffer = greatest_buffer(proxy.buffer);
         let tcp = TcpSettings { greatest_buffer, ..TcpSettings::default() };
         let spec = TopologySpec { tcp, ..ends.clone() };
         let mut settings = Settings::new();
@@ -82,5 +83,24 @@ impl ProxyNetworks {
         let near = self.towards_near.within(home, || Ok(dropped_frames()))?;
         let far = self.towards_far.within(home, || Ok(dropped_frames()))?;
         Ok(near + far)
+    }
+}
+
+/// The greatest buffer of the proxy's sockets: the kernel offers half of it as window (tcp_adv_win_scale), and takes no more
+/// than an `int`.
+fn greatest_buffer(buffer: ByteSize) -> u32 {
+    buffer.0.saturating_mul(2).min(i32::MAX as u64) as u32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_greatest_buffer_is_one_that_the_kernel_takes() {
+        assert_eq!(greatest_buffer(ByteSize(256_000)), 512_000);
+        for buffer in [1_200_000_000, 3_000_000_000, u64::MAX] {
+            assert_eq!(greatest_buffer(ByteSize(buffer)), i32::MAX as u32);
+        }
     }
 }

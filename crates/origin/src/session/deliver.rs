@@ -148,6 +148,9 @@ impl Session {
         let Some(delivery) = &context.shared.delivery else { return head };
         let (policy, blocking_assets) = (delivery.policy(), delivery.blocking_assets);
         let Exchange { stream, ledger, .. } = &self.exchanges[index];
+        if ledger.is_cut {
+            return head;
+        }
         let (stream, request) = (*stream, &ledger.request);
         let mut urgency = None;
         let media_type = head.fields.find_str("content-type").unwrap_or_default().to_owned();
@@ -198,7 +201,8 @@ impl Session {
         let ledger = &self.exchanges[index].ledger;
         let by_link = policy.push.by_link == ByLink::Pushed
             && ledger.request.method == Method::Get
-            && ledger.pushed_with.is_none();
+            && ledger.pushed_with.is_none()
+            && !ledger.is_cut;
         if by_link {
             let links = preloads(fields);
             let links: Vec<&str> = links.iter().map(Link::target).collect();

@@ -261,6 +261,26 @@ fn a_second_view_is_pushed_what_its_cookie_lacks_and_no_more() {
 }
 
 #[test]
+fn a_cookie_names_a_long_path_whose_answer_waited() {
+    let policy = with_casper(pushing(&["/style.css"]), Tracking::All);
+    for (length, is_named) in [(500, true), (3_000, true), (6_000, false)] {
+        let (mut origin, _) = origin(Policy::Auto, policy.clone());
+        let mut visit = Visit::new(&mut origin, taking());
+        assert!(visit.view("/", None).is_whole);
+        let path = format!("/api?bytes=5&delay_ms=50&x={}", "x".repeat(length));
+        let stream = visit.ask(&path, None);
+        visit.settle();
+        visit.settle_after(Duration::from_millis(50));
+        let cookie = visit.responses[&stream].cookie.clone();
+        let mut seen = Fingerprint::new(Capacity::default());
+        let unread = cookie.as_ref().and_then(|cookie| seen.merge_cookies(cookie.as_bytes()));
+        assert_eq!(unread, None);
+        assert_eq!((seen.contains(&path), cookie.is_some()), (is_named, is_named), "{length}");
+        assert_eq!(seen.len(), if is_named { 3 } else { 0 });
+    }
+}
+
+#[test]
 fn a_cookie_waits_for_pushes_that_are_not_answered_yet() {
     let policy = with_casper(pushing(&["/style.css", "/api?bytes=5&delay_ms=50"]), Tracking::All);
     let (mut origin, _) = origin(Policy::Auto, policy);

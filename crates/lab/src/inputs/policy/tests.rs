@@ -200,6 +200,7 @@ fn a_policy_of_which_a_contender_takes_nothing_is_refused() {
         "transport = \"h3\"\nsettings = { policy = \"h2o-2015\" }",
         "transport = \"h2\"\nsettings = { policy = \"none\" }",
         "transport = \"h2\"\nserver = \"nginx\"\nsettings = { policy = \"push\" }",
+        "transport = \"spdy/3.1\"\nsettings = { policy = { rules = [{ path = \"/a\", urgency = 2 }] } }",
         // What another's client takes is not known.
         "transport = \"h2\"\nclient = \"curl\"\nsettings = { policy = \"push\" }",
     ] {
@@ -217,6 +218,22 @@ fn a_policy_of_which_a_contender_takes_nothing_is_refused() {
         (
             "transport = \"h3\"\nsettings = { policy = { push = { by_link = true } } }",
             "push = true",
+        ),
+        (
+            "transport = \"http/1.1\"\nsettings = { policy = \"server-driven\" }",
+            "share a connection",
+        ),
+        (
+            "transport = \"http/1.1\"\nclient = \"curl\"\nsettings = { policy = \"server-driven\" }",
+            "share a connection",
+        ),
+        (
+            "transport = \"http/1.1\"\nsettings = { policy = { rules = [{ path = \"/a\", urgency = 2 }] } }",
+            "share a connection",
+        ),
+        (
+            "transport = \"h2\"\nsettings = { policy = { push = { place = \"after\" }, casper = {} } }",
+            "names nothing",
         ),
     ] {
         let error = check(vain).unwrap_err();

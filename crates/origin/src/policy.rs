@@ -106,7 +106,7 @@ pub enum PushPlace {
     /// Before it.
     #[default]
     Before,
-    /// Both share the rate.
+    /// It has one half of the bytes, and its pushes together the other.
     Interleaved,
     /// As the scheduler has it: RFC 7540 §5.3.5 makes a push depend on its response, which so goes first.
     After,

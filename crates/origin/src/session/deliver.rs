@@ -354,8 +354,10 @@ impl Session {
         match parent.policy.push.place {
             PushPlace::Before => self.decide(context, stream, FIRST),
             PushPlace::Interleaved => {
+                // Of one urgency, what comes whole and what comes in parts have one half of the bytes each (`Rfc9218`), however many
+                // streams that is.
                 let shared = Urgency { incremental: Incremental::Parts, ..FIRST };
-                self.decide(context, stream, shared);
+                self.decide(context, stream, FIRST);
                 self.decide(context, parent.stream, shared);
             }
             PushPlace::After => {}

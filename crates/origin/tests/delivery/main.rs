@@ -221,6 +221,27 @@ fn pushed_bytes_stand_before_between_or_after_those_of_the_page() {
     assert!(shared.len() > 3, "{shared:?}");
 }
 
+#[test]
+fn a_page_between_several_pushes_has_one_half_of_the_bytes() {
+    let push = PushSettings { place: PushPlace::Interleaved, ..PushSettings::default() };
+    let list = ["/style.css", "/app.js", "/font.woff2", "/a.png"];
+    let policy = DeliveryPolicy { push, ..pushing(&list) };
+    for priorities in [Policy::Auto, Policy::Rfc7540] {
+        let (mut origin, _) = origin(priorities, policy.clone());
+        let mut visit = Visit::new(&mut origin, taking());
+        assert!(visit.view("/", None).is_whole);
+        // Of each turn a frame, until the page is whole.
+        let end = visit.order.iter().rposition(|path| path == "/").unwrap();
+        let turns = &visit.order[..=end];
+        let of_page = turns.iter().filter(|path| *path == "/").count();
+        assert!(of_page > 5 && turns.len().abs_diff(2 * of_page) <= 2, "{turns:?}");
+        assert_eq!(
+            visit.first_bytes().into_iter().filter(|path| *path != "/").collect::<Vec<_>>(),
+            list
+        );
+    }
+}
+
 /// A first view, then one on another connection with its cookie and with parts of it.
 fn two_views(policy: DeliveryPolicy) -> (Fingerprint, Vec<String>) {
     let capacity = policy.casper.unwrap().capacity;

@@ -46,6 +46,8 @@ struct Parent<'a> {
     policy: &'a DeliveryPolicy,
     /// What it names itself, in the policy's words.
     targets: &'a [&'a str],
+    /// Pushes that its list may still make.
+    pushes_left: usize,
     /// Bytes that its list may still push.
     bytes_left: u64,
     /// What the client has by this request's word.
@@ -64,9 +66,10 @@ struct Nested {
 
 impl<'a> Parent<'a> {
     fn new(stream: StreamId, policy: &'a DeliveryPolicy, targets: &'a [&'a str]) -> Self {
+        let pushes_left = policy.push.most;
         let bytes_left = policy.push.most_bytes.unwrap_or(u64::MAX);
         let (cached, nested) = (CacheDigests::default(), Vec::new());
-        Self { stream, policy, targets, bytes_left, cached, nested }
+        Self { stream, policy, targets, pushes_left, bytes_left, cached, nested }
     }
 
     /// Whether the client says that it has this response.
@@ -224,11 +227,10 @@ impl Session {
         }
         state.has_triggered = true;
         self.read_digests(context, parent);
-        let most = parent.policy.push.most;
-        if targets.len() > most {
-            skip(context, targets[most], NotPushed::TooMany);
+        if let Some(target) = targets.get(MOST_NAMED) {
+            skip(context, target, NotPushed::TooMany);
         }
-        for target in targets.iter().take(most) {
+        for target in targets.iter().take(MOST_NAMED) {
             if self.push(context, parent, target).is_break() {
                 break;
             }
@@ -298,6 +300,10 @@ impl Session {
         if parent.is_cached(&request, &plan) {
             return NEXT;
         }
+        if parent.pushes_left == 0 {
+            skip(context, target, NotPushed::TooMany);
+            return ControlFlow::Break(());
+        }
         let size = size_of(&plan);
         if size > parent.bytes_left {
             // What comes later in the list is needed later.
@@ -306,6 +312,7 @@ impl Session {
         match context.machine.promise(parent.stream, &request) {
             Ok(stream) => {
                 state.pushed.insert(name);
+                parent.pushes_left -= 1;
                 parent.bytes_left -= size;
                 let request = Box::new(request);
                 self.answer_push(context, parent, Promised { stream, request, plan });
@@ -492,6 +499,9 @@ const FIRST: Urgency = Urgency { urgency: 1, incremental: Incremental::Whole };
 
 /// Pushes of a connection that are open at a time: a client that reads nothing holds as many.
 const MOST_OPEN: usize = 100;
+
+/// Targets of one list that are looked at, whatever becomes of them.
+const MOST_NAMED: usize = 1_024;
 
 /// Targets that a connection remembers to have pushed.
 const MOST_PUSHED: usize = 1_024;

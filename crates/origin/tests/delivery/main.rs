@@ -179,6 +179,21 @@ fn a_request_has_no_more_pushes_than_it_may() {
 }
 
 #[test]
+fn what_a_client_has_and_what_is_named_twice_is_no_push_of_a_request() {
+    let push = PushSettings { most: 1, ..PushSettings::default() };
+    let list = ["/style.css", "/style.css", "/none.css", "/app.js", "/b.png"];
+    let policy = with_casper(DeliveryPolicy { push, ..pushing(&list) }, Tracking::All);
+    let (mut origin, log) = origin(Policy::Auto, policy);
+    let mut seen = Fingerprint::new(Capacity::default());
+    seen.insert("/style.css");
+    let mut visit = Visit::new(&mut origin, taking());
+    assert!(visit.view("/", Some(&format!("h2o_casper={}", seen.value()))).is_whole);
+    assert_eq!(visit.pushed(), ["/app.js"]);
+    let told = [("/none.css", NotPushed::Status(404)), ("/b.png", NotPushed::TooMany)];
+    assert_eq!(*log.skipped.borrow(), told.map(|(target, why)| (target.to_owned(), why)));
+}
+
+#[test]
 fn a_client_that_takes_no_pushes_is_pushed_nothing_and_gets_no_cookie() {
     let policy = with_casper(pushing(&["/style.css"]), Tracking::All);
     let (mut origin, log) = origin(Policy::Auto, policy);

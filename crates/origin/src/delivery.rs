@@ -185,12 +185,12 @@ fn fields_of(plan: &Plan) -> Option<&Fields> {
     }
 }
 
-/// Bytes of a planned response's body, where it is plain.
-pub(crate) fn size_of(plan: &Plan) -> u64 {
+/// Bytes of a planned response's body; None where they are not known yet, as of an application's.
+pub(crate) fn size_of(plan: &Plan) -> Option<u64> {
     match plan {
-        Plan::Answer(answer) => answer.body.left(),
-        Plan::Cached(cached) => cached.body().left(),
-        _ => 0,
+        Plan::Answer(answer) => Some(answer.body.left()),
+        Plan::Cached(cached) => Some(cached.body().left()),
+        _ => None,
     }
 }
 

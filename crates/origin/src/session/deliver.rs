@@ -48,8 +48,8 @@ struct Parent<'a> {
     targets: &'a [&'a str],
     /// Pushes that its list may still make.
     pushes_left: usize,
-    /// Bytes that its list may still push.
-    bytes_left: u64,
+    /// Bytes that its list may still push; None for any number.
+    bytes_left: Option<u64>,
     /// What the client has by this request's word.
     cached: CacheDigests,
     /// What its pushes name in their turn.
@@ -67,7 +67,7 @@ struct Nested {
 impl<'a> Parent<'a> {
     fn new(stream: StreamId, policy: &'a DeliveryPolicy, targets: &'a [&'a str]) -> Self {
         let pushes_left = policy.push.most;
-        let bytes_left = policy.push.most_bytes.unwrap_or(u64::MAX);
+        let bytes_left = policy.push.most_bytes;
         let (cached, nested) = (CacheDigests::default(), Vec::new());
         Self { stream, policy, targets, pushes_left, bytes_left, cached, nested }
     }
@@ -304,16 +304,21 @@ impl Session {
             skip(context, target, NotPushed::TooMany);
             return ControlFlow::Break(());
         }
-        let size = size_of(&plan);
-        if size > parent.bytes_left {
-            // What comes later in the list is needed later.
-            return ControlFlow::Break(());
-        }
+        // What ends the list is followed by what is needed later.
+        let bytes_left = match (parent.bytes_left, size_of(&plan)) {
+            (None, _) => None,
+            (Some(left), Some(size)) if size <= left => Some(left - size),
+            (Some(_), Some(_)) => return ControlFlow::Break(()),
+            (Some(_), None) => {
+                skip(context, target, NotPushed::UnknownSize);
+                return ControlFlow::Break(());
+            }
+        };
         match context.machine.promise(parent.stream, &request) {
             Ok(stream) => {
                 state.pushed.insert(name);
                 parent.pushes_left -= 1;
-                parent.bytes_left -= size;
+                parent.bytes_left = bytes_left;
                 let request = Box::new(request);
                 self.answer_push(context, parent, Promised { stream, request, plan });
                 NEXT

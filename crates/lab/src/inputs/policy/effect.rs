@@ -3,6 +3,7 @@
 
 use super::PolicyFile;
 use origin::{Assets, ByLink, DeliveryPolicy};
+use proto::schedule::Policy;
 use study::experiment::{Contender, Transport};
 
 impl PolicyFile {
@@ -35,7 +36,13 @@ impl PolicyFile {
         let shares = contender.transport.protocol().multiplexes();
         let effects = [
             (links(&delivery), true, ""),
-            (self.priorities.is_some() || urgencies(&delivery), shares, ORDERS),
+            (urgencies(&delivery), shares, ORDERS),
+            (
+                self.priorities == Some(Policy::Rfc7540),
+                contender.transport.protocol().has_dependency_tree(),
+                TREE,
+            ),
+            (self.priorities.is_some_and(|it| it != Policy::Rfc7540), shares, ORDERS),
             (pushes(&delivery), settings.push || !is_own, PUSHES),
             (hints(&delivery), takes_hints || !is_own, HINTS),
         ];
@@ -49,6 +56,7 @@ impl PolicyFile {
 }
 
 const ORDERS: &str = "orders responses, which needs a transport whose responses share a connection";
+const TREE: &str = "orders responses by the dependency tree of HTTP/2, which needs h2";
 const PUSHES: &str = "pushes, which needs `push = true` over h2 or SPDY";
 const HINTS: &str = "hints by 103, which needs h2 or h3, and `early_hints = true` (the default)";
 const NOTHING: &str = "names nothing to push, hint, link or order";

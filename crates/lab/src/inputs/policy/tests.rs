@@ -235,6 +235,7 @@ fn a_policy_of_which_a_contender_takes_nothing_is_refused() {
             "transport = \"h2\"\nsettings = { policy = { push = { place = \"after\" }, casper = {} } }",
             "names nothing",
         ),
+        ("transport = \"h3\"\nsettings = { policy = { priorities = \"rfc7540\" } }", "needs h2"),
     ] {
         let error = check(vain).unwrap_err();
         assert!(error.contains("one") && error.contains(needs), "{vain}: {error}");

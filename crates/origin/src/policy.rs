@@ -108,7 +108,8 @@ pub enum PushPlace {
     Before,
     /// It has one half of the bytes, and its pushes together the other.
     Interleaved,
-    /// As the scheduler has it: RFC 7540 §5.3.5 makes a push depend on its response, which so goes first.
+    /// As the scheduler has it: RFC 7540 §5.3.5 makes a push depend on its response, which so goes first. Without signals of the client
+    /// both take turns.
     After,
 }
 

@@ -78,7 +78,7 @@ impl Delivery {
             (Some(policy), _) => Arc::clone(policy),
         };
         let keeps = match policy.learned == LearnedSettings::default() {
-            true => Keeps::Scripts,
+            true => Keeps::Ordered,
             false => Keeps::All,
         };
         Some(Box::new(Self {

@@ -56,6 +56,8 @@ pub enum NotPushed {
     Nested,
     /// The request or the connection has had as many pushes as it may.
     TooMany,
+    /// Its size is not known, as of an application's answers, and the pushes' bytes are bounded.
+    UnknownSize,
     /// The protocol cannot carry the request.
     Unsendable,
 }
@@ -68,6 +70,9 @@ impl fmt::Display for NotPushed {
             Self::NotPlain => f.write_str("it is no plain response"),
             Self::Nested => f.write_str("a pushed response pushes nothing"),
             Self::TooMany => f.write_str("there are as many pushes as there may be"),
+            Self::UnknownSize => {
+                f.write_str("its size is not known, and `most_bytes` bounds pushes")
+            }
             Self::Unsendable => f.write_str("its request cannot be sent"),
         }
     }

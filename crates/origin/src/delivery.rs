@@ -15,6 +15,7 @@ use proto::{Fields, RequestHead, Scheme, Status};
 use std::collections::HashSet;
 use std::sync::Arc;
 use unit::Instant;
+use wire::cache_digest;
 
 /// Finds out before anything is served whether a policy's pushes can be made.
 #[derive(Debug)]
@@ -77,7 +78,7 @@ impl Delivery {
             (Some(policy), _) => Arc::clone(policy),
         };
         let keeps = match policy.learned == LearnedSettings::default() {
-            true => Keeps::Scripts,
+            true => Keeps::Ordered,
             false => Keeps::All,
         };
         Some(Box::new(Self {
@@ -146,6 +147,25 @@ pub(crate) fn promised_request(parent: &RequestHead, target: &str) -> Option<Req
     Some(request)
 }
 
+/// Of a request's fields those that a policy reads after the request has begun, in at most so many bytes. What does not fit is left
+/// out.
+pub(crate) fn read_by_policy(fields: &Fields, most: usize) -> Fields {
+    let mut left = most;
+    let kept = fields.iter().filter(|field| {
+        let is = |name: &[u8]| field.name.eq_ignore_ascii_case(name);
+        let is_read = COPIED.iter().any(|name| is(name)) || is(cache_digest::FIELD.as_bytes());
+        let size = field.list_size();
+        let fits = is_read && size <= left;
+        left -= if fits { size } else { 0 };
+        fits
+    });
+    let kept: Vec<_> = kept.collect();
+    let bytes = kept.iter().map(|field| field.name.len() + field.value.len()).sum();
+    let mut read = Fields::with_capacity(kept.len(), bytes);
+    kept.into_iter().for_each(|field| read.push_field(field));
+    read
+}
+
 /// The media type of a planned response; empty where it is not known yet, and where there is none.
 pub(crate) fn media_type_of(plan: &Plan) -> &str {
     fields_of(plan).and_then(|fields| fields.find_str("content-type")).unwrap_or_default()
@@ -165,12 +185,12 @@ fn fields_of(plan: &Plan) -> Option<&Fields> {
     }
 }
 
-/// Bytes of a planned response's body, where it is plain.
-pub(crate) fn size_of(plan: &Plan) -> u64 {
+/// Bytes of a planned response's body; None where they are not known yet, as of an application's.
+pub(crate) fn size_of(plan: &Plan) -> Option<u64> {
     match plan {
-        Plan::Answer(answer) => answer.body.left(),
-        Plan::Cached(cached) => cached.body().left(),
-        _ => 0,
+        Plan::Answer(answer) => Some(answer.body.left()),
+        Plan::Cached(cached) => Some(cached.body().left()),
+        _ => None,
     }
 }
 
@@ -215,5 +235,22 @@ mod tests {
             assert_eq!(is_tracked(Tracking::BlockingAssets, media_type), tracked, "{media_type}");
             assert!(is_tracked(Tracking::All, media_type));
         }
+    }
+
+    #[test]
+    fn of_a_large_request_what_a_policy_reads_is_kept_within_bounds() {
+        let long = "x".repeat(3_000);
+        let fields = Fields::new()
+            .with("cookie", &long)
+            .with("Accept-Encoding", "br")
+            .with("cache-digest", &long)
+            .with("cache-digest", &long)
+            .with("user-agent", "a browser");
+        let kept = read_by_policy(&fields, 4_096);
+        let names: Vec<_> = kept.iter().map(|field| field.name).collect();
+        assert_eq!(names, [&b"Accept-Encoding"[..], b"cache-digest", b"user-agent"]);
+        assert!(kept.capacity() <= 4_096);
+        let many = (0..1_000).fold(Fields::new(), |all, _| all.with("accept", "*"));
+        assert!(read_by_policy(&many, 4_096).capacity() <= 4_096);
     }
 }

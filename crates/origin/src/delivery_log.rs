@@ -155,6 +155,10 @@ impl OpenStream {
             ExchangeEnd::CutOff => DeliveryEnd::CutOff,
             ExchangeEnd::Broken => DeliveryEnd::Broken,
         };
+        let policy = match (access.protocol, policy) {
+            (Protocol::Http3, Policy::Rfc7540) => policy.over_http3(),
+            _ => policy,
+        };
         let push = access.pushed_with.map(|_| match end {
             DeliveryEnd::Done => PushFate::UseUnknown,
             DeliveryEnd::CutOff | DeliveryEnd::Broken => PushFate::Cancelled,

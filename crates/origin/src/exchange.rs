@@ -86,6 +86,8 @@ pub(crate) struct Full {
 pub(crate) struct Ledger {
     /// Boxed, as it came.
     pub(crate) request: Box<RequestHead>,
+    /// Whether the request's target was too long to be kept: then the rest of it is gone.
+    pub(crate) is_cut: bool,
     pub(crate) received: Instant,
     pub(crate) received_bytes: u64,
     /// When the response's head was given to the connection, and its status.
@@ -102,6 +104,7 @@ impl Ledger {
     pub(crate) fn new(now: Instant, request: Box<RequestHead>) -> Self {
         Self {
             request,
+            is_cut: false,
             received: now,
             received_bytes: 0,
             answered: None,

@@ -24,8 +24,8 @@ pub(crate) struct PageAssets {
     kept: usize,
     /// Hashes of the documents without a script, by which these are not read again; where nothing else is remembered.
     plain: HashSet<u64>,
-    /// The scripts that they have elements for, by URL.
-    scripts: HashMap<Box<str>, Uses>,
+    /// The scripts and style sheets that they have elements for, by URL.
+    elements: HashMap<Box<str>, Uses>,
     /// Bytes of new documents that may be read.
     reading: Meter,
 }
@@ -36,14 +36,14 @@ pub(crate) enum Keeps {
     /// All that it loads.
     #[default]
     All,
-    /// Scripts: who waits for which decides the order, and nothing else is done with what is learned.
-    Scripts,
+    /// Scripts and style sheets: who waits for which decides the order, and nothing else is done with what is learned.
+    Ordered,
 }
 
-/// How many elements of documents wait for a script, and how many do not.
+/// How many elements of documents wait for a script or a style sheet, and how many do not.
 #[derive(Debug, Default)]
 struct Uses {
-    /// Classic scripts without `async` and `defer`.
+    /// Classic scripts without `async` and `defer`; style sheets for screens.
     blocking: usize,
     /// All others.
     free: usize,
@@ -66,8 +66,8 @@ pub(crate) struct Asset {
     /// None where no link fetches as the element does.
     pub(crate) hint: Option<Link>,
     blocks: Blocks,
-    /// The URL and what waits for it, where it is a script that has an element of its own.
-    script: Option<(Box<str>, Blocks)>,
+    /// The URL and what waits for it, where it is a script or a style sheet that has an element of its own.
+    element: Option<(Box<str>, Blocks)>,
 }
 
 impl Asset {
@@ -90,7 +90,7 @@ impl Asset {
         }
         let hint = need.link(&target);
         let path = is_own.then(|| target.into());
-        Some(Self { path, hint, blocks: need.blocks, script: None })
+        Some(Self { path, hint, blocks: need.blocks, element: None })
     }
 }
 
@@ -142,7 +142,7 @@ impl PageAssets {
             pages: HashMap::new(),
             kept: 0,
             plain: HashSet::new(),
-            scripts: HashMap::new(),
+            elements: HashMap::new(),
             reading: Meter::new(READING),
         }
     }
@@ -173,7 +173,7 @@ impl PageAssets {
         {
             return Rc::clone(&known.assets);
         }
-        let plain = (self.keeps == Keeps::Scripts).then(|| hash(&name, etag));
+        let plain = (self.keeps == Keeps::Ordered).then(|| hash(&name, etag));
         if plain.is_some_and(|plain| self.plain.contains(&plain)) {
             self.forget(&name);
             return Rc::default();
@@ -213,8 +213,8 @@ impl PageAssets {
         }
         self.forget(&name);
         self.kept += known.assets.len();
-        for (url, blocks) in known.scripts() {
-            *self.scripts.entry(url.clone()).or_default().of(*blocks) += 1;
+        for (url, blocks) in known.elements() {
+            *self.elements.entry(url.clone()).or_default().of(*blocks) += 1;
         }
         self.pages.insert(name.into(), known);
     }
@@ -223,19 +223,20 @@ impl PageAssets {
     fn forget(&mut self, name: &str) {
         let Some(earlier) = self.pages.remove(name) else { return };
         self.kept -= earlier.assets.len();
-        for (url, blocks) in earlier.scripts() {
-            let Some(uses) = self.scripts.get_mut(url) else { continue };
+        for (url, blocks) in earlier.elements() {
+            let Some(uses) = self.elements.get_mut(url) else { continue };
             *uses.of(*blocks) -= 1;
             if uses.blocking + uses.free == 0 {
-                self.scripts.remove(url);
+                self.elements.remove(url);
             }
         }
     }
 
-    /// Whether this script is in documents, and none of them waits for it: it is `async`, `defer` or a module.
+    /// Whether this script or style sheet is in documents, and none of them waits for it: the script is `async`, `defer` or a module, the
+    /// style sheet for print.
     pub(crate) fn is_free(&self, request: &RequestHead) -> bool {
-        let uses = || self.scripts.get(url_of(request)?.to_string().as_str());
-        !self.scripts.is_empty() && uses().is_some_and(|uses| uses.blocking == 0)
+        let uses = || self.elements.get(url_of(request)?.to_string().as_str());
+        !self.elements.is_empty() && uses().is_some_and(|uses| uses.blocking == 0)
     }
 
     /// What a document loads that was asked about before.
@@ -245,8 +246,8 @@ impl PageAssets {
 }
 
 impl Known {
-    fn scripts(&self) -> impl Iterator<Item = &(Box<str>, Blocks)> {
-        self.assets.iter().filter_map(|asset| asset.script.as_ref())
+    fn elements(&self) -> impl Iterator<Item = &(Box<str>, Blocks)> {
+        self.assets.iter().filter_map(|asset| asset.element.as_ref())
     }
 }
 
@@ -296,12 +297,17 @@ fn scanned(request: &RequestHead, html: &[u8], keeps: Keeps) -> Vec<Asset> {
         let need = Need { kind: found.kind, blocks, mode: &found.mode };
         let asset = Asset::new(&document, &url, need)?;
         // What a preload is for says the element that comes later.
-        let is_script = found.kind == Kind::Script && found.mode.purpose != Purpose::Preload;
-        let script = is_script.then(|| (url.to_string().into(), blocks));
-        Some(Asset { script, ..asset })
+        let is_element = is_ordered(found.kind) && found.mode.purpose != Purpose::Preload;
+        let element = is_element.then(|| (url.to_string().into(), blocks));
+        Some(Asset { element, ..asset })
     };
-    let is_kept = |found: &&Found| keeps == Keeps::All || found.kind == Kind::Script;
+    let is_kept = |found: &&Found| keeps == Keeps::All || is_ordered(found.kind);
     found.iter().filter(is_kept).filter_map(asset).take(MOST_ASSETS).collect()
+}
+
+/// Whether what waits for such a resource decides when it goes.
+fn is_ordered(kind: Kind) -> bool {
+    matches!(kind, Kind::Script | Kind::Stylesheet)
 }
 
 /// What a recording says that was loaded by GET from the document's host. It has no HTML; its order is that of the paths.
@@ -375,8 +381,26 @@ mod tests {
     use std::time::Duration;
 
     #[test]
+    fn a_style_sheet_for_print_alone_is_waited_for_by_nobody() {
+        let is_free = |html: &'static str| {
+            let mut pages = PageAssets::new(Keeps::Ordered);
+            let document = RequestHead::get(Scheme::Https, "a.test", "/");
+            let fields = Fields::new().with("content-type", "text/html").with("etag", "1");
+            let answer = Answer::new(Status::OK, fields, Body::Bytes(html.into()));
+            pages.of(Instant::ZERO, &document, &Plan::Answer(answer), None);
+            pages.is_free(&RequestHead::get(Scheme::Https, "a.test", "/a.css"))
+        };
+        assert!(is_free("<link rel=stylesheet media=print href=/a.css>"));
+        assert!(!is_free("<link rel=stylesheet href=/a.css>"));
+        assert!(!is_free(
+            "<link rel=stylesheet media=print href=/a.css><link rel=stylesheet href=a.css>"
+        ));
+        assert!(!is_free("<link rel=stylesheet media=print href=/b.css>"));
+    }
+
+    #[test]
     fn of_a_document_that_changed_the_latest_says_which_scripts_it_waits_for() {
-        for keeps in [Keeps::Scripts, Keeps::All] {
+        for keeps in [Keeps::Ordered, Keeps::All] {
             let mut pages = PageAssets::new(keeps);
             let document = RequestHead::get(Scheme::Https, "a.test", "/");
             let script = RequestHead::get(Scheme::Https, "a.test", "/a.js");

@@ -62,7 +62,7 @@ pub struct PushSettings {
     /// The most pushes that a list makes for one request.
     pub most: usize,
     /// The most bytes of these responses together. The first that goes beyond it ends the list: what comes later is
-    /// needed later. None for no limit.
+    /// needed later. So does one whose size is not known yet, such as an application's. None for no limit.
     pub most_bytes: Option<u64>,
     /// Whether a response that a `Cache-Digest` field of the request names is pushed ([`wire::cache_digest`]).
     pub cache_digest: Heed,
@@ -106,9 +106,10 @@ pub enum PushPlace {
     /// Before it.
     #[default]
     Before,
-    /// Both share the rate.
+    /// It has one half of the bytes, and its pushes together the other.
     Interleaved,
-    /// As the scheduler has it: RFC 7540 §5.3.5 makes a push depend on its response, which so goes first.
+    /// As the scheduler has it: RFC 7540 §5.3.5 makes a push depend on its response, which so goes first. Without signals of the client
+    /// both take turns.
     After,
 }
 

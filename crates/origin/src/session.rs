@@ -12,6 +12,7 @@ mod web_socket;
 
 use crate::access::ExchangeEnd;
 use crate::budget::{Account, PeerAddress};
+use crate::delivery::read_by_policy;
 use crate::exchange::{Exchange, Ledger, State};
 use crate::shared::Shared;
 use crate::site::CLOSING_VISIT;
@@ -410,17 +411,26 @@ impl Session {
         }
     }
 
-    /// An answer that waits keeps no large header section of its request: HPACK makes one of a few bytes.
+    /// An answer that waits keeps no large header section of its request: HPACK makes one of a few bytes. Under a delivery policy it
+    /// keeps the target and the fields that the policy reads, in as many bytes as a request may keep that is not large.
     fn forget_fields(&mut self, context: &Context<'_>, stream: StreamId) {
         let Some(index) = self.find(stream) else { return };
-        let request = &mut self.exchanges[index].ledger.request;
-        if request.fields.capacity() > LARGE_FIELDS {
-            request.fields = Fields::new();
-        }
-        if request.path.len() > LARGE_TARGET {
+        let Ledger { request, is_cut, .. } = &mut self.exchanges[index].ledger;
+        let has_policy = context.shared.delivery.is_some();
+        let longest = if has_policy { LARGE_FIELDS } else { LARGE_TARGET };
+        if request.path.len() > longest {
+            *is_cut = true;
             let kept = if context.shared.log.is_some() { LARGE_TARGET } else { 0 };
             request.path.truncate(request.path.floor_char_boundary(kept));
             request.path.shrink_to_fit();
+        }
+        let room =
+            (LARGE_FIELDS + LARGE_TARGET).saturating_sub(request.path.len()).min(LARGE_FIELDS);
+        if request.fields.capacity() > room {
+            request.fields = match has_policy {
+                true => read_by_policy(&request.fields, room),
+                false => Fields::new(),
+            };
         }
     }
 

@@ -90,6 +90,24 @@ fn what_the_application_links_is_pushed_from_its_103_and_from_its_answer() {
 }
 
 #[test]
+fn pushes_with_a_bound_of_bytes_have_no_answers_of_unknown_size() {
+    let Some(application) = Application::start() else { return };
+    if !has("nghttp", "--version", "apt-get install nghttp2-client") {
+        return;
+    }
+    let site = Folder::new();
+    std::fs::remove_file(site.root().join("index.html")).unwrap();
+    let push = PushSettings { most_bytes: Some(10), ..by_link().push };
+    let policy = DeliveryPolicy { push, ..by_link() };
+    let serving = Serving::start_before(application.settings(), &site.root(), policy);
+    let said = run_text("nghttp", &["-nv", "--no-verify-peer", &serving.tls_url("/")]);
+    assert_eq!(said.matches(" :path: ").count(), 1, "{said}");
+    let skipped: Vec<_> = serving.skipped.try_iter().collect();
+    let expected = ["/early.css", "/app.js"].map(|path| (path.to_owned(), NotPushed::UnknownSize));
+    assert_eq!(skipped, expected);
+}
+
+#[test]
 fn of_the_applications_answers_too_only_200_is_pushed() {
     let Some(application) = Application::start() else { return };
     if !has("nghttp", "--version", "apt-get install nghttp2-client") {

@@ -87,7 +87,8 @@ pub enum MadeAgain {
     /// The server dropped the early data that it was in. Over QUIC the client makes it again; over TCP the TLS layer sends
     /// the same bytes again.
     EarlyDataRejected,
-    /// The server said that it has not acted on it (GOAWAY, or a stream reset with such a code).
+    /// The server said that it has not acted on it (GOAWAY, or a stream reset with such a code), or reset the push that was to answer
+    /// it.
     NotProcessed,
     /// Its connection ended before the response was whole.
     ConnectionLost,

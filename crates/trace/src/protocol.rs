@@ -114,6 +114,11 @@ impl Protocol {
         Self::ALL.into_iter().filter(|protocol| !protocol.is_web_socket()).find(has_it)
     }
 
+    /// Whether its clients can name dependencies (RFC 7540 §5.3).
+    pub fn has_dependency_tree(self) -> bool {
+        matches!(self, Self::Http2 | Self::WebSocketH2)
+    }
+
     /// Whether one connection carries several requests at a time.
     pub const fn multiplexes(self) -> bool {
         self.facts().multiplexes

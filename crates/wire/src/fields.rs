@@ -76,6 +76,13 @@ pub struct Field<'a> {
     pub sensitive: bool,
 }
 
+impl Field<'_> {
+    /// Bytes as RFC 9113 §6.5.2 counts them: name, value and 32.
+    pub fn list_size(&self) -> usize {
+        self.name.len() + self.value.len() + FIELD_OVERHEAD
+    }
+}
+
 impl Fields {
     /// No fields.
     pub fn new() -> Self {

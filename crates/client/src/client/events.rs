@@ -5,7 +5,7 @@ use super::pushes::keep_pushed;
 use crate::alt_svc;
 use crate::connection::{Exchanges, PooledConnection};
 use crate::failure::Failure;
-use crate::fetch::Acted;
+use crate::fetch::{Acted, Fetch};
 use crate::redirect;
 use crate::{EarlyHints, Work};
 use page::Url;
@@ -255,7 +255,10 @@ impl<W: Work> Client<W> {
     fn reset(&mut self, on: &mut Ready<'_>, stream: StreamId, error: Error) {
         let Some(exchange) = on.exchanges.streams.remove(&stream) else { return };
         let Some(id) = exchange.fetch else { return };
-        let acted = if error.is_unprocessed() { Acted::No } else { Acted::Certainly };
+        // A push that is reset was no request yet. As Chromium (HTTP2_CLAIMED_PUSHED_STREAM_RESET_BY_SERVER) it is then asked for.
+        let is_pushed = self.fetches.get(&id).is_some_and(Fetch::is_pushed);
+        let is_unprocessed = is_pushed || error.is_unprocessed();
+        let acted = if is_unprocessed { Acted::No } else { Acted::Certainly };
         self.tell_pool(on.now, on.exchanges, on.machine);
         let destination = on.exchanges.destination.clone();
         self.let_down(on.now, id, acted, Failure::Protocol { destination, error });

@@ -8,7 +8,7 @@ use page::{Browser, Load};
 use proto::spdy::Version;
 use proto::{Method, RequestHead, Scheme};
 use std::time::Duration;
-use trace::{FetchOutcome, FetchRecord, PushTally};
+use trace::{FetchOutcome, FetchRecord, MadeAgain, PushTally};
 
 const SPDY: Transport =
     Transport { offer: Offer::Only(Protocol::Spdy31), security: Security::Clear };
@@ -255,4 +255,24 @@ fn a_push_that_the_server_resets_is_asked_for() {
     assert_eq!(asked(&world), ["/", "/style.css", "/app.js"]);
     assert!(page.milestones().load.is_some());
     assert_eq!(tally(&page), PushTally { cancelled: 1, ..PushTally::default() });
+}
+
+#[test]
+fn a_push_that_the_server_resets_after_a_fetch_has_taken_it_is_asked_for() {
+    let mut world = World::new(Listener::Clear(Speaks::Http2), |seen| match &*seen.head.path {
+        "/" => with([Unasked::Raw(promise_frame(1, 2, "/style.css"))], site(seen)),
+        "/app.js" => {
+            // INTERNAL_ERROR.
+            let reset = [0, 0, 4, 3, 0, 0, 0, 0, 2, 0, 0, 0, 2];
+            with([Unasked::Raw(reset.to_vec())], site(seen))
+        }
+        _ => site(seen),
+    });
+    let page = load(&mut world, config(Transport::H2_CLEAR));
+    assert_eq!(asked(&world), ["/", "/app.js", "/style.css"]);
+    assert!(page.milestones().load.is_some(), "{:?}", page.records.fetches);
+    let style = page.records.fetches.iter().find(|fetch| fetch.url.ends_with("/style.css"));
+    let style = style.unwrap();
+    assert_eq!((style.status, style.pushed), (Some(200), false));
+    assert_eq!(style.made_again, [MadeAgain::NotProcessed]);
 }

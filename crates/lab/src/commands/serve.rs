@@ -52,6 +52,9 @@ pub(crate) fn run(args: &ServeArgs) -> Result<ExitCode, CliError> {
     Root::open(&args.dir, CacheSettings::default()).map_err(misuse)?;
     let backend = backend(args)?;
     let policy = policy(args)?;
+    if args.upstream.is_some() {
+        policy.notes_before_application().into_iter().for_each(console::note);
+    }
     let settings = SocketSettings {
         unsent_low_water: UNSENT_LOW_WATER,
         congestion_control: congestion_control(args)?,

@@ -15,6 +15,7 @@ mod keys;
 mod named;
 #[cfg(test)]
 mod tests;
+mod upstream;
 
 pub(crate) use choice::check_choices;
 pub(crate) use named::BUILTIN_POLICIES;

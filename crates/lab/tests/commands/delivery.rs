@@ -94,3 +94,25 @@ fn a_policy_and_a_log_that_cannot_be_had_are_told_before_anything_is_served() {
     serve(&["--policy", "mine.toml"]).said(2, &["mine.toml:2:9", "same host"]);
     serve(&["--delivery-log", "none/log.jsonl"]).said(2, &["none/log.jsonl", "check the path"]);
 }
+
+#[test]
+fn a_policy_that_reads_files_alone_is_noted_before_an_application() {
+    let bench = Bench::new();
+    for (policy, upstream, is_told) in [
+        ("push", true, true),
+        ("rules-of-thumb", true, true),
+        ("push-preload", true, false),
+        ("server-driven", true, false),
+        ("push", false, false),
+    ] {
+        let listen = ["serve", ".", "--listen", "127.0.0.1:0", "--policy", policy];
+        let before: &[&str] = if upstream { &["--upstream", "http://127.0.0.1:9"] } else { &[] };
+        let mut running = bench.start(bench.wirelap(&[&listen[..], before].concat()));
+        let mut url = String::new();
+        BufReader::new(running.child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        running.signal("INT");
+        let ran = running.end();
+        let has_told = ran.err.contains("`--policy push-preload`");
+        assert_eq!((ran.code, has_told), (0, is_told), "{policy} {upstream}: {ran:?}");
+    }
+}

@@ -46,8 +46,10 @@ struct Parent<'a> {
     policy: &'a DeliveryPolicy,
     /// What it names itself, in the policy's words.
     targets: &'a [&'a str],
-    /// Bytes that its list may still push.
-    bytes_left: u64,
+    /// Pushes that its list may still make.
+    pushes_left: usize,
+    /// Bytes that its list may still push; None for any number.
+    bytes_left: Option<u64>,
     /// What the client has by this request's word.
     cached: CacheDigests,
     /// What its pushes name in their turn.
@@ -64,9 +66,10 @@ struct Nested {
 
 impl<'a> Parent<'a> {
     fn new(stream: StreamId, policy: &'a DeliveryPolicy, targets: &'a [&'a str]) -> Self {
-        let bytes_left = policy.push.most_bytes.unwrap_or(u64::MAX);
+        let pushes_left = policy.push.most;
+        let bytes_left = policy.push.most_bytes;
         let (cached, nested) = (CacheDigests::default(), Vec::new());
-        Self { stream, policy, targets, bytes_left, cached, nested }
+        Self { stream, policy, targets, pushes_left, bytes_left, cached, nested }
     }
 
     /// Whether the client says that it has this response.
@@ -148,6 +151,9 @@ impl Session {
         let Some(delivery) = &context.shared.delivery else { return head };
         let (policy, blocking_assets) = (delivery.policy(), delivery.blocking_assets);
         let Exchange { stream, ledger, .. } = &self.exchanges[index];
+        if ledger.is_cut {
+            return head;
+        }
         let (stream, request) = (*stream, &ledger.request);
         let mut urgency = None;
         let media_type = head.fields.find_str("content-type").unwrap_or_default().to_owned();
@@ -198,7 +204,8 @@ impl Session {
         let ledger = &self.exchanges[index].ledger;
         let by_link = policy.push.by_link == ByLink::Pushed
             && ledger.request.method == Method::Get
-            && ledger.pushed_with.is_none();
+            && ledger.pushed_with.is_none()
+            && !ledger.is_cut;
         if by_link {
             let links = preloads(fields);
             let links: Vec<&str> = links.iter().map(Link::target).collect();
@@ -220,11 +227,10 @@ impl Session {
         }
         state.has_triggered = true;
         self.read_digests(context, parent);
-        let most = parent.policy.push.most;
-        if targets.len() > most {
-            skip(context, targets[most], NotPushed::TooMany);
+        if let Some(target) = targets.get(MOST_NAMED) {
+            skip(context, target, NotPushed::TooMany);
         }
-        for target in targets.iter().take(most) {
+        for target in targets.iter().take(MOST_NAMED) {
             if self.push(context, parent, target).is_break() {
                 break;
             }
@@ -294,15 +300,25 @@ impl Session {
         if parent.is_cached(&request, &plan) {
             return NEXT;
         }
-        let size = size_of(&plan);
-        if size > parent.bytes_left {
-            // What comes later in the list is needed later.
+        if parent.pushes_left == 0 {
+            skip(context, target, NotPushed::TooMany);
             return ControlFlow::Break(());
         }
+        // What ends the list is followed by what is needed later.
+        let bytes_left = match (parent.bytes_left, size_of(&plan)) {
+            (None, _) => None,
+            (Some(left), Some(size)) if size <= left => Some(left - size),
+            (Some(_), Some(_)) => return ControlFlow::Break(()),
+            (Some(_), None) => {
+                skip(context, target, NotPushed::UnknownSize);
+                return ControlFlow::Break(());
+            }
+        };
         match context.machine.promise(parent.stream, &request) {
             Ok(stream) => {
                 state.pushed.insert(name);
-                parent.bytes_left -= size;
+                parent.pushes_left -= 1;
+                parent.bytes_left = bytes_left;
                 let request = Box::new(request);
                 self.answer_push(context, parent, Promised { stream, request, plan });
                 NEXT
@@ -350,8 +366,10 @@ impl Session {
         match parent.policy.push.place {
             PushPlace::Before => self.decide(context, stream, FIRST),
             PushPlace::Interleaved => {
+                // Of one urgency, what comes whole and what comes in parts have one half of the bytes each (`Rfc9218`), however many
+                // streams that is.
                 let shared = Urgency { incremental: Incremental::Parts, ..FIRST };
-                self.decide(context, stream, shared);
+                self.decide(context, stream, FIRST);
                 self.decide(context, parent.stream, shared);
             }
             PushPlace::After => {}
@@ -486,6 +504,9 @@ const FIRST: Urgency = Urgency { urgency: 1, incremental: Incremental::Whole };
 
 /// Pushes of a connection that are open at a time: a client that reads nothing holds as many.
 const MOST_OPEN: usize = 100;
+
+/// Targets of one list that are looked at, whatever becomes of them.
+const MOST_NAMED: usize = 1_024;
 
 /// Targets that a connection remembers to have pushed.
 const MOST_PUSHED: usize = 1_024;

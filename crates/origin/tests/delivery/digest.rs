@@ -1,9 +1,10 @@
 //! `Cache-Digest` fields: what they name is not pushed, where the policy heeds them.
 
-use super::pushing;
 use super::visit::{Visit, origin, spdy, taking};
+use super::{linking, pushing};
 use origin::{DeliveryPolicy, Heed, PushSettings};
 use proto::schedule::Policy;
+use std::time::Duration;
 use wire::cache_digest::{Digest, FIELD, UrlHash, Validators};
 use wire::golomb::BadSet;
 
@@ -34,6 +35,19 @@ fn what_a_digest_names_is_not_pushed_over_http_2_and_spdy() {
     assert!(visit.view_with("/", &[(FIELD, &digest)]).is_whole);
     assert_eq!(visit.pushed(), ["/style.css", "/b.png"]);
     assert_eq!(*log.unreadable.borrow(), []);
+}
+
+#[test]
+fn a_large_request_that_waits_is_still_asked_for_its_digest() {
+    let push = PushSettings { cache_digest: Heed::Heeded, ..linking(&[]).push };
+    let links = ["</app.js>; rel=preload", "</b.png>; rel=preload"];
+    let (mut origin, _) = origin(Policy::Auto, DeliveryPolicy { push, ..linking(&links) });
+    let digest = named(&["http://a.test/app.js"]);
+    let cookie = "s".repeat(5_000);
+    let mut visit = Visit::new(&mut origin, taking());
+    visit.view_with("/?delay_ms=50", &[("cookie", &cookie), (FIELD, &digest)]);
+    visit.settle_after(Duration::from_millis(50));
+    assert_eq!(visit.pushed(), ["/b.png"]);
 }
 
 #[test]

@@ -17,6 +17,26 @@ const fn urgency(urgency: u8, incremental: bool) -> AskedPriority {
 }
 
 #[test]
+fn a_priority_update_before_its_stream_stands_before_what_came_later() {
+    let (mut origin, records) = logging_origin(Policy::Auto, DeliveryPolicy::default());
+    let mut visit = Visit::new(&mut origin, taking());
+    visit.settle();
+    let mut early = Vec::new();
+    Frame::PriorityUpdate { prioritised: 1, value: b"u=0" }.encode(&mut early);
+    visit.say(&early);
+    visit.settle_after(Duration::from_millis(500));
+    visit.view_with("/style.css", &[("priority", "u=5")]);
+    let records = records.take();
+    let [style] = &records[..] else { panic!("{records:?}") };
+    let expected = [
+        (PrioritySource::PriorityUpdate, urgency(0, false)),
+        (PrioritySource::Field, urgency(5, false)),
+    ];
+    assert_eq!(said(style), expected);
+    assert_eq!(style.asked[1].at.since(style.asked[0].at), Duration::from_millis(500));
+}
+
+#[test]
 fn a_row_says_what_a_stream_of_http_2_asked_for_and_what_it_got() {
     let rule = Rule {
         media_type: Some("image/*".parse().unwrap()),

@@ -179,6 +179,21 @@ fn a_request_has_no_more_pushes_than_it_may() {
 }
 
 #[test]
+fn what_a_client_has_and_what_is_named_twice_is_no_push_of_a_request() {
+    let push = PushSettings { most: 1, ..PushSettings::default() };
+    let list = ["/style.css", "/style.css", "/none.css", "/app.js", "/b.png"];
+    let policy = with_casper(DeliveryPolicy { push, ..pushing(&list) }, Tracking::All);
+    let (mut origin, log) = origin(Policy::Auto, policy);
+    let mut seen = Fingerprint::new(Capacity::default());
+    seen.insert("/style.css");
+    let mut visit = Visit::new(&mut origin, taking());
+    assert!(visit.view("/", Some(&format!("h2o_casper={}", seen.value()))).is_whole);
+    assert_eq!(visit.pushed(), ["/app.js"]);
+    let told = [("/none.css", NotPushed::Status(404)), ("/b.png", NotPushed::TooMany)];
+    assert_eq!(*log.skipped.borrow(), told.map(|(target, why)| (target.to_owned(), why)));
+}
+
+#[test]
 fn a_client_that_takes_no_pushes_is_pushed_nothing_and_gets_no_cookie() {
     let policy = with_casper(pushing(&["/style.css"]), Tracking::All);
     let (mut origin, log) = origin(Policy::Auto, policy);
@@ -221,6 +236,27 @@ fn pushed_bytes_stand_before_between_or_after_those_of_the_page() {
     assert!(shared.len() > 3, "{shared:?}");
 }
 
+#[test]
+fn a_page_between_several_pushes_has_one_half_of_the_bytes() {
+    let push = PushSettings { place: PushPlace::Interleaved, ..PushSettings::default() };
+    let list = ["/style.css", "/app.js", "/font.woff2", "/a.png"];
+    let policy = DeliveryPolicy { push, ..pushing(&list) };
+    for priorities in [Policy::Auto, Policy::Rfc7540] {
+        let (mut origin, _) = origin(priorities, policy.clone());
+        let mut visit = Visit::new(&mut origin, taking());
+        assert!(visit.view("/", None).is_whole);
+        // Of each turn a frame, until the page is whole.
+        let end = visit.order.iter().rposition(|path| path == "/").unwrap();
+        let turns = &visit.order[..=end];
+        let of_page = turns.iter().filter(|path| *path == "/").count();
+        assert!(of_page > 5 && turns.len().abs_diff(2 * of_page) <= 2, "{turns:?}");
+        assert_eq!(
+            visit.first_bytes().into_iter().filter(|path| *path != "/").collect::<Vec<_>>(),
+            list
+        );
+    }
+}
+
 /// A first view, then one on another connection with its cookie and with parts of it.
 fn two_views(policy: DeliveryPolicy) -> (Fingerprint, Vec<String>) {
     let capacity = policy.casper.unwrap().capacity;
@@ -258,6 +294,26 @@ fn a_second_view_is_pushed_what_its_cookie_lacks_and_no_more() {
     let (seen, pushed) = two_views(with_casper(list(), Tracking::All));
     assert!(seen.contains("/") && seen.contains("/b.png"));
     assert_eq!((seen.len(), pushed), (4, Vec::new()));
+}
+
+#[test]
+fn a_cookie_names_a_long_path_whose_answer_waited() {
+    let policy = with_casper(pushing(&["/style.css"]), Tracking::All);
+    for (length, is_named) in [(500, true), (3_000, true), (6_000, false)] {
+        let (mut origin, _) = origin(Policy::Auto, policy.clone());
+        let mut visit = Visit::new(&mut origin, taking());
+        assert!(visit.view("/", None).is_whole);
+        let path = format!("/api?bytes=5&delay_ms=50&x={}", "x".repeat(length));
+        let stream = visit.ask(&path, None);
+        visit.settle();
+        visit.settle_after(Duration::from_millis(50));
+        let cookie = visit.responses[&stream].cookie.clone();
+        let mut seen = Fingerprint::new(Capacity::default());
+        let unread = cookie.as_ref().and_then(|cookie| seen.merge_cookies(cookie.as_bytes()));
+        assert_eq!(unread, None);
+        assert_eq!((seen.contains(&path), cookie.is_some()), (is_named, is_named), "{length}");
+        assert_eq!(seen.len(), if is_named { 3 } else { 0 });
+    }
 }
 
 #[test]

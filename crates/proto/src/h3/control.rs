@@ -338,6 +338,7 @@ impl Session {
             self.rank(id, priority);
             self.note_priority(id, PrioritySource::PriorityUpdate, priority);
         } else if self.is_request_awaited(id) {
+            self.note_priority(id, PrioritySource::PriorityUpdate, priority);
             self.forget_early(id);
             if self.early.len() >= MOST_EARLY {
                 self.early.pop_front();

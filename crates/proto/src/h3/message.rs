@@ -279,11 +279,8 @@ impl Session {
         if let Some(priority) = said {
             self.rank(id, priority);
         }
-        for (by, said) in [(PrioritySource::Field, field), (PrioritySource::PriorityUpdate, early)]
-        {
-            if let Some(said) = said {
-                self.note_priority(id, by, said);
-            }
+        if let Some(field) = field {
+            self.note_priority(id, PrioritySource::Field, field);
         }
     }
 

@@ -37,14 +37,13 @@ impl SendOrder {
         Self { scheduler, ready: 0, early: VecDeque::new() }
     }
 
-    /// A stream opens. A PRIORITY_UPDATE that came early, which is given back, goes before the `priority` field (RFC 9218 §7).
-    pub(crate) fn open(&mut self, id: u32, said: OpeningPriority) -> Option<Priority> {
+    /// A stream opens. A PRIORITY_UPDATE that came early goes before the `priority` field (RFC 9218 §7).
+    pub(crate) fn open(&mut self, id: u32, said: OpeningPriority) {
         self.scheduler.insert(name(id), said.frame);
         let early = if self.early.is_empty() { None } else { self.take_early(id) };
         if let Some(urgency) = early.or(said.field.map(PriorityField::priority)) {
             self.scheduler.reprioritise(name(id), urgency);
         }
-        early
     }
 
     fn take_early(&mut self, id: u32) -> Option<Priority> {

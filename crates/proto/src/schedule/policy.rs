@@ -50,10 +50,11 @@ impl Policy {
         }
     }
 
-    /// The policy that decides over HTTP/3, whose peers send urgencies alone: [`Auto`] would only pass on what it is told.
+    /// The policy that decides over HTTP/3, whose peers send urgencies alone: [`Auto`] would only pass on what it is told, and a tree
+    /// would hear nothing.
     pub fn over_http3(self) -> Self {
         match self {
-            Self::Auto => Self::Rfc9218,
+            Self::Auto | Self::Rfc7540 => Self::Rfc9218,
             other => other,
         }
     }
@@ -130,6 +131,21 @@ mod tests {
             assert_eq!(scheduler.next(), Some(StreamId(0)), "{policy}");
             scheduler.remove(StreamId(0));
             assert_eq!(scheduler.next(), None, "{policy}");
+        }
+    }
+
+    #[test]
+    fn over_http3_the_tree_gives_way_to_urgencies() {
+        for policy in [Policy::Auto, Policy::Rfc7540] {
+            let mut scheduler = policy.over_http3().scheduler();
+            scheduler.peer_sends_no_dependencies();
+            for (stream, urgency) in [(0, 5), (4, 1)] {
+                let stream = StreamId(stream);
+                let incremental = crate::schedule::Incremental::Whole;
+                scheduler.insert(stream, Priority::Urgency { urgency, incremental });
+                scheduler.ready(stream);
+            }
+            assert_eq!(scheduler.next(), Some(StreamId(4)), "{policy}");
         }
     }
 

@@ -294,6 +294,12 @@ impl Reader<'_> {
             );
             return Err(self.fault(field.span(), words));
         }
+        if *field.get_ref() == Priorities::Rfc7540 && !transport.protocol().has_dependency_tree() {
+            let words = format!(
+                "`rfc7540` is the dependency tree of HTTP/2, and `{transport}` has none: name \"auto\", which heeds its own signals"
+            );
+            return Err(self.fault(field.span(), words));
+        }
         Ok(*field.get_ref())
     }
 

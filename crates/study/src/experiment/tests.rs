@@ -395,6 +395,14 @@ fn priorities_are_of_the_origin_and_of_transports_that_multiplex() {
     let refused = |text: String| text.parse::<Experiment>().unwrap_err().message;
     let fifo = "settings = { priorities = \"fifo\" }";
     assert!(refused(with("http/1.1", fifo)).contains("has one at a time"));
+    for transport in ["h3", "spdy/3.1", "spdy/3"] {
+        let tree = with(transport, "settings = { priorities = \"rfc7540\" }");
+        let error = tree.parse::<Experiment>().unwrap_err();
+        assert!(error.message.contains("`rfc7540` is the dependency tree of HTTP/2"), "{error}");
+        assert!(error.message.contains(transport), "{error}");
+        let line = tree.lines().position(|line| line.contains("rfc7540")).unwrap() + 1;
+        assert_eq!(position(&error), (line, 27));
+    }
     let foreign = refused(with("h2", &format!("server = \"nginx\"\n{fifo}")));
     assert!(foreign.contains("needs wirelap's own origin"), "{foreign}");
     let unknown = refused(with("h2", "settings = { priorities = \"lifo\" }"));

@@ -156,6 +156,7 @@ impl RuleKeys {
                 return Err(Fault::at(push, "a push is a path of the same host, from its slash"));
             }
         }
+        self.check_patterns()?;
         Ok(Rule {
             host: self.host.as_ref().map(parsed).transpose()?,
             path: self.path.as_ref().map(parsed).transpose()?,
@@ -165,6 +166,33 @@ impl RuleKeys {
             links: self.links.iter().map(parsed).collect::<Result<_, _>>()?,
             urgency: self.urgency()?,
         })
+    }
+
+    /// Refuses patterns that match nothing, whatever is asked for.
+    fn check_patterns(&self) -> Result<(), Fault> {
+        let Self { host, path, r#type, .. } = self;
+        let has_port = |host: &str| {
+            let port = host.rsplit_once(':').map(|(_, port)| port);
+            port.is_some_and(|port| port.bytes().all(|byte| byte.is_ascii_digit() || byte == b'*'))
+        };
+        let begins =
+            |path: &str| path.is_empty() || path.starts_with('/') || path.starts_with("**");
+        let has_slash = |name: &str| name.is_empty() || name.contains('/') || name.contains("**");
+        if let Some(host) = host.as_ref().filter(|host| has_port(host.get_ref())) {
+            return Err(Fault::at(host, "hosts are compared without their port"));
+        }
+        if let Some(path) = path.as_ref().filter(|path| !begins(path.get_ref())) {
+            return Err(Fault::at(
+                path,
+                "a path begins with its slash, or a pattern of it with `**`",
+            ));
+        }
+        if let Some(name) = r#type.as_ref().filter(|name| !has_slash(name.get_ref())) {
+            let words =
+                "a media type has a slash, which `*` does not match: \"text/*\", or \"**\" for any";
+            return Err(Fault::at(name, words));
+        }
+        Ok(())
     }
 
     fn urgency(&self) -> Result<Option<Urgency>, Fault> {

@@ -25,6 +25,7 @@ pub(crate) const BUILTIN_POLICIES: &[BuiltinPolicy] = policies![
     "preload",
     "push",
     "push-casper",
+    "push-preload",
     "early-hints",
     "server-driven",
     "hero-first",

@@ -70,6 +70,12 @@ fn each_key_with_a_wrong_value_is_told_with_its_line_and_column() {
         ("rules = 3", (1, 9), "sequence"),
         ("[learned]\npush = \"css\"", (2, 8), "blocking-assets, all"),
         ("[[rules]]\ntype = \"image/[a]\"", (2, 8), "brackets"),
+        ("[[rules]]\nhost = \"localhost:8443\"", (2, 8), "without their port"),
+        ("[[rules]]\nhost = \"localhost:*\"", (2, 8), "without their port"),
+        ("[[rules]]\npath = \"index.html\"", (2, 8), "begins with its slash"),
+        ("[[rules]]\npath = \"*.html\"", (2, 8), "begins with its slash"),
+        ("[[rules]]\ntype = \"text\"", (2, 8), "text/*"),
+        ("[[rules]]\ntype = \"*\"", (2, 8), "text/*"),
     ] {
         let fault = PolicyFile::parse(text).unwrap_err();
         assert_eq!(line_and_column(text, fault.span.start), place, "{text}: {fault:?}");
@@ -134,6 +140,9 @@ fn the_policy_for_heroes_knows_that_of_a_synthetic_page_from_its_other_images() 
     let page = page.page(&"http://far/".parse().unwrap()).unwrap();
     let urls = page.resources().iter().map(|resource| resource.url.path.as_str());
     let glob = rule.path.as_ref().unwrap();
+    for path in ["/img/hero.jpg", "/hero/1.jpg", "/a/b/hero-2/x/1.avif?v=1"] {
+        assert!(glob.matches_path(path), "{path}");
+    }
     let heroes: Vec<&str> = urls.filter(|path| glob.matches_path(path)).collect();
     assert!(matches!(heroes[..], [hero] if hero.starts_with("/picture/hero")), "{heroes:?}");
     assert!(rule.media_type.as_ref().is_some_and(|glob| glob.matches_media_type("image/png")));
@@ -200,6 +209,7 @@ fn a_policy_of_which_a_contender_takes_nothing_is_refused() {
         "transport = \"h3\"\nsettings = { policy = \"h2o-2015\" }",
         "transport = \"h2\"\nsettings = { policy = \"none\" }",
         "transport = \"h2\"\nserver = \"nginx\"\nsettings = { policy = \"push\" }",
+        "transport = \"spdy/3.1\"\nsettings = { policy = { rules = [{ path = \"/a\", urgency = 2 }] } }",
         // What another's client takes is not known.
         "transport = \"h2\"\nclient = \"curl\"\nsettings = { policy = \"push\" }",
     ] {
@@ -218,6 +228,23 @@ fn a_policy_of_which_a_contender_takes_nothing_is_refused() {
             "transport = \"h3\"\nsettings = { policy = { push = { by_link = true } } }",
             "push = true",
         ),
+        (
+            "transport = \"http/1.1\"\nsettings = { policy = \"server-driven\" }",
+            "share a connection",
+        ),
+        (
+            "transport = \"http/1.1\"\nclient = \"curl\"\nsettings = { policy = \"server-driven\" }",
+            "share a connection",
+        ),
+        (
+            "transport = \"http/1.1\"\nsettings = { policy = { rules = [{ path = \"/a\", urgency = 2 }] } }",
+            "share a connection",
+        ),
+        (
+            "transport = \"h2\"\nsettings = { policy = { push = { place = \"after\" }, casper = {} } }",
+            "names nothing",
+        ),
+        ("transport = \"h3\"\nsettings = { policy = { priorities = \"rfc7540\" } }", "needs h2"),
     ] {
         let error = check(vain).unwrap_err();
         assert!(error.contains("one") && error.contains(needs), "{vain}: {error}");

@@ -57,7 +57,7 @@ impl<F: Framing> Session<F> {
         let mut stream = Stream::opened(Opener::Peer, &[Step::ReceiveHeaders], fin, windows);
         stream.expect_body(length);
         self.streams.insert(id, stream);
-        let early = self.order.open(id, priority);
+        self.order.open(id, priority);
         let by = match priority.frame {
             Priority::Level(_) => PrioritySource::SynStream,
             _ => PrioritySource::Headers,
@@ -65,9 +65,6 @@ impl<F: Framing> Session<F> {
         self.log.priority_received(id, by, priority.frame);
         if let Some(field) = priority.field {
             self.log.priority_received(id, PrioritySource::Field, field.priority());
-        }
-        if let Some(early) = early {
-            self.log.priority_received(id, PrioritySource::PriorityUpdate, early);
         }
         let stream = StreamId(u64::from(id));
         self.events.push(Event::Request { stream, head: read.head, fin });

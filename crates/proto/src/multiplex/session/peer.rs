@@ -114,6 +114,7 @@ impl<F: Framing> Session<F> {
     /// A priority came before its stream; as many are kept as there may be streams, 256 at most.
     pub(crate) fn keep_early_priority(&mut self, id: u32, priority: Priority) {
         let most = self.settings.max_concurrent_streams.min(256);
+        self.log.priority_received(id, PrioritySource::PriorityUpdate, priority);
         self.order.keep_early(id, priority, most as usize);
     }
 

@@ -159,7 +159,7 @@ struct Row {
 impl Told {
     /// Reads it.
     pub(crate) fn parse(text: &str) -> Result<Self, ToolError> {
-        serde_json::from_str(text)
+        super::read_json(text.as_bytes())
             .map_err(|error| ToolError::Broken(format!("what the page did: {error}")))
     }
 

@@ -163,6 +163,39 @@ fn a_service_that_runs_gets_the_users_own_requests_and_what_it_answers_is_judged
 }
 
 #[test]
+fn a_client_that_does_not_tell_of_a_redirect_does_not_follow_it_either() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    let Some((service, port)) = python_service(&bench) else { return };
+    let clients = [
+        ("wget", "wget", "0 redirections exceeded"),
+        ("chromium", "chromium-headless-shell", "the answer is a redirect"),
+        ("firefox", "firefox-esr", "the answer is a redirect"),
+    ];
+    if clients.iter().any(|(_, needs, _)| program(needs).is_none()) {
+        return;
+    }
+    let contenders = clients.map(|(name, ..)| {
+        contender(name, "http/1.1", &format!("tls = \"none\"\nclient = \"{name}\""))
+    });
+    let server = format!("server = {{ at = \"127.0.0.1:{port}\", name = \"shop.test\" }}\n");
+    let requests = "[[workloads]]\nkind = \"calls\"\npattern = \"serial\"\ncount = 2\n\
+        requests = [{ path = \"/gone\", status = 302 }]\n";
+    bench.write("own.toml", head("wget") + &server + requests + &contenders.concat() + LINK);
+    race(&bench, "own.toml", "run", &[]);
+    for (name, _, words) in clients {
+        let (outcome, reason) = outcome(&bench, "run", name);
+        assert_eq!(outcome, "failed", "{name}: {reason}");
+        assert!(reason.contains(words), "{name}: {reason}");
+    }
+    let log = fs::read_to_string(bench.path("asked")).unwrap();
+    assert!(log.contains("GET /gone shop.test") && !log.contains("/elsewhere"), "{log}");
+    end(service);
+}
+
+#[test]
 fn an_answer_with_another_status_is_a_failed_call_told_with_method_path_and_status() {
     if !trials_run_here() {
         return;

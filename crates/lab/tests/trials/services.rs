@@ -112,7 +112,7 @@ fn a_service_that_runs_gets_the_users_own_requests_and_what_it_answers_is_judged
     let Some((service, port)) = python_service(&bench) else { return };
     bench.write("order.json", "{\"order\":1}");
     let requests = "[[workloads]]\nkind = \"calls\"\npattern = \"serial\"\ncount = 12\nname = \"shop\"\n\
-        [[workloads.requests]]\npath = \"/items?page=2\"\nheaders = { X-Own = \"mine\" }\nweight = 2\n\
+        [[workloads.requests]]\npath = \"/items?page[1-3]=2\"\nheaders = { X-Own = \"mine\" }\nweight = 2\n\
         [[workloads.requests]]\npath = \"/orders\"\nbody_file = \"order.json\"\nstatus = 201\n\
         [[workloads.requests]]\npath = \"/gone\"\nstatus = 302\n";
     let server = format!("server = {{ at = \"127.0.0.1:{port}\", name = \"shop.test\" }}\n");
@@ -140,7 +140,7 @@ fn a_service_that_runs_gets_the_users_own_requests_and_what_it_answers_is_judged
     assert_eq!(own["metrics"].get("server_cpu_ms"), None, "what a relay used is no server's");
     let log = fs::read_to_string(bench.path("asked")).unwrap();
     for line in [
-        "GET /items?page=2 shop.test mine ",
+        "GET /items?page[1-3]=2 shop.test mine ",
         "POST /orders shop.test None {\"order\":1}",
         "GET /gone shop.test None ",
     ] {

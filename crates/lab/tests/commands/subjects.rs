@@ -415,7 +415,7 @@ bytes = 500
 [[workloads]]
 kind = "calls"
 pattern = "parallel"
-count = 3
+count = 8
 bytes = 500
 [[links]]
 name = "none"
@@ -472,6 +472,22 @@ fn the_built_in_clients_do_their_work_and_what_they_say_of_it_holds() {
                 left_out.insert((workload, parts.nth(1).unwrap().to_owned()));
             }
             _ => panic!("{key} {outcome}: {reason}"),
+        }
+    }
+    // Of `parallel` all are asked for at once, also those that then wait for a connection.
+    for record in records(&bench.path("run")) {
+        let cell = &record["plan"]["cell"];
+        if cell["workload"]["pattern"] == "parallel" && record["outcome"]["kind"] == "measured" {
+            let fetches = record["fetches"].as_array().unwrap();
+            let at = |phase: &'static str| {
+                fetches.iter().filter_map(move |f| f["phases"][phase].as_u64())
+            };
+            let (asked, ended) = (at("queued").max(), at("last_byte").min());
+            assert!(
+                asked < ended && asked.is_some(),
+                "{}: {fetches:#?}",
+                cell["contender"]["name"]
+            );
         }
     }
     let is = |left: &(String, String), known: &(&str, &str)| {

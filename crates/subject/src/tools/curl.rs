@@ -59,6 +59,7 @@ fn fetch(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     let mut tool = ToolRun::begin(emit, "curl", job.key_log.is_some())?;
     let mut sockets: BTreeMap<(String, u16), u32> = BTreeMap::new();
     let mut missing: BTreeSet<u32> = job.fetches.iter().map(|fetch| fetch.id).collect();
+    let mut asked_at = None;
     let status = tool.run(command, Stream::Error, |at, text| {
         // With several transfers at once, curl prints a progress table's head before the first line.
         let json = text.find('{').map_or("", |at| &text[at..]);
@@ -68,7 +69,13 @@ fn fetch(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
         let next = sockets.len() as u32;
         let connection = (output.local_port > 0)
             .then(|| *sockets.entry((output.local_ip.clone(), output.local_port)).or_insert(next));
-        Parsed::Line(OutputLine::Fetch(output.line(fetch.id, at, connection, job.tls)))
+        let mut line = output.line(fetch.id, at, connection, job.tls);
+        if job.pattern == Pattern::Parallel {
+            // All were asked for when curl began, and those beyond its connections waited. What ends first is of those that
+            // began at once.
+            line.started_ms = line.started_ms.min(*asked_at.get_or_insert(line.started_ms));
+        }
+        Parsed::Line(OutputLine::Fetch(line))
     })?;
     if status.code().is_some_and(|code| REFUSED.contains(&code))
         && missing.len() == job.fetches.len()

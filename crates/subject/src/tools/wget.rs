@@ -34,7 +34,10 @@ pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
             bytes: Some(bytes),
             ..FetchLine::at(fetch.id, started, at)
         };
-        started = at;
+        // It does one after another. Of `parallel` all were asked for when the first was.
+        if job.pattern == Pattern::Serial {
+            started = at;
+        }
         Parsed::Line(OutputLine::Fetch(line))
     })?;
     for fetch in job.fetches.iter().filter(|fetch| missing.contains(&fetch.id)) {

@@ -162,6 +162,35 @@ fn a_service_that_runs_gets_the_users_own_requests_and_what_it_answers_is_judged
     assert_eq!(bench.alive(), [], "something is left");
 }
 
+/// Header fields are ASCII to it.
+#[test]
+fn httpx_is_answered_as_http_1_0_and_tells_what_it_cannot_send_as_that_fetchs_error() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    let Some(python) = program("python3") else { return };
+    let port = free_port();
+    bench.write("small", "small");
+    let serve = ["-m", "http.server", "-b", "127.0.0.1", &port.to_string()];
+    let service = started(&bench, (&python, &serve), port);
+    let httpx = contender("httpx", "http/1.1", "tls = \"none\"\nclient = \"httpx\"");
+    let server = format!("server = {{ at = \"127.0.0.1:{port}\", name = \"shop.test\" }}\n");
+    for (folder, headers) in [("plain", ""), ("accented", "headers = { X-Say = \"日本\" }\n")] {
+        let requests = format!(
+            "[[workloads]]\nkind = \"calls\"\npattern = \"serial\"\ncount = 2\n\
+             [[workloads.requests]]\npath = \"/small\"\n{headers}"
+        );
+        bench.write("own.toml", head("httpx") + &server + &requests + &httpx + LINK);
+        race(&bench, "own.toml", folder, &[]);
+    }
+    all_sound(&bench, "plain");
+    let (outcome, reason) = outcome(&bench, "accented", "httpx");
+    assert_eq!(outcome, "failed", "{reason}");
+    assert!(reason.contains("2 of 2 fetches failed") && reason.contains("ascii"), "{reason}");
+    end(service);
+}
+
 #[test]
 fn a_client_that_does_not_tell_of_a_redirect_does_not_follow_it_either() {
     if !trials_run_here() {

@@ -106,9 +106,11 @@ class Fetcher:
                 if tls is not None:
                     line["tls"], line["resumed"] = tls.version(), tls.session_reused
                 bytes_read = await self.read(answer, one)
-                line["protocol"] = {"HTTP/1.1": "http/1.1", "HTTP/2": "h2"}[answer.http_version]
+                # A server may answer HTTP/1.1 as HTTP/1.0, such as Python's http.server.
+                line["protocol"] = "h2" if answer.http_version == "HTTP/2" else "http/1.1"
                 line["status"], line["bytes"] = answer.status_code, bytes_read
-        except (httpx.HTTPError, OSError) as error:
+        # Whatever it raises is this fetch's error, such as UnicodeEncodeError of a header field.
+        except Exception as error:
             line["error"] = f"{type(error).__name__}: {error}"
         tell({**line, **phases, "ended_ms": self.now()})
 

@@ -333,6 +333,27 @@ fn every_client_saves_the_file_whole_in_the_clear_and_keeps_its_connection() {
 }
 
 #[test]
+fn every_client_tells_of_a_redirect_and_does_not_follow_it() {
+    for (subject, transports) in CLIENTS {
+        let Some(command) = command(subject) else { return };
+        let folder = folder();
+        std::fs::create_dir(folder.root().join("moved")).unwrap();
+        std::fs::write(folder.root().join("moved/index.html"), "here").unwrap();
+        let serving = Serving::start(&folder.root());
+        // OkHttp 3.0 knows no TLS 1.3.
+        let asked = Ask { path: "/moved", ..ask(subject, transports[0], "1.2") };
+        let mut asked = job(&asked, &folder, &serving);
+        // Jetty saves the bodies of successes alone.
+        asked["fetches"][0]["file"] = Value::Null;
+        let (code, lines) = run(command, subject, &asked);
+        assert_eq!((code, &lines[1]["status"]), (Some(0), &json!(301)), "{subject}: {lines:?}");
+        let first = serving.log.recv_timeout(Duration::from_secs(10)).unwrap();
+        let second = serving.log.try_recv();
+        assert!(second.is_err(), "{subject}: {first:?}, {second:?}");
+    }
+}
+
+#[test]
 fn twitter4j_with_its_spdy_module_makes_all_its_calls_over_one_session() {
     let staggered = json!({"kind": "staggered", "every_ms": 100});
     let asked =

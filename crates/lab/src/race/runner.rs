@@ -234,6 +234,7 @@ impl<'a> Runner<'a> {
             key_log: self.context.key_log.clone(),
             scratch: self.scratch(self.started),
             served: self.context.scratch.join("served"),
+            large_files: self.context.scratch.join("large-files"),
             run_by: std::process::id(),
         };
         let text = serde_json::to_string(&order).map_err(|error| failed(&error))?;

@@ -44,6 +44,8 @@ pub(crate) struct TrialOrder {
     pub(crate) scratch: PathBuf,
     /// A folder for the files that are served, which the trials of a run share.
     pub(crate) served: PathBuf,
+    /// A folder for files too large for memory that somebody else's server serves, which the trials of a run share.
+    pub(crate) large_files: PathBuf,
     /// The process that runs this trial and others beside it: what it and all below it take is no other load.
     pub(crate) run_by: u32,
 }
@@ -283,6 +285,7 @@ pub(super) mod tests {
             profile: None,
             scratch: folder.join("scratch"),
             served: folder.join("served"),
+            large_files: folder.join("large-files"),
             run_by: 1,
         }
     }

@@ -267,7 +267,7 @@ impl BothEnds<'_> {
             hosts: setup.listening_hosts().map(host).collect::<Result<_, Outcome>>()?,
             upstream: upstream.transpose()?,
             cpus: self.cpus(Side::Far),
-            inputs: &self.trial.order.inputs,
+            large_files: &self.trial.order.large_files,
         };
         ServerProcess::start(spec, self.topology)
     }

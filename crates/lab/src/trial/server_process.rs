@@ -15,7 +15,7 @@ use std::fs;
 use std::io::Read;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ChildStdout;
 use std::time::Duration;
 use study::experiment::Contender;
@@ -39,9 +39,6 @@ const MEMORY_SIZE: ByteSize = ByteSize(512 << 20);
 
 /// Files that take more are made once a run, on disk.
 const MOST_IN_MEMORY: ByteSize = ByteSize(64 << 20);
-
-/// What a run's folder calls them.
-const KEPT: &str = "materials";
 
 /// Whoever serves.
 #[derive(Debug)]
@@ -100,8 +97,8 @@ pub(crate) struct ServerSpec<'a> {
     /// Who answers what is no file.
     pub(crate) upstream: Option<Upstream>,
     pub(crate) cpus: CpuSet,
-    /// The run's inputs, beside which large files are kept.
-    pub(crate) inputs: &'a Path,
+    /// Where large files are kept for a run's next trials.
+    pub(crate) large_files: &'a Path,
 }
 
 /// A host that is served.
@@ -312,19 +309,14 @@ fn lay_out(spec: &ServerSpec<'_>, topology: &Topology) -> Result<ServerSite, Out
         folder,
     };
     let total: u64 = spec.files.values().map(StaticFile::bytes).sum();
-    let kept = (ByteSize(total) > MOST_IN_MEMORY).then(|| kept(spec.inputs));
-    let folder = kept.as_ref().unwrap_or(&root);
+    let kept = (ByteSize(total) > MOST_IN_MEMORY).then_some(spec.large_files);
+    let folder = kept.unwrap_or(&root);
     fs::create_dir_all(folder).map_err(made("the folder of files"))?;
     static_files::write_all(spec.files, folder).map_err(made("the files to be served"))?;
-    if let Some(kept) = &kept {
+    if let Some(kept) = kept {
         topology.show(kept, &root).map_err(failed)?;
     }
     Ok(site)
-}
-
-/// Where large files are kept for a run's next trials.
-fn kept(inputs: &Path) -> PathBuf {
-    inputs.parent().unwrap_or(inputs).join(KEPT)
 }
 
 /// The setting that lets somebody who is not root listen where servers usually do.

@@ -19,6 +19,9 @@ PAGE = f'''<!doctype html><title>a shop</title><link rel=stylesheet href="http:/
 <script src="/app.js"></script><p style="font-family: own">some words</p><img src="/last.png" width=10 height=10>'''
 CSS = f'@font-face {{ font-family: own; src: url(http://c.test:{port}/own.woff2) }} p {{ color: green }}'
 APP = f'''
+// Half of an emoji, as where a text was cut: a string may hold it, and Unicode has no such character.
+document.title += ' \\ud83d';
+console.log('\\ud83d', document.title);
 fetch('/items?nonce=' + Math.random()).then(answer => answer.json());
 fetch('http://b.test:{port}/api', {{ method: 'POST', body: JSON.stringify({{ at: 'x'.repeat(500) }}),
   headers: {{ 'Content-Type': 'application/json' }} }});
@@ -171,6 +174,11 @@ fn a_recorded_page_of_three_hosts_is_replayed_whole_over_each_http_and_by_its_ha
     let site: Value =
         serde_json::from_slice(&fs::read(bench.path("site/site.json")).unwrap()).unwrap();
     assert_eq!(site["wirelap_site"], 1);
+    let har: Value = serde_json::from_slice(&fs::read(bench.path("page.har")).unwrap()).unwrap();
+    assert_eq!(har["log"]["pages"][0]["title"], "a shop \u{fffd}");
+    let entries = har["log"]["entries"].as_array().unwrap();
+    let blocks = |entry: &&Value| entry["_renderBlocking"] == "blocking";
+    assert!(entries.iter().any(|entry| blocks(&entry)), "a sheet blocks: {entries:#?}");
     let bodies = fs::read_dir(bench.path("site/bodies")).unwrap().count();
     assert_eq!(bodies, 7, "the page, a script, a sheet, a font, a picture, two answers");
     // The HAR is read by the same reader: two ways are enough.

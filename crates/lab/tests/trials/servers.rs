@@ -34,6 +34,39 @@ fn record(bench: &Bench, folder: &str, contender: &str) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
+/// Too large for the memory that a trial has: once made, later trials of the run serve them, too.
+#[test]
+fn large_files_of_a_server_are_taken_away_with_the_run_and_follow_no_link() {
+    if !trials_run_here() || crate::started::program("nginx").is_none() {
+        return;
+    }
+    let bench = Bench::new();
+    let download = "[[workloads]]\nkind = \"download\"\nfiles = \"70MB\"\n";
+    let head = HEAD.replace("rtt=10ms,down=20mbit,up=20mbit", "none");
+    let nginx = contender("nginx", "nginx", "http/1.1", "none");
+    bench.write("large.toml", head + download + &nginx);
+    bench.run(&["race", "large.toml", "--out", "run"]).raced();
+    let (ended, reason) = outcome(&bench, "run", "nginx");
+    assert!(ended == "measured" || ended == "invalid", "{ended}: {reason}");
+    let names = |folder: &str| {
+        let entries = fs::read_dir(bench.path(folder)).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names("run"), ["inputs", "report.html", "result.json", "rows.sqlite"]);
+    // As somebody else may have left it.
+    fs::create_dir(bench.path("elsewhere")).unwrap();
+    for name in ["materials", "large-files"] {
+        std::os::unix::fs::symlink(bench.path("elsewhere"), bench.path("run").join(name)).unwrap();
+    }
+    fs::create_dir(bench.path("run/scratch")).unwrap();
+    let link = bench.path("run/scratch/large-files");
+    std::os::unix::fs::symlink(bench.path("elsewhere"), link).unwrap();
+    bench.run(&["race", "--resume", "run", "--add", "1"]).raced();
+    assert!(names("elsewhere").is_empty(), "{:?}", names("elsewhere"));
+}
+
 #[test]
 fn every_server_gives_the_page_that_the_origin_gives() {
     if !trials_run_here() {

@@ -112,7 +112,7 @@ fn a_service_that_runs_gets_the_users_own_requests_and_what_it_answers_is_judged
     let Some((service, port)) = python_service(&bench) else { return };
     bench.write("order.json", "{\"order\":1}");
     let requests = "[[workloads]]\nkind = \"calls\"\npattern = \"serial\"\ncount = 12\nname = \"shop\"\n\
-        [[workloads.requests]]\npath = \"/items?page=2\"\nheaders = { X-Own = \"mine\" }\nweight = 2\n\
+        [[workloads.requests]]\npath = \"/items?page[1-3]=2\"\nheaders = { X-Own = \"mine\" }\nweight = 2\n\
         [[workloads.requests]]\npath = \"/orders\"\nbody_file = \"order.json\"\nstatus = 201\n\
         [[workloads.requests]]\npath = \"/gone\"\nstatus = 302\n";
     let server = format!("server = {{ at = \"127.0.0.1:{port}\", name = \"shop.test\" }}\n");
@@ -140,7 +140,7 @@ fn a_service_that_runs_gets_the_users_own_requests_and_what_it_answers_is_judged
     assert_eq!(own["metrics"].get("server_cpu_ms"), None, "what a relay used is no server's");
     let log = fs::read_to_string(bench.path("asked")).unwrap();
     for line in [
-        "GET /items?page=2 shop.test mine ",
+        "GET /items?page[1-3]=2 shop.test mine ",
         "POST /orders shop.test None {\"order\":1}",
         "GET /gone shop.test None ",
     ] {
@@ -160,6 +160,68 @@ fn a_service_that_runs_gets_the_users_own_requests_and_what_it_answers_is_judged
     assert!(page.contains("a service that already runs"));
     end(service);
     assert_eq!(bench.alive(), [], "something is left");
+}
+
+/// Header fields are ASCII to it.
+#[test]
+fn httpx_is_answered_as_http_1_0_and_tells_what_it_cannot_send_as_that_fetchs_error() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    let Some(python) = program("python3") else { return };
+    let port = free_port();
+    bench.write("small", "small");
+    let serve = ["-m", "http.server", "-b", "127.0.0.1", &port.to_string()];
+    let service = started(&bench, (&python, &serve), port);
+    let httpx = contender("httpx", "http/1.1", "tls = \"none\"\nclient = \"httpx\"");
+    let server = format!("server = {{ at = \"127.0.0.1:{port}\", name = \"shop.test\" }}\n");
+    for (folder, headers) in [("plain", ""), ("accented", "headers = { X-Say = \"日本\" }\n")] {
+        let requests = format!(
+            "[[workloads]]\nkind = \"calls\"\npattern = \"serial\"\ncount = 2\n\
+             [[workloads.requests]]\npath = \"/small\"\n{headers}"
+        );
+        bench.write("own.toml", head("httpx") + &server + &requests + &httpx + LINK);
+        race(&bench, "own.toml", folder, &[]);
+    }
+    all_sound(&bench, "plain");
+    let (outcome, reason) = outcome(&bench, "accented", "httpx");
+    assert_eq!(outcome, "failed", "{reason}");
+    assert!(reason.contains("2 of 2 fetches failed") && reason.contains("ascii"), "{reason}");
+    end(service);
+}
+
+#[test]
+fn a_client_that_does_not_tell_of_a_redirect_does_not_follow_it_either() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    let Some((service, port)) = python_service(&bench) else { return };
+    let clients = [
+        ("wget", "wget", "0 redirections exceeded"),
+        ("chromium", "chromium-headless-shell", "the answer is a redirect"),
+        ("firefox", "firefox-esr", "the answer is a redirect"),
+    ];
+    if clients.iter().any(|(_, needs, _)| program(needs).is_none()) {
+        return;
+    }
+    let contenders = clients.map(|(name, ..)| {
+        contender(name, "http/1.1", &format!("tls = \"none\"\nclient = \"{name}\""))
+    });
+    let server = format!("server = {{ at = \"127.0.0.1:{port}\", name = \"shop.test\" }}\n");
+    let requests = "[[workloads]]\nkind = \"calls\"\npattern = \"serial\"\ncount = 2\n\
+        requests = [{ path = \"/gone\", status = 302 }]\n";
+    bench.write("own.toml", head("wget") + &server + requests + &contenders.concat() + LINK);
+    race(&bench, "own.toml", "run", &[]);
+    for (name, _, words) in clients {
+        let (outcome, reason) = outcome(&bench, "run", name);
+        assert_eq!(outcome, "failed", "{name}: {reason}");
+        assert!(reason.contains(words), "{name}: {reason}");
+    }
+    let log = fs::read_to_string(bench.path("asked")).unwrap();
+    assert!(log.contains("GET /gone shop.test") && !log.contains("/elsewhere"), "{log}");
+    end(service);
 }
 
 #[test]

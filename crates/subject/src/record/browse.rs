@@ -4,7 +4,7 @@ use super::exchanges::Exchanges;
 use super::{Coverage, RecordSpec, RecordedPage};
 use crate::freeze::freezing_script;
 use crate::tools::ToolError;
-use crate::tools::browser::Event;
+use crate::tools::browser::{Event, read_json};
 use crate::tools::chromium::{DevTools, QUIET_ARGUMENTS};
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -26,10 +26,8 @@ const KEPT: u64 = 512 << 20;
 pub(super) fn run(spec: &RecordSpec<'_>) -> Result<RecordedPage, ToolError> {
     let mut browser = DevTools::start_unheard(spec.program, &arguments(spec))?;
     let recorded = browse(spec, &mut browser);
-    let closed = browser.close();
-    let recorded = recorded?;
-    closed?;
-    Ok(recorded)
+    browser.close();
+    recorded
 }
 
 fn arguments(spec: &RecordSpec<'_>) -> Vec<String> {
@@ -88,8 +86,9 @@ fn browse(spec: &RecordSpec<'_>, browser: &mut DevTools) -> Result<RecordedPage,
     let coverage = recording.coverage(browser)?;
     let told = browser
         .call_page("Runtime.evaluate", json!({"expression": READ, "returnByValue": true}))?;
-    let told: Value =
-        serde_json::from_str(told["result"]["value"].as_str().unwrap_or("{}")).unwrap_or_default();
+    // A page may have a JSON.stringify of its own.
+    let told = told["result"]["value"].as_str().unwrap_or_default();
+    let told: Value = read_json(told.as_bytes()).unwrap_or_default();
     let wall = |at: Option<f64>, exchanges: &Exchanges| at.and_then(|at| exchanges.wall(at));
     let loaded = wall(recording.loaded_s, &recording.exchanges);
     let dom_content_loaded = wall(recording.parsed_s, &recording.exchanges);

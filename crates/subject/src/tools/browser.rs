@@ -2,12 +2,14 @@
 //! knows of its times.
 
 mod events;
+mod json;
 mod page;
 mod requests;
 mod visit;
 mod work;
 
 pub(crate) use events::{Event, Events};
+pub(crate) use json::read_json;
 pub(super) use page::{OBSERVERS, PageTimes, READ, SETTLE};
 pub use requests::NOT_ASKED;
 pub(super) use requests::Requests;
@@ -16,6 +18,9 @@ pub(super) use work::{BLANK, Told, ask_all, document, script};
 
 use super::ToolError;
 use crate::contract::{Fetch, Job, Pattern, Tls, Transport, Workload};
+use std::process::{Child, ExitStatus};
+use std::time::Duration;
+use unit::Instant;
 
 /// What no browser does in this way.
 pub(super) fn check(job: &Job) -> Result<(), ToolError> {
@@ -42,6 +47,19 @@ pub(super) fn check(job: &Job) -> Result<(), ToolError> {
         _ => return Ok(()),
     };
     Err(ToolError::unable(reason))
+}
+
+/// How a browser ended; None where it has not by then.
+pub(super) fn ended(browser: &mut Child, deadline: Instant) -> Option<ExitStatus> {
+    loop {
+        if let Ok(Some(status)) = browser.try_wait() {
+            return Some(status);
+        }
+        if os::clock::now() >= deadline {
+            return None;
+        }
+        std::thread::sleep(Duration::from_millis(2));
+    }
 }
 
 /// Every `HOST:PORT` of the job, once each.

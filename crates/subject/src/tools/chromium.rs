@@ -35,7 +35,7 @@ pub(super) fn run(job: &Job, program: &str, emit: &mut Emit<'_>) -> Result<(), T
     if let Some(earlier) = &job.earlier {
         visit::make(job, earlier, &mut browser)?;
         if earlier.leaves == Leaves::Files {
-            browser.close()?;
+            browser.close();
             browser = start(job, program)?;
         }
     }
@@ -56,7 +56,8 @@ pub(super) fn run(job: &Job, program: &str, emit: &mut Emit<'_>) -> Result<(), T
         Workload::Page => load(job, &mut browser, zero.at, emit)?,
         _ => work(job, &mut browser, zero, emit)?,
     }
-    browser.close()
+    browser.close();
+    Ok(())
 }
 
 /// Starts the browser with an empty page. A profile that is to outlast it is that of its one context.

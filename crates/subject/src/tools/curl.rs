@@ -59,6 +59,7 @@ fn fetch(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     let mut tool = ToolRun::begin(emit, "curl", job.key_log.is_some())?;
     let mut sockets: BTreeMap<(String, u16), u32> = BTreeMap::new();
     let mut missing: BTreeSet<u32> = job.fetches.iter().map(|fetch| fetch.id).collect();
+    let mut asked_at = None;
     let status = tool.run(command, Stream::Error, |at, text| {
         // With several transfers at once, curl prints a progress table's head before the first line.
         let json = text.find('{').map_or("", |at| &text[at..]);
@@ -68,7 +69,13 @@ fn fetch(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
         let next = sockets.len() as u32;
         let connection = (output.local_port > 0)
             .then(|| *sockets.entry((output.local_ip.clone(), output.local_port)).or_insert(next));
-        Parsed::Line(OutputLine::Fetch(output.line(fetch.id, at, connection, job.tls)))
+        let mut line = output.line(fetch.id, at, connection, job.tls);
+        if job.pattern == Pattern::Parallel {
+            // All were asked for when curl began, and those beyond its connections waited. What ends first is of those that
+            // began at once.
+            line.started_ms = line.started_ms.min(*asked_at.get_or_insert(line.started_ms));
+        }
+        Parsed::Line(OutputLine::Fetch(line))
     })?;
     if status.code().is_some_and(|code| REFUSED.contains(&code))
         && missing.len() == job.fetches.len()
@@ -92,7 +99,8 @@ fn failed(id: u32, at: f64, error: String) -> FetchLine {
 
 /// curl's options, one a line.
 fn options(job: &Job) -> Result<String, ToolError> {
-    let mut text = String::from("silent\nnoproxy = \"*\"\nwrite-out = \"%{stderr}%{json}\\n\"\n");
+    let mut text =
+        String::from("silent\ngloboff\nnoproxy = \"*\"\nwrite-out = \"%{stderr}%{json}\\n\"\n");
     text.push_str(match (job.transport, job.tls) {
         (Transport::Http1, _) => "http1.1\n",
         (Transport::H2, Tls::None) => "http2-prior-knowledge\n",
@@ -106,7 +114,7 @@ fn options(job: &Job) -> Result<String, ToolError> {
         Tls::V1_3 => "tlsv1.3\n",
     });
     if let Some(trust) = &job.trust {
-        let _ = writeln!(text, "cacert = \"{}\"", trust.display());
+        let _ = writeln!(text, "cacert = \"{}\"", escaped(&trust.to_string_lossy()));
     }
     if !job.resumption && job.tls != Tls::None {
         text.push_str("no-sessionid\n");
@@ -145,7 +153,7 @@ fn options(job: &Job) -> Result<String, ToolError> {
         if place > 0 && !is_plain {
             let _ = write!(text, "next\n{shared}");
         }
-        let file = target(job, fetch.file.as_deref());
+        let file = escaped(&target(job, fetch.file.as_deref()));
         let _ = writeln!(text, "url = \"{}\"\noutput = \"{file}\"", escaped(&fetch.url));
         text.push_str(&request_options(fetch));
     }
@@ -245,6 +253,24 @@ fn protocol(version: &str) -> Option<Protocol> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tools::browser::tests::job;
+
+    #[test]
+    fn braces_of_urls_and_quotes_of_paths_mean_themselves() {
+        let mut job = job(&["https://far/small?f[1-3]={a,b}"]);
+        job.trust = Some("/a \"b\"/root.pem".into());
+        job.output = Some("/a \"b\"".into());
+        job.fetches[0].file = Some("0".to_owned());
+        let text = options(&job).unwrap();
+        for line in [
+            "globoff",
+            "url = \"https://far/small?f[1-3]={a,b}\"",
+            r#"cacert = "/a \"b\"/root.pem""#,
+            r#"output = "/a \"b\"/0""#,
+        ] {
+            assert!(text.lines().any(|one| one == line), "{line} is not in {text}");
+        }
+    }
 
     #[test]
     fn what_a_request_says_becomes_options_that_curl_reads_back() {

@@ -4,6 +4,7 @@ use super::drive::{Parsed, Stream, ToolRun, silent};
 use super::{Emit, ToolError};
 use crate::contract::{FetchLine, Job, OutputLine, Pattern, Tls, Transport};
 use std::fs;
+use std::io;
 use std::process::Command;
 use std::time::Duration;
 use trace::Protocol;
@@ -21,6 +22,12 @@ pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
     }
     let list: Vec<&str> = job.fetches.iter().map(|fetch| fetch.url.as_str()).collect();
     fs::write(URLS, list.join("\n"))?;
+    // h2load appends to it, and what an earlier run did would be told as this one's.
+    if let Err(error) = fs::remove_file(LOG)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(error.into());
+    }
     fetch(job, emit, &command(job))
 }
 
@@ -29,6 +36,13 @@ fn unable(job: &Job) -> Option<&'static str> {
         _ if job.output.is_some() => Some("h2load drops all bodies, and writes no files"),
         _ if job.tls == Tls::V1_2 => Some("h2load cannot be held to TLS 1.2"),
         _ if !job.keep_alive => Some("h2load keeps its connections"),
+        _ if clients(job) > 1
+            && job.fetches.iter().any(|fetch| fetch.url != job.fetches[0].url) =>
+        {
+            Some(
+                "each connection of h2load begins its list anew, so that several would make other requests; `connections = 1` makes these",
+            )
+        }
         (Transport::Http1 | Transport::H2, Pattern::Serial | Pattern::Parallel) => None,
         (Transport::Http1 | Transport::H2, _) => {
             Some("h2load starts the next fetch when one has ended")
@@ -37,18 +51,22 @@ fn unable(job: &Job) -> Option<&'static str> {
     }
 }
 
+/// Its connections.
+fn clients(job: &Job) -> usize {
+    match job.pattern {
+        Pattern::Serial => 1,
+        _ => (job.connections as usize).clamp(1, job.fetches.len().max(1)),
+    }
+}
+
 fn command(job: &Job) -> Vec<String> {
     let count = job.fetches.len();
-    let clients = match (job.pattern, job.transport) {
-        (Pattern::Serial, _) => 1,
-        _ => (job.connections as usize).clamp(1, count.max(1)),
-    };
     let streams = match (job.pattern, job.transport) {
         (Pattern::Serial, _) | (_, Transport::Http1) => 1,
         _ => MULTIPLEXED.min(count.max(1)),
     };
     let mut words: Vec<String> = ["h2load", "-t", "1"].map(str::to_owned).to_vec();
-    for (flag, value) in [("-n", count), ("-c", clients), ("-m", streams)] {
+    for (flag, value) in [("-n", count), ("-c", clients(job)), ("-m", streams)] {
         words.extend([flag.to_owned(), value.to_string()]);
     }
     words.push(format!("--connection-active-timeout={}", job.timeout().as_secs().max(1)));
@@ -77,7 +95,7 @@ fn fetch(job: &Job, emit: &mut Emit<'_>, words: &[String]) -> Result<(), ToolErr
     })?;
     let text = fs::read_to_string(LOG).unwrap_or_default();
     let mut rows: Vec<Row> = text.lines().filter_map(|line| row(line, zero)).collect();
-    // A row does not say its URL. h2load requests the URLs in their order.
+    // A row does not say its URL. On its one connection h2load requests the URLs in their order.
     rows.sort_by(|a, b| a.started.total_cmp(&b.started));
     let mut rows = rows.into_iter();
     for (place, fetch) in job.fetches.iter().enumerate() {
@@ -122,6 +140,19 @@ fn row(line: &str, zero: Duration) -> Option<Row> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tools::browser::tests::job;
+
+    #[test]
+    fn several_connections_make_the_requests_of_a_job_only_where_all_are_alike() {
+        let mut other = job(&["http://a.test/small", "http://a.test/large"]);
+        assert!(unable(&other).is_some_and(|reason| reason.contains("begins its list anew")));
+        other.connections = 1;
+        assert_eq!(unable(&other), None);
+        other.connections = 6;
+        other.pattern = Pattern::Serial;
+        assert_eq!(unable(&other), None);
+        assert_eq!(unable(&job(&["http://a.test/small"; 2])), None);
+    }
 
     #[test]
     fn a_row_of_h2load_s_log_is_read_against_the_wall_clock() {

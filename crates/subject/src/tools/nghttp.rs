@@ -17,6 +17,7 @@ pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
         (Transport::H2, Pattern::Parallel) if job.tls == Tls::V1_2 => {
             Some("nghttp cannot be held to TLS 1.2")
         }
+        (Transport::H2, Pattern::Parallel) if repeats(job) => Some("nghttp asks for a URL once"),
         (Transport::H2, Pattern::Parallel) => None,
         (Transport::H2, _) => Some("nghttp makes all its requests at once"),
         _ => Some("nghttp speaks HTTP/2 alone"),
@@ -60,6 +61,12 @@ pub(super) fn run(job: &Job, emit: &mut Emit<'_>) -> Result<(), ToolError> {
         }))?;
     }
     tool.end(Some(1))
+}
+
+/// Whether a URL is asked for more than once.
+fn repeats(job: &Job) -> bool {
+    let different: BTreeSet<&str> = job.fetches.iter().map(|fetch| fetch.url.as_str()).collect();
+    different.len() < job.fetches.len()
 }
 
 /// A row of its statistics; times in milliseconds since it had connected.
@@ -106,6 +113,15 @@ pub(super) fn path(url: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::tools::browser::tests::job;
+
+    #[test]
+    fn a_url_that_is_drawn_twice_is_not_for_it() {
+        let mut twice = job(&["http://a.test/a", "http://a.test/b", "http://a.test/a"]);
+        twice.transport = Transport::H2;
+        let error = run(&twice, &mut |_| Ok(())).unwrap_err();
+        assert_eq!(error.to_string(), "nghttp asks for a URL once");
+    }
 
     #[test]
     fn a_row_of_nghttp_s_statistics_is_read() {

@@ -78,7 +78,7 @@ pub(crate) struct PageTimes {
 impl PageTimes {
     /// What `READ` gave; None where the page has none to tell of.
     pub(crate) fn parse(text: &str) -> Result<Option<Self>, ToolError> {
-        serde_json::from_str(text)
+        super::read_json(text.as_bytes())
             .map_err(|error| ToolError::Broken(format!("the page's times: {error}")))
     }
 

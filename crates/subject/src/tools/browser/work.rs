@@ -47,12 +47,13 @@ const WORK: &str = r#"(async spec => {
     try {
       const posted = item.text === null ? {} : { method: 'POST', body: item.text };
       row.sent = now();
-      const answer = await fetch(item.url, posted);
+      const answer = await fetch(item.url, { ...posted, redirect: 'manual' });
       row.first = now();
       const body = item.answer === null ? null : await answer.text();
       row.bytes = body === null ? (await answer.arrayBuffer()).byteLength : new TextEncoder().encode(body).length;
       row.end = now();
       row.status = answer.status;
+      if (answer.type === 'opaqueredirect') row.error = 'the answer is a redirect, whose status no page is told';
       if (body !== null && body !== item.answer) row.error = `came back as ${body.slice(0, 60)}`;
     } catch (error) {
       row.end = now();
@@ -159,7 +160,7 @@ struct Row {
 impl Told {
     /// Reads it.
     pub(crate) fn parse(text: &str) -> Result<Self, ToolError> {
-        serde_json::from_str(text)
+        super::read_json(text.as_bytes())
             .map_err(|error| ToolError::Broken(format!("what the page did: {error}")))
     }
 

@@ -2,7 +2,7 @@
 //! (chromedevtools.github.io/devtools-protocol). No call and no wait is longer than the deadline that the caller sets.
 
 use super::ToolError;
-use crate::tools::browser::{Event, Events};
+use crate::tools::browser::{Event, Events, ended, read_json};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, Command, Stdio};
@@ -58,9 +58,9 @@ impl DevTools {
                     bytes.pop();
                 }
                 // What is no JSON is no message.
-                let Ok(message) = serde_json::from_slice(&bytes) else { break };
+                let message = read_json(&bytes);
                 bytes.clear();
-                if sender.send(message).is_err() {
+                if message.is_ok_and(|message| sender.send(message).is_err()) {
                     break;
                 }
             }
@@ -181,25 +181,21 @@ impl DevTools {
             Ok(message) => Ok(Some(message)),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => {
-                let status = self.child.wait()?;
-                Err(ToolError::Broken(format!("the browser ended by itself: {status}")))
+                Err(ToolError::Broken(match ended(&mut self.child, os::clock::now() + END) {
+                    Some(status) => format!("the browser ended by itself: {status}"),
+                    None => "the browser closed its pipe".to_owned(),
+                }))
             }
         }
     }
 
     /// Ends the browser and waits for it, so that what it used can be counted.
-    pub(crate) fn close(mut self) -> Result<(), ToolError> {
+    pub(crate) fn close(mut self) {
         self.deadline = os::clock::now() + END;
         // It may be gone before it has answered.
         let _ = self.call("Browser.close", json!({}));
-        while os::clock::now() < self.deadline {
-            if self.child.try_wait()?.is_some() {
-                return Ok(());
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        // It is killed when it is dropped.
-        Ok(())
+        // What is left is killed when it is dropped.
+        let _ = ended(&mut self.child, self.deadline);
     }
 }
 

@@ -3,7 +3,7 @@
 
 use super::socket::WebSocket;
 use crate::tools::ToolError;
-use crate::tools::browser::{Event, Events};
+use crate::tools::browser::{Event, Events, ended, read_json};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
@@ -143,29 +143,16 @@ impl BiDi {
     fn message(&mut self, deadline: Instant) -> Result<Option<Value>, ToolError> {
         let Ok(message) = self.socket.receive(deadline) else { return Err(self.gone()) };
         let Some(message) = message else { return Ok(None) };
-        serde_json::from_slice(&message)
+        read_json(&message)
             .map(Some)
             .map_err(|error| ToolError::Broken(format!("the browser speaks no JSON: {error}")))
     }
 
     fn gone(&mut self) -> ToolError {
-        ToolError::Broken(match self.ended(os::clock::now() + END) {
+        ToolError::Broken(match ended(&mut self.child.0, os::clock::now() + END) {
             Some(status) => format!("the browser ended by itself: {status}"),
             None => "the browser closed its WebSocket".to_owned(),
         })
-    }
-
-    /// How it ended; None where it has not by then.
-    fn ended(&mut self, deadline: Instant) -> Option<std::process::ExitStatus> {
-        loop {
-            if let Ok(Some(status)) = self.child.0.try_wait() {
-                return Some(status);
-            }
-            if os::clock::now() >= deadline {
-                return None;
-            }
-            std::thread::sleep(Duration::from_millis(2));
-        }
     }
 
     /// Ends the browser and waits for it, so that what it used can be counted.
@@ -174,7 +161,7 @@ impl BiDi {
         self.deadline = deadline;
         // It may be gone before it has answered. What is left is killed when it is dropped.
         let _ = self.ask("browser.close", json!({}));
-        let _ = self.ended(deadline);
+        let _ = ended(&mut self.child.0, deadline);
     }
 }
 

@@ -5,6 +5,7 @@ import java.io.FileNotFoundException;
 import java.nio.ByteBuffer;
 import java.util.concurrent.TimeUnit;
 import org.apache.http.HttpResponse;
+import org.apache.http.client.params.HttpClientParams;
 import org.apache.http.entity.ContentType;
 import org.apache.http.impl.NoConnectionReuseStrategy;
 import org.apache.http.impl.nio.client.DefaultHttpAsyncClient;
@@ -50,6 +51,7 @@ public final class Main implements Subject {
             SSLLayeringStrategy layer = new SSLLayeringStrategy(Trust.of(job).context());
             manager.getSchemeRegistry().register(new AsyncScheme("https", 443, layer));
         }
+        HttpClientParams.setRedirecting(client.getParams(), false);
         HttpConnectionParams.setConnectionTimeout(client.getParams(), timeoutMillis);
         HttpConnectionParams.setSoTimeout(client.getParams(), timeoutMillis);
         client.start();

@@ -2,6 +2,7 @@ package wirelap.apachehttpclient4;
 
 import org.apache.http.HttpResponse;
 import org.apache.http.client.methods.HttpGet;
+import org.apache.http.client.params.HttpClientParams;
 import org.apache.http.conn.scheme.Scheme;
 import org.apache.http.conn.ssl.SSLSocketFactory;
 import org.apache.http.impl.NoConnectionReuseStrategy;
@@ -35,6 +36,7 @@ public final class Main implements Subject {
             SSLSocketFactory sockets = new SSLSocketFactory(Trust.of(job).context());
             manager.getSchemeRegistry().register(new Scheme("https", 443, sockets));
         }
+        HttpClientParams.setRedirecting(client.getParams(), false);
         HttpConnectionParams.setConnectionTimeout(client.getParams(), job.timeoutMillis());
         HttpConnectionParams.setSoTimeout(client.getParams(), job.timeoutMillis());
     }

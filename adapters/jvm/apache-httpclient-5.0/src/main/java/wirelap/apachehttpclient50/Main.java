@@ -53,6 +53,7 @@ public final class Main implements Subject {
         client = HttpAsyncClients.custom()
                 .setVersionPolicy(HttpVersionPolicy.NEGOTIATE)
                 .setConnectionManager(manager.build())
+                .disableRedirectHandling()
                 .setDefaultRequestConfig(RequestConfig.custom()
                         .setConnectTimeout(patience)
                         .setResponseTimeout(patience)

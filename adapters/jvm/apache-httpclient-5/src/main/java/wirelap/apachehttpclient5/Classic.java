@@ -35,6 +35,7 @@ final class Classic implements Main.Client {
         }
         HttpClientBuilder builder = HttpClients.custom()
                 .setConnectionManager(manager.build())
+                .disableRedirectHandling()
                 .setDefaultRequestConfig(RequestConfig.custom().setResponseTimeout(patience).build());
         if (!job.keepAlive()) {
             builder.setConnectionReuseStrategy((request, response, context) -> false);

@@ -40,7 +40,10 @@ final class Multiplexing implements Main.Client {
         if (trust != null) {
             manager.setTlsStrategy(new DefaultClientTlsStrategy(trust.context()));
         }
-        client = HttpAsyncClients.custom().setConnectionManager(manager.build()).build();
+        client = HttpAsyncClients.custom()
+                .setConnectionManager(manager.build())
+                .disableRedirectHandling()
+                .build();
         client.start();
     }
 

@@ -40,6 +40,7 @@ public final class Main implements Subject {
     @Override
     public void fetch(Fetch fetch, Exchange exchange) throws Exception {
         GetMethod get = new GetMethod(fetch.url().toString());
+        get.setFollowRedirects(false);
         if (closes) {
             get.setRequestHeader("Connection", "close");
         }

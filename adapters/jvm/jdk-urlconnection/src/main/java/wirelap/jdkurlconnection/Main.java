@@ -38,6 +38,7 @@ public final class Main implements Subject {
     @Override
     public void fetch(Fetch fetch, Exchange exchange) throws Exception {
         HttpURLConnection connection = (HttpURLConnection) fetch.url().toURL().openConnection();
+        connection.setInstanceFollowRedirects(false);
         connection.setConnectTimeout(job.timeoutMillis());
         connection.setReadTimeout(job.timeoutMillis());
         if (connection instanceof HttpsURLConnection secured) {

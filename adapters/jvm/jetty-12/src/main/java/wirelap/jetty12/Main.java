@@ -54,6 +54,7 @@ public final class Main implements Subject {
         client = new HttpClient(transport(job, connector));
         client.setMaxConnectionsPerDestination(job.connections());
         client.setConnectTimeout(timeoutMillis);
+        client.setFollowRedirects(false);
         client.start();
     }
 

@@ -47,6 +47,7 @@ public final class Main implements Subject {
     @Override
     public void fetch(Fetch fetch, Exchange exchange) throws Exception {
         HttpURLConnection connection = client.open(fetch.url().toURL());
+        connection.setInstanceFollowRedirects(false);
         connection.setConnectTimeout(timeoutMillis);
         connection.setReadTimeout(timeoutMillis);
         if (closes) {

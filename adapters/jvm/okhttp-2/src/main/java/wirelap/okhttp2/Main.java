@@ -41,6 +41,7 @@ public final class Main implements Subject {
         Protocol wanted = Protocol.get(job.transport());
         closes = job.closes();
         client.setProtocols(wanted == Protocol.HTTP_1_1 ? List.of(wanted) : List.of(wanted, Protocol.HTTP_1_1));
+        client.setFollowRedirects(false);
         client.setConnectTimeout(job.timeoutMillis(), TimeUnit.MILLISECONDS);
         client.setReadTimeout(job.timeoutMillis(), TimeUnit.MILLISECONDS);
         client.setConnectionPool(new ConnectionPool(job.idleConnections(), TimeUnit.MINUTES.toMillis(5)));

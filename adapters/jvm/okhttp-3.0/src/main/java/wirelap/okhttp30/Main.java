@@ -45,6 +45,7 @@ public final class Main implements Subject {
     public void open(Job job) throws Exception {
         OkHttpClient.Builder builder = new OkHttpClient.Builder()
                 .protocols(job.isMultiplexed() ? List.of(Protocol.HTTP_2, Protocol.HTTP_1_1) : List.of(Protocol.HTTP_1_1))
+                .followRedirects(false)
                 .connectTimeout(job.timeoutMillis(), TimeUnit.MILLISECONDS)
                 .readTimeout(job.timeoutMillis(), TimeUnit.MILLISECONDS)
                 .connectionPool(new ConnectionPool(job.idleConnections(), 5, TimeUnit.MINUTES))

@@ -44,6 +44,7 @@ public final class Main implements Subject {
     public void open(Job job) throws Exception {
         OkHttpClient.Builder builder = new OkHttpClient.Builder()
                 .protocols(protocols(job))
+                .followRedirects(false)
                 .connectTimeout(job.timeoutMillis(), TimeUnit.MILLISECONDS)
                 .readTimeout(job.timeoutMillis(), TimeUnit.MILLISECONDS)
                 .connectionPool(new ConnectionPool(job.idleConnections(), 5, TimeUnit.MINUTES))

@@ -5,7 +5,7 @@ use super::audit;
 use super::contender::terms;
 use super::job::NearReport;
 use super::observed::{Ends, Observed};
-use super::outcome::unsaved_capture;
+use super::outcome::{failed, unsaved_capture};
 use super::task::Task;
 use super::{Trial, earlier_visit, tcp_settings};
 use crate::inputs::links;
@@ -81,7 +81,12 @@ impl Trial<'_> {
             }
             Task::Download { .. } => {}
         }
-        if let Some(next) = &told.next {
+        if let Some(Err(reason)) = told.next.as_ref().map(|next| &next.times)
+            && finding.outcome == Outcome::Measured
+        {
+            finding.outcome = failed(reason);
+        }
+        if let Some(Ok(next)) = told.next.as_ref().map(|next| &next.times) {
             let millis = |span: std::time::Duration| span.as_secs_f64() * 1e3;
             finding.metrics.insert(metric::NEXT_LOAD_MS.to_owned(), millis(next.load));
             finding.metrics.insert(metric::NEXT_FIRST_BYTE_MS.to_owned(), millis(next.first_byte));

@@ -2,7 +2,7 @@
 
 use super::assets::{Assets, paint_metrics};
 use super::audit;
-use super::contender::terms;
+use super::contender::{CarriedBy, terms};
 use super::job::NearReport;
 use super::observed::{Ends, Observed};
 use super::outcome::{failed, unsaved_capture};
@@ -139,7 +139,11 @@ impl Trial<'_> {
         settings.extend(ends.far_settings.clone());
         settings.insert("cores".to_owned(), self.cores());
         let cell = &self.order.plan.cell;
-        let terms = terms(&cell.contender, !links::is_loopback(&cell.link));
+        let by = match self.was_over_quic(ends.near()) {
+            true => CarriedBy::Quic,
+            false => CarriedBy::Tcp,
+        };
+        let terms = terms(&cell.contender, by, !links::is_loopback(&cell.link));
         settings.extend(terms.map(|terms| ("terms".to_owned(), terms)));
         settings
     }

@@ -72,6 +72,11 @@ pub(crate) fn tallied([end, other]: [&str; 2], tally: &QuicTally) -> Vec<(String
     told
 }
 
+/// Whether a setting is of those that [`read_back`] and [`tallied`] tell.
+pub(super) fn is_of_quic(setting: &str) -> bool {
+    setting.contains(" quic ")
+}
+
 /// What carried the view that is judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum CarriedBy {

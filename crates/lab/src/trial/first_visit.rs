@@ -1,6 +1,6 @@
 //! How HTTP/3 is found, made concrete: who listens, what is offered, when TCP begins, and the view after the first.
 
-use super::contender::protocol_of;
+use super::contender::{is_of_quic, protocol_of};
 use super::earlier_visit::EarlierVisit;
 use super::job::{FarJob, NearJob, NearReport, NextTimes, NextView};
 use super::near::{ALT_SVC, do_task};
@@ -81,12 +81,14 @@ pub(super) fn next_view(
     let began = os::clock::now();
     if !first.settings.contains_key(ALT_SVC) {
         let reason = "no answer of the first view offered h3 by Alt-Svc".to_owned();
-        return Ok(Some(NextView { began, times: Err(reason), connections: Vec::new() }));
+        let (settings, connections) = Default::default();
+        return Ok(Some(NextView { began, times: Err(reason), settings, connections }));
     }
     let config = ClientConfig { transport: client::Transport::H3, ..config };
     let next = do_task(config, EarlierVisit::none(), job)?;
     let times = times(&next.fetches, began);
-    Ok(Some(NextView { began, times, connections: next.connections }))
+    let settings = next.settings.into_iter().filter(|(name, _)| is_of_quic(name)).collect();
+    Ok(Some(NextView { began, times, settings, connections: next.connections }))
 }
 
 /// How long a next view of these fetches took; else why it failed.

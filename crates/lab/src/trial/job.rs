@@ -252,6 +252,9 @@ pub(crate) struct NextView {
     pub(crate) began: Instant,
     /// How long it took; else why it failed.
     pub(crate) times: Result<NextTimes, String>,
+    /// What its connections over QUIC sent by.
+    #[serde(default)]
+    pub(crate) settings: BTreeMap<String, String>,
     /// Its connections; none of a client that does not tell of them.
     #[serde(default)]
     pub(crate) connections: Vec<ConnectionRecord>,

@@ -135,7 +135,10 @@ impl Trial<'_> {
         namespaces: BTreeMap<String, String>,
     ) -> BTreeMap<String, String> {
         let mut settings = namespaces;
-        settings.extend(ends.near().settings.clone());
+        let near = ends.near();
+        settings.extend(near.settings.clone());
+        // Its connections over QUIC ended last.
+        settings.extend(near.next.iter().flat_map(|next| next.settings.clone()));
         settings.extend(ends.far_settings.clone());
         settings.insert("cores".to_owned(), self.cores());
         let cell = &self.order.plan.cell;

@@ -358,6 +358,7 @@ fn next_view(zero: Instant, line: &NextLine) -> NextView {
             load: span(line.ended_ms - line.started_ms),
             first_byte: span(line.first_byte_ms - line.started_ms),
         }),
+        settings: BTreeMap::new(),
         connections: Vec::new(),
     }
 }

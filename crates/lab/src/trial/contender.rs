@@ -72,11 +72,23 @@ pub(crate) fn tallied([end, other]: [&str; 2], tally: &QuicTally) -> Vec<(String
     told
 }
 
+/// Whether a setting is of those that [`read_back`] and [`tallied`] tell.
+pub(super) fn is_of_quic(setting: &str) -> bool {
+    setting.contains(" quic ")
+}
+
+/// What carried the view that is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CarriedBy {
+    Tcp,
+    Quic,
+}
+
 /// Whether a contender sends on the terms that TCP and QUIC can share, for its row; None where no QUIC is beside it. Without a link
 /// TCP is the host's.
-pub(crate) fn terms(contender: &Contender, has_link: bool) -> Option<String> {
+pub(crate) fn terms(contender: &Contender, by: CarriedBy, has_link: bool) -> Option<String> {
     let settings = &contender.settings;
-    let is_quic = contender.transport.is_over_quic();
+    let is_quic = by == CarriedBy::Quic;
     let own_server = contender.server.is_origin();
     let mut unequal: Vec<&str> = settings.unmatched.iter().map(String::as_str).collect();
     match settings.terms {
@@ -92,10 +104,10 @@ pub(crate) fn terms(contender: &Contender, has_link: bool) -> Option<String> {
             "without a link the host decides on TCP's packet size, initial window and congestion control",
         );
     }
-    if settings.mtu_discovery {
+    if is_quic && settings.mtu_discovery {
         unequal.push("larger packets are tried");
     }
-    if settings.ack_threshold.is_some() {
+    if is_quic && settings.ack_threshold.is_some() {
         unequal.push("acknowledgements are fewer");
     }
     if settings.congestion_control == CongestionControl::Bbr && own_server {

@@ -1,8 +1,8 @@
 //! How HTTP/3 is found, made concrete: who listens, what is offered, when TCP begins, and the view after the first.
 
-use super::contender::protocol_of;
+use super::contender::{is_of_quic, protocol_of};
 use super::earlier_visit::EarlierVisit;
-use super::job::{FarJob, NearJob, NearReport, NextView};
+use super::job::{FarJob, NearJob, NearReport, NextTimes, NextView};
 use super::near::{ALT_SVC, do_task};
 use crate::error::CliError;
 use client::ClientConfig;
@@ -10,8 +10,9 @@ use link::{LinkSpec, Udp};
 use std::time::Duration;
 use study::experiment::{Contender, FirstVisit};
 use study::outcome::Outcome;
-use trace::FetchOutcome;
+use trace::{FetchOutcome, FetchRecord};
 use transport::Protocol;
+use unit::Instant;
 
 /// The protocol over TLS of TCP, of a contender that may speak HTTP/3 beside it; else the one protocol that it speaks.
 pub(super) fn over_tls(contender: &Contender) -> Result<Protocol, CliError> {
@@ -68,34 +69,44 @@ pub(super) fn alt_svc(job: &FarJob) -> Option<u16> {
     job.listen_quic.first().filter(|_| offers).map(std::net::SocketAddr::port)
 }
 
-/// Does the task once more over HTTP/3, which the first view's answers have offered.
+/// Does the task once more over HTTP/3, which the first view's answers have offered. None where a fetch of the first view failed.
 pub(super) fn next_view(
     config: ClientConfig,
     job: &NearJob,
     first: &NearReport,
-) -> Result<NextView, CliError> {
-    if !first.settings.contains_key(ALT_SVC) {
-        return Err(CliError::failed("no answer of the first view offered h3 by Alt-Svc"));
+) -> Result<Option<NextView>, CliError> {
+    if first.fetches.iter().any(|fetch| fetch.outcome != FetchOutcome::Done) {
+        return Ok(None);
     }
     let began = os::clock::now();
+    if !first.settings.contains_key(ALT_SVC) {
+        let reason = "no answer of the first view offered h3 by Alt-Svc".to_owned();
+        let (settings, connections) = Default::default();
+        return Ok(Some(NextView { began, times: Err(reason), settings, connections }));
+    }
     let config = ClientConfig { transport: client::Transport::H3, ..config };
     let next = do_task(config, EarlierVisit::none(), job)?;
-    for fetch in &next.fetches {
+    let times = times(&next.fetches, began);
+    let settings = next.settings.into_iter().filter(|(name, _)| is_of_quic(name)).collect();
+    Ok(Some(NextView { began, times, settings, connections: next.connections }))
+}
+
+/// How long a next view of these fetches took; else why it failed.
+fn times(fetches: &[FetchRecord], began: Instant) -> Result<NextTimes, String> {
+    for fetch in fetches {
         if let FetchOutcome::Failed(reason) = &fetch.outcome {
-            return Err(CliError::failed(format!("the next view failed: {reason}")));
+            return Err(format!("the next view failed: {reason}"));
         }
         if fetch.protocol != trace::Protocol::Http3 {
-            return Err(CliError::failed(format!("the next view spoke {}", fetch.protocol)));
+            return Err(format!("the next view spoke {}", fetch.protocol));
         }
     }
-    let queued = next.fetches.iter().map(|fetch| fetch.phases.queued).min().unwrap_or(began);
-    let last = next.fetches.iter().filter_map(|fetch| fetch.phases.last_byte).max();
-    let first_byte = study::reconcile::first_byte(&next.fetches);
-    Ok(NextView {
-        began,
+    let queued = fetches.iter().map(|fetch| fetch.phases.queued).min().unwrap_or(began);
+    let last = fetches.iter().filter_map(|fetch| fetch.phases.last_byte).max();
+    let first_byte = study::reconcile::first_byte(fetches);
+    Ok(NextTimes {
         load: last.unwrap_or(queued).since(queued),
         first_byte: first_byte.unwrap_or(queued).since(queued),
-        connections: next.connections,
     })
 }
 

@@ -252,13 +252,23 @@ pub(crate) struct NextView {
     /// When it began.
     #[serde(with = "trace::nanos")]
     pub(crate) began: Instant,
-    /// From then to the last byte.
-    pub(crate) load: Duration,
-    /// From then to the first byte of an answer.
-    pub(crate) first_byte: Duration,
+    /// How long it took; else why it failed.
+    pub(crate) times: Result<NextTimes, String>,
+    /// What its connections over QUIC sent by.
+    #[serde(default)]
+    pub(crate) settings: BTreeMap<String, String>,
     /// Its connections; none of a client that does not tell of them.
     #[serde(default)]
     pub(crate) connections: Vec<ConnectionRecord>,
+}
+
+/// How long a next view took.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(crate) struct NextTimes {
+    /// From its beginning to the last byte.
+    pub(crate) load: Duration,
+    /// From its beginning to the first byte of an answer.
+    pub(crate) first_byte: Duration,
 }
 
 #[cfg(test)]

@@ -2,9 +2,10 @@
 
 use super::assets::{Assets, paint_metrics};
 use super::audit;
-use super::contender::terms;
+use super::contender::{CarriedBy, terms};
+use super::job::NearReport;
 use super::observed::{Ends, Observed};
-use super::outcome::unsaved_capture;
+use super::outcome::{failed, unsaved_capture};
 use super::task::Task;
 use super::{Trial, earlier_visit, tcp_settings};
 use crate::inputs::links;
@@ -53,8 +54,8 @@ impl Trial<'_> {
         if observed.missed > 0 {
             settings.insert("packets missing from the log".to_owned(), observed.missed.to_string());
         }
-        let (mut finding, evidence) =
-            ends.find(&self.order.plan.cell.contender, log, self.link_facts());
+        let link_facts = self.link_facts(ends.near());
+        let (mut finding, evidence) = ends.find(&self.order.plan.cell.contender, log, link_facts);
         let told = ends.near();
         match &self.setup.task {
             Task::Calls { .. } => finding.metrics.extend(call_metrics(&told.fetches)),
@@ -80,15 +81,18 @@ impl Trial<'_> {
             }
             Task::Download { .. } => {}
         }
-        if let Some(next) = &told.next {
+        if let Some(Err(reason)) = told.next.as_ref().map(|next| &next.times)
+            && finding.outcome == Outcome::Measured
+        {
+            finding.outcome = failed(reason);
+        }
+        if let Some(Ok(next)) = told.next.as_ref().map(|next| &next.times) {
             let millis = |span: std::time::Duration| span.as_secs_f64() * 1e3;
             finding.metrics.insert(metric::NEXT_LOAD_MS.to_owned(), millis(next.load));
             finding.metrics.insert(metric::NEXT_FIRST_BYTE_MS.to_owned(), millis(next.first_byte));
         }
         // What QUIC sends again is in new packets (RFC 9000 §13.3): the link cannot tell it.
-        let contender = &self.order.plan.cell.contender;
-        let may_be_quic = contender.transport.is_over_quic()
-            && contender.settings.first_visit.carriers().contains(&Protocol::Http3);
+        let may_be_quic = self.may_be_over_quic();
         // Of somebody else's client it is found by when its work began; the log may have a warm-up or a visit before that.
         let of_work = finding.metrics.remove(metric::RETRANSMITTED);
         if log.is_some() && !may_be_quic {
@@ -96,8 +100,7 @@ impl Trial<'_> {
             let again = of_work.unwrap_or(all as f64);
             finding.metrics.insert(metric::RETRANSMITTED.to_owned(), again);
         }
-        let timeline =
-            log.and_then(|log| Timeline::of(log, &ends.near().fetches, self.link_facts()));
+        let timeline = log.and_then(|log| Timeline::of(log, &ends.near().fetches, link_facts));
         let outcome = self.outcome(&finding, log, &mut settings);
         let outcome = self.audit(&ends, &finding, outcome, &mut audit);
         finding.metrics.extend(ends.metrics());
@@ -132,11 +135,18 @@ impl Trial<'_> {
         namespaces: BTreeMap<String, String>,
     ) -> BTreeMap<String, String> {
         let mut settings = namespaces;
-        settings.extend(ends.near().settings.clone());
+        let near = ends.near();
+        settings.extend(near.settings.clone());
+        // Its connections over QUIC ended last.
+        settings.extend(near.next.iter().flat_map(|next| next.settings.clone()));
         settings.extend(ends.far_settings.clone());
         settings.insert("cores".to_owned(), self.cores());
         let cell = &self.order.plan.cell;
-        let terms = terms(&cell.contender, !links::is_loopback(&cell.link));
+        let by = match self.was_over_quic(ends.near()) {
+            true => CarriedBy::Quic,
+            false => CarriedBy::Tcp,
+        };
+        let terms = terms(&cell.contender, by, !links::is_loopback(&cell.link));
         settings.extend(terms.map(|terms| ("terms".to_owned(), terms)));
         settings
     }
@@ -179,10 +189,23 @@ impl Trial<'_> {
         AuditedTrial { load_ms, has_link: self.network.limits, own_cores }
     }
 
-    fn link_facts(&self) -> LinkFacts {
+    /// Whether the contender asks for QUIC to carry the view that is judged, or allows it.
+    fn may_be_over_quic(&self) -> bool {
+        let contender = &self.order.plan.cell.contender;
+        contender.transport.is_over_quic()
+            && contender.settings.first_visit.carriers().contains(&Protocol::Http3)
+    }
+
+    /// Whether QUIC carried the view that is judged: which of a race's two did, only the fetches say.
+    fn was_over_quic(&self, near: &NearReport) -> bool {
+        let mut carried = near.fetches.iter().filter_map(|fetch| fetch.protocol.known());
+        carried.next().map_or_else(|| self.may_be_over_quic(), Protocol::is_over_quic)
+    }
+
+    fn link_facts(&self, near: &NearReport) -> LinkFacts {
         let link = &self.network.forward.link;
         // Of TCP the log has what near says to the proxy: to near that is the far side.
-        let is_split = !self.order.plan.cell.contender.transport.is_over_quic();
+        let is_split = !self.was_over_quic(near);
         let near_half = link.halves().filter(|_| is_split).map(|[near, _]| near);
         LinkFacts {
             rtt: near_half.as_ref().unwrap_or(link).rtt(),

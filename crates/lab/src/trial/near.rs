@@ -43,7 +43,7 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
     let before = cookies(&job)?;
     let report = do_task(config.clone(), visit, &job)?;
     let next = match job.contender.settings.first_visit {
-        FirstVisit::AltSvc => Some(first_visit::next_view(config, &job, &report)?),
+        FirstVisit::AltSvc => first_visit::next_view(config, &job, &report)?,
         _ => None,
     };
     console::print_job(&NearReport { before, next, ..report })?;

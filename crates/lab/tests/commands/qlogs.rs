@@ -215,6 +215,9 @@ fn the_drafts_schema_allows_each_record_of_both_ends_and_refuses_a_changed_one()
         }
         all.push_str(&text);
     }
+    for file in &files {
+        parameters_are_those_of_this_connection(file);
+    }
     // So that no kind of record goes unseen: a Retry is in the server's parameters, and each of these in a record.
     for kind in [
         "retry_source_connection_id",
@@ -229,6 +232,21 @@ fn the_drafts_schema_allows_each_record_of_both_ends_and_refuses_a_changed_one()
     ] {
         assert!(all.contains(kind), "no {kind}");
     }
+}
+
+/// The peer's transport parameters have the connection ID that its handshake packets come from (RFC 9000 §7.3): they are
+/// not those that a ticket remembers of another connection.
+fn parameters_are_those_of_this_connection(file: &Path) {
+    let events = events(file);
+    let named = |name: &str| events.iter().filter(move |event| event["name"] == name);
+    let remote =
+        named("quic:parameters_set").filter(|event| event["data"]["initiator"] == "remote");
+    let told: Vec<&Value> =
+        remote.map(|event| &event["data"]["initial_source_connection_id"]).collect();
+    let received = named("quic:packet_received").map(|event| &event["data"]["header"]);
+    let source = received.filter(|header| header["packet_type"] == "handshake");
+    let source = source.map(|header| &header["scid"]).next().unwrap();
+    assert_eq!(told, [source], "{file:?}");
 }
 
 #[test]

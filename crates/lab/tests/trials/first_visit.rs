@@ -55,3 +55,48 @@ fn each_way_of_finding_http3_is_what_really_happened() {
         }
     }
 }
+
+#[test]
+fn a_view_that_fails_says_why_and_the_first_one_is_kept_where_the_next_one_fails() {
+    if !trials_run_here() {
+        return;
+    }
+    // A handshake takes longer than the time limit.
+    const SLOW: &str = "rtt=4s";
+    // UDP has hardly any rate.
+    const POLICED: &str = "rtt=20ms,udp_rate=8kbit/1500B";
+    let bench = Bench::new();
+    bench.write(
+        "fails.toml",
+        format!(
+            "name = \"fails\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"h2\"\ntrials = 1\nwarmup = 0\n\
+         timeout = \"3s\"\n[[workloads]]\nkind = \"page\"\nimages = 1\nbytes = \"3kB\"\n\
+         [[contenders]]\nname = \"h2\"\ntransport = \"h2\"\n\
+         [[contenders]]\nname = \"found\"\ntransport = \"h3\"\nsettings = {{ first_visit = \"alt-svc\" }}\n\
+         [[links]]\nname = \"{SLOW}\"\n\
+         [[links]]\nname = \"{POLICED}\"\n"
+        ),
+    );
+    bench.race_whole("fails.toml", "run", &[]);
+    let rows = records(&bench.path("run"));
+    let row = |contender: &str, link: &str| {
+        let is_its = |row: &&serde_json::Value| {
+            let cell = &row["plan"]["cell"];
+            cell["contender"]["name"] == contender && cell["link"]["name"] == link
+        };
+        rows.iter().rfind(is_its).unwrap()
+    };
+    let first = row("found", SLOW);
+    assert_eq!(first["outcome"], row("h2", SLOW)["outcome"]);
+    let reason = first["outcome"]["reason"].as_str().unwrap();
+    assert!(reason.contains("fetches failed") && reason.contains("within 3 s"), "{reason}");
+    assert_eq!(first["fetches"].as_array().unwrap().len(), 1, "{first:#}");
+    let next = row("found", POLICED);
+    let reason = next["outcome"]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("the next view failed: "), "{reason}");
+    assert!(reason.ends_with("within 3 s"), "{reason}");
+    let spoken: Vec<_> =
+        next["fetches"].as_array().unwrap().iter().map(|fetch| &fetch["protocol"]).collect();
+    assert_eq!(spoken, ["h2", "h2"], "{next:#}");
+    assert!(next["metrics"].get("next_load_ms").is_none(), "{next:#}");
+}

@@ -10,6 +10,7 @@ const RACE: &str = "name = \"own\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = 
     [[contenders]]\nname = \"turned\"\ntransport = \"h3\"\nsettings = { congestion_control = \"reno\", initial_window = 20, \
     mtu = 1300, mtu_discovery = true, gso = false, ack_threshold = 9, stream_window = \"200kB\", connection_window = \"300kB\" }\n\
     [[contenders]]\nname = \"bbr\"\ntransport = \"h3\"\nsettings = { congestion_control = \"bbr\" }\n\
+    [[contenders]]\nname = \"found\"\ntransport = \"h3\"\nsettings = { terms = \"as-shipped\", first_visit = \"alt-svc\" }\n\
     [[contenders]]\nname = \"h2-shipped\"\ntransport = \"h2\"\nsettings = { terms = \"as-shipped\" }\n";
 
 #[test]
@@ -54,6 +55,22 @@ fn what_is_turned_on_quic_is_read_back_and_said_to_be_unequal() {
     assert_eq!(count(&shipped, "far quic datagram size"), 1200);
     assert!(probes(&shipped) > 0 && count(&shipped, "far quic last datagram size") > 1200);
     assert!(shipped["terms"].as_str().unwrap().starts_with("unequal: datagrams begin with 1200"));
+    // The view that is judged is over TCP; the next one is over QUIC.
+    let found = settings("found");
+    assert_eq!(found["terms"], settings("h2-shipped")["terms"]);
+    assert_eq!(found["near socket paced"], "false");
+    for (what, expected) in [
+        ("near quic congestion control", "cubic"),
+        ("near quic initial window", "10"),
+        ("near quic datagram size", "1200"),
+        ("near quic stream window", "6291456"),
+        ("far quic datagram size", "1200"),
+        ("far quic connection window", "4194304"),
+        ("transport last selected", "h2"),
+    ] {
+        assert_eq!(found[what], expected, "{what}: {found}");
+    }
+    assert!(count(&found, "near quic largest batch") > 0);
     let bbr = settings("bbr");
     assert_eq!(bbr["far quic congestion control"], "bbr");
     assert!(bbr["terms"].as_str().unwrap().starts_with("unequal: congestion control bbr"));

@@ -116,6 +116,35 @@ fn flights(mut left: u32) -> Vec<(f64, u32)> {
 }
 
 #[test]
+fn what_tcp_carries_of_contenders_of_http3_has_the_parts_that_http2_has() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    let over_tls = EXPERIMENT.replace("tls = \"none\"\n", "").replace("300kB", "10kB");
+    let contenders = ["alt-svc", "udp-blocked"].map(|way| {
+        let settings = format!("settings = {{ first_visit = \"{way}\" }}");
+        format!("[[contenders]]\nname = \"{way}\"\ntransport = \"h3\"\n{settings}\n")
+    });
+    let link = "[[links]]\nname = \"rtt=300ms,down=20mbit,up=5mbit,split_tcp=256kB/20%\"\n";
+    bench.write("found.toml", format!("{over_tls}{}{link}", contenders.concat()));
+    bench.race_whole("found.toml", "run", &[]);
+    let (near, far) = (0.2 * 300.0, 0.8 * 300.0);
+    for contender in ["h2", "alt-svc", "udp-blocked"] {
+        let rows = records(&bench.path("run"));
+        let is_it = |row: &&Value| {
+            row["plan"]["cell"]["contender"]["name"] == contender
+                && row["outcome"].to_string().contains("measured")
+        };
+        let row = rows.iter().rfind(is_it).unwrap_or_else(|| panic!("{contender}: {rows:#?}"));
+        let part = |name: &str| row["parts"][name].as_f64().unwrap() / 1e6;
+        // The document's request and the image's: what is behind the proxy is the server's time.
+        assert_eq!(part("request_ns"), 2.0 * near, "{contender}: {}", row["parts"]);
+        assert!(part("server_ns") >= 2.0 * far, "{contender}: {}", row["parts"]);
+    }
+}
+
+#[test]
 fn a_lossy_last_mile_hurts_tcp_less_where_a_proxy_stands_behind_it() {
     if !trials_run_here() {
         return;

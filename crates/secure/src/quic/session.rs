@@ -247,7 +247,10 @@ impl crypto::Session for Session {
             Connection::Server(_) => Side::Server,
         };
         let Some(bytes) = connection.quic_transport_parameters() else { return Ok(None) };
+        // Until a client's handshake is over they are those that a ticket remembers of an earlier connection (RFC 9000 §7.4.1).
+        let is_known = matches!(connection, Connection::Server(_)) || !connection.is_handshaking();
         if let Some(tap) = &self.tap
+            && is_known
             && !self.has_told_parameters.swap(true, Ordering::Relaxed)
         {
             tap.note(Observed::Parameters(QuicInitiator::Remote, read_parameters(bytes)));

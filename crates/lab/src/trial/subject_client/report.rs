@@ -3,7 +3,7 @@
 use super::figures::{busy, client_use, done, metrics, ready_at, sum, system_calls, work_cpu_ms};
 use super::{FILM, OUTPUT, ProcessRun, ServedFile, SubjectClient};
 use crate::trial::download_files;
-use crate::trial::job::{NearReport, NextView};
+use crate::trial::job::{NearReport, NextTimes, NextView};
 use crate::trial::outcome::failed;
 use crate::trial::own_calls::wrong_status;
 use crate::trial::profile::Profile;
@@ -354,8 +354,11 @@ fn next_view(zero: Instant, line: &NextLine) -> NextView {
     let span = |ms: f64| Duration::from_secs_f64(ms.max(0.0) / 1e3);
     NextView {
         began: zero + span(line.started_ms),
-        load: span(line.ended_ms - line.started_ms),
-        first_byte: span(line.first_byte_ms - line.started_ms),
+        times: Ok(NextTimes {
+            load: span(line.ended_ms - line.started_ms),
+            first_byte: span(line.first_byte_ms - line.started_ms),
+        }),
+        settings: BTreeMap::new(),
         connections: Vec::new(),
     }
 }

@@ -10,6 +10,7 @@ use crate::stats::median;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::fmt;
 
 /// What the audit measures.
 #[derive(
@@ -276,19 +277,49 @@ pub enum Unit {
 
 /// Whether a trial is invalid for this `reason` because of its times alone: what it moved and counted is honest.
 pub fn is_about_time(reason: &str) -> bool {
-    is_busy(reason)
-        || [CLIENT_TOO_SLOW, ORIGIN_TOO_SLOW].iter().any(|prefix| reason.starts_with(prefix))
+    Disturbance::parse(reason).is_some()
 }
 
 /// Whether a trial is invalid for this `reason` because the machine was busy, whoever raced.
 pub fn is_busy(reason: &str) -> bool {
-    reason.starts_with(BUSY_MACHINE)
+    matches!(Disturbance::parse(reason), Some(Disturbance::Machine(_)))
 }
 
-/// What the reasons of [`Audit::judge`] begin with that speak of times.
-const BUSY_MACHINE: &str = "the machine was busy: ";
-const CLIENT_TOO_SLOW: &str = "the client itself was too slow: ";
-const ORIGIN_TOO_SLOW: &str = "the origin itself was too slow: ";
+/// What delayed a trial: who is to blame, and what happened. It spoils times alone. Rows have it as text, without figures, so that reports
+/// can count trials with the same reason; the row has the figures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Disturbance<'t> {
+    /// Other programs, or the machine's host.
+    Machine(&'t str),
+    /// Our client's own work.
+    Client(&'t str),
+    /// Our origin's own work.
+    Origin(&'t str),
+}
+
+impl<'t> Disturbance<'t> {
+    /// Of a row's reason; None where that speaks of something else.
+    fn parse(reason: &'t str) -> Option<Self> {
+        let kinds: [fn(&'t str) -> Self; 3] = [Self::Machine, Self::Client, Self::Origin];
+        kinds.into_iter().find_map(|kind| Some(kind(reason.strip_prefix(kind("").parts().0)?)))
+    }
+
+    /// What its text begins with, and what happened.
+    fn parts(self) -> (&'static str, &'t str) {
+        match self {
+            Self::Machine(what) => ("the machine was busy: ", what),
+            Self::Client(what) => ("the client itself was too slow: ", what),
+            Self::Origin(what) => ("the origin itself was too slow: ", what),
+        }
+    }
+}
+
+impl fmt::Display for Disturbance<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, what) = self.parts();
+        write!(f, "{kind}{what}")
+    }
+}
 
 impl Audit {
     /// Records a figure. A value that is not a number means that it was not measured.
@@ -312,7 +343,7 @@ impl Audit {
     /// disturbance that changes times makes a measured trial invalid.
     pub fn judge(&self, found: Outcome, trial: Trial) -> Outcome {
         let invalid = self.broken().or_else(|| match found {
-            Outcome::Measured => self.disturbed(trial).map(str::to_owned),
+            Outcome::Measured => self.disturbed(trial).map(|disturbance| disturbance.to_string()),
             _ => None,
         });
         invalid.map_or(found, |reason| Outcome::Invalid { reason })
@@ -330,9 +361,8 @@ impl Audit {
             .then(|| "the wall clock was set during the trial".to_owned())
     }
 
-    /// What delayed the link or our ends. The text has no figures, so that reports can count trials with the same
-    /// reason; the row has the figures.
-    fn disturbed(&self, trial: Trial) -> Option<&'static str> {
+    /// What delayed the link or our ends.
+    fn disturbed(&self, trial: Trial) -> Option<Disturbance<'static>> {
         self.late_event(trial)
             .or_else(|| self.lost_processor_time(trial))
             .or_else(|| self.late_calls())
@@ -340,7 +370,7 @@ impl Audit {
     }
 
     /// A packet or an event that was late.
-    fn late_event(&self, trial: Trial) -> Option<&'static str> {
+    fn late_event(&self, trial: Trial) -> Option<Disturbance<'static>> {
         use AuditFigure::*;
         let load_ms = trial.load_ms?;
         let is_late = |figure| {
@@ -350,63 +380,63 @@ impl Audit {
         // Whether the program's own work took the time, and not another program on its core.
         let is_own = |cpu| self.figure(cpu) > LATE_MS;
         if is_late(PacketLatenessMs) {
-            return Some("the machine was busy: the link sent a packet too late");
+            return Some(Disturbance::Machine("the link sent a packet too late"));
         }
         if is_late(ProxyLagMs) {
-            return Some("the machine was busy: the link's TCP proxy passed bytes on too late");
+            return Some(Disturbance::Machine("the link's TCP proxy passed bytes on too late"));
         }
         if is_late(ClientLagMs) {
             return Some(match is_own(ClientLagCpuMs) {
-                true => "the client itself was too slow: one event took it too long",
-                false => "the machine was busy: the client handled an event too late",
+                true => Disturbance::Client("one event took it too long"),
+                false => Disturbance::Machine("the client handled an event too late"),
             });
         }
         is_late(OriginLagMs).then(|| match is_own(OriginLagCpuMs) {
-            true => "the origin itself was too slow: one event took it too long",
-            false => "the machine was busy: the origin handled an event too late",
+            true => Disturbance::Origin("one event took it too long"),
+            false => Disturbance::Machine("the origin handled an event too late"),
         })
     }
 
     /// Processor time that the link, the client or the whole machine lost to other programs.
-    fn lost_processor_time(&self, trial: Trial) -> Option<&'static str> {
+    fn lost_processor_time(&self, trial: Trial) -> Option<Disturbance<'static>> {
         use AuditFigure::*;
         let is_quick = trial.load_ms.is_some_and(|load_ms| load_ms < KEPT_LOAD_MS);
         if trial.own_cores && is_quick {
             if self.figure(LinkKept) > KEPT {
-                return Some("the machine was busy: the link had to wait for its core");
+                return Some(Disturbance::Machine("the link had to wait for its core"));
             }
             if self.figure(ClientKept) > KEPT {
-                return Some("the machine was busy: the client had to wait for its core");
+                return Some(Disturbance::Machine("the client had to wait for its core"));
             }
         }
         let late = [PacketLatenessMs, ClientLagMs, OriginLagMs].map(|figure| self.figure(figure));
         let taken = self.figure(OtherLoad) + self.figure(StolenCpu);
         (taken > OTHERS && late.into_iter().any(|late| late > LATE_MS))
-            .then_some("the machine was busy: other programs took most of the processors' time")
+            .then_some(Disturbance::Machine("other programs took most of the processors' time"))
     }
 
     /// Calls of an open loop that were made too late.
-    fn late_calls(&self) -> Option<&'static str> {
+    fn late_calls(&self) -> Option<Disturbance<'static>> {
         use AuditFigure::*;
         let is_late =
             self.figure(ScheduleLagMs) > SCHEDULE_MS && self.figure(ScheduleLag) > LATE_SHARE;
         is_late.then(|| match self.figure(ClientBusy) > 0.5 {
-            true => "the client itself was too slow: it made its calls too late",
-            false => "the machine was busy: calls were made too late",
+            true => Disturbance::Client("it made its calls too late"),
+            false => Disturbance::Machine("calls were made too late"),
         })
     }
 
     /// A client that had too much work, where the link is what is measured.
-    fn overloaded_client(&self, trial: Trial) -> Option<&'static str> {
+    fn overloaded_client(&self, trial: Trial) -> Option<Disturbance<'static>> {
         use AuditFigure::*;
         if !trial.has_link || trial.load_ms.unwrap_or(0.0) <= BUSY_LOAD_MS {
             return None;
         }
         if self.figure(ClientBusy) > BUSY {
-            return Some("the client itself was too slow: it was busy all the time");
+            return Some(Disturbance::Client("it was busy all the time"));
         }
         (self.figure(ClientCpu) > CLIENT_CPU)
-            .then_some("the client itself was too slow: it was working for most of the load")
+            .then_some(Disturbance::Client("it was working for most of the load"))
     }
 
     /// The value of a figure; zero, which breaks no limit, where it was not measured.

@@ -1,6 +1,7 @@
 //! The plan of a load run: targets, rates and durations. Plain values; the caller has checked them.
 
 use super::pace::{Share, Spacing, Stage};
+use crate::profile::same_origin;
 use crate::{ClientConfig, Hosts, KeepAlive, Priorities, Profile, Transport};
 use bytes::Bytes;
 use page::Url;
@@ -99,6 +100,23 @@ pub struct Target {
     pub weight: u32,
 }
 
+impl Target {
+    /// Whether it goes over the same connections: requests share those of their origin, and messages the WebSockets of one URL that
+    /// are opened with the same fields.
+    fn shares_connections(&self, other: &Self) -> bool {
+        match (&self.exchange, &other.exchange) {
+            (Exchange::Http { .. }, Exchange::Http { .. }) => same_origin(&self.url, &other.url),
+            (Exchange::Echo { fields, .. }, Exchange::Echo { fields: others, .. }) => {
+                same_origin(&self.url, &other.url)
+                    && self.url.path == other.url.path
+                    && fields == others
+            }
+            (Exchange::Http { .. }, Exchange::Echo { .. })
+            | (Exchange::Echo { .. }, Exchange::Http { .. }) => false,
+        }
+    }
+}
+
 /// What an exchange is.
 #[derive(Debug, Clone)]
 pub enum Exchange {
@@ -124,6 +142,24 @@ pub enum Exchange {
 const MOST_WAITING: u64 = 1_000_000;
 
 impl LoadPlan {
+    /// How many servers the targets are on. Each thread of an engine needs a connection to each of them.
+    pub fn servers(&self) -> usize {
+        self.homes().into_iter().max().map_or(0, |last| last + 1)
+    }
+
+    /// The server of each target, by number. They are numbered in the order of their first targets.
+    pub(super) fn homes(&self) -> Vec<usize> {
+        let mut firsts: Vec<&Target> = Vec::new();
+        let home = |target| {
+            let known = firsts.iter().position(|first: &&Target| first.shares_connections(target));
+            known.unwrap_or_else(|| {
+                firsts.push(target);
+                firsts.len() - 1
+            })
+        };
+        self.targets.iter().map(home).collect()
+    }
+
     /// A closed loop of one request at a time over one connection, without an end.
     pub fn new(targets: Vec<Target>, access: Access) -> Self {
         Self {

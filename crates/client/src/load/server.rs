@@ -2,7 +2,6 @@
 
 use super::connection::{LoadConnection, PendingRequest};
 use super::plan::{Exchange, LoadPlan, turns};
-use crate::profile::same_origin;
 use page::{Scheme, Url};
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -16,7 +15,7 @@ pub(super) struct Server {
     /// Where it is; the next attempt goes to the one that `next_remote` names.
     pub(super) remotes: Vec<SocketAddr>,
     pub(super) next_remote: usize,
-    /// The target whose WebSocket is opened there; None where requests are made.
+    /// The first target there, by which WebSockets are opened; None where requests are made.
     pub(super) web_socket: Option<usize>,
     /// Targets there, in the order in which they take turns.
     order: Vec<usize>,
@@ -33,21 +32,18 @@ impl Server {
     pub(super) fn of(plan: &LoadPlan) -> (Vec<Self>, Vec<usize>) {
         let mut servers: Vec<Self> = Vec::new();
         let mut members: Vec<Vec<usize>> = Vec::new();
-        let mut homes = Vec::new();
-        for (number, target) in plan.targets.iter().enumerate() {
+        let homes = plan.homes();
+        for ((number, target), &home) in plan.targets.iter().enumerate().zip(&homes) {
             let url = &target.url;
-            let web_socket = matches!(target.exchange, Exchange::Echo { .. }).then_some(number);
-            // A WebSocket is one URL's; requests share the connections of their origin.
-            let is_same = |server: &Self| {
-                web_socket.is_none() && server.web_socket.is_none() && same_origin(&server.url, url)
-            };
-            let home = servers.iter().position(is_same).unwrap_or_else(|| {
+            // Servers are numbered in the order of their first targets.
+            if home == servers.len() {
+                let is_echo = matches!(target.exchange, Exchange::Echo { .. });
                 servers.push(Self {
                     url: url.clone(),
                     scheme: plan.access.transport.scheme(url.scheme),
                     remotes: plan.access.hosts.find_all(&url.host, url.port()),
                     next_remote: 0,
-                    web_socket,
+                    web_socket: is_echo.then_some(number),
                     order: Vec::new(),
                     turn: 0,
                     again: VecDeque::new(),
@@ -55,10 +51,8 @@ impl Server {
                     free: VecDeque::new(),
                 });
                 members.push(Vec::new());
-                servers.len() - 1
-            });
+            }
             members[home].push(number);
-            homes.push(home);
         }
         for (server, members) in servers.iter_mut().zip(members) {
             let weights: Vec<u32> =

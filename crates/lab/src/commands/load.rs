@@ -301,7 +301,7 @@ const LONGEST_RUN: Duration = Duration::from_secs(3_600);
 
 /// Refuses loads of which some thread of some agent would have nothing to do.
 fn check_agents(args: &LoadArgs, plan: &LoadPlan, agents: u32) -> Result<(), CliError> {
-    let least = servers(plan).max(1) as u64 * u64::from(agents) * u64::from(args.threads);
+    let least = plan.servers().max(1) as u64 * u64::from(agents) * u64::from(args.threads);
     let too_few = |given: u64, flag: &str, what: &str| {
         let error = CliError::misuse(format!("{agents} agents need {least} {what}"));
         match given < least && agents > 1 {
@@ -328,7 +328,7 @@ impl ConnectionLimits {
     /// Lowers the plan's connections to what can be of use and can be opened. Gives the number of threads that have a
     /// connection for each server, and what was limited and why.
     fn apply(&self, args: &LoadArgs, plan: &mut LoadPlan) -> (usize, Vec<String>) {
-        let (asked, least) = (plan.connections, servers(plan).max(1));
+        let (asked, least) = (plan.connections, plan.servers().max(1));
         let (process, thread) = OTHER_DESCRIPTORS;
         let other = process + thread * u64::from(args.threads);
         let free = self.descriptors.saturating_sub(other) * u64::from(self.agents);
@@ -424,7 +424,7 @@ fn plan(args: &LoadArgs) -> Result<LoadPlan, CliError> {
         plan.pace = Pace::Open { stages: schedule(args)?, spacing: spacing(args) };
     }
     plan.duration = duration(args);
-    let servers = servers(&plan);
+    let servers = plan.servers();
     if servers > plan.connections / args.threads as usize {
         return Err(CliError::misuse(format!(
             "{servers} servers need a connection each from every thread"
@@ -455,17 +455,6 @@ fn duration(args: &LoadArgs) -> Option<Duration> {
         (asked, scheduled, Some(_)) => asked.or(scheduled),
         (asked, scheduled, None) => Some(asked.or(scheduled).unwrap_or(DURATION)),
     }
-}
-
-/// How many servers the targets are on; each WebSocket's URL is one.
-fn servers(plan: &LoadPlan) -> usize {
-    let place = |target: &client::load::Target| {
-        let url = &target.url;
-        let path = is_echo(target).then(|| url.path.clone());
-        (url.scheme, url.host.clone(), url.port(), path)
-    };
-    let places: std::collections::BTreeSet<_> = plan.targets.iter().map(place).collect();
-    places.len()
 }
 
 /// Whether a request may come a second time from somebody who has recorded it (RFC 8470 §4).

@@ -148,13 +148,18 @@ fn ask(
     if question.any_status {
         specs.iter_mut().for_each(|spec| spec.status = ExpectedStatus::Any);
     }
+    let expected = specs.first().map(|spec| spec.status).unwrap_or(ExpectedStatus::Any);
     let (done, _) = near::drive(config, Calls::new(specs, Pattern::Serial))?;
-    match done.records.fetches.first().map(|fetch| &fetch.outcome) {
-        Some(FetchOutcome::Done) => Ok(()),
-        Some(FetchOutcome::Failed(reason)) => {
+    let fetch = done.records.fetches.first();
+    match fetch.map(|fetch| (&fetch.outcome, fetch.status)) {
+        Some((FetchOutcome::Done, _)) => Ok(()),
+        Some((FetchOutcome::Failed(reason), status)) => {
             let (name, place) = (&contender.name, service.place());
             Err(CliError::misuse(format!("{name} cannot ask the service at {place}: {reason}"))
-                .remedy(remedy(contender, reason)))
+                .remedy(match status.is_some_and(|status| !expected.allows(status)) {
+                    true => OTHER_STATUS,
+                    false => remedy(contender),
+                }))
         }
         None => Err(CliError::failed(format!("{} was not asked", service.place()))),
     }
@@ -192,11 +197,11 @@ fn direct_config(
     Ok(ClientConfig { hosts, redirects: 0, ..client_config(contender, spec)? })
 }
 
-/// What most often mends it.
-fn remedy(contender: &Contender, reason: &str) -> &'static str {
-    if reason.contains(" was answered with status ") {
-        return "say what is expected, as the request's `status`, or mend the request";
-    }
+/// What mends an answer with another status than expected.
+const OTHER_STATUS: &str = "say what is expected, as the request's `status`, or mend the request";
+
+/// What most often mends a request without an answer.
+fn remedy(contender: &Contender) -> &'static str {
     match (contender.tls, contender.transport) {
         (Tls::None, Transport::Http1) => {
             "if the port speaks TLS, say so: https:// before the address"

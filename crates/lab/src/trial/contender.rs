@@ -3,11 +3,9 @@
 use crate::error::CliError;
 use endpoint::{Acks, FastOpen, Nagle, Pacing, SocketSettings};
 use proto::h2;
-use secure::{DEFAULT_TICKETS, PeerWindows, Resumption, Versions};
+use secure::{DEFAULT_TICKETS, Resumption, Versions};
 use study::experiment::{CongestionControl, Contender, Side, Temperature, Terms, Tls, Transport};
-use transport::{
-    CongestionController, Gso, MtuDiscovery, Protocol, QuicFacts, QuicSettings, QuicTally,
-};
+use transport::{CongestionController, Gso, MtuDiscovery, Protocol, QuicSettings};
 
 /// The protocol of a transport's first bytes.
 pub(crate) fn protocol_of(transport: Transport) -> Result<Protocol, CliError> {
@@ -45,36 +43,6 @@ pub(crate) fn quic_settings(contender: &Contender) -> QuicSettings {
 pub(crate) fn server_quic_settings(contender: &Contender) -> QuicSettings {
     let h2::Settings { stream_window, connection_window, .. } = h2::Settings::server();
     QuicSettings { stream_window, connection_window, ..quic_settings(contender) }
-}
-
-/// What a side's connection over QUIC began to send by, for the row.
-pub(crate) fn read_back(end: &str, facts: &QuicFacts) -> [(String, String); 3] {
-    let packets = facts.congestion_window / u64::from(facts.datagram_size).max(1);
-    [
-        (format!("{end} quic congestion control"), facts.congestion_control.to_owned()),
-        (format!("{end} quic initial window"), packets.to_string()),
-        (format!("{end} quic datagram size"), facts.datagram_size.to_string()),
-    ]
-}
-
-/// What a side's connection over QUIC did, and what the other side allowed it, for the row.
-pub(crate) fn tallied([end, other]: [&str; 2], tally: &QuicTally) -> Vec<(String, String)> {
-    let mut told = vec![
-        (format!("{end} quic largest batch"), tally.largest_batch.to_string()),
-        (format!("{end} quic last datagram size"), tally.datagram_size.to_string()),
-        (format!("{end} quic mtu probes"), tally.mtu_probes.to_string()),
-        (format!("{end} quic ack frequency frames"), tally.ack_frequency_frames.to_string()),
-    ];
-    if let Some(PeerWindows { connection, stream }) = tally.peer_windows {
-        told.push((format!("{other} quic connection window"), connection.to_string()));
-        told.push((format!("{other} quic stream window"), stream.to_string()));
-    }
-    told
-}
-
-/// Whether a setting is of those that [`read_back`] and [`tallied`] tell.
-pub(super) fn is_of_quic(setting: &str) -> bool {
-    setting.contains(" quic ")
 }
 
 /// What carried the view that is judged.

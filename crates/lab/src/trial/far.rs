@@ -7,11 +7,12 @@ use crate::files_adapter::FilesAdapter;
 use crate::inputs::policy::PolicyText;
 use crate::key_log;
 use crate::qlog;
-use crate::trial::contender::{read_back, server_quic_settings, socket_settings, tallied};
+use crate::trial::contender::{server_quic_settings, socket_settings};
 use crate::trial::first_visit;
 use crate::trial::job::{FarJob, FarReady, FarReport};
 use crate::trial::near::timed;
 use crate::trial::origin_config::{OriginSpec, origin_config, server_tls};
+use crate::trial::read_back::{note_quic, note_socket, tallied};
 use crate::trial::site_contents::FarSite;
 use endpoint::DatagramSettings;
 use origin::{
@@ -21,7 +22,7 @@ use origin::{
 use os::files::{CacheSettings, Root};
 use os::reactor::{Reactor, Stop};
 use os::signal::Interrupts;
-use os::tcp::{Listener, Sharing, TcpFacts};
+use os::tcp::{Listener, Sharing};
 use os::udp::DatagramSocket;
 use proto::ResponseHead;
 use report::QlogVantage;
@@ -55,11 +56,6 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
     for (address, kind) in clear.chain(secure) {
         let socket = socket_settings(&job.contender, job.contender.settings.server);
         let listener = Listener::bind(*address, Sharing::Found, &socket)?;
-        if let Ok(facts) = TcpFacts::read(listener.as_fd()) {
-            // What it accepts inherits it.
-            settings.insert("far socket nodelay".to_owned(), facts.no_delay.to_string());
-            settings.insert("far socket paced".to_owned(), facts.paced.to_string());
-        }
         reactor.listen(listener)?;
         kinds.push(kind);
     }
@@ -98,6 +94,10 @@ pub(crate) fn run() -> Result<ExitCode, CliError> {
     let replay = site.map(|site| Rc::new(Replay::new(&site.page(), site.contents())));
     let parts = Parts { files, log: Some(log.clone()), tracer, replay: replay.clone() };
     let mut origin = Origin::new(config, parts);
+    let witness = Rc::clone(&log);
+    reactor.observe(Box::new(move |_, stage, facts| {
+        witness.settings.borrow_mut().extend(note_socket("far", stage, facts));
+    }));
     console::print_job(&FarReady { settings })?;
     reactor.run(&mut origin)?;
     // With it go the qlog files: whoever reads the report finds them whole.
@@ -135,7 +135,7 @@ fn stop_when_told(stop: Stop) -> Result<(), CliError> {
 #[derive(Default)]
 struct ConnectionLog {
     connections: RefCell<BTreeMap<u64, ServerConnection>>,
-    /// What the last connection over QUIC sends by.
+    /// What the last connection sends by.
     settings: RefCell<BTreeMap<String, String>>,
     /// What its policy names and does not push.
     not_pushed: RefCell<Vec<String>>,
@@ -199,7 +199,7 @@ impl AccessLog for ConnectionLog {
         };
         self.connections.borrow_mut().insert(opened.connection, connection);
         if let Some(facts) = &opened.quic {
-            self.settings.borrow_mut().extend(read_back("far", facts));
+            self.settings.borrow_mut().extend(note_quic("far", facts));
         }
     }
 

@@ -1,9 +1,10 @@
 //! How HTTP/3 is found, made concrete: who listens, what is offered, when TCP begins, and the view after the first.
 
-use super::contender::{is_of_quic, protocol_of};
+use super::contender::protocol_of;
 use super::earlier_visit::EarlierVisit;
 use super::job::{FarJob, NearJob, NearReport, NextTimes, NextView};
 use super::near::{ALT_SVC, do_task};
+use super::read_back::is_of_quic;
 use crate::error::CliError;
 use client::ClientConfig;
 use link::{LinkSpec, Udp};

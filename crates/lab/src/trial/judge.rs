@@ -7,7 +7,7 @@ use super::job::NearReport;
 use super::observed::{Ends, Observed};
 use super::outcome::{failed, unsaved_capture};
 use super::task::Task;
-use super::{Trial, earlier_visit, tcp_settings};
+use super::{Trial, earlier_visit, read_back, tcp_settings};
 use crate::inputs::links;
 use os::net::LinkCounters;
 use secure::NO_VERSION;
@@ -167,7 +167,7 @@ impl Trial<'_> {
         if finding.outcome != Outcome::Measured {
             return with_versions(contender.tls, finding.outcome.clone());
         }
-        let refused = tcp_settings::refused(contender, settings);
+        let refused = read_back::refused(contender, settings);
         refused.or_else(|| fast_open?.1).unwrap_or(Outcome::Measured)
     }
 

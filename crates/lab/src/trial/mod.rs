@@ -32,6 +32,7 @@ mod outcome;
 pub(crate) mod own_calls;
 mod prepare;
 pub(crate) mod profile;
+mod read_back;
 mod recorded_site;
 mod run;
 mod server_process;

@@ -5,13 +5,13 @@ use crate::error::CliError;
 use crate::key_log;
 use crate::qlog;
 use crate::trial::client_config::{ClientSpec, client_config};
-use crate::trial::contender::{read_back, tallied};
 use crate::trial::earlier_visit::EarlierVisit;
 use crate::trial::echo::EchoTask;
 use crate::trial::first_visit;
 use crate::trial::job::{NearJob, NearReport};
 use crate::trial::next_view;
 use crate::trial::own_calls;
+use crate::trial::read_back::{note_quic, note_socket, tallied};
 use crate::trial::stream::StreamTask;
 use crate::trial::task::{Call, Task};
 use crate::trial::tcp_settings;
@@ -20,8 +20,7 @@ use client::{
     StreamRequests, StreamSocket, WebSocketClient, Work,
 };
 use endpoint::EndPoint;
-use os::reactor::{LoopTimes, Reactor, ReactorSettings, SocketStage, Stop, Timing};
-use os::tcp::TcpFacts;
+use os::reactor::{LoopTimes, Reactor, ReactorSettings, Stop, Timing};
 use page::{Browser, Evidence, Load, Page, ResourceId};
 use report::QlogVantage;
 use std::cell::RefCell;
@@ -202,7 +201,7 @@ impl Said {
     /// Notes what a client's last connection over QUIC did.
     fn note_quic(&mut self, facts: Option<&QuicFacts>, tally: Option<&QuicTally>) {
         if let Some(facts) = facts {
-            self.settings.extend(read_back("near", facts));
+            self.settings.extend(note_quic("near", facts));
         }
         if let Some(tally) = tally {
             self.settings.extend(tallied(["near", "far"], tally));
@@ -237,7 +236,7 @@ fn run_client<E: EndPoint>(client: &mut E) -> Result<Said, CliError> {
     let mut reactor = Reactor::new(timed(), Stop::new()?)?;
     let witness = settings.clone();
     reactor.observe(Box::new(move |_, stage, facts| {
-        note_facts(&mut witness.borrow_mut(), stage, facts)
+        witness.borrow_mut().extend(note_socket("near", stage, facts));
     }));
     reactor.run(client)?;
     let times = reactor.loop_times();
@@ -248,19 +247,6 @@ fn run_client<E: EndPoint>(client: &mut E) -> Result<Said, CliError> {
 /// A reactor of a trial keeps its own time, for the audit.
 pub(crate) fn timed() -> ReactorSettings {
     ReactorSettings { timing: Timing::On, ..ReactorSettings::default() }
-}
-
-/// What the kernel says of a connection: the same for all of them, so the last one's word is kept. A connection that
-/// begins with its first bytes (Fast Open) gets its congestion control with them: it is asked again at the end.
-fn note_facts(settings: &mut BTreeMap<String, String>, stage: SocketStage, facts: &TcpFacts) {
-    settings.insert("near socket congestion control".to_owned(), facts.congestion_control.clone());
-    if stage == SocketStage::Opened {
-        settings.insert("near socket nodelay".to_owned(), facts.no_delay.to_string());
-        settings.insert("near socket paced".to_owned(), facts.paced.to_string());
-        settings.insert("near socket segment size".to_owned(), facts.segment_size.to_string());
-        settings
-            .insert("near socket initial window".to_owned(), facts.congestion_window.to_string());
-    }
 }
 
 fn page_report(page: &Page, load: &PageLoad, said: Said) -> NearReport {

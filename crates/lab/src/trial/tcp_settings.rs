@@ -2,7 +2,6 @@
 
 use os::error::Os;
 use os::net::TcpSettings;
-use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 use study::experiment::{Contender, Terms};
@@ -62,32 +61,6 @@ fn receive_buffer(window: ByteSize) -> (String, String) {
 
 /// The kernel's default (tcp(7)).
 const USUAL_RECEIVE_BUFFER: u64 = 131_072;
-
-/// Why a trial must not stand under its contender's name: `settings` as they were read back differ from what was asked
-/// for. None where they are in force, or nobody could read them.
-pub(crate) fn refused(
-    contender: &Contender,
-    settings: &BTreeMap<String, String>,
-) -> Option<Outcome> {
-    let mut asked: Vec<(String, String)> = sysctls(contender)
-        .into_iter()
-        .flat_map(|(name, value)| {
-            ["near", "far"].map(|end| (format!("{end} {name}"), value.clone()))
-        })
-        .collect();
-    if settings.contains_key("near IPv4 route") {
-        // By route; the loopback device of a trial without a link has none of its own.
-        let control = contender.settings.congestion_control.name().to_owned();
-        asked.push(("near socket congestion control".to_owned(), control));
-    }
-    asked.into_iter().find_map(|(name, value)| {
-        let told = settings.get(&name).filter(|told| **told != value)?;
-        Some(Outcome::Unsupported {
-            reason: format!("{name}: {value} was asked for, but the kernel says {told}"),
-            remedy: "leave this setting of the contender away".to_owned(),
-        })
-    })
-}
 
 /// Fetches the cookies of `hosts`, from which the addresses are told that it was done from.
 pub(crate) fn fetch_cookies(

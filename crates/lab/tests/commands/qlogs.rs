@@ -238,14 +238,18 @@ fn the_drafts_schema_allows_each_record_of_both_ends_and_refuses_a_changed_one()
 /// not those that a ticket remembers of another connection.
 fn parameters_are_those_of_this_connection(file: &Path) {
     let events = events(file);
-    let named = |name: &str| events.iter().filter(move |event| event["name"] == name);
-    let remote =
-        named("quic:parameters_set").filter(|event| event["data"]["initiator"] == "remote");
-    let told: Vec<&Value> =
-        remote.map(|event| &event["data"]["initial_source_connection_id"]).collect();
-    let received = named("quic:packet_received").map(|event| &event["data"]["header"]);
-    let source = received.filter(|header| header["packet_type"] == "handshake");
-    let source = source.map(|header| &header["scid"]).next().unwrap();
+    let is_remote = |event: &&Value| {
+        event["name"] == "quic:parameters_set" && event["data"]["initiator"] == "remote"
+    };
+    let told: Vec<&Value> = events
+        .iter()
+        .filter(is_remote)
+        .map(|event| &event["data"]["initial_source_connection_id"])
+        .collect();
+    let received = events.iter().filter(|event| event["name"] == "quic:packet_received");
+    let headers = received.map(|event| &event["data"]["header"]);
+    let mut handshake = headers.filter(|header| header["packet_type"] == "handshake");
+    let source = &handshake.next().unwrap()["scid"];
     assert_eq!(told, [source], "{file:?}");
 }
 

@@ -72,7 +72,11 @@ fn has_what_it_asked_for(kept: &Kept<'_>) {
         lengths.iter().map(|length| length.parse::<u32>().unwrap()).max()
     };
     assert_eq!((widest("usual"), widest("narrow")), (Some(1500), Some(1000)));
-    assert_eq!(kept.told("narrow", "near socket congestion control"), "reno");
+    for end in ["near", "far"] {
+        let control = format!("{end} socket congestion control");
+        assert_eq!(kept.told("narrow", &control), "reno");
+        assert_eq!(kept.told("usual", &control), "cubic");
+    }
     assert_eq!(kept.told("four", "near socket initial window"), "4");
 
     let syns = |contender: &str| {

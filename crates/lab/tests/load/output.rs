@@ -152,6 +152,24 @@ fn the_parts_of_a_result_sum_to_the_whole() {
 }
 
 #[test]
+fn messages_to_one_websocket_share_its_connections() {
+    let bench = Bench::new();
+    let (serving, url) = serve(&bench);
+    let url = format!("{}ws/echo", url.replacen("http", "ws", 1));
+    let messages = ["one", "two", "three"];
+    let requests = messages.map(|text| format!("[[request]]\nurl = '{url}'\nbody = '{text}'\n"));
+    bench.write("messages.toml", requests.concat());
+    let args = ["--requests-from", "messages.toml", "-n", "300", "-c", "2", "-t", "2"];
+    let (code, result) = load(&bench, &args);
+    assert_eq!((code, &result["connects"]["opened"]), (0, &2.into()), "{result:#}");
+    for target in result["targets"].as_array().unwrap() {
+        assert_eq!(target["part"]["answers"], 100, "{result:#}");
+    }
+    serving.signal("INT");
+    serving.end();
+}
+
+#[test]
 fn the_course_is_a_line_a_second_and_the_text_tells_the_percentiles() {
     let bench = Bench::new();
     let (serving, url) = serve(&bench);

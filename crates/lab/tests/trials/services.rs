@@ -411,7 +411,10 @@ fn one_command_races_h1_against_h2_at_a_url_of_this_machine() {
     let missing = url.replace("items", "nothing").replace("/api", "");
     fails(
         &[&[missing.as_str()], &trusted[..]].concat(),
-        &["GET /nothing was answered with status 404, and 2xx was expected", "status"],
+        &[
+            "GET /nothing was answered with status 404, and 2xx was expected",
+            "as the request's `status`",
+        ],
     );
     fails(
         &[&[url.as_str(), "--contenders", "spdy"], &trusted[..]].concat(),

@@ -11,6 +11,7 @@ mod machines;
 #[cfg(test)]
 mod metric_tests;
 mod metrics;
+mod not_covered;
 mod same;
 mod signals;
 #[cfg(test)]
@@ -52,7 +53,7 @@ pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
         experiment: experiment.name.clone(),
         title: experiment.title.clone(),
         question: experiment.question.clone(),
-        not_covered: not_covered(experiment, records),
+        not_covered: not_covered::not_covered(experiment, &cells, records),
         seed: experiment.seed,
         started: rfc3339(header.started_unix_ms),
         host: header.host.clone(),
@@ -92,25 +93,6 @@ fn exploratory(experiment: &Experiment, rows: &Rows<'_>) -> Option<Exploratory> 
         added: u32::try_from(added).unwrap_or(u32::MAX),
         planned: links().map(LinkChoice::planned).max().unwrap_or(0),
     })
-}
-
-/// What the experiment lists as not covered, less what this run did cover. A link given on the command line may have
-/// lost packets, and a contender added there may have used HTTP/3.
-fn not_covered(experiment: &Experiment, records: &[TrialRecord]) -> Vec<String> {
-    let has_loss = || records.iter().any(|row| row.link.down.lost + row.link.up.lost > 0);
-    let has_http3 = || experiment.contenders.iter().any(|c| c.transport.is_over_quic());
-    let is_browser = |row: &TrialRecord| {
-        row.plan.cell.contender.client.is_some() && row.metrics.contains_key(metric::FCP_MS)
-    };
-    let is_covered = |what: &str| match what {
-        "the time that a browser takes to run scripts and to paint" | "CPU of a real browser" => {
-            records.iter().any(is_browser)
-        }
-        "loss" => has_loss(),
-        "h3" => has_http3(),
-        _ => false,
-    };
-    experiment.not_covered.iter().filter(|what| !is_covered(what)).cloned().collect()
 }
 
 /// The metric that decides a workload; less is better.

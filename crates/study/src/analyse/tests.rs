@@ -1,7 +1,7 @@
 use super::*;
 use crate::calibration::{Calibration, RoundTripGauge, Spread};
 use crate::comparison::Verdict;
-use crate::experiment::{Transport, builtin};
+use crate::experiment::{Overrides, Transport, builtin};
 use crate::plan::{Surroundings, TrialPlan, trials};
 use crate::published::Agreement;
 use crate::record::{HostFacts, ROWS_SCHEMA, without_figures};
@@ -447,18 +447,38 @@ fn an_a_a_experiment_tells_how_many_are_too_many() {
 
 #[test]
 fn what_a_run_covered_is_not_said_to_be_uncovered() {
-    let mut experiment = quick();
-    experiment.not_covered.insert(1, "h3".to_owned());
+    let experiment = quick();
     let mut rows = measured(&experiment, load_ms);
     let not_covered = |experiment: &Experiment, rows: &[TrialRecord]| {
         analyse(&header(experiment.clone()), rows).not_covered
     };
     let all = not_covered(&experiment, &rows);
-    assert_eq!(all[..2], ["loss", "h3"]);
+    assert_eq!(all, ["loss", "warm cache", "several origins", "CPU of a real browser"]);
     rows[3].link.down.lost = 1;
     assert_eq!(not_covered(&experiment, &rows), all[1..]);
-    experiment.contenders[0].transport = Transport::H3;
-    assert_eq!(not_covered(&experiment, &rows), all[2..]);
+    // Of calls and messages by a browser: there are no paints.
+    rows[3].settings.insert("client clock resolution".to_owned(), "0.005 ms".to_owned());
+    assert_eq!(not_covered(&experiment, &rows), all[1..3]);
+}
+
+#[test]
+fn the_cpu_of_a_browser_is_covered_where_one_paints_whatever_the_experiment() {
+    for name in ["quick", "spdy-images", "pages", "first-paint", "priorities"] {
+        let toml = builtin().iter().find(|one| one.name == name).unwrap().toml;
+        let experiment: Experiment = toml.parse().unwrap();
+        let client = Some("chromium".to_owned());
+        let overrides = Overrides { client, ..Overrides::default() };
+        let painted = experiment.with(&overrides).unwrap();
+        let mut rows = measured(&painted, load_ms);
+        let said = "CPU of a real browser".to_owned();
+        let not_covered =
+            |rows: &[TrialRecord]| analyse(&header(painted.clone()), rows).not_covered;
+        assert!(not_covered(&rows).contains(&said), "{name}");
+        rows.iter_mut().for_each(|row| {
+            row.metrics.insert(crate::metric::FCP_MS.to_owned(), 1.0);
+        });
+        assert!(!not_covered(&rows).contains(&said), "{name}");
+    }
 }
 
 #[test]

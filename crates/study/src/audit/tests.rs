@@ -1,5 +1,6 @@
 use super::AuditFigure::*;
 use super::*;
+use std::collections::BTreeSet;
 
 fn audit(figures: &[(AuditFigure, f64)]) -> Audit {
     let mut audit = Audit::default();
@@ -168,14 +169,38 @@ fn the_documentation_has_every_figure_with_its_words_and_its_limit() {
 
 #[test]
 fn reasons_that_speak_of_times_alone_are_told_from_those_that_spoil_counts_too() {
-    let late = [(PacketLatenessMs, 40.0)];
-    let own = [(ClientLagMs, 40.0), (ClientLagCpuMs, 40.0)];
-    let origin = [(OriginLagMs, 40.0), (OriginLagCpuMs, 40.0)];
-    for figures in [&late[..], &own, &origin, &[(ClientBusy, 0.99)], &[(ClientCpu, 0.9)]] {
-        let reason = reason(figures).unwrap();
+    let machine: [&[(AuditFigure, f64)]; 8] = [
+        &[(PacketLatenessMs, 40.0)],
+        &[(ProxyLagMs, 40.0)],
+        &[(ClientLagMs, 40.0)],
+        &[(OriginLagMs, 40.0)],
+        &[(LinkKept, 0.9)],
+        &[(ClientKept, 0.9)],
+        // Late beyond the limit, and too little of a long load to be refused for that.
+        &[(OtherLoad, 0.9), (PacketLatenessMs, LATE_MS * 1.01)],
+        &[(ScheduleLagMs, 40.0), (ScheduleLag, 0.5)],
+    ];
+    let ours: [&[(AuditFigure, f64)]; 5] = [
+        &[(ClientLagMs, 40.0), (ClientLagCpuMs, 40.0)],
+        &[(OriginLagMs, 40.0), (OriginLagCpuMs, 40.0)],
+        &[(ScheduleLagMs, 40.0), (ScheduleLag, 0.5), (ClientBusy, 0.9)],
+        &[(ClientBusy, 0.99)],
+        &[(ClientCpu, 0.9)],
+    ];
+    let mut all = BTreeSet::new();
+    for figures in machine.into_iter().chain(ours) {
+        let trial = match figures[0].0 {
+            LinkKept | ClientKept => Trial { own_cores: true, ..lasting(KEPT_LOAD_MS / 2.0) },
+            OtherLoad => lasting(1e9),
+            _ => LINK,
+        };
+        let reason = reason_of(figures, trial).unwrap_or_else(|| panic!("{figures:?}"));
         assert!(is_about_time(&reason), "{reason}");
-        assert_eq!(is_busy(&reason), figures[0].0 == PacketLatenessMs, "{reason}");
+        assert_eq!(is_busy(&reason), machine.contains(&figures), "{reason}");
+        assert_eq!(Disturbance::parse(&reason).unwrap().to_string(), reason);
+        all.insert(reason);
     }
+    assert_eq!(all.len(), machine.len() + ours.len(), "{all:?}");
     let dropped = reason(&[(UnplannedDrops, 3.0)]).unwrap();
     assert!(!is_about_time(&dropped) && !is_busy(&dropped));
     assert!(!is_about_time("h2 was asked for, and client and server came to speak http/1.1"));

@@ -181,7 +181,8 @@ pub(super) struct SettingsFile {
     #[schemars(with = "Option<u32>", range(min = 1, max = 1000))]
     pub(super) ack_threshold: Option<Spanned<u32>>,
     /// Whether TCP starts anew, from the initial window, after an idle time of a retransmission time-out (default true).
-    pub(super) slow_start_after_idle: Option<bool>,
+    #[schemars(with = "Option<bool>")]
+    pub(super) slow_start_after_idle: Option<Spanned<bool>>,
     /// TCP Fast Open: the client's first bytes go with its SYN (default false). Each trial fetches the cookie before it
     /// begins; wirelap's own client and server alone.
     #[schemars(with = "Option<bool>")]
@@ -218,14 +219,18 @@ pub(super) struct SettingsFile {
     pub(super) delivery: Option<Spanned<Delivery>>,
     /// TCP_NODELAY of the client's sockets (default true): without it a small segment waits until what was sent
     /// before it is acknowledged (Nagle).
-    pub(super) client_nodelay: Option<bool>,
+    #[schemars(with = "Option<bool>")]
+    pub(super) client_nodelay: Option<Spanned<bool>>,
     /// TCP_NODELAY of the server's sockets (default true).
-    pub(super) server_nodelay: Option<bool>,
+    #[schemars(with = "Option<bool>")]
+    pub(super) server_nodelay: Option<Spanned<bool>>,
     /// TCP_QUICKACK of the client's sockets, set again after each read (default false: the kernel delays
     /// acknowledgements).
-    pub(super) client_quickack: Option<bool>,
+    #[schemars(with = "Option<bool>")]
+    pub(super) client_quickack: Option<Spanned<bool>>,
     /// TCP_QUICKACK of the server's sockets (default false).
-    pub(super) server_quickack: Option<bool>,
+    #[schemars(with = "Option<bool>")]
+    pub(super) server_quickack: Option<Spanned<bool>>,
     /// ws: whether the client writes a frame's header and payload together, 1 (default), or one after the other, 2.
     #[schemars(with = "Option<u32>", range(min = 1, max = 2))]
     pub(super) client_writes: Option<Spanned<u32>>,

@@ -15,6 +15,7 @@ mod known;
 mod next_view;
 mod one_or_table;
 mod overrides;
+mod own_end;
 mod page;
 mod policy;
 pub(crate) mod quantity;

@@ -1,10 +1,11 @@
 //! What a command line changes of an experiment. The changed experiment is what runs and what rows record.
 
 use super::error::help;
+use super::own_end::OwnSetting;
 use super::{
-    CallsWorkload, ClientSubject, Contender, DownloadWorkload, EchoPattern, Experiment, Fast,
-    KNOWN_CONTENDERS, KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Server, Settings,
-    Stopping, StreamWorkload, Workload, WorkloadKind,
+    CallsWorkload, Contender, DownloadWorkload, EchoPattern, Experiment, Fast, KNOWN_CONTENDERS,
+    KnownContender, LinkChoice, MARGINS, MOST_TRIALS, Pattern, Server, Stopping, StreamWorkload,
+    Workload, WorkloadKind,
 };
 use crate::family::{FamilySizes, blocks_for_all};
 use crate::gate::Gates;
@@ -97,6 +98,16 @@ pub enum OverrideError {
         /// Which server, and which contender.
         words: String,
     },
+    /// A contender has a setting that has no effect with the client that is asked for.
+    #[error("`{contender}` with --client {client}: {words}; choose the others by --contenders")]
+    NeedsOwnEnd {
+        /// The contender.
+        contender: String,
+        /// The client.
+        client: String,
+        /// Which setting, and what it needs.
+        words: String,
+    },
     /// Nothing is made of calls or messages.
     #[error("`{experiment}` has neither calls nor messages, and their number was asked for")]
     NoRequests {
@@ -141,7 +152,7 @@ impl Experiment {
         self.carried()?;
         self.bridged()?;
         if let Some(client) = &overrides.client {
-            self.give_client(client);
+            self.give_client(client)?;
         }
         if let Some(baseline) = &overrides.baseline {
             if self.contender(baseline).is_none() && KnownContender::find(baseline).is_none() {
@@ -299,23 +310,18 @@ impl Experiment {
 
     /// Has another's client do the work of the contenders that name none. What they say of wirelap's own client means
     /// nothing then. A contender that says nothing else is left out, for it would race against its like; so is one whose
-    /// view or visit only wirelap's own client has.
-    fn give_client(&mut self, name: &str) {
+    /// view or visit only wirelap's own client has. Any other setting that would have no effect is refused, as in a file.
+    fn give_client(&mut self, name: &str) -> Result<(), OverrideError> {
         let mut given: Vec<Contender> = Vec::new();
         for mut contender in std::mem::take(&mut self.contenders) {
-            let usual = Settings::usual(contender.transport);
             if contender.client.is_none() && !contender.settings.can_be_anothers() {
                 continue;
             }
             if contender.client.is_none() {
-                contender.client = Some(ClientSubject { name: name.to_owned(), warmup: 0 });
-                contender.settings = Settings {
-                    push: usual.push,
-                    early_hints: usual.early_hints,
-                    profile: usual.profile,
-                    raise: usual.raise,
-                    ..contender.settings
-                };
+                OwnSetting::give(&mut contender, name).map_err(|words| {
+                    let (contender, client) = (contender.name.clone(), name.to_owned());
+                    OverrideError::NeedsOwnEnd { contender, client, words }
+                })?;
             }
             let is_like = |other: &Contender| {
                 Contender { name: contender.name.clone(), ..other.clone() } == contender
@@ -327,6 +333,7 @@ impl Experiment {
         }
         self.contenders = given;
         self.title.push_str(&format!(", in {name}"));
+        Ok(())
     }
 
     /// What over QUIC was chosen by name meets the server of the file here for the first time.

@@ -18,9 +18,11 @@ use super::file::{
     ContenderFile, ExperimentFile, KindFile, LinkFile, SettingsFile, TlsFile, WorkloadFile,
 };
 use super::one_or_table::ServerField;
+use super::own_end::has_own_end;
 use super::policy::PolicyChoice;
 use super::quantity::{SizeField, SpanField};
 use super::receive_windows::receive_window;
+use super::service::Server;
 use super::terms::Terms;
 use super::{Experiment, ExperimentError, LinkChoice, MOST_TRIALS, Workload};
 use crate::family::{FamilySizes, blocks_for_all};
@@ -151,6 +153,10 @@ impl Reader<'_> {
         let (push, early_hints) = self.unasked(&file)?;
         let (profile, raise) = self.browser(&file)?;
         let next_view = self.next_view(&file, temperature, first_visit)?;
+        let has_own_end = has_own_end(
+            file.client.as_ref().map(|field| field.get_ref().as_str()),
+            &server_of(&file.server),
+        );
         let given = file.settings;
         if tls == Tls::None {
             self.nothing_of_tls(&given)?;
@@ -164,10 +170,13 @@ impl Reader<'_> {
         }
         let terms = given.terms.unwrap_or_default();
         let (client, server) = self.sides(transport, &given)?;
-        self.packets(file.name.span(), (transport, first_visit), &given)?;
+        self.packets((transport, first_visit), &given)?;
+        let discovers = transport.is_over_quic() && terms == Terms::AsShipped && has_own_end;
         let settings = Settings {
             keep_alive: given.keep_alive.map_or(usual.keep_alive, Spanned::into_inner),
-            server_keep_alive: self.server_keep_alive(&given.server_keep_alive, &file.server)?,
+            server_keep_alive: given
+                .server_keep_alive
+                .map_or(usual.server_keep_alive, Spanned::into_inner),
             resumption: given.resumption.map_or(usual.resumption, Spanned::into_inner),
             temperature,
             first_visit,
@@ -187,16 +196,14 @@ impl Reader<'_> {
             terms,
             pacing: given.pacing.is_some_and(Spanned::into_inner),
             unmatched: Vec::new(),
-            mtu_discovery: given
-                .mtu_discovery
-                .map_or(transport.is_over_quic() && terms == Terms::AsShipped, Spanned::into_inner),
+            mtu_discovery: given.mtu_discovery.map_or(discovers, Spanned::into_inner),
             gso: given.gso.map_or(usual.gso, Spanned::into_inner),
             ack_threshold: self.count("ack_threshold", &given.ack_threshold, MOST_ACK_THRESHOLD)?,
             slow_start_after_idle: given
                 .slow_start_after_idle
-                .unwrap_or(usual.slow_start_after_idle),
-            fast_open: self.fast_open(&given.fast_open, &file.client, &file.server)?,
-            priorities: self.priorities(transport, &given.priorities, &file.server)?,
+                .map_or(usual.slow_start_after_idle, Spanned::into_inner),
+            fast_open: given.fast_open.is_some_and(Spanned::into_inner),
+            priorities: self.priorities(transport, &given.priorities)?,
             push,
             early_hints,
             profile,
@@ -223,8 +230,7 @@ impl Reader<'_> {
         })
     }
 
-    /// What a client that is not wirelap's remembers, only wirelap's own server can tell; whether it can be asked for a visit at
-    /// all, its trial says. A server must agree to early data.
+    /// Whether a client that is not wirelap's can be asked for a visit, its trial says. A server must agree to early data.
     fn temperature(&self, file: &ContenderFile, tls: Tls) -> Result<Temperature, ExperimentError> {
         let given = &file.settings;
         let Some(field) = &given.temperature else { return Ok(Temperature::Cold) };
@@ -237,9 +243,6 @@ impl Reader<'_> {
             given.negotiation.as_ref().is_some_and(|own| *own.get_ref() == Negotiation::Alpn);
         let fault = match asked {
             Temperature::Cold => return Ok(asked),
-            _ if file.client.is_some() && is_foreign(&file.server) => {
-                "a `temperature` of another's client needs wirelap's own server, whose log shows it"
-            }
             _ if file.transport.get_ref().is_web_socket() => {
                 "a `temperature` is for HTTP: a WebSocket is opened by its first message"
             }
@@ -258,36 +261,13 @@ impl Reader<'_> {
         Err(self.fault(field.span(), fault))
     }
 
-    /// Other people's programs ask for it in ways of their own, or not at all.
-    fn fast_open(
-        &self,
-        field: &Option<Spanned<bool>>,
-        client: &Option<Spanned<String>>,
-        server: &Option<Spanned<ServerField>>,
-    ) -> Result<bool, ExperimentError> {
-        let Some(field) = field else { return Ok(false) };
-        let foreign = client.is_some() || is_foreign(server);
-        match field.get_ref() {
-            true if foreign => {
-                let words = "`fast_open` needs wirelap's own client and server";
-                Err(self.fault(field.span(), words))
-            }
-            asked => Ok(*asked),
-        }
-    }
-
-    /// Only our origin can be set, and only where responses share a connection.
+    /// There is an order only where responses share a connection.
     fn priorities(
         &self,
         transport: Transport,
         field: &Option<Spanned<Priorities>>,
-        server: &Option<Spanned<ServerField>>,
     ) -> Result<Priorities, ExperimentError> {
         let Some(field) = field else { return Ok(Priorities::default()) };
-        if is_foreign(server) {
-            let words = "`priorities` needs wirelap's own origin";
-            return Err(self.fault(field.span(), words));
-        }
         if !transport.protocol().multiplexes() {
             let words = format!(
                 "`priorities` is for responses that share a connection, and `{transport}` has one at a time"
@@ -558,7 +538,11 @@ impl Reader<'_> {
 }
 
 fn is_foreign(server: &Option<Spanned<ServerField>>) -> bool {
-    server.as_ref().is_some_and(|field| !field.get_ref().server.is_origin())
+    !server_of(server).is_origin()
+}
+
+fn server_of(field: &Option<Spanned<ServerField>>) -> Server {
+    field.as_ref().map_or_else(Server::default, |field| field.get_ref().server.clone())
 }
 
 fn each<F, T>(

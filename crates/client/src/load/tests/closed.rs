@@ -69,6 +69,29 @@ fn connections_are_spread_over_servers() {
     assert_eq!(answers, [20, 20]);
 }
 
+/// The caller refuses too few connections by the number that the engine opens them by.
+#[test]
+fn requests_to_an_origin_and_messages_to_a_websocket_are_one_server_each() {
+    let echo = |path: &str, message: &'static [u8]| {
+        let exchange = Exchange::Echo { fields: Fields::new(), message: message.into() };
+        Target { exchange, ..target(path) }
+    };
+    let mut with_fields = echo("/ws/echo", b"one");
+    let Exchange::Echo { fields, .. } = &mut with_fields.exchange else { panic!("an echo") };
+    fields.push(b"x-user", b"1");
+    let targets = vec![
+        target("/"),
+        echo("/ws/echo", b"one"),
+        target("/other"),
+        echo("/ws/echo", b"two"),
+        echo("/ws/other", b"one"),
+        with_fields,
+    ];
+    let plan = LoadPlan { targets, ..plan() };
+    assert_eq!(plan.homes(), [0, 1, 0, 1, 2, 3]);
+    assert_eq!(plan.servers(), 4);
+}
+
 #[test]
 fn without_keep_alive_each_request_has_a_connection_of_its_own() {
     struct Closing;

@@ -96,14 +96,14 @@ impl Reader<'_> {
         let usual = Side::default();
         let of = |field: &Option<Spanned<bool>>| field.as_ref().map(|field| *field.get_ref());
         let client = Side {
-            nodelay: given.client_nodelay.unwrap_or(usual.nodelay),
-            quickack: given.client_quickack.unwrap_or(usual.quickack),
+            nodelay: of(&given.client_nodelay).unwrap_or(usual.nodelay),
+            quickack: of(&given.client_quickack).unwrap_or(usual.quickack),
             writes: self.writes("client_writes", &given.client_writes)?,
             deflate: of(&given.client_deflate).unwrap_or(usual.deflate),
         };
         let server = Side {
-            nodelay: given.server_nodelay.unwrap_or(usual.nodelay),
-            quickack: given.server_quickack.unwrap_or(usual.quickack),
+            nodelay: of(&given.server_nodelay).unwrap_or(usual.nodelay),
+            quickack: of(&given.server_quickack).unwrap_or(usual.quickack),
             writes: self.writes("server_writes", &given.server_writes)?,
             deflate: of(&given.server_deflate).unwrap_or(usual.deflate),
         };

@@ -6,14 +6,12 @@ use super::super::file::SettingsFile;
 use super::super::first_visit::FirstVisit;
 use super::super::terms::Terms;
 use super::{ExperimentError, Reader};
-use std::ops::Range;
 use toml::Spanned;
 
 impl Reader<'_> {
     /// What one of TCP and QUIC has alone, and what QUIC cannot be without.
     pub(super) fn packets(
         &self,
-        name_at: Range<usize>,
         (transport, first_visit): (Transport, FirstVisit),
         given: &SettingsFile,
     ) -> Result<(), ExperimentError> {
@@ -50,11 +48,11 @@ impl Reader<'_> {
         }
         let of_tcp = [
             ("fast_open", given.fast_open.as_ref().map(Spanned::span)),
-            ("slow_start_after_idle", given.slow_start_after_idle.map(|_| name_at.clone())),
-            ("client_nodelay", given.client_nodelay.map(|_| name_at.clone())),
-            ("server_nodelay", given.server_nodelay.map(|_| name_at.clone())),
-            ("client_quickack", given.client_quickack.map(|_| name_at.clone())),
-            ("server_quickack", given.server_quickack.map(|_| name_at.clone())),
+            ("slow_start_after_idle", given.slow_start_after_idle.as_ref().map(Spanned::span)),
+            ("client_nodelay", given.client_nodelay.as_ref().map(Spanned::span)),
+            ("server_nodelay", given.server_nodelay.as_ref().map(Spanned::span)),
+            ("client_quickack", given.client_quickack.as_ref().map(Spanned::span)),
+            ("server_quickack", given.server_quickack.as_ref().map(Spanned::span)),
         ];
         // What finds HTTP/3 over TCP first has settings of both.
         let is_quic_alone = is_quic && !first_visit.uses_tcp();

@@ -4,9 +4,10 @@
 use super::super::contender::{Contender, Tls};
 use super::super::file::{ContenderFile, TlsFile};
 use super::super::one_or_table::ServerField;
+use super::super::own_end::OwnSetting;
 use super::super::service::{PortKind, RunningService, Server};
 use super::super::workload::{Workload, WorkloadKind};
-use super::{ExperimentError, Reader, is_foreign};
+use super::{ExperimentError, Reader};
 use toml::Spanned;
 
 impl Reader<'_> {
@@ -39,13 +40,13 @@ impl Reader<'_> {
         let span = file.server.as_ref().map_or(file.transport.span(), Spanned::span);
         let server = file.server.as_ref().map(|field| self.server(field)).transpose()?;
         let fault = |words: String| Err(self.fault(span.clone(), words));
+        self.own_ends(&file, server.as_ref().unwrap_or(&Server::default()))?;
         let Some(Server::Running(service)) = server else {
             if let Some(words) = unanswered(workloads) {
                 return fault(words);
             }
             return self.contender(file);
         };
-        self.not_ours(&file)?;
         if let Some((key, words)) = cannot_serve(&file, &service, workloads) {
             let span = match key {
                 "transport" => file.transport.span(),
@@ -68,46 +69,11 @@ impl Reader<'_> {
         Ok(if is_said { contender } else { contender.at(&service) })
     }
 
-    /// Only our origin can be told when to close.
-    pub(super) fn server_keep_alive(
-        &self,
-        field: &Option<Spanned<bool>>,
-        server: &Option<Spanned<ServerField>>,
-    ) -> Result<bool, ExperimentError> {
-        match field {
-            Some(field) if is_foreign(server) => {
-                Err(self.fault(field.span(), "`server_keep_alive` needs wirelap's own origin"))
-            }
-            field => Ok(field.as_ref().is_none_or(|field| *field.get_ref())),
-        }
-    }
-
-    /// Settings of a server that wirelap starts.
-    fn not_ours(&self, file: &ContenderFile) -> Result<(), ExperimentError> {
-        let given = &file.settings;
-        let settings = [
-            ("server_time", given.server_time.as_ref().map(Spanned::span)),
-            ("priorities", given.priorities.as_ref().map(Spanned::span)),
-            ("policy", given.policy.as_ref().map(Spanned::span)),
-            ("fast_open", given.fast_open.as_ref().map(Spanned::span)),
-        ];
-        for (name, span) in settings {
-            if let Some(span) = span {
-                let words = format!(
-                    "`{name}` is of a server that wirelap starts, and this one runs already"
-                );
-                return Err(self.fault(span, words));
-            }
-        }
-        let flags =
-            [("server_nodelay", given.server_nodelay), ("server_quickack", given.server_quickack)];
-        match flags.iter().find(|(_, value)| value.is_some()) {
-            Some((name, _)) => {
-                let words = format!(
-                    "`{name}` is of a server that wirelap starts, and this one runs already"
-                );
-                Err(self.fault(file.name.span(), words))
-            }
+    /// Refuses a setting of which the end that has to follow it is not wirelap's own.
+    fn own_ends(&self, file: &ContenderFile, server: &Server) -> Result<(), ExperimentError> {
+        let client = file.client.as_ref().map(|field| field.get_ref().as_str());
+        match OwnSetting::refused(&file.settings, client, server) {
+            Some((span, words)) => Err(self.fault(span, words)),
             None => Ok(()),
         }
     }

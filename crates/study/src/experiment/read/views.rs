@@ -7,7 +7,7 @@ use super::super::file::ContenderFile;
 use super::super::first_visit::FirstVisit;
 use super::super::next_view::NextView;
 use super::super::{Workload, WorkloadKind};
-use super::{ExperimentError, Reader, is_foreign};
+use super::{ExperimentError, Reader};
 use std::ops::Range;
 use toml::Spanned;
 
@@ -35,18 +35,11 @@ impl Reader<'_> {
     ) -> Result<(Profile, RaiseBy), ExperimentError> {
         let given = &file.settings;
         let transport = *file.transport.get_ref();
-        if let Some(field) = given.profile.as_ref().filter(|_| file.client.is_some()) {
-            return Err(self.fault(field.span(), "`profile` needs wirelap's own client"));
-        }
-        if let Some(field) = &given.raise {
-            let fault = match transport {
-                _ if file.client.is_some() => "`raise` needs wirelap's own client".to_owned(),
-                Transport::H2 | Transport::H3 => String::new(),
-                other => format!("`raise` is of `h2`, `h3`, and this contender is `{other}`"),
-            };
-            if !fault.is_empty() {
-                return Err(self.fault(field.span(), fault));
-            }
+        if let Some(field) = &given.raise
+            && !matches!(transport, Transport::H2 | Transport::H3)
+        {
+            let words = format!("`raise` is of `h2`, `h3`, and this contender is `{transport}`");
+            return Err(self.fault(field.span(), words));
         }
         let profile = given.profile.as_ref().map(|field| *field.get_ref());
         let raise = given.raise.as_ref().map(|field| *field.get_ref());
@@ -66,9 +59,6 @@ impl Reader<'_> {
                 if file.client.is_some() && (evicted > 0 || !away.is_zero()) =>
             {
                 "`evicted` and `away` need wirelap's own client: a browser's cache is its own"
-            }
-            _ if file.client.is_some() && is_foreign(&file.server) => {
-                "`next_view` of another's client needs wirelap's own server, whose log shows it"
             }
             _ if temperature == Temperature::Open && file.client.is_none() => {
                 "`next_view` begins with connections of its own: leave `temperature = \"open\"` away"
@@ -140,15 +130,13 @@ impl Reader<'_> {
         let Switch { name, field, of } = switch;
         let Some(field) = field else { return Ok(None) };
         let transport = *file.transport.get_ref();
-        let fault = match file.client {
-            Some(_) => format!("`{name}` needs wirelap's own client"),
-            None if !of.contains(&transport) => {
-                let names: Vec<_> = of.iter().map(|one| format!("`{one}`")).collect();
-                format!("`{name}` is of {}, and this contender is `{transport}`", names.join(", "))
-            }
-            None => return Ok(Some(*field.get_ref())),
-        };
-        Err(self.fault(field.span(), fault))
+        if of.contains(&transport) {
+            return Ok(Some(*field.get_ref()));
+        }
+        let names: Vec<_> = of.iter().map(|one| format!("`{one}`")).collect();
+        let words =
+            format!("`{name}` is of {}, and this contender is `{transport}`", names.join(", "));
+        Err(self.fault(field.span(), words))
     }
 }
 

@@ -2,7 +2,7 @@
 //! a user can add one without a rebuild. Nothing here starts a program.
 
 use crate::contract::{CONTRACT, CONTRACT_WITH_WINDOWS, Transport, Workload};
-use crate::template;
+use crate::{program, template};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -321,12 +321,24 @@ impl ClientDeclaration {
     }
 
     fn lacking(&self, what: &str) -> Lacking {
+        if what.starts_with('/') && Path::new(what).is_file() {
+            return Lacking {
+                reason: format!("{} needs {what}, which is no executable file", self.name),
+                remedy: format!("chmod +x {what}"),
+            };
+        }
         let remedy = self.remedy.clone().unwrap_or_else(|| format!("install {what}"));
         Lacking { reason: format!("{} needs {what}, which is not here", self.name), remedy }
     }
 
     /// Replaces `{here}`, which depends on the folder of the file. In a run's folder it was replaced already.
     fn settle(&mut self, here: &str) {
+        // A program that is named by a path is the folder's, as a server's is.
+        for program in [self.command.first_mut(), self.version.first_mut()].into_iter().flatten() {
+            if program.contains('/') && !program.starts_with(['/', '{']) {
+                *program = format!("{{here}}/{program}");
+            }
+        }
         self.places.values_mut().for_each(|place| *place = place.replace("{here}", here));
         if self.command.iter().chain(&self.version).any(|word| word.contains("{here}")) {
             self.places.entry("here".to_owned()).or_insert_with(|| here.to_owned());
@@ -353,17 +365,18 @@ fn missing(word: &str, placed: &str) -> Option<String> {
     if !word.contains('{') {
         return None;
     }
-    let paths = placed.split(':').filter(|path| path.starts_with('/'));
-    let there = |path: &&str| !Path::new(path.trim_end_matches("/*")).exists();
-    paths.into_iter().find(there).map(str::to_owned)
+    let is_there = |path: &str| Path::new(path.trim_end_matches("/*")).exists();
+    // A path, too, may have a colon.
+    if is_there(placed) {
+        return None;
+    }
+    let mut paths = placed.split(':').filter(|path| path.starts_with('/'));
+    paths.find(|path| !is_there(path)).map(str::to_owned)
 }
 
 /// The path of a program. A path stands for itself; a name is looked up.
 fn find(program: &str, folders: &[PathBuf]) -> Option<String> {
-    if program.contains('/') {
-        return Path::new(program).exists().then(|| program.to_owned());
-    }
-    let path = folders.iter().map(|folder| folder.join(program)).find(|path| path.is_file())?;
+    let path = program::find(program, Path::new(""), folders)?;
     Some(path.to_string_lossy().into_owned())
 }
 
@@ -426,6 +439,35 @@ mod tests {
         let ghost = added(&EXAMPLE.replace("\"sh\", \"{here}/mine.sh\", \"{jar}\"", "\"ghost\""));
         let lacking = ghost.unwrap().client("mine").unwrap().command_line(&places).unwrap_err();
         assert!(lacking.reason.contains("ghost"), "{lacking:?}");
+    }
+
+    #[test]
+    fn a_program_named_by_a_path_is_the_folder_s_and_executable() {
+        let above = tempfile::tempdir().unwrap();
+        // A colon, as in a list of paths.
+        let here = above.path().join("a:b");
+        std::fs::create_dir(&here).unwrap();
+        let file = here.join("mine.sh");
+        std::fs::write(&file, "exit").unwrap();
+        let places = Places { programs: vec!["/bin".into()], ..Places::default() };
+        let command_line = |command: &str| {
+            let text = EXAMPLE.replace("\"sh\", \"{here}/mine.sh\", \"{jar}\"", command);
+            let mut catalogue = Catalogue::default();
+            catalogue.add("mine.toml", &text, &here).unwrap();
+            catalogue.client("mine").unwrap().command_line(&places)
+        };
+        let path = file.to_string_lossy().into_owned();
+        let words = command_line("\"sh\", \"{here}/mine.sh\"").unwrap();
+        assert_eq!(words, ["/bin/sh", &path]);
+        let lacking = command_line("\"./mine.sh\"").unwrap_err();
+        assert!(lacking.reason.ends_with("which is no executable file"), "{lacking:?}");
+        assert!(lacking.remedy.starts_with("chmod +x "), "{lacking:?}");
+        use std::os::unix::fs::PermissionsExt;
+        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        for command in ["\"./mine.sh\"", "\"{here}/mine.sh\""] {
+            let words = command_line(command).unwrap();
+            assert_eq!(std::fs::canonicalize(&words[0]).unwrap(), file.canonicalize().unwrap());
+        }
     }
 
     #[test]

@@ -20,6 +20,7 @@ mod declaration;
 pub mod film;
 mod freeze;
 mod peer;
+mod program;
 pub mod record;
 #[cfg(test)]
 #[path = "../../study/src/schema_file.rs"]

@@ -1,5 +1,6 @@
 //! The peers: other people's programs that wirelap is tested against and races.
 
+use crate::program::find;
 use std::path::{Path, PathBuf};
 
 /// A program of somebody else.
@@ -106,18 +107,13 @@ pub const PEERS: &[Peer] = &[
 impl Peer {
     /// Its path: the first match in `folders`.
     pub fn find(&self, folders: &[PathBuf]) -> Option<PathBuf> {
-        folders.iter().map(|folder| folder.join(self.program)).find(|path| is_program(path))
+        find(self.program, Path::new(""), folders)
     }
 
     /// The first line of its version output; None where it does not run or prints none.
     pub fn version_of(&self, path: &Path) -> Option<String> {
         crate::version::first_line(path, self.version).map(|(_, line)| line)
     }
-}
-
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(test)]

@@ -387,6 +387,12 @@ impl ServerDeclaration {
                 return Some((file.path.span(), message.to_owned()));
             }
         }
+        let values = self.values.iter().map(|value| &value.name);
+        let mut names = values.chain(self.each.iter().map(|each| &each.name));
+        if let Some(taken) = names.find(|name| template::is_taken(name.get_ref())) {
+            let message = format!("`{}` stands for something already", taken.get_ref());
+            return Some((taken.span(), message));
+        }
         self.all_ways().into_iter().find_map(|way| {
             let error =
                 template::expand_all(self, way, &ServerSite::example(way.recorded)).err()?;

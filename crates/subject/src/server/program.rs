@@ -2,7 +2,8 @@
 
 use super::declaration::ServerDeclaration;
 use super::running::ServerFailure;
-use std::path::{Path, PathBuf};
+use crate::program::find;
+use std::path::PathBuf;
 use study::experiment::Transport;
 
 impl ServerDeclaration {
@@ -36,16 +37,4 @@ impl ServerDeclaration {
         }
         Ok(())
     }
-}
-
-pub(super) fn find(program: &str, home: &Path, folders: &[PathBuf]) -> Option<PathBuf> {
-    if program.contains('/') {
-        return Some(home.join(program)).filter(|path| is_program(path));
-    }
-    folders.iter().map(|folder| folder.join(program)).find(|path| is_program(path))
-}
-
-fn is_program(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt;
-    path.metadata().is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
 }

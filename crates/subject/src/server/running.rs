@@ -4,8 +4,8 @@
 use super::builtin::companion;
 use super::declaration::ServerDeclaration;
 use super::log::ServerLog;
-use super::program::find;
 use super::template::{Launch, ServerSite};
+use crate::program::find;
 use os::net::{Listening, Placement, Side, Topology};
 use os::process::{Child, CpuSet, Usage, User};
 use std::fs::{self, File};

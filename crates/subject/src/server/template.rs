@@ -247,6 +247,13 @@ impl<'a> Values<'a> {
 /// The placeholders of a host, known everywhere.
 const OF_A_HOST: [&str; 7] = ["address", "chain", "host", "key", "number", "port", "root"];
 
+/// Whether a placeholder has a meaning of wirelap's own.
+pub(super) fn is_taken(name: &str) -> bool {
+    const OTHERS: [&str; 8] =
+        ["file", "folder", "here", "path", "tls", "transport", "type", "upstream"];
+    OF_A_HOST.contains(&name) || OTHERS.contains(&name)
+}
+
 impl Scope<'_> {
     fn value(&self, name: &str) -> Option<String> {
         let address = self.host.address;
@@ -319,6 +326,26 @@ mod tests {
             )
         );
         assert!(expand("{path}").unwrap_err().contains("`{path}`"), "there is no file here");
+    }
+
+    #[test]
+    fn a_value_is_not_named_as_what_stands_for_something_already() {
+        let text = |name: &str, table: &str| {
+            format!(
+                "name = \"t\"\nrole = \"server\"\ncommand = [\"t\"]\nclear = [\"http/1.1\"]\n{table}\nname = \"{name}\"\ntext = \"\"\n"
+            )
+        };
+        let known = ServerDeclaration::read(&text("mine", "[[values]]"), Path::new("")).unwrap();
+        let site = ServerSite::example(true);
+        let values = Values::of(&known, known.all_ways()[0], &site);
+        let of_a_file = ["file", "path", "type"];
+        for name in values.fixed.keys().copied().chain(OF_A_HOST).chain(of_a_file) {
+            for table in ["[[values]]", "[[each]]\nof = \"host\""] {
+                let error = ServerDeclaration::read(&text(name, table), Path::new("")).unwrap_err();
+                let expected = format!("`{name}` stands for something already");
+                assert!(error.message.contains(&expected), "{error}");
+            }
+        }
     }
 
     #[test]

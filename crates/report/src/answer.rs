@@ -337,6 +337,33 @@ impl<'a> Lead<'a> {
         listed(&names)
     }
 
+    /// Which view of a page was judged of whom, where anybody's was a next one.
+    fn views(&self) -> Views {
+        let is_next = |name: &str| {
+            self.group.cell(name).is_some_and(|cell| cell.contender.settings.next_view.is_some())
+        };
+        let all = self.leaders.len();
+        let next = self.leaders.iter().filter(|leader| is_next(&leader.contender)).count();
+        let of_baseline = self.group.verdicts.is_some_and(|all| is_next(&all.baseline));
+        match (next, of_baseline) {
+            (0, false) => Views::default(),
+            (next, true) if next == all => {
+                Views { of_page: "'s next view", of_paint: " of the next view", ..Views::default() }
+            }
+            (next, _) => Views {
+                own: match (next, all) {
+                    (0, 1) => ", on its first view,",
+                    (0, _) => ", on their first views,",
+                    (_, 1) => ", on its next view,",
+                    (next, all) if next == all => ", on their next views,",
+                    _ => ", some on their next views,",
+                },
+                baselines: if of_baseline { " on its next" } else { " on its first" },
+                ..Views::default()
+            },
+        }
+    }
+
     /// `before` names the fastest contenders earlier in the clause.
     fn clause(&self, before: Option<&str>) -> Clause {
         let link = &self.group.link.name;
@@ -345,17 +372,19 @@ impl<'a> Lead<'a> {
         let (verb, beat) = if self.leaders.len() == 1 { ("s", "beats") } else { ("", "beat") };
         let text = match (saved(self.group, self.least), before) {
             (Some(saved), None) => {
+                let views = self.views();
                 let what = match deciding_metric(self.group.workload) {
                     metric::MEAN_MS => format!("answer{verb} a call"),
                     metric::TOTAL_MS => format!("answer{verb} all calls"),
                     metric::FIRST_TOKEN_MS => format!("bring{verb} the first token"),
                     metric::WALL_MS => format!("download{verb} the files"),
                     name if metric::PAINT_TIMES.contains(&name) => {
-                        format!("bring{verb} the {}", metric::words(name))
+                        format!("bring{verb} the {}{}", metric::words(name), views.of_paint)
                     }
-                    _ => format!("load{verb} the page"),
+                    _ => format!("load{verb} the page{}", views.of_page),
                 };
-                format!("on {link}, {names} {what} {saved} sooner than {baseline}")
+                let Views { own, baselines, .. } = views;
+                format!("on {link}, {names}{own} {what} {saved} sooner than {baseline}{baselines}")
             }
             (Some(saved), Some(before)) if before == names => format!("on {link} {saved} sooner"),
             (Some(saved), Some(_)) => format!("on {link}, {names} {saved} sooner"),
@@ -371,4 +400,13 @@ impl<'a> Lead<'a> {
             command: None,
         }
     }
+}
+
+/// What a clause adds of views: to those ahead, to what they do, and to the baseline.
+#[derive(Default)]
+struct Views {
+    own: &'static str,
+    of_page: &'static str,
+    of_paint: &'static str,
+    baselines: &'static str,
 }

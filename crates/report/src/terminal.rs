@@ -202,8 +202,8 @@ fn block(out: &mut Lines, report: &Report<'_>, group: &Group<'_>, widths: &Width
         let least = group.least_shown().map_or_else(String::new, |least| format!("  {least}"));
         out.line(&format!("{}   all  TIE within {margin}   {level}{least}", out.bold(&link)));
         for cell in &group.cells {
-            if let Some(next_view) = metrics::next_view(cell) {
-                out.wrapped(&format!("    {}: {next_view}", cell.contender.name), 6);
+            for view in metrics::views(cell) {
+                out.wrapped(&format!("    {}: {view}", cell.contender.name), 6);
             }
             exchanges(out, cell);
             tokens(out, cell);
@@ -220,8 +220,8 @@ fn block(out: &mut Lines, report: &Report<'_>, group: &Group<'_>, widths: &Width
         if let Some(evidence) = words::evidence(cell) {
             out.wrapped(&format!("    {evidence}"), 6);
         }
-        if let Some(next_view) = metrics::next_view(cell) {
-            out.wrapped(&format!("    {next_view}"), 6);
+        for view in metrics::views(cell) {
+            out.wrapped(&format!("    {view}"), 6);
         }
         let reasons = words::not_measured(report, cell).into_iter();
         for line in metrics::later_assets(group, cell).into_iter().chain(reasons) {

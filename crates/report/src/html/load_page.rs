@@ -209,7 +209,7 @@ impl<'a> Tried<'a> {
 
 fn rates_title(result: &LoadResult, tried: &[Tried<'_>]) -> String {
     if let Some(slo) = &result.slo {
-        return format!("{}: {}", slo.objective, crate::load::slo_answer(slo));
+        return format!("{}: {}", slo.objective, crate::load::slo_outcome(slo, result.interrupted));
     }
     let told = tried.first().zip(tried.last()).and_then(|(low, high)| {
         let (slow, fast) = (low.times.at(TAIL)?, high.times.at(TAIL)?);

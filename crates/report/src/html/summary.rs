@@ -52,7 +52,14 @@ pub(super) fn answer(m: &mut Markup, report: &Report<'_>) {
                 let class = if length > LONG { long } else { &[] };
                 m.element("h1", class, |m| sentence(m, &one.clauses));
             }
-            [] | [_] => m.line("h1", &[], "Nothing could be compared."),
+            [] | [_] => m.line(
+                "h1",
+                &[],
+                match answer::alone(report) {
+                    Some(alone) => format!("{}.", alone),
+                    None => "Nothing could be compared.".to_owned(),
+                },
+            ),
             several => {
                 m.line("h1", &[], &report.result.title);
                 several.iter().for_each(|answer| one_of_several(m, answer));

@@ -5,7 +5,7 @@ use crate::{HOSTILE, hostile};
 use report::html;
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::BTreeSet;
-use study::experiment::{Dependencies, HarWorkload, Think, Workload};
+use study::experiment::{Dependencies, Experiment, HarWorkload, Think, Workload, builtin};
 use study::outcome::Outcome;
 
 pub(crate) fn parse(page: &str) -> Document<'_> {
@@ -193,6 +193,36 @@ fn the_matrix_gives_every_verdict_in_words_with_its_interval() {
     for row in [lan, wifi, g3] {
         assert!(row[3].contains("unsupported") && row[3].contains("modprobe tcp_bbr"), "{row:?}");
     }
+}
+
+#[test]
+fn a_contender_that_raced_alone_has_its_times_in_the_heading() {
+    let mut experiment = quick();
+    experiment.contenders.retain(|contender| contender.name == experiment.baseline);
+    experiment.links.retain(|link| link.name != "lan");
+    let run = Run::timed(experiment, |plan| if plan.cell.link.name == "3g" { 4e3 } else { 320.0 });
+    let page = html(&run.report());
+    let heading = content(elements(&parse(&page), "h1").next().unwrap()).replace('\u{a0}', " ");
+    let times = "320 ms [320, 320] on wifi, 4.00 s [4.00, 4.00] on 3g.";
+    assert_eq!(heading, format!("h1-tls loads the page in {times}"));
+}
+
+#[test]
+fn what_echoes_is_messages() {
+    let mut experiment: Experiment =
+        builtin().iter().find(|one| one.name == "websocket-echo").unwrap().toml.parse().unwrap();
+    experiment.links.iter_mut().for_each(|link| link.trials = 12);
+    let baseline = experiment.baseline.clone();
+    let mut run = Run::of(experiment.clone(), |_| None);
+    for row in &mut run.rows {
+        let is_baseline = row.plan.cell.contender.name == baseline;
+        row.metrics.insert("total_ms".to_owned(), if is_baseline { 2e3 } else { 1e3 });
+    }
+    let run =
+        Run { result: study::analyse(&crate::simulated::header(experiment), &run.rows), ..run };
+    let page = html(&run.report());
+    assert!(page.contains(" answer all messages "), "{page:.9000}");
+    assert!(!page.contains("all calls"));
 }
 
 #[test]

@@ -164,16 +164,20 @@ fn replayed(rows: &[TrialRecord]) -> Option<String> {
         .collect();
     let named: Vec<&str> = named.into_iter().take(3).collect();
     let named = if named.is_empty() { String::new() } else { format!(" ({})", named.join("; ")) };
-    (!replays.is_empty()).then(|| {
+    let counts = [
+        metric::REPLAY_NEAREST,
+        metric::REPLAY_MISSED,
+        metric::REPLAY_NOT_ASKED,
+        metric::REPLAY_SOCKETS_MISSED,
+    ];
+    // Where every answer was found there is nothing to tell.
+    let [nearest, missed, not_asked, sockets] = counts.map(sum);
+    (nearest + missed + not_asked + sockets > 0.0).then(|| {
         format!(
-            "Replays by browsers, {} trials with those that were refused: {} requests were answered by the nearest recorded query, {} were not in the \
-             recording and got 404{named}, {} recorded fetches were not asked for, and {} recorded WebSockets were not \
+            "Replays by browsers, {} trials with those that were refused: {nearest} requests were answered by the nearest recorded query, {missed} were not in the \
+             recording and got 404{named}, {not_asked} recorded fetches were not asked for, and {sockets} recorded WebSockets were not \
              opened.",
             replays.len(),
-            sum(metric::REPLAY_NEAREST),
-            sum(metric::REPLAY_MISSED),
-            sum(metric::REPLAY_NOT_ASKED),
-            sum(metric::REPLAY_SOCKETS_MISSED),
         )
     })
 }

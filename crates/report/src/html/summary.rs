@@ -4,6 +4,8 @@ use crate::answer::{self, Answer, Clause};
 use crate::markup::{Attribute, Markup};
 use crate::overview::Group;
 use crate::{Report, words};
+use study::experiment::WorkloadKind;
+use study::result::CellResult;
 
 pub(super) fn masthead(m: &mut Markup, report: &Report<'_>) {
     let result = report.result;
@@ -129,16 +131,8 @@ pub(super) fn limits(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
                 "Your users.",
                 "The intervals cover repeats on this emulated link, not the spread of real networks.",
             );
-            let mut cells = groups.iter().flat_map(|group| &group.cells);
-            match cells.any(|cell| cell.is_of_browser()) {
-                true => item(
-                    "Your pages.",
-                    "A browser ran and painted the page, whose scripts and layout are simpler than those of most sites.",
-                ),
-                false => item(
-                    "Page speed.",
-                    "This is network load: nothing was parsed, laid out, painted or run in a browser.",
-                ),
+            for (strong, text) in of_pages(groups) {
+                item(strong, text);
             }
             if !result.not_covered.is_empty() {
                 item("Not tested:", &format!("{}.", result.not_covered.join(", ")));
@@ -154,6 +148,37 @@ pub(super) fn limits(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
             }
         });
     });
+}
+
+/// What is not said of pages: it depends on who loaded which ones.
+fn of_pages(groups: &[Group<'_>]) -> Vec<(&'static str, &'static str)> {
+    let cells = || groups.iter().flat_map(|group| group.cells.iter().copied());
+    let is_page = |cell: &CellResult| matches!(cell.workload.kind, WorkloadKind::Page(_));
+    let is_recorded = |cell: &CellResult| matches!(cell.workload.kind, WorkloadKind::Har(_));
+    if !cells().any(|cell| is_page(cell) || is_recorded(cell)) {
+        return vec![("Page speed.", "No page was loaded.")];
+    }
+    let of_browsers =
+        |is: &dyn Fn(&CellResult) -> bool| cells().any(|cell| is(cell) && cell.is_of_browser());
+    let told = [
+        (
+            of_browsers(&is_page),
+            "A browser ran and painted the page, whose scripts and layout are simpler than those of most sites.",
+        ),
+        (
+            of_browsers(&is_recorded),
+            "A browser ran and painted the recorded page, with time and random numbers frozen.",
+        ),
+    ];
+    let told: Vec<_> =
+        told.into_iter().filter(|(is, _)| *is).map(|(_, text)| ("Your pages.", text)).collect();
+    match told.is_empty() {
+        true => vec![(
+            "Page speed.",
+            "This is network load: nothing was parsed, laid out, painted or run in a browser.",
+        )],
+        false => told,
+    }
 }
 
 /// The source of each link's figures, where it is known.

@@ -3,7 +3,7 @@
 use crate::file_name::file_name;
 use crate::markup::Markup;
 use crate::metrics::cached;
-use crate::overview::{Group, has_rate};
+use crate::overview::{Group, has_rate, has_recorded_gaps};
 use crate::{Report, words};
 use std::collections::BTreeSet;
 use study::experiment::WorkloadKind;
@@ -147,6 +147,10 @@ fn largest(cell: &CellResult) -> Option<(String, f64)> {
         true => "the link's rate: the bytes keep it busy",
         false => "receiving: from first bytes to last bytes",
     };
+    let client = match has_recorded_gaps(cell) {
+        true => "the gaps that the recording has between finding a file and asking for it",
+        false => "the client",
+    };
     let trips = [
         ("connects", parts.connect_ns),
         ("TLS", parts.tls_ns),
@@ -157,7 +161,7 @@ fn largest(cell: &CellResult) -> Option<(String, f64)> {
         (receiving, parts.serialisation_ns),
         ("loss recovery: packets or a connection were lost", parts.loss_ns),
         ("the server", parts.server_ns),
-        ("the client", parts.client_ns),
+        (client, parts.client_ns),
         ("bytes that a sender holds back (Nagle)", parts.held_ns),
         ("", parts.round_trips_ns()),
     ];

@@ -5,7 +5,9 @@ use crate::{HOSTILE, hostile};
 use report::html;
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::BTreeSet;
-use study::experiment::{Dependencies, Experiment, HarWorkload, Think, Workload, builtin};
+use study::experiment::{
+    ClientSubject, Dependencies, Experiment, HarWorkload, Think, Workload, WorkloadKind, builtin,
+};
 use study::outcome::Outcome;
 
 pub(crate) fn parse(page: &str) -> Document<'_> {
@@ -207,6 +209,86 @@ fn a_contender_that_raced_alone_has_its_times_in_the_heading() {
     assert_eq!(heading, format!("h1-tls loads the page in {times}"));
 }
 
+/// The box of limits of a race with `workload`, by a browser or by wirelap's own client.
+fn limits(workload: Workload, browser: Option<&str>) -> String {
+    let mut experiment = quick();
+    experiment.workloads = vec![workload];
+    experiment.links.retain(|link| link.name == "3g");
+    for contender in &mut experiment.contenders {
+        contender.client = browser.map(|name| ClientSubject { name: name.to_owned(), warmup: 0 });
+    }
+    let mut run = Run::of(experiment.clone(), |_| None);
+    let is_page =
+        |kind: &WorkloadKind| matches!(kind, WorkloadKind::Page(_) | WorkloadKind::Har(_));
+    for row in &mut run.rows {
+        if is_page(&row.plan.cell.workload.kind) {
+            row.metrics.insert("fcp_ms".to_owned(), 300.0);
+        }
+    }
+    let run =
+        Run { result: study::analyse(&crate::simulated::header(experiment), &run.rows), ..run };
+    let page = html(&run.report());
+    let document = parse(&page);
+    let is_box = |node: &Node<'_, '_>| node.attribute("class") == Some("limits");
+    content(elements(&document, "aside").find(is_box).unwrap())
+}
+
+#[test]
+fn the_box_of_limits_says_what_of_a_page_was_loaded_by_whom() {
+    let named = |name: &str| -> Workload {
+        let experiment = builtin().iter().find(|one| one.name == name).unwrap();
+        experiment.toml.parse::<Experiment>().unwrap().workloads[0].clone()
+    };
+    let page = quick().workloads[0].clone();
+    let recorded = Workload::har(recorded(Think::None));
+    let echo = named("websocket-echo");
+    for (workload, browser, told, not) in [
+        (&page, None, "This is network load", "frozen"),
+        (&page, Some("chromium"), "simpler than those of most sites", "frozen"),
+        (&recorded, None, "This is network load", "frozen"),
+        (
+            &recorded,
+            Some("chromium"),
+            "the recorded page, with time and random numbers frozen",
+            "simpler",
+        ),
+        (&echo, None, "No page was loaded.", "painted"),
+        (&echo, Some("chromium"), "No page was loaded.", "nothing was parsed"),
+    ] {
+        let limits = limits(workload.clone(), browser);
+        assert!(limits.contains(told) && !limits.contains(not), "{browser:?}: {limits}");
+    }
+}
+
+fn recorded(think: Think) -> HarWorkload {
+    HarWorkload {
+        file: "pages/shop.har".into(),
+        think,
+        dependencies: Dependencies::Inferred,
+        hosts: Default::default(),
+    }
+}
+
+#[test]
+fn recorded_gaps_are_not_told_as_the_client() {
+    for (think, told) in [
+        (Think::Recorded, "goes into the gaps that the recording has between finding a file and"),
+        (Think::None, "goes into the client"),
+    ] {
+        let mut experiment = quick();
+        experiment.workloads = vec![Workload::har(recorded(think))];
+        experiment.links.truncate(1);
+        let mut run = Run::of(experiment.clone(), |_| None);
+        for row in &mut run.rows {
+            let client = study::reconcile::Parts { client_ns: 900_000_000, ..Default::default() };
+            row.parts = Some(client);
+        }
+        let result = study::analyse(&crate::simulated::header(experiment), &run.rows);
+        let page = html(&Run { result, ..run }.report()).replace('\u{a0}', " ");
+        assert!(page.contains(told), "{told}");
+    }
+}
+
 #[test]
 fn what_echoes_is_messages() {
     let mut experiment: Experiment =
@@ -288,14 +370,8 @@ fn settings_that_are_the_same_everywhere_stand_once_and_others_say_where() {
 
 #[test]
 fn a_workload_that_only_checks_another_is_shown_without_a_verdict_of_its_own() {
-    let har = HarWorkload {
-        file: "pages/shop.har".into(),
-        think: Think::None,
-        dependencies: Dependencies::Inferred,
-        hosts: Default::default(),
-    };
     let mut experiment = quick();
-    experiment.workloads = Workload::har(har).with_check();
+    experiment.workloads = Workload::har(recorded(Think::None)).with_check();
     experiment.links.truncate(1);
     let run = Run::of(experiment, |_| None);
     let page = html(&run.report());

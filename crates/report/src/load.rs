@@ -6,7 +6,7 @@ mod slo;
 pub use prometheus::load_prometheus;
 
 pub use slo::load_probe;
-pub(crate) use slo::outcome as slo_outcome;
+pub(crate) use slo::{name as slo_name, outcome as slo_outcome, share as slo_share};
 
 use crate::csv::Table;
 use crate::number::duration;
@@ -54,6 +54,8 @@ pub fn load(result: &LoadResult, style: Style) -> String {
 /// What is said of a run, for a page.
 pub(crate) struct LoadWords {
     pub(crate) answer: String,
+    /// Why the answer of a search is to be doubted.
+    pub(crate) doubt: Option<String>,
     pub(crate) conditions: String,
     pub(crate) counts: String,
     pub(crate) traffic: String,
@@ -76,6 +78,7 @@ pub(crate) fn words(result: &LoadResult) -> LoadWords {
     };
     LoadWords {
         answer,
+        doubt: result.slo.as_ref().and_then(slo::doubt),
         conditions: conditions(result),
         counts: counts(&result.whole),
         traffic: traffic(result),

@@ -112,7 +112,7 @@ fn answer(slo: &SloResult) -> String {
 }
 
 /// Why a limit that was found is to be doubted: many probes at rates below it did not hold, or one above it did.
-fn doubt(slo: &SloResult) -> Option<String> {
+pub(super) fn doubt(slo: &SloResult) -> Option<String> {
     let found = slo.answer == SloAnswer::Found;
     let (holds_at, fails_at) = slo.holds_at.zip(slo.fails_at).filter(|_| found)?;
     let below: Vec<&Probe> = slo.probes.iter().filter(|probe| probe.rate < holds_at).collect();
@@ -141,7 +141,7 @@ fn doubt(slo: &SloResult) -> Option<String> {
 const DOUBTFUL: f64 = 0.2;
 
 /// What a condition is on: `p99` of `p99<5 ms`.
-fn name(checked: &Checked) -> &str {
+pub(crate) fn name(checked: &Checked) -> &str {
     checked.condition.split('<').next().unwrap_or_default()
 }
 
@@ -164,7 +164,7 @@ fn figure(probe: &Probe, checked: &Checked, value: f64) -> String {
 }
 
 /// A share in percent. What is not nothing never reads as 0 %.
-pub(super) fn share(value: f64) -> String {
+pub(crate) fn share(value: f64) -> String {
     match value * 100.0 {
         percent if percent <= 0.0 => "0 %".to_owned(),
         percent if percent < 0.01 => "<0.01 %".to_owned(),

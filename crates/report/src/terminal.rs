@@ -6,7 +6,7 @@ use crate::cost::Cost;
 use crate::hue::Hue;
 use crate::number::{self, Percent};
 use crate::overview::{Group, load, median_of};
-use crate::{Report, answer, command, gates, metrics, waits, words};
+use crate::{Assumptions, Report, answer, command, gates, metrics, waits, words};
 use study::comparison::Verdict;
 use study::experiment::WorkloadKind;
 use study::published::Published;
@@ -85,8 +85,14 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
         }
         open_question(&mut out, published);
     }
-    for assumption in report.assumptions {
-        out.labelled("assumed", assumption);
+    for Assumptions { read_from, sentences } in report.assumptions {
+        let label = if read_from.is_some() { "read from" } else { "assumed" };
+        if let Some(name) = read_from {
+            out.labelled(label, &format!("{name}:"));
+        }
+        for sentence in sentences {
+            out.labelled(if read_from.is_some() { "" } else { label }, sentence);
+        }
     }
     if !report.result.not_covered.is_empty() {
         out.labelled("not tested", &report.result.not_covered.join(", "));

@@ -11,7 +11,7 @@ use crate::race::service;
 use crate::race::store::Rows;
 use crate::race::until_decided;
 use crate::trial::site_contents;
-use report::{Colour, Films, LinkText, Report, Style};
+use report::{Assumptions, Colour, Films, LinkText, Report, Style};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use study::comparison::{Comparison, Verdict};
@@ -61,7 +61,7 @@ pub(crate) struct Judged<'r> {
     rows: &'r Rows,
     name: String,
     links: BTreeMap<String, LinkText>,
-    assumptions: Vec<String>,
+    assumptions: Vec<Assumptions>,
     next: Option<String>,
     full_run: Option<String>,
     films: Films,
@@ -79,13 +79,21 @@ pub(crate) fn left_out(rows: &Rows) -> Option<String> {
 impl<'r> Judged<'r> {
     /// Judges the rows.
     pub(crate) fn of(folder: &RunFolder, header: &RunHeader, rows: &'r Rows) -> Self {
-        let mut assumptions = service::assumptions(&header.experiment);
-        assumptions.extend(har::assumptions(&header.experiment, |file| folder.inputs().join(file)));
-        assumptions.extend(replayed(&rows.records));
+        let assumed = [
+            service::assumptions(&header.experiment),
+            replayed(&rows.records).into_iter().collect(),
+        ];
+        let assumed = Assumptions { read_from: None, sentences: assumed.concat() };
+        let read = har::assumptions(&header.experiment, |file| folder.inputs().join(file));
+        let escaped = |text: &String| unit::escape(text).into_owned();
+        let assumptions = [vec![assumed], read].concat().into_iter().map(|one| Assumptions {
+            read_from: one.read_from.as_ref().map(escaped),
+            sentences: one.sentences.iter().map(escaped).collect(),
+        });
         let mut result = study::analyse(header, &rows.records);
         result.warnings.splice(0..0, left_out(rows));
         Self {
-            assumptions: assumptions.iter().map(|one| unit::escape(one).into_owned()).collect(),
+            assumptions: assumptions.collect(),
             rows,
             name: unit::escape(&folder.path().display().to_string()).into_owned(),
             links: link_texts(folder, header),

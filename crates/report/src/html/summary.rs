@@ -3,7 +3,7 @@
 use crate::answer::{self, Answer, Clause};
 use crate::markup::{Attribute, Markup};
 use crate::overview::Group;
-use crate::{Report, words};
+use crate::{Assumptions, Report, words};
 use study::experiment::WorkloadKind;
 use study::result::CellResult;
 
@@ -120,6 +120,7 @@ pub(super) fn limits(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
     m.element("aside", &[("class", &"limits"), ("aria-labelledby", &"limits")], |m| {
         m.line("h2", &[("id", &"limits")], "What this does not say");
         m.element("ul", &[], |m| {
+            let mut read: Vec<(&String, &Vec<String>)> = Vec::new();
             let mut item = |strong: &str, text: &str| {
                 m.element("li", &[], |m| {
                     m.line("b", &[], strong);
@@ -140,11 +141,22 @@ pub(super) fn limits(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
             if result.trials.failed > 0 {
                 item("Failed trials", "rank as the slowest, so they count in the verdicts, but have no time.");
             }
-            for assumption in report.assumptions {
-                item("Assumed:", assumption);
+            for Assumptions { read_from, sentences } in report.assumptions {
+                match read_from {
+                    None => sentences.iter().for_each(|sentence| item("Assumed:", sentence)),
+                    Some(name) => read.push((name, sentences)),
+                }
             }
             for (name, source) in sources(report, groups) {
                 item(&format!("Figures of {name}:"), &format!("{source}."));
+            }
+            for (name, sentences) in read {
+                m.element("li", &[("class", &"read")], |m| {
+                    m.line("b", &[], format!("Read from {name}:"));
+                    m.element("ul", &[], |m| {
+                        sentences.iter().for_each(|sentence| m.line("li", &[], sentence));
+                    });
+                });
             }
         });
     });

@@ -310,15 +310,28 @@ fn what_echoes_is_messages() {
 #[test]
 fn the_box_of_limits_names_what_is_not_covered_and_what_is_assumed() {
     let run = Run::clean();
-    let assumptions = ["the size of 3 entries is that of their content".to_owned()];
+    let sentence = "3 requests have the size of `content.size`.".to_owned();
+    let assumed = "nobody else uses the service".to_owned();
+    let of = |read_from: Option<&str>, sentence: &String| report::Assumptions {
+        read_from: read_from.map(str::to_owned),
+        sentences: vec![sentence.clone()],
+    };
+    let assumptions = [of(None, &assumed), of(Some("shop.har"), &sentence)];
     let page = html(&report::Report { assumptions: &assumptions, ..run.report() });
     let document = parse(&page);
     let limits = content(elements(&document, "aside").next().unwrap());
     for said in
-        ["emulated link", "network load", "warm cache", "queue assumed, 1 BDP", &assumptions[0]]
+        ["emulated link", "network load", "warm cache", "queue assumed, 1 BDP", &sentence, &assumed]
     {
-        assert!(limits.contains(said) || said == "{said} is missing from {limits}");
+        assert!(limits.contains(said), "{said} is missing from {limits}");
     }
+    // What a recording says is no assumption, and stands in a list of its own.
+    assert_eq!(limits.matches("Assumed:").count(), 1, "{limits}");
+    assert!(limits.contains("Read from shop.har:"), "{limits}");
+    let report = report::Report { assumptions: &assumptions, ..run.report() };
+    let text = report::terminal(&report, report::Style { colour: report::Colour::Off, width: 400 });
+    assert!(text.contains(&format!("read from    shop.har:\n             {sentence}\n")), "{text}");
+    assert!(text.contains(&format!("assumed      {assumed}\n")), "{text}");
 }
 
 #[test]

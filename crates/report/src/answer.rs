@@ -1,13 +1,14 @@
 //! The answer to an experiment's question, in one sentence for each workload. Regressions come first, then the fastest,
 //! then what is level or undecided. The one rule: a sentence says no more than the verdicts do.
 
-use crate::number::{Percent, Ratio};
-use crate::overview::{Group, measure};
+use crate::number::{self, Percent, Ratio};
+use crate::overview::{Group, load, measure};
 use crate::words::{audited, failures, listed, ratio, saved, sentence_case};
 use crate::{Report, command};
 use study::blocks::Audited;
 use study::comparison::{Comparison, Verdict};
 use study::deciding_metric;
+use study::experiment::{Workload, WorkloadKind};
 use study::metric;
 use study::result::{CellResult, Ranked};
 use unit::counted;
@@ -337,6 +338,31 @@ impl<'a> Lead<'a> {
         listed(&names)
     }
 
+    /// Which view of a page was judged of whom, where anybody's was a next one.
+    fn views(&self) -> Views {
+        let is_next = |name: &str| {
+            self.group.cell(name).is_some_and(|cell| cell.contender.settings.next_view.is_some())
+        };
+        let all = self.leaders.len();
+        let next = self.leaders.iter().filter(|leader| is_next(&leader.contender)).count();
+        let of_baseline = self.group.verdicts.is_some_and(|all| is_next(&all.baseline));
+        match (next, of_baseline) {
+            (0, false) => Views::default(),
+            (next, true) if next == all => Views { are_next: true, ..Views::default() },
+            (next, _) => Views {
+                own: match (next, all) {
+                    (0, 1) => ", on its first view,",
+                    (0, _) => ", on their first views,",
+                    (_, 1) => ", on its next view,",
+                    (next, all) if next == all => ", on their next views,",
+                    _ => ", some on their next views,",
+                },
+                baselines: if of_baseline { " on its next" } else { " on its first" },
+                ..Views::default()
+            },
+        }
+    }
+
     /// `before` names the fastest contenders earlier in the clause.
     fn clause(&self, before: Option<&str>) -> Clause {
         let link = &self.group.link.name;
@@ -345,17 +371,9 @@ impl<'a> Lead<'a> {
         let (verb, beat) = if self.leaders.len() == 1 { ("s", "beats") } else { ("", "beat") };
         let text = match (saved(self.group, self.least), before) {
             (Some(saved), None) => {
-                let what = match deciding_metric(self.group.workload) {
-                    metric::MEAN_MS => format!("answer{verb} a call"),
-                    metric::TOTAL_MS => format!("answer{verb} all calls"),
-                    metric::FIRST_TOKEN_MS => format!("bring{verb} the first token"),
-                    metric::WALL_MS => format!("download{verb} the files"),
-                    name if metric::PAINT_TIMES.contains(&name) => {
-                        format!("bring{verb} the {}", metric::words(name))
-                    }
-                    _ => format!("load{verb} the page"),
-                };
-                format!("on {link}, {names} {what} {saved} sooner than {baseline}")
+                let Views { are_next, own, baselines } = self.views();
+                let what = done(self.group.workload, verb, are_next);
+                format!("on {link}, {names}{own} {what} {saved} sooner than {baseline}{baselines}")
             }
             (Some(saved), Some(before)) if before == names => format!("on {link} {saved} sooner"),
             (Some(saved), Some(_)) => format!("on {link}, {names} {saved} sooner"),
@@ -371,4 +389,57 @@ impl<'a> Lead<'a> {
             command: None,
         }
     }
+}
+
+/// What a clause says of views: whether all of them are next ones; else what it adds to those ahead, and to the baseline.
+#[derive(Default)]
+struct Views {
+    are_next: bool,
+    own: &'static str,
+    baselines: &'static str,
+}
+
+/// What a contender does with `workload`; `verb` ends the verb.
+fn done(workload: &Workload, verb: &str, is_next_view: bool) -> String {
+    match deciding_metric(workload) {
+        metric::MEAN_MS => format!("answer{verb} a call"),
+        metric::TOTAL_MS if matches!(workload.kind, WorkloadKind::Echo(_)) => {
+            format!("answer{verb} all messages")
+        }
+        metric::TOTAL_MS => format!("answer{verb} all calls"),
+        metric::FIRST_TOKEN_MS => format!("bring{verb} the first token"),
+        metric::WALL_MS => format!("download{verb} the files"),
+        name if metric::PAINT_TIMES.contains(&name) => {
+            let view = if is_next_view { " of the next view" } else { "" };
+            format!("bring{verb} the {}{view}", metric::words(name))
+        }
+        _ => format!("load{verb} the page{}", if is_next_view { "'s next view" } else { "" }),
+    }
+}
+
+/// What a contender took that raced alone: `h2 loads the page in 1.33 s [1.33, 1.34] on 4g`. None where there are others, and where
+/// it was not measured.
+pub(crate) fn alone(report: &Report<'_>) -> Option<String> {
+    let groups = report.groups();
+    let raced: Vec<&Group<'_>> =
+        groups.iter().filter(|group| group.workload.check_of.is_none()).collect();
+    if !raced.iter().all(|group| group.is_of_one()) {
+        return None;
+    }
+    let workloads = raced.chunk_by(|a, b| a.workload.name == b.workload.name);
+    let told = |groups: &[&Group<'_>]| {
+        let cell = groups[0].cells[0];
+        let times: Vec<String> = groups
+            .iter()
+            .filter_map(|group| {
+                Some(format!("{} on {}", number::summary(load(group.cells[0])?), group.link.name))
+            })
+            .collect();
+        let is_next_view = cell.contender.settings.next_view.is_some();
+        let does = done(&cell.workload, "s", is_next_view);
+        let name = &cell.contender.name;
+        (!times.is_empty()).then(|| format!("{name} {does} in {}", times.join(", ")))
+    };
+    let told: Vec<String> = workloads.filter_map(told).collect();
+    (!told.is_empty()).then(|| told.join("; "))
 }

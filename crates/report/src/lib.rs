@@ -89,6 +89,15 @@ use std::collections::BTreeMap;
 use study::record::TrialRecord;
 use study::result::RunResult;
 
+/// What was assumed, one sentence each.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Assumptions {
+    /// The recording that it was read from, facts included; None of what was assumed of all else.
+    pub read_from: Option<String>,
+    /// The sentences. Each begins with its count, where there is one.
+    pub sentences: Vec<String>,
+}
+
 /// Everything that a report shows.
 #[derive(Debug, Clone, Copy)]
 pub struct Report<'a> {
@@ -100,8 +109,8 @@ pub struct Report<'a> {
     pub folder: &'a str,
     /// What the links were, by name.
     pub links: &'a BTreeMap<String, LinkText>,
-    /// What had to be assumed (about a recorded page, for example): one sentence each, with its count.
-    pub assumptions: &'a [String],
+    /// What was read from recordings, and what had to be assumed.
+    pub assumptions: &'a [Assumptions],
     /// What browsers showed, for the cells that were recorded; empty where nothing was.
     pub films: &'a Films,
     /// The command to try next; None where there is none to suggest.

@@ -5,8 +5,8 @@ mod slo;
 
 pub use prometheus::load_prometheus;
 
-pub(crate) use slo::answer as slo_answer;
 pub use slo::load_probe;
+pub(crate) use slo::{name as slo_name, outcome as slo_outcome, share as slo_share};
 
 use crate::csv::Table;
 use crate::number::duration;
@@ -54,6 +54,8 @@ pub fn load(result: &LoadResult, style: Style) -> String {
 /// What is said of a run, for a page.
 pub(crate) struct LoadWords {
     pub(crate) answer: String,
+    /// Why the answer of a search is to be doubted.
+    pub(crate) doubt: Option<String>,
     pub(crate) conditions: String,
     pub(crate) counts: String,
     pub(crate) traffic: String,
@@ -64,15 +66,19 @@ pub(crate) struct LoadWords {
 pub(crate) fn words(result: &LoadResult) -> LoadWords {
     let answer = match (&result.slo, result.connects.opened) {
         (_, 0) => "No connection could be opened, so no request was made".to_owned(),
-        (Some(found), _) => format!("{}: {}", found.objective, slo_answer(found)),
+        (Some(found), _) => {
+            format!("{}: {}", found.objective, slo_outcome(found, result.interrupted))
+        }
         (None, _) => format!(
-            "{} requests/s answered over {}",
+            "{} requests/s answered over {}{}",
             load_rate(result.answers_per_second),
-            duration(result.seconds * 1e3)
+            duration(result.seconds * 1e3),
+            if result.interrupted { ", interrupted before its time" } else { "" },
         ),
     };
     LoadWords {
         answer,
+        doubt: result.slo.as_ref().and_then(slo::doubt),
         conditions: conditions(result),
         counts: counts(&result.whole),
         traffic: traffic(result),
@@ -297,8 +303,44 @@ fn course_csv(result: &LoadResult) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+
+    /// As `wirelap load --json` prints it; what is not told here is empty.
+    pub(crate) fn result() -> LoadResult {
+        let none = serde_json::Value::Null;
+        serde_json::from_value(serde_json::json!({
+            "schema": "wirelap.load/1", "version": "0.1.0", "started": "", "host": study::record::HostFacts::default(),
+            "command_line": [],
+            "setting": { "pace": "closed", "rates": [], "spacing": none, "seed": 1, "connections": 4, "streams": 1,
+                "threads": 1, "warm_up_seconds": 0.0, "timeout_seconds": 30.0 },
+            "protocol": "h2", "seconds": 2.5, "answers_per_second": 4.0,
+            "whole": { "requests": 12, "answers": 10, "refused": 3, "not_begun": 0,
+                "errors": { "say \"no\"": 2 }, "body_bytes": 100, "latency": none },
+            "stages": [], "targets": [], "statuses": { "200": 7, "503": 3 },
+            "first_byte": none, "lateness": none, "latency_without_client": none,
+            "connects": { "opened": 4, "errors": {}, "tcp": none, "tls": none, "quic": none, "resumed": 0,
+                "early_data": { "accepted": 0, "rejected": 0 } },
+            "warm_up_requests": 0, "made_again": 0, "unfinished": 0, "received_bytes": 1000, "sent_bytes": 500,
+            "client": { "cpu_seconds": 0.0, "busiest_share": 0.0, "answers_per_cpu_second": none },
+            "interrupted": false, "warnings": [], "course": [], "slo": none
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn a_page_and_a_terminal_say_that_a_run_was_interrupted() {
+        let said = |interrupted: bool| words(&LoadResult { interrupted, ..result() }).answer;
+        assert_eq!(said(false), "4 requests/s answered over 2.50 s".replace("0 s", "0\u{a0}s"));
+        assert!(said(true).ends_with(", interrupted before its time"), "{}", said(true));
+        let slo = slo::tests::held_so_far(&[100.0, 200.0]);
+        let run = LoadResult { interrupted: true, slo: Some(slo), ..result() };
+        let told = "p99<5 ms: interrupted after probe 2; so far undecided: nothing failed yet; the highest rate that held was 200 requests/s";
+        assert_eq!(words(&run).answer, told);
+        let style = Style { colour: crate::Colour::Off, width: 200 };
+        assert!(load(&run, style).contains(told), "{}", load(&run, style));
+        assert!(crate::load_html(&run).contains("interrupted after probe 2"));
+    }
 
     #[test]
     fn a_rate_has_three_significant_digits_and_never_reads_as_0_where_it_is_not_nothing() {

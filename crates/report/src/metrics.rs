@@ -6,6 +6,7 @@ use crate::overview::Group;
 use study::comparison::Verdict;
 use study::metric;
 use study::result::{CellResult, MetricComparison, MetricVerdict};
+use unit::ByteSize;
 
 /// The comparisons of `cell` with the baseline, by other metrics than the deciding one.
 fn of<'g>(group: &Group<'g>, cell: &CellResult) -> Vec<&'g MetricComparison> {
@@ -51,12 +52,40 @@ pub(crate) fn counted_without_times(group: &Group<'_>, cell: &CellResult) -> Opt
     })
 }
 
+/// Which view of the page the figures of `cell` are of, and how long the one after it took, where there is more than one.
+pub(crate) fn views(cell: &CellResult) -> Vec<String> {
+    [from_cache(cell), view_after(cell)].into_iter().flatten().collect()
+}
+
 /// How long the view after the judged one took, where there was one: that is when HTTP/3 is used that Alt-Svc offered.
-pub(crate) fn next_view(cell: &CellResult) -> Option<String> {
+fn view_after(cell: &CellResult) -> Option<String> {
     let load = cell.metrics.get(metric::NEXT_LOAD_MS)?;
     let first_byte = cell.metrics.get(metric::NEXT_FIRST_BYTE_MS)?;
     let [load, first_byte] = [load, first_byte].map(number::summary);
-    Some(format!("the next view: {load}, first byte after {first_byte}"))
+    Some(format!("the view after: {load}, first byte after {first_byte}"))
+}
+
+/// What the cache answered where the view that is judged comes after a first one.
+fn from_cache(cell: &CellResult) -> Option<String> {
+    cell.contender.settings.next_view?;
+    let median = |name: &str| cell.metrics.get(name).map(|summary| summary.median);
+    let Some(fresh) = median(metric::CACHE_FRESH) else {
+        // A browser does not say.
+        return Some("its next view".to_owned());
+    };
+    let current = median(metric::CACHE_REVALIDATED).unwrap_or_default();
+    let bytes = median(metric::CACHED_BYTES).unwrap_or_default();
+    Some(format!(
+        "its next view: {}, {} of them current by 304",
+        cached(fresh + current, bytes),
+        number::count(current)
+    ))
+}
+
+/// `10 files from the cache (320 kB)`.
+pub(crate) fn cached(files: f64, bytes: f64) -> String {
+    let word = if files == 1.0 { "file" } else { "files" };
+    format!("{} {word} from the cache ({})", number::count(files), ByteSize(bytes as u64))
 }
 
 /// `3 round trips against 9 (fewer)`.

@@ -4,7 +4,7 @@ use crate::Report;
 use crate::hue::{Hue, Palette};
 use study::comparison::{Comparison, Verdict};
 use study::deciding_metric;
-use study::experiment::{Contender, Tls, Workload};
+use study::experiment::{Contender, Dependencies, Think, Tls, Workload, WorkloadKind};
 use study::metric;
 use study::outcome::Outcome;
 use study::record::TrialRecord;
@@ -263,6 +263,17 @@ pub(crate) fn load(cell: &CellResult) -> Option<&Summary> {
 /// Whether the link of that trial has a rate: without one nothing tells the time of its bytes from their wait.
 pub(crate) fn has_rate(trial: &MedianTrial) -> bool {
     trial.timeline.as_ref().is_some_and(|timeline| timeline.down.rate_bps.is_some())
+}
+
+/// Whether what is told as the client's time of `cell` has the gaps of a recording in it.
+pub(crate) fn has_recorded_gaps(cell: &CellResult) -> bool {
+    // A browser makes gaps of its own.
+    cell.contender.client.is_none()
+        && matches!(
+            &cell.workload.kind,
+            WorkloadKind::Har(har)
+                if har.think == Think::Recorded && har.dependencies == Dependencies::Inferred
+        )
 }
 
 /// The time of `trial` that decides, where it counts.

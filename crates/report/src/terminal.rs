@@ -6,7 +6,7 @@ use crate::cost::Cost;
 use crate::hue::Hue;
 use crate::number::{self, Percent};
 use crate::overview::{Group, load, median_of};
-use crate::{Report, answer, command, gates, metrics, waits, words};
+use crate::{Assumptions, Report, answer, command, gates, metrics, waits, words};
 use study::comparison::Verdict;
 use study::experiment::WorkloadKind;
 use study::published::Published;
@@ -85,8 +85,14 @@ pub fn terminal(report: &Report<'_>, style: Style) -> String {
         }
         open_question(&mut out, published);
     }
-    for assumption in report.assumptions {
-        out.labelled("assumed", assumption);
+    for Assumptions { read_from, sentences } in report.assumptions {
+        let label = if read_from.is_some() { "read from" } else { "assumed" };
+        if let Some(name) = read_from {
+            out.labelled(label, &format!("{name}:"));
+        }
+        for sentence in sentences {
+            out.labelled(if read_from.is_some() { "" } else { label }, sentence);
+        }
     }
     if !report.result.not_covered.is_empty() {
         out.labelled("not tested", &report.result.not_covered.join(", "));
@@ -202,8 +208,8 @@ fn block(out: &mut Lines, report: &Report<'_>, group: &Group<'_>, widths: &Width
         let least = group.least_shown().map_or_else(String::new, |least| format!("  {least}"));
         out.line(&format!("{}   all  TIE within {margin}   {level}{least}", out.bold(&link)));
         for cell in &group.cells {
-            if let Some(next_view) = metrics::next_view(cell) {
-                out.wrapped(&format!("    {}: {next_view}", cell.contender.name), 6);
+            for view in metrics::views(cell) {
+                out.wrapped(&format!("    {}: {view}", cell.contender.name), 6);
             }
             exchanges(out, cell);
             tokens(out, cell);
@@ -220,8 +226,8 @@ fn block(out: &mut Lines, report: &Report<'_>, group: &Group<'_>, widths: &Width
         if let Some(evidence) = words::evidence(cell) {
             out.wrapped(&format!("    {evidence}"), 6);
         }
-        if let Some(next_view) = metrics::next_view(cell) {
-            out.wrapped(&format!("    {next_view}"), 6);
+        for view in metrics::views(cell) {
+            out.wrapped(&format!("    {view}"), 6);
         }
         let reasons = words::not_measured(report, cell).into_iter();
         for line in metrics::later_assets(group, cell).into_iter().chain(reasons) {

@@ -132,7 +132,10 @@ pub(crate) fn confidence(report: &Report<'_>) -> Vec<String> {
         let short = |pair: &&&Pair| pair.comparison.n < needed && !stands(pair);
         let short = match differences.iter().filter(short).count() {
             0 => String::new(),
-            short => format!("; {short} of them have too few trials to show it, {needed} could"),
+            short => {
+                let have = if short == 1 { "has" } else { "have" };
+                format!("; {short} of the others {have} too few trials to show it, {needed} could")
+            }
         };
         lines.push(match (standing, differences.len()) {
             (0, found) if most < needed => format!(

@@ -3,7 +3,7 @@
 
 use crate::Report;
 use crate::number;
-use crate::overview::{Group, has_rate};
+use crate::overview::{Group, has_rate, has_recorded_gaps};
 use crate::words::{handshakes, listed};
 use study::comparison::Verdict;
 use study::deciding_metric;
@@ -157,6 +157,9 @@ impl Compared<'_> {
             Wait::Serialisation => "from first bytes to last bytes",
             Wait::LossRecovery => "in loss recovery",
             Wait::Server => "for the server",
+            Wait::Client if has_recorded_gaps(self.slow.cell) => {
+                "in the recorded gaps and the client"
+            }
             Wait::Client => "in the client",
             Wait::HeldBack => "for bytes held back by Nagle's rule",
         };

@@ -159,11 +159,28 @@ fn refusals(cell: &CellResult, why: &[String]) -> Option<String> {
         count.unwrap_or_else(|| format!("the audit refused {refused} of {attempts} attempts"));
     let left = match without {
         0 => "; their blocks were run again".to_owned(),
-        _ if attempts == all => String::new(),
+        _ if attempts == all || cell.refused.is_some() => String::new(),
         _ => format!("; {without} of {} stay without a figure", counted(all, "trial")),
     };
-    let why = if why.is_empty() { String::new() } else { format!(": {}", why.join("; ")) };
+    let why = if why.is_empty() { String::new() } else { format!(": {}", joined(why)) };
     Some(format!("{count}{left}{why}"))
+}
+
+/// The reasons, with what several in a row begin with said once: `the machine was busy: the client …; the link …`.
+fn joined(reasons: &[String]) -> String {
+    let mut text = String::new();
+    let mut before = None;
+    for reason in reasons {
+        let parts = reason.split_once(": ");
+        let told = match parts {
+            Some((kind, rest)) if before == Some(kind) => rest,
+            _ => reason,
+        };
+        text.push_str(if text.is_empty() { "" } else { "; " });
+        text.push_str(told);
+        before = parts.map(|(kind, _)| kind);
+    }
+    text
 }
 
 /// The two groups of the trials of a cell, if they form two.

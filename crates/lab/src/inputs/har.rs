@@ -5,6 +5,7 @@ use crate::inputs::regular::{self, LONGEST_RECORDING};
 use crate::inputs::site;
 pub(crate) use page::har::SITE_VERSION;
 use page::har::{self, HarError, HarOptions, Recording};
+use report::Assumptions;
 use std::path::{Path, PathBuf};
 use study::experiment::{Dependencies, Experiment, HarWorkload, Think, WorkloadKind};
 
@@ -37,24 +38,26 @@ pub(crate) fn read(path: &Path, workload: &HarWorkload) -> Result<Recording, Cli
     })
 }
 
-/// What the recorded pages of `experiment` needed assuming, one sentence each, the first of each file with its name;
-/// `place` tells where a file is that a workload names.
-pub(crate) fn assumptions(experiment: &Experiment, place: impl Fn(&str) -> PathBuf) -> Vec<String> {
-    let mut sentences = Vec::new();
+/// What was read from the recorded pages of `experiment`, and what they needed assuming; `place` tells where a file is that a
+/// workload names.
+pub(crate) fn assumptions(
+    experiment: &Experiment,
+    place: impl Fn(&str) -> PathBuf,
+) -> Vec<Assumptions> {
+    let mut all = Vec::new();
     for workload in experiment.workloads.iter().filter(|workload| workload.check_of.is_none()) {
         let WorkloadKind::Har(har) = &workload.kind else { continue };
         let name = &har.file;
-        match read(&place(name), har) {
-            Ok(recording) => {
-                // The first sentence says which file it is about, and those after it are about the same.
-                let mut told = recording.assumptions.sentences().into_iter();
-                sentences.extend(told.next().map(|line| format!("{name}: {line}")));
-                sentences.extend(told);
-            }
-            Err(error) => {
-                sentences.push(format!("what {name} needed assuming is not known: {error}"));
-            }
-        }
+        all.push(match read(&place(name), har) {
+            Ok(recording) => Assumptions {
+                read_from: Some(name.clone()),
+                sentences: recording.assumptions.sentences(),
+            },
+            Err(error) => Assumptions {
+                read_from: None,
+                sentences: vec![format!("what {name} needed assuming is not known: {error}")],
+            },
+        });
     }
-    sentences
+    all
 }

@@ -11,7 +11,7 @@ use crate::race::service;
 use crate::race::store::Rows;
 use crate::race::until_decided;
 use crate::trial::site_contents;
-use report::{Colour, Films, LinkText, Report, Style};
+use report::{Assumptions, Colour, Films, LinkText, Report, Style};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use study::comparison::{Comparison, Verdict};
@@ -61,7 +61,7 @@ pub(crate) struct Judged<'r> {
     rows: &'r Rows,
     name: String,
     links: BTreeMap<String, LinkText>,
-    assumptions: Vec<String>,
+    assumptions: Vec<Assumptions>,
     next: Option<String>,
     full_run: Option<String>,
     films: Films,
@@ -79,13 +79,21 @@ pub(crate) fn left_out(rows: &Rows) -> Option<String> {
 impl<'r> Judged<'r> {
     /// Judges the rows.
     pub(crate) fn of(folder: &RunFolder, header: &RunHeader, rows: &'r Rows) -> Self {
-        let mut assumptions = service::assumptions(&header.experiment);
-        assumptions.extend(har::assumptions(&header.experiment, |file| folder.inputs().join(file)));
-        assumptions.extend(replayed(&rows.records));
+        let assumed = [
+            service::assumptions(&header.experiment),
+            replayed(&rows.records).into_iter().collect(),
+        ];
+        let assumed = Assumptions { read_from: None, sentences: assumed.concat() };
+        let read = har::assumptions(&header.experiment, |file| folder.inputs().join(file));
+        let escaped = |text: &String| unit::escape(text).into_owned();
+        let assumptions = [vec![assumed], read].concat().into_iter().map(|one| Assumptions {
+            read_from: one.read_from.as_ref().map(escaped),
+            sentences: one.sentences.iter().map(escaped).collect(),
+        });
         let mut result = study::analyse(header, &rows.records);
         result.warnings.splice(0..0, left_out(rows));
         Self {
-            assumptions: assumptions.iter().map(|one| unit::escape(one).into_owned()).collect(),
+            assumptions: assumptions.collect(),
             rows,
             name: unit::escape(&folder.path().display().to_string()).into_owned(),
             links: link_texts(folder, header),
@@ -164,16 +172,20 @@ fn replayed(rows: &[TrialRecord]) -> Option<String> {
         .collect();
     let named: Vec<&str> = named.into_iter().take(3).collect();
     let named = if named.is_empty() { String::new() } else { format!(" ({})", named.join("; ")) };
-    (!replays.is_empty()).then(|| {
+    let counts = [
+        metric::REPLAY_NEAREST,
+        metric::REPLAY_MISSED,
+        metric::REPLAY_NOT_ASKED,
+        metric::REPLAY_SOCKETS_MISSED,
+    ];
+    // Where every answer was found there is nothing to tell.
+    let [nearest, missed, not_asked, sockets] = counts.map(sum);
+    (nearest + missed + not_asked + sockets > 0.0).then(|| {
         format!(
-            "Replays by browsers, {} trials with those that were refused: {} requests were answered by the nearest recorded query, {} were not in the \
-             recording and got 404{named}, {} recorded fetches were not asked for, and {} recorded WebSockets were not \
+            "Replays by browsers, {} trials with those that were refused: {nearest} requests were answered by the nearest recorded query, {missed} were not in the \
+             recording and got 404{named}, {not_asked} recorded fetches were not asked for, and {sockets} recorded WebSockets were not \
              opened.",
             replays.len(),
-            sum(metric::REPLAY_NEAREST),
-            sum(metric::REPLAY_MISSED),
-            sum(metric::REPLAY_NOT_ASKED),
-            sum(metric::REPLAY_SOCKETS_MISSED),
         )
     })
 }

@@ -126,11 +126,11 @@ fn a_head_stays_a_head_and_a_304_a_304_over_every_transport() {
     }
     let told = bench.run(&["race", "recorded.toml", "--dry-run"]).out;
     for words in [
-        "The recorded load took 1.40 s, until onLoad.",
-        "1 request: began after that: left out, a trial ends with the load.",
-        "1 request: HEAD: replayed as HEAD, with the recorded Content-Length.",
-        "1 request: answered 304: replayed as such, as on a visit with that in the cache.",
-        "(3 hosts in the file)",
+        "The recorded load took 1.40 s, up to onLoad.",
+        "1 request began after onLoad, and is left out.",
+        "1 request is a HEAD, and is answered with the recorded Content-Length.",
+        "1 request is answered 304, as on a visit with the file in the cache.",
+        "it names 3 hosts.",
     ] {
         assert!(told.contains(words), "{words}: {told}");
     }

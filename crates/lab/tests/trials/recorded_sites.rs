@@ -165,9 +165,9 @@ fn a_recorded_page_of_three_hosts_is_replayed_whole_over_each_http_and_by_its_ha
     for words in [
         "10 requests, 10 responses",
         "Replay it: wirelap race site",
-        "1 request: for a WebSocket",
-        "1 request: answered with a redirect",
-        "3 hosts in the file",
+        "1 WebSocket is opened over the contender's transport",
+        "1 request is answered with a redirect",
+        "it names 3 hosts",
     ] {
         assert!(ran.out.contains(words), "{words}: {}", ran.out);
     }

@@ -5,7 +5,7 @@ use crate::number;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::time::Duration;
-use unit::format_duration;
+use unit::{ByteSize, format_duration};
 
 /// The counts. Those about sizes, initiators and times speak of the requests that are replayed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,111 +150,195 @@ impl Assumptions {
     pub fn sentences(&self) -> Vec<String> {
         let hosts = several(self.hosts, "host", "hosts");
         let servers = match self.origins > self.hosts {
-            true => format!("{hosts} with {} origins", self.origins),
+            true => format!("{hosts} and {} origins", self.origins),
             false => hosts,
         };
+        let replayed = if self.replayed == 1 { "is" } else { "are" };
         let mut lines = vec![format!(
-            "Replayed: {} of {} ({servers} in the file).",
+            "{} of the file's {} {replayed} replayed; it names {servers}.",
             self.replayed,
             several(self.entries, "entry", "entries"),
         )];
-        let others = several(self.pages.saturating_sub(1), "other page load", "other page loads");
-        lines.extend(some(self.of_other_pages, format!("left out: of the file's {others}")));
-        lines.extend(some(self.not_http, "skipped: not http or https"));
-        lines.extend(some(self.unanswered, "skipped: no answer was recorded"));
-        lines.extend(some(self.answered_inside, "skipped: the browser redirected itself"));
-        lines.extend(some(self.urls_unusable, "left out: their URL cannot be asked for"));
+        let others = match self.pages.saturating_sub(1) {
+            1 => "the file's other page load".to_owned(),
+            pages => format!("the file's {pages} other page loads"),
+        };
+        lines.extend(told(
+            self.of_other_pages,
+            format!("request is left out: it belongs to {others}"),
+            format!("requests are left out: they belong to {others}"),
+        ));
+        lines.extend(told(
+            self.not_http,
+            "entry is left out: it is neither http nor https",
+            "entries are left out: they are neither http nor https",
+        ));
+        lines.extend(told(
+            self.unanswered,
+            "request is left out: no answer was recorded",
+            "requests are left out: no answers were recorded",
+        ));
+        lines.extend(told(
+            self.answered_inside,
+            "request is left out: the browser redirected it itself",
+            "requests are left out: the browser redirected them itself",
+        ));
+        lines.extend(told(
+            self.urls_unusable,
+            "request is left out: its URL cannot be asked for",
+            "requests are left out: their URLs cannot be asked for",
+        ));
         lines.extend(self.unusable.iter().map(|unusable| format!("Left out: {unusable}.")));
         self.tell_answers(&mut lines);
         self.tell_initiators(&mut lines);
         self.tell_times(&mut lines);
-        lines.extend(some(
+        lines.extend(told(
             self.images_raised,
-            "for an image of a high priority, which may have come with the layout: asked for as images are",
+            "image of a high priority, which may have come with the layout, is asked for as images are",
+            "images of a high priority, which may have come with the layout, are asked for as images are",
         ));
-        let cookies = format!("with cookies ({} B in all): left out", self.cookie_bytes);
-        lines.extend(some(self.cookies, cookies));
-        lines.extend(some(self.paths_mended, "with an illegal path: percent-encoded"));
-        lines.extend(some_hosts(self.hosts_renamed, "with an address for a name: given a name"));
-        lines.extend(some(
+        let cookies = ByteSize(self.cookie_bytes);
+        lines.extend(told(
+            self.cookies,
+            format!("request had cookies ({cookies} in all), which are left out"),
+            format!("requests had cookies ({cookies} in all), which are left out"),
+        ));
+        lines.extend(told(
+            self.paths_mended,
+            "request has an illegal path, which is percent-encoded",
+            "requests have an illegal path, which is percent-encoded",
+        ));
+        lines.extend(told(
+            self.hosts_renamed,
+            "host is an address, and gets a name",
+            "hosts are addresses, and get names",
+        ));
+        lines.extend(told(
             self.repeats_renamed,
-            "for a URL that answered differently before: told apart by a query parameter",
+            "request is for a URL that answered differently before: a query parameter tells it apart",
+            "requests are for URLs that answered differently before: a query parameter tells them apart",
         ));
         lines
     }
 
     fn tell_answers(&self, lines: &mut Vec<String>) {
-        lines.extend(some(self.size_from_transfer, "sized by _transferSize (head included)"));
-        lines.extend(some(self.size_from_body, "sized by bodySize"));
-        lines.extend(some(self.size_from_length, "sized by Content-Length"));
-        lines.extend(some(self.size_from_content, "sized by content.size (decoded)"));
-        lines.extend(some(self.size_unknown, "without any size: taken as empty"));
-        lines.extend(some(self.heads, "HEAD: replayed as HEAD, with the recorded Content-Length"));
-        lines.extend(some(
+        lines.extend(told(
+            self.size_from_transfer,
+            "request has the size that `_transferSize` gives, with its head",
+            "requests have the size that `_transferSize` gives, with their heads",
+        ));
+        lines.extend(told(
+            self.size_from_body,
+            "request has the size that `bodySize` gives",
+            "requests have the size that `bodySize` gives",
+        ));
+        lines.extend(told(
+            self.size_from_length,
+            "request has that of its Content-Length",
+            "requests have that of their Content-Length",
+        ));
+        lines.extend(told(
+            self.size_from_content,
+            "request has the size of `content.size`, which is before compression",
+            "requests have the size of `content.size`, which is before compression",
+        ));
+        lines.extend(told(
+            self.size_unknown,
+            "request has no size, and is answered with an empty body",
+            "requests have no size, and are answered with an empty body",
+        ));
+        lines.extend(told(
+            self.heads,
+            "request is a HEAD, and is answered with the recorded Content-Length",
+            "requests are HEADs, and are answered with the recorded Content-Length",
+        ));
+        let upload = ByteSize(self.upload_bytes);
+        lines.extend(told(
             self.not_get,
-            format!(
-                "another method: replayed as such, with {} B of body that hold noise",
-                self.upload_bytes
-            ),
+            format!("request has another method, and sends {upload} of noise as its body"),
+            format!("requests have other methods, and send {upload} of noise as their bodies"),
         ));
-        lines.extend(some(
+        lines.extend(told(
             self.methods_unknown,
-            "a method that a replay does not make: replayed as GET without its body",
+            "request has a method that a replay does not make, and is a GET without its body",
+            "requests have a method that a replay does not make, and are GETs without their bodies",
         ));
-        lines.extend(some(self.redirects, "answered with a redirect: replayed as such"));
-        lines.extend(some(self.parts, "for a part (206): replayed as such"));
-        lines.extend(some(
+        lines.extend(told(
+            self.redirects,
+            "request is answered with a redirect",
+            "requests are answered with redirects",
+        ));
+        lines.extend(told(
+            self.parts,
+            "request is for a part of a file, and is answered 206",
+            "requests are for parts of files, and are answered 206",
+        ));
+        lines.extend(told(
             self.not_modified,
-            "answered 304: replayed as such, as on a visit with that in the cache",
+            "request is answered 304, as on a visit with the file in the cache",
+            "requests are answered 304, as on a visit with the files in the cache",
         ));
         if self.document_whole {
             lines.push(
-                "The document was answered 304: replayed in full, all else is found in it."
+                "The document was answered 304, and is sent in full: all else is found in it."
                     .to_owned(),
             );
         }
-        lines.extend(some(
+        lines.extend(told(
             self.statuses_changed,
-            "answered with a status that a replay cannot give (a redirect to nowhere, a part of \
-             unknown place): replayed with status 200",
+            "request had a status that a replay cannot give (a redirect to nowhere, a part of unknown place), and is answered 200",
+            "requests had a status that a replay cannot give (a redirect to nowhere, a part of unknown place), and are answered 200",
         ));
-        lines.extend(some(
+        lines.extend(told(
             self.statuses_missing,
-            "without a status, but with a size: taken as answered, with status 200",
+            "request has a size and no status, and is answered 200",
+            "requests have a size and no status, and are answered 200",
         ));
-        lines.extend(some(
+        lines.extend(told(
             self.streams,
-            "answered bit by bit: replayed evenly over the recorded time, until the load's end",
+            "answer came bit by bit, and comes evenly over the recorded time, until the load's end",
+            "answers came bit by bit, and come evenly over the recorded time, until the load's end",
         ));
-        lines.extend(some(
+        lines.extend(told(
             self.web_sockets,
-            "for a WebSocket: replayed over the contender's transport",
+            "WebSocket is opened over the contender's transport",
+            "WebSockets are opened over the contender's transport",
         ));
-        lines.extend(some(
+        lines.extend(told(
             self.web_sockets_bare,
-            "for a WebSocket without recorded messages: opened and closed",
+            "WebSocket has no recorded messages, and is opened and closed",
+            "WebSockets have no recorded messages, and are opened and closed",
         ));
-        lines.extend(some(
+        lines.extend(told(
             self.web_sockets_refused,
-            "for a WebSocket that was not opened: replayed as a GET with the recorded status",
+            "WebSocket was not opened, and is a GET with the recorded status",
+            "WebSockets were not opened, and are GETs with the recorded status",
         ));
-        if self.messages_left_out > 0 {
-            let count = several(self.messages_left_out, "message", "messages");
-            lines.push(format!("{count} of WebSockets: left out, after the load's end."));
-        }
-        lines.extend(some(
+        lines.extend(told(
+            self.messages_left_out,
+            "message of WebSockets came after the load's end, and is left out",
+            "messages of WebSockets came after the load's end, and are left out",
+        ));
+        lines.extend(told(
             self.from_cache,
-            "answered by the browser's cache or a service worker: replayed in full, as on a first visit",
+            "request was answered by the browser's cache or a service worker, and is answered in full, as on a first visit",
+            "requests were answered by the browser's cache or a service worker, and are answered in full, as on a first visit",
         ));
-        lines.extend(some(
+        lines.extend(told(
             self.cache_repeats,
-            "answered by the cache from an earlier request: left out",
+            "request was answered by the cache from an earlier one, and is left out",
+            "requests were answered by the cache from earlier ones, and are left out",
         ));
-        lines.extend(some(
+        lines.extend(told(
             self.worker_repeats,
-            "answered by a service worker that asked for the same: its own requests are replayed",
+            "request was answered by a service worker, whose own request is replayed for it",
+            "requests were answered by a service worker, whose own requests are replayed for them",
         ));
-        lines.extend(some(self.errors, "answered with an error: replayed as such"));
+        lines.extend(told(
+            self.errors,
+            "request is answered with an error",
+            "requests are answered with errors",
+        ));
     }
 
     fn tell_initiators(&self, lines: &mut Vec<String>) {
@@ -266,30 +350,40 @@ impl Assumptions {
                 );
             }
             Dependencies::Inferred => {
-                lines.extend(some(
+                lines.extend(told(
                     self.initiators_recorded,
-                    "found by the initiator that the recording names",
+                    "request waits for the initiator that the recording names",
+                    "requests wait for the initiator that the recording names",
                 ));
-                lines.extend(some(self.initiators_redirect, "found by a redirect"));
-                lines.extend(some(
+                lines.extend(told(
+                    self.initiators_redirect,
+                    "request waits for a redirect",
+                    "requests wait for redirects",
+                ));
+                lines.extend(told(
                     self.preflights,
-                    "asked for leave by a preflight (CORS): released at its end",
+                    "request waits for its preflight (CORS)",
+                    "requests wait for their preflights (CORS)",
                 ));
-                lines.extend(some(
+                lines.extend(told(
                     self.initiators_by_referer,
-                    "found by the style sheet in their Referer",
+                    "request waits for the style sheet in its Referer",
+                    "requests wait for the style sheet in their Referer",
                 ));
-                lines.extend(some(
+                lines.extend(told(
                     self.initiators_inferred,
-                    "with an initiator inferred from kind and time",
+                    "request has no recorded initiator: it is inferred from its kind and time",
+                    "requests have no recorded initiator: it is inferred from their kind and time",
                 ));
-                lines.extend(some(
+                lines.extend(told(
                     self.initiators_unusable,
-                    "with a recorded initiator that cannot be: inferred instead",
+                    "request has a recorded initiator that cannot be: another is inferred",
+                    "requests have recorded initiators that cannot be: others are inferred",
                 ));
-                lines.extend(some(
+                lines.extend(told(
                     self.begun_early,
-                    "began before their initiator had ended: released at its end",
+                    "request began before its initiator had ended: it goes out at that end",
+                    "requests began before their initiators had ended: they go out at that end",
                 ));
             }
         }
@@ -301,54 +395,78 @@ impl Assumptions {
     fn tell_times(&self, lines: &mut Vec<String>) {
         match self.rtt_median {
             Some(median) => {
-                let assumed = match self.rtt_assumed {
-                    0 => String::new(),
-                    some => format!(", {} by the median of those", several(some, "host", "hosts")),
-                };
-                lines.push(format!(
-                    "Round trips: {} by the least TCP connect{assumed}, {}.",
-                    several(self.rtt_measured, "host", "hosts"),
-                    format_duration(median)
+                let median = format_duration(median);
+                lines.push(match self.rtt_measured {
+                    1 => format!("The recorded round trip of 1 host is its shortest TCP connect ({median})."),
+                    hosts => format!(
+                        "The recorded round trip of {hosts} hosts is their shortest TCP connect (median {median})."
+                    ),
+                });
+                lines.extend(told(
+                    self.rtt_assumed,
+                    format!("host has no TCP connect, and that round trip: {median}"),
+                    format!("hosts have no TCP connect, and that round trip: {median}"),
                 ));
             }
             None => lines.push(
-                "Round trips: no TCP connect is recorded, so server time is the whole wait."
-                    .to_owned(),
+                "No TCP connect is recorded, so that the server time is the whole wait.".to_owned(),
             ),
         }
-        lines.extend(some(self.connect_without_tls, "with a connect that excludes TLS"));
-        lines.extend(some(self.waits_clamped, "waited less than a round trip: server time 0"));
-        lines.extend(some(self.waits_missing, "without a wait: server time 0"));
+        lines.extend(told(
+            self.connect_without_tls,
+            "connect was recorded without its TLS handshake",
+            "connects were recorded without their TLS handshakes",
+        ));
+        lines.extend(told(
+            self.waits_clamped,
+            "request was answered within a round trip: its server time is 0",
+            "requests were answered within a round trip: their server time is 0",
+        ));
+        lines.extend(told(
+            self.waits_missing,
+            "request has no wait: its server time is 0",
+            "requests have no wait: their server time is 0",
+        ));
         if let Some(span) = self.load_span {
             let end = match self.no_on_load {
-                false => "until onLoad",
-                true => "until nothing was under way for 5 s (no usable onLoad is recorded)",
+                false => "up to onLoad",
+                true => "up to when nothing was under way for 5 s (no usable onLoad is recorded)",
             };
             lines.push(format!("The recorded load took {}, {end}.", format_duration(span)));
         }
-        lines.extend(some(
+        let end = if self.no_on_load { "that" } else { "onLoad" };
+        lines.extend(told(
             self.after_load,
-            "began after that: left out, a trial ends with the load",
+            format!("request began after {end}, and is left out"),
+            format!("requests began after {end}, and are left out"),
         ));
-        lines.extend(some(
+        lines.extend(told(
             self.waits_cut,
-            "waited until after that: server time cut to end with it",
+            format!("request waited beyond {end}: its server time ends with it"),
+            format!("requests waited beyond {end}: their server time ends with it"),
         ));
-        if self.under_way > 0 {
-            lines.push(format!(
-                "{} ({} B) {} under way at its end: replayed whole, the load waits for {}.",
-                several(self.under_way, "request", "requests"),
-                self.under_way_bytes,
-                if self.under_way == 1 { "was" } else { "were" },
-                if self.under_way == 1 { "it" } else { "them" },
-            ));
-        }
-        lines.extend(some(self.starts_missing, "without a start: placed with the entry before"));
-        lines.extend(some(
+        let at = if self.no_on_load { "then" } else { "at onLoad" };
+        let bytes = ByteSize(self.under_way_bytes);
+        lines.extend(told(
+            self.under_way,
+            format!("request ({bytes}) was under way {at}: it is replayed whole, and the load waits for it"),
+            format!("requests ({bytes}) were under way {at}: they are replayed whole, and the load waits for them"),
+        ));
+        lines.extend(told(
+            self.starts_missing,
+            "request has no start, and begins with the entry before it",
+            "requests have no start, and begin with the entries before them",
+        ));
+        lines.extend(told(
             self.starts_absurd,
-            "with a start that cannot be: placed with the entry before",
+            "request has a start that cannot be, and begins with the entry before it",
+            "requests have a start that cannot be, and begin with the entries before them",
         ));
-        lines.extend(some(self.durations_missing, "without a duration: taken as instant"));
+        lines.extend(told(
+            self.durations_missing,
+            "request has no duration, and takes none",
+            "requests have no duration, and take none",
+        ));
     }
 }
 
@@ -358,12 +476,13 @@ impl fmt::Display for Assumptions {
     }
 }
 
-fn some(count: u32, what: impl fmt::Display) -> Option<String> {
-    (count > 0).then(|| format!("{}: {what}.", several(count, "request", "requests")))
-}
-
-fn some_hosts(count: u32, what: &str) -> Option<String> {
-    (count > 0).then(|| format!("{}: {what}.", several(count, "host", "hosts")))
+/// `1 request has no size.`, `3 requests have no size.`; nothing of none.
+fn told(count: u32, one: impl fmt::Display, many: impl fmt::Display) -> Option<String> {
+    match count {
+        0 => None,
+        1 => Some(format!("1 {one}.")),
+        _ => Some(format!("{count} {many}.")),
+    }
 }
 
 fn several(count: u32, one: &str, many: &str) -> String {

@@ -98,8 +98,8 @@ fn what_began_after_on_load_is_left_out_and_told() {
     let told = &recording.assumptions;
     assert_eq!((told.after_load, told.no_on_load), (1, false));
     let words = told.to_string();
-    assert!(words.contains("1 request: began after that: left out"), "{words}");
-    assert!(words.contains("until onLoad."), "{words}");
+    assert!(words.contains("1 request began after onLoad, and is left out."), "{words}");
+    assert!(words.contains("up to onLoad."), "{words}");
 }
 
 #[test]
@@ -267,17 +267,20 @@ const LOADED: &str =
 #[test]
 fn one_is_one_and_two_are_several() {
     let one = read(&file_of(LOADED, &[get("http://a/", 0)])).assumptions.to_string();
-    assert!(one.starts_with("Replayed: 1 of 1 entry (1 host in the file)."), "{one}");
+    assert!(one.starts_with("1 of the file's 1 entry is replayed; it names 1 host."), "{one}");
     let connect = |entry: String| entry.replace("\"wait\"", "\"connect\":20,\"wait\"");
     let two = [connect(get("http://a/", 0)), get("http://b/", 100)];
     let two = read(&file_of(LOADED, &two)).assumptions.to_string();
-    assert!(two.starts_with("Replayed: 2 of 2 entries (2 hosts in the file)."), "{two}");
-    assert!(two.contains("1 host by the least TCP connect, 1 host by the median"), "{two}");
+    assert!(two.starts_with("2 of the file's 2 entries are replayed; it names 2 hosts."), "{two}");
+    assert!(two.contains("1 host has no TCP connect, and that round trip: 20 ms."), "{two}");
     let ports = [get("http://a/", 0), get("http://a:81/", 100), get("http://a:82/", 100)];
     let ports = read(&file_of(LOADED, &ports)).assumptions.to_string();
-    assert!(ports.contains("(1 host with 3 origins in the file)"), "{ports}");
+    assert!(ports.contains("it names 1 host and 3 origins."), "{ports}");
     let all = read(&file_of(LOADED, &[connect(get("http://a/", 0))])).assumptions.to_string();
-    assert!(all.contains("1 host by the least TCP connect, 20 ms."), "{all}");
+    assert!(
+        all.contains("The recorded round trip of 1 host is its shortest TCP connect (20 ms)."),
+        "{all}"
+    );
 }
 
 #[test]

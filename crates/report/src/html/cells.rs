@@ -8,7 +8,7 @@ use crate::markup::Markup;
 use crate::overview::Group;
 use crate::{Report, command, number, words};
 use study::metric;
-use study::record::TrialRecord;
+use study::record::{DirectionCounters, TrialRecord};
 use study::result::CellResult;
 use study::stats::{Percentile, Summary};
 use trace::ConnectionRecord;
@@ -64,7 +64,7 @@ pub(super) fn moved(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) {
         figure("bytes sent"),
         figure("bytes received"),
         figure("packets lost"),
-        figure("queue full"),
+        figure("packets dropped"),
     ];
     let row = |cell: &CellResult| {
         let mut row = vec![words::cell(groups, cell)];
@@ -206,8 +206,14 @@ fn sums(cell: &CellResult, trial: &TrialRecord) -> [String; 7] {
         sum(|connection| connection.bytes_sent),
         sum(|connection| connection.bytes_received),
         (trial.link.down.lost + trial.link.up.lost).to_string(),
-        (trial.link.down.queue_full + trial.link.up.queue_full).to_string(),
+        (dropped(&trial.link.down) + dropped(&trial.link.up)).to_string(),
     ]
+}
+
+/// Packets that the link took out itself: its queue, the queue's discipline, its policer, its firewall or NAT.
+fn dropped(way: &DirectionCounters) -> u64 {
+    let DirectionCounters { queue_full, aqm_dropped, policed, blocked, .. } = *way;
+    queue_full + aqm_dropped + policed + blocked
 }
 
 fn summed(summary: &Summary) -> [String; 6] {

@@ -24,7 +24,7 @@ pub(super) struct Series {
 
 /// What is drawn.
 #[derive(Debug)]
-pub(super) struct Chart {
+pub(super) struct LineChart {
     pub(super) series: Vec<Series>,
     /// From each point down to a time: the area between is shaded.
     pub(super) shaded: Vec<(Point, f64)>,
@@ -33,10 +33,10 @@ pub(super) struct Chart {
 }
 
 /// In pixels: the line of names, and the plot.
-const TOP: f64 = 22.0;
-const PLOT: f64 = 190.0;
+pub(super) const TOP: f64 = 22.0;
+pub(super) const PLOT: f64 = 190.0;
 
-impl Chart {
+impl LineChart {
     pub(super) fn height(&self) -> f64 {
         TOP + PLOT + AXIS_HEIGHT
     }
@@ -45,17 +45,7 @@ impl Chart {
         let points = self.series.iter().flat_map(|series| series.points.iter());
         let scale = Scale::up_to(points.map(|point| point.ms).fold(0.0, f64::max));
         let share = |ms: f64| 100.0 - scale.at(ms).0;
-        let ticks = self.ticks.iter();
-        let below =
-            ticks.map(|(at, text)| Tick { at: Position(at * 100.0), text: text.clone() }).collect();
-        axis_of(m, below, TOP, TOP + PLOT);
-        m.element("g", &[("class", &"axis")], |m| {
-            for tick in scale.ticks().iter().skip(1) {
-                let y = format!("{:.1}", TOP + PLOT * (1.0 - tick.at.0 / 100.0));
-                m.empty("line", &[("x1", &"0"), ("x2", &"100%"), ("y1", &y), ("y2", &y)]);
-                m.line("text", &[("x", &"0"), ("y", &y), ("dy", &"-3")], &tick.text);
-            }
-        });
+        axes(m, scale, &self.ticks);
         let (y, height) = (format!("{TOP:.0}"), format!("{PLOT:.0}"));
         let stretched: [(&'static str, &dyn std::fmt::Display); 5] = [
             ("y", &y),
@@ -82,6 +72,24 @@ impl Chart {
             m.element("g", &[("class", &series.class)], |m| series.marks(m, place, share));
         }
     }
+}
+
+/// Lines and labels of both axes; `below` are shares of the width.
+pub(super) fn axes(m: &mut Markup, scale: Scale, below: &[(f64, String)]) {
+    let tick = |(at, text): &(f64, String)| Tick { at: Position(at * 100.0), text: text.clone() };
+    axis_of(m, below.iter().map(tick).collect(), TOP, TOP + PLOT);
+    m.element("g", &[("class", &"axis")], |m| {
+        for tick in scale.ticks().iter().skip(1) {
+            let y = format!("{:.1}", height_of(tick.at));
+            m.empty("line", &[("x1", &"0"), ("x2", &"100%"), ("y1", &y), ("y2", &y)]);
+            m.line("text", &[("x", &"0"), ("y", &y), ("dy", &"-3")], &tick.text);
+        }
+    });
+}
+
+/// Where a time's place on the scale stands, in pixels from the top.
+pub(super) fn height_of(at: Position) -> f64 {
+    TOP + PLOT * (1.0 - at.0 / 100.0)
 }
 
 impl Series {

@@ -163,6 +163,6 @@ fn query(group: &Group<'_>) -> String {
     let (link, workload) = (command::sql(&group.link.name), command::sql(&group.workload.name));
     format!(
         "SELECT f.* FROM fetches f JOIN trials t ON t.key = f.key WHERE t.link = {link} AND t.workload = {workload} \
-         AND NOT t.warmup AND t.outcome = 'measured'"
+         AND f.key IN counted AND t.outcome = 'measured'"
     )
 }

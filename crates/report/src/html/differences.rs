@@ -1,7 +1,7 @@
 //! How much each trial took less or more than the baseline's of the same block: on an axis of differences, which shows what
 //! the axis from zero is too coarse for. Blocks stand below each other in their order, so that a drift shows too.
 
-use super::picture::{AXIS_HEIGHT, Label, Picture, axis_of};
+use super::picture::{AXIS_HEIGHT, Label, Picture, axis_of, lines};
 use super::table::{figure, table, text};
 use crate::hue::Hue;
 use crate::markup::Markup;
@@ -26,16 +26,15 @@ pub(super) fn differences(m: &mut Markup, report: &Report<'_>, group: &Group<'_>
         id: format!("{id}-differences"),
         title: format!("Block by block on {}: less or more time than {baseline}", group.link.name),
         description: format!(
-            "A dot is a block: its trial less that of {baseline}, on an axis that does not begin at zero but holds it. \
-             Blocks follow each other downwards. The upright mark is the difference of the medians."
+            "A dot is a block: its trial's time less that of {baseline}. Blocks follow each other downwards. The black line is \
+             no difference; the mark is the difference of the medians."
         ),
         key: Vec::new(),
         height: bottom + AXIS_HEIGHT,
         command: command::rows(report.folder, &query(group)),
     };
     let draw = |m: &mut Markup| {
-        axis_of(m, scale.ticks(), 0.0, bottom);
-        zero(m, scale, bottom);
+        axis_of(m, scale.ticks(), bottom, bottom);
         let mut top = 0.0;
         for row in &rows {
             row.draw(m, scale, top);
@@ -101,6 +100,10 @@ impl<'a> Row<'a> {
     }
 
     fn draw(&self, m: &mut Markup, scale: DifferenceScale, top: f64) {
+        let (above, end) = (top + HEAD - 3.0, top + self.height() - GAP + 3.0);
+        // Lines across the name would cut it.
+        lines(m, &scale.ticks(), above, end);
+        zero(m, scale, above, end);
         m.element("g", &[("class", &self.hue.class())], |m| {
             let contender = &self.cell.contender;
             Label { contender, figures: &self.line, beside: 0 }.write(m, top + 16.0);
@@ -118,8 +121,7 @@ impl<'a> Row<'a> {
             }
             if let Some(medians) = self.medians {
                 let x = scale.at(medians);
-                let y1 = format!("{:.1}", first - 3.0);
-                let y2 = format!("{:.1}", top + self.height() - GAP + 3.0);
+                let (y1, y2) = (format!("{above:.1}"), format!("{end:.1}"));
                 m.empty(
                     "line",
                     &[("class", &"median"), ("x1", &x), ("x2", &x), ("y1", &y1), ("y2", &y2)],
@@ -139,10 +141,10 @@ fn hint(pair: &Pair) -> String {
     format!("block {block}: {} against {}", duration(*own), duration(*baseline))
 }
 
-fn zero(m: &mut Markup, scale: DifferenceScale, bottom: f64) {
-    let (x, y2) = (scale.at(0.0), format!("{bottom:.0}"));
+fn zero(m: &mut Markup, scale: DifferenceScale, top: f64, bottom: f64) {
+    let (x, y1, y2) = (scale.at(0.0), format!("{top:.1}"), format!("{bottom:.1}"));
     m.element("g", &[("class", &"axis")], |m| {
-        m.empty("line", &[("class", &"one"), ("x1", &x), ("x2", &x), ("y1", &"0"), ("y2", &y2)]);
+        m.empty("line", &[("class", &"one"), ("x1", &x), ("x2", &x), ("y1", &y1), ("y2", &y2)]);
     });
 }
 

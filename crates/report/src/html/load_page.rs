@@ -1,17 +1,19 @@
 //! A load run as a page: rate against the times of answers, percentiles, and the course over time. What is this client's own
 //! lateness is shaded.
 
-use super::chart::{Chart, Point, Series};
+use super::chart::{LineChart, Point, Series};
 use super::head;
 use super::picture::Picture;
+use super::probes::{self, ProbeChart};
 use super::table::{Column, figure, table, text};
 use crate::command;
 use crate::load::{LoadWords, load_rate, words};
 use crate::markup::Markup;
 use crate::number::{self, duration};
 use crate::scale::Scale;
+use crate::words::sentence_case;
 use study::load::{
-    LoadResult, LoopKind, PartResult, Probe, Second, StageResult, TargetResult, TimesSummary,
+    LoadResult, LoopKind, PartResult, Second, SloResult, StageResult, TargetResult, TimesSummary,
 };
 
 /// The whole page.
@@ -26,7 +28,7 @@ pub fn load_html(result: &LoadResult) -> String {
 }
 
 fn body(m: &mut Markup, result: &LoadResult) {
-    let LoadWords { answer, conditions, counts, traffic, client } = words(result);
+    let LoadWords { answer, doubt, conditions, counts, traffic, client } = words(result);
     m.element("header", &[("class", &"masthead")], |m| {
         m.line("b", &[], "wirelap");
         m.line("span", &[], "load");
@@ -45,6 +47,12 @@ fn body(m: &mut Markup, result: &LoadResult) {
     }
     m.element("section", &[("class", &"answer")], |m| {
         m.line("h1", &[], answer);
+        if let Some(doubt) = doubt {
+            m.element("p", &[], |m| {
+                m.line("b", &[], "Note.");
+                m.text(format!(" {}.", sentence_case(&doubt)));
+            });
+        }
         [conditions, counts, traffic, client]
             .iter()
             .for_each(|line| m.line("p", &[("class", &"note")], line));
@@ -54,6 +62,8 @@ fn body(m: &mut Markup, result: &LoadResult) {
         }
     });
     m.element("section", &[("id", &"times")], |m| {
+        probes::figures(result).into_iter().for_each(|figure| figure.write(m));
+        probes::without_times(m, result);
         let figures = [rates(result), percentiles(result), course(result)];
         figures.into_iter().flatten().for_each(|figure| figure.write(m));
         let stages = result.stages.iter().map(|stage| (stage.rate.clone(), &stage.part));
@@ -88,28 +98,42 @@ fn parts(m: &mut Markup, caption: &str, name: &str, parts: Vec<(String, &PartRes
 }
 
 /// A chart, and its figures as a table.
-struct Figure {
-    id: &'static str,
-    title: String,
-    description: String,
-    chart: Chart,
-    caption: &'static str,
-    columns: Vec<Column>,
-    rows: Vec<Vec<String>>,
+pub(super) struct Figure {
+    pub(super) id: String,
+    pub(super) title: String,
+    pub(super) description: String,
+    pub(super) chart: Chart,
+    pub(super) caption: &'static str,
+    pub(super) columns: Vec<Column>,
+    pub(super) rows: Vec<Vec<String>>,
+}
+
+/// What a figure draws.
+pub(super) enum Chart {
+    Lines(LineChart),
+    Probes(ProbeChart),
 }
 
 impl Figure {
     fn write(self, m: &mut Markup) {
+        let height = match &self.chart {
+            Chart::Lines(chart) => chart.height(),
+            Chart::Probes(chart) => chart.height(),
+        };
         let picture = Picture {
-            id: self.id.to_owned(),
+            id: self.id,
             title: self.title,
             description: self.description,
             key: Vec::new(),
-            height: self.chart.height(),
+            height,
             command: String::new(),
         };
+        let draw = |m: &mut Markup| match &self.chart {
+            Chart::Lines(chart) => chart.draw(m),
+            Chart::Probes(chart) => chart.draw(m),
+        };
         let tables = |m: &mut Markup| table(m, self.caption, &self.columns, self.rows);
-        picture.write(m, |m| self.chart.draw(m), tables);
+        picture.write(m, draw, tables);
     }
 }
 
@@ -118,7 +142,7 @@ const MEDIAN: f64 = 0.5;
 const TAIL: f64 = 0.99;
 
 /// How wide an axis is whose last point stands at 1.
-const WIDTH: f64 = 1.03;
+pub(super) const WIDTH: f64 = 1.03;
 
 /// The two lines of times that stand for all.
 fn median_and_tail(median: Vec<Point>, tail: Vec<Point>) -> Vec<Series> {
@@ -129,30 +153,22 @@ fn median_and_tail(median: Vec<Point>, tail: Vec<Point>) -> Vec<Series> {
 }
 
 /// A time in a table; nothing where there is none.
-fn cell(ms: Option<f64>) -> String {
+pub(super) fn cell(ms: Option<f64>) -> String {
     ms.map(|ms| format!("{ms:.3}")).unwrap_or_default()
 }
 
-/// Rate against p50 and p99: the probes of a search, or the stages of a run. None of fewer than two.
+/// Rate against p50 and p99: the stages of a run. None of fewer than two.
 fn rates(result: &LoadResult) -> Option<Figure> {
-    let mut tried: Vec<Tried<'_>> = match &result.slo {
-        Some(slo) => slo.probes.iter().filter_map(Tried::of_probe).collect(),
-        None => result.stages.iter().filter_map(Tried::of_stage).collect(),
-    };
+    let mut tried: Vec<Tried<'_>> = result.stages.iter().filter_map(Tried::of_stage).collect();
     tried.sort_by(|a, b| a.rate.total_cmp(&b.rate));
     let most = tried.last().map(|tried| tried.rate).filter(|_| tried.len() > 1)?;
     let point = |tried: &Tried<'_>, share| {
         Some(Point { x: tried.rate / (most * WIDTH), ms: tried.times.at(share)? })
     };
     let line = |share| tried.iter().filter_map(|tried| point(tried, share)).collect();
-    let shaded = tried.iter().filter_map(|tried| Some((point(tried, TAIL)?, tried.own_tail()?)));
     let row = |tried: &Tried<'_>| {
-        let times = [tried.times.at(MEDIAN), tried.times.at(TAIL), tried.own_tail()].map(cell);
+        let times = [tried.times.at(MEDIAN), tried.times.at(TAIL)].map(cell);
         [vec![load_rate(tried.rate)], times.to_vec()].concat()
-    };
-    let about_shaded = match tried.iter().any(|tried| tried.own.is_some()) {
-        true => " The shaded part of p99 is this client's own lateness in beginning requests.",
-        false => "",
     };
     let about_climbing = match result.stages.iter().any(|stage| Tried::rate(stage).is_none()) {
         true => {
@@ -161,20 +177,18 @@ fn rates(result: &LoadResult) -> Option<Figure> {
         false => "",
     };
     Some(Figure {
-        id: "rates",
-        title: rates_title(result, &tried),
+        id: "rates".to_owned(),
+        title: rates_title(&tried),
         description: format!(
-            "Requests a second that were due, against the times of their answers.{about_shaded}{about_climbing}"
+            "Requests a second that were due, against the times of their answers.{about_climbing}"
         ),
-        chart: Chart {
+        chart: Chart::Lines(LineChart {
             series: median_and_tail(line(MEDIAN), line(TAIL)),
-            shaded: shaded.collect(),
+            shaded: Vec::new(),
             ticks: rate_ticks(most),
-        },
+        }),
         caption: "Rates and times",
-        columns: ["requests/s", "p50, ms", "p99, ms", "p99 without this client, ms"]
-            .map(figure)
-            .to_vec(),
+        columns: ["requests/s", "p50, ms", "p99, ms"].map(figure).to_vec(),
         rows: tried.iter().map(row).collect(),
     })
 }
@@ -183,34 +197,20 @@ fn rates(result: &LoadResult) -> Option<Figure> {
 struct Tried<'a> {
     rate: f64,
     times: &'a TimesSummary,
-    /// Without this client's lateness, where that is known.
-    own: Option<&'a TimesSummary>,
 }
 
 impl<'a> Tried<'a> {
-    fn of_probe(probe: &'a Probe) -> Option<Self> {
-        let own = probe.latency_without_client.as_ref();
-        Some(Self { rate: probe.rate, times: probe.latency.as_ref()?, own })
-    }
-
     /// A stage that climbs has no rate of its own.
     fn rate(stage: &StageResult) -> Option<f64> {
         stage.rate.split(':').next()?.parse().ok()
     }
 
     fn of_stage(stage: &'a StageResult) -> Option<Self> {
-        Some(Self { rate: Self::rate(stage)?, times: stage.part.latency.as_ref()?, own: None })
-    }
-
-    fn own_tail(&self) -> Option<f64> {
-        self.own?.at(TAIL)
+        Some(Self { rate: Self::rate(stage)?, times: stage.part.latency.as_ref()? })
     }
 }
 
-fn rates_title(result: &LoadResult, tried: &[Tried<'_>]) -> String {
-    if let Some(slo) = &result.slo {
-        return format!("{}: {}", slo.objective, crate::load::slo_answer(slo));
-    }
+fn rates_title(tried: &[Tried<'_>]) -> String {
     let told = tried.first().zip(tried.last()).and_then(|(low, high)| {
         let (slow, fast) = (low.times.at(TAIL)?, high.times.at(TAIL)?);
         Some(format!(
@@ -224,13 +224,13 @@ fn rates_title(result: &LoadResult, tried: &[Tried<'_>]) -> String {
     told.unwrap_or_else(|| "Rates and times".to_owned())
 }
 
-/// Quarters of the highest rate; the last one has the unit. A longer unit runs into its neighbour on a phone.
-fn rate_ticks(most: f64) -> Vec<(f64, String)> {
+/// Thirds of the highest rate; the last one has the unit. A longer unit, or a label more, runs into its neighbour on a phone.
+pub(super) fn rate_ticks(most: f64) -> Vec<(f64, String)> {
     let tick = |share: f64| {
         let unit = if share == 1.0 { "/s" } else { "" };
         (share / WIDTH, format!("{}{unit}", load_rate(share * most)))
     };
-    [0.0, 0.25, 0.5, 0.75, 1.0].map(tick).to_vec()
+    [0.0, 1.0 / 3.0, 2.0 / 3.0, 1.0].map(tick).to_vec()
 }
 
 /// From the median to the slowest.
@@ -259,21 +259,29 @@ fn percentiles(result: &LoadResult) -> Option<Figure> {
         Some(_) => " The shaded part is this client's own lateness in beginning requests.",
         None => "",
     };
+    let shown = result.slo.as_ref().and_then(|slo| shown_probe(slo, result));
     let begun = match result.setting.pace {
         LoopKind::Closed => "made",
         LoopKind::Open => "due",
     };
     Some(Figure {
-        id: "percentiles",
+        id: "percentiles".to_owned(),
         title: format!(
-            "Half of the answers came within {}, all within {}",
+            "{} of the answers came within {}, all within {}",
+            shown.as_ref().map_or_else(
+                || "Half".to_owned(),
+                |(rate, _)| format!("At {} requests/s, half", load_rate(*rate))
+            ),
             duration(latency.at[0].ms),
             duration(latency.max_ms)
         ),
         description: format!(
-            "Times of all answers, from when each request was {begun}.{about_shaded}"
+            "Times of all answers{}, from when each request was {begun}.{about_shaded}",
+            shown.map_or_else(String::new, |(rate, which)| {
+                format!(" of the probe at {} requests/s, {which}", load_rate(rate))
+            }),
         ),
-        chart: Chart {
+        chart: Chart::Lines(LineChart {
             series: vec![Series {
                 name: "latency",
                 class: "h2-tls",
@@ -281,7 +289,7 @@ fn percentiles(result: &LoadResult) -> Option<Figure> {
             }],
             shaded: shaded.collect(),
             ticks: places().map(|(place, at)| (x(place), name(at.share))).collect(),
-        },
+        }),
         caption: "Percentiles",
         columns: [text("times, ms")]
             .into_iter()
@@ -298,6 +306,19 @@ fn percentiles(result: &LoadResult) -> Option<Figure> {
         .filter_map(row)
         .collect(),
     })
+}
+
+/// The rate of the probe of a search whose times are shown, and which one that is.
+fn shown_probe(slo: &SloResult, result: &LoadResult) -> Option<(f64, &'static str)> {
+    let rate: f64 = result.setting.rates.first()?.parse().ok()?;
+    let held = slo.probes.iter().any(|probe| probe.held && probe.rate == rate);
+    let which = match (held, slo.rate) {
+        (true, Some(limit)) if rate <= limit => "the highest that held and is not above the limit",
+        (true, Some(_)) => "the lowest that held",
+        (true, None) => "the highest that held",
+        (false, _) => "the last one",
+    };
+    Some((rate, which))
 }
 
 fn course_title(course: &[Second]) -> String {
@@ -329,14 +350,14 @@ fn course(result: &LoadResult) -> Option<Figure> {
     };
     let seconds = Scale::up_to(end * 1e3).ticks();
     Some(Figure {
-        id: "course",
+        id: "course".to_owned(),
         title: course_title(result.counted_course()),
         description: "Times of the answers that came in each second.".to_owned(),
-        chart: Chart {
+        chart: Chart::Lines(LineChart {
             series: median_and_tail(line(|second| second.p50_ms), line(|second| second.p99_ms)),
             shaded: Vec::new(),
             ticks: seconds.into_iter().map(|tick| (tick.at.0 / 100.0, tick.text)).collect(),
-        },
+        }),
         caption: "Course",
         columns: ["ends at, s", "answers", "errors", "waiting", "p50, ms", "p99, ms"]
             .map(figure)
@@ -353,7 +374,7 @@ mod tests {
     fn the_rates_stand_apart_on_a_phone() {
         // The page's width of a phone, and the mean width of a letter of the axis, in pixels.
         let (plot, letter) = (358.0, 5.9);
-        for most in [4.0, 900.0, 76_000.0, 1_000_000.0] {
+        for most in [4.0, 900.0, 76_000.0, 278_000.0, 1_000_000.0] {
             let ticks = rate_ticks(most);
             let (last, others) = ticks.split_last().unwrap();
             assert!(last.1.ends_with("/s"), "{last:?}");
@@ -361,7 +382,7 @@ mod tests {
             // The last label ends at its tick, the others stand about theirs.
             let gap = (last.0 - before.0) * plot
                 - (last.1.len() as f64 + before.1.len() as f64 / 2.0) * letter;
-            assert!(gap > 0.0, "{ticks:?} overlap by {gap} pixels");
+            assert!(gap > 8.0, "{ticks:?} overlap by {gap} pixels");
         }
     }
 }

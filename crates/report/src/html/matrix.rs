@@ -129,8 +129,8 @@ fn figures(m: &mut Markup, report: &Report<'_>, group: &Group<'_>, cell: &CellRe
     if let Some(evidence) = words::evidence(cell) {
         m.line("small", &[], evidence);
     }
-    if let Some(next_view) = metrics::next_view(cell) {
-        m.line("small", &[], next_view);
+    for view in metrics::views(cell) {
+        m.line("small", &[], view);
     }
     for later in metrics::later_assets(group, cell) {
         m.line("small", &[("class", &"trouble")], later);

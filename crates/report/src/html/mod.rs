@@ -21,6 +21,7 @@ mod matrix;
 mod metrics;
 mod parts;
 mod picture;
+mod probes;
 mod published;
 mod published_page;
 mod ratio_chart;

@@ -175,17 +175,24 @@ pub(super) fn pane(m: &mut Markup, scale: Scale, draw: impl FnOnce(&mut Markup))
 /// The width of the column of names, in percent: 150 pixels of a wide screen, 50 of a phone's.
 const NAMES: u32 = 15;
 
-/// A name in that column. A phone shows its first letters.
+/// A name in that column. A phone shows its last letters, in which pictures differ; of one that is cut already, the first.
 pub(super) fn side_name(m: &mut Markup, name: &str, class: &str, y: f64) {
     let y = format!("{y:.1}");
     m.element("text", &[("class", &class), ("x", &"0"), ("y", &y)], |m| {
-        let is_cut = name.chars().count() > PHONE_NAME;
-        match name.char_indices().nth(PHONE_CUT).filter(|_| is_cut) {
+        let count = name.chars().count();
+        let is_begun = name.ends_with('…');
+        let cut = if is_begun { PHONE_CUT } else { count.saturating_sub(PHONE_CUT) };
+        match name.char_indices().nth(cut).filter(|_| count > PHONE_NAME) {
             None => m.line("tspan", &[], name),
-            Some((end, _)) => {
+            Some((end, _)) if is_begun => {
                 m.line("tspan", &[], &name[..end]);
                 m.line("tspan", &[("class", &"wide")], &name[end..]);
                 m.line("tspan", &[("class", &"narrow")], "…");
+            }
+            Some((begin, _)) => {
+                m.line("tspan", &[("class", &"wide")], &name[..begin]);
+                m.line("tspan", &[("class", &"narrow")], "…");
+                m.line("tspan", &[], &name[begin..]);
             }
         }
     });
@@ -200,12 +207,23 @@ pub(super) fn axis(m: &mut Markup, scale: Scale, top: f64, bottom: f64) {
     axis_of(m, scale.ticks(), top, bottom);
 }
 
-/// The same for given ticks.
-pub(super) fn axis_of(m: &mut Markup, ticks: Vec<Tick>, top: f64, bottom: f64) {
+/// Upright lines at `ticks`.
+pub(super) fn lines(m: &mut Markup, ticks: &[Tick], top: f64, bottom: f64) {
+    let (y1, y2) = (format!("{top:.0}"), format!("{bottom:.0}"));
     m.element("g", &[("class", &"axis")], |m| {
         for tick in ticks {
-            let (y1, y2) = (format!("{top:.0}"), format!("{bottom:.0}"));
             m.empty("line", &[("x1", &tick.at), ("x2", &tick.at), ("y1", &y1), ("y2", &y2)]);
+        }
+    });
+}
+
+/// The same for given ticks.
+pub(super) fn axis_of(m: &mut Markup, ticks: Vec<Tick>, top: f64, bottom: f64) {
+    if top < bottom {
+        lines(m, &ticks, top, bottom);
+    }
+    m.element("g", &[("class", &"axis")], |m| {
+        for tick in ticks {
             let anchor = match tick.at.0 {
                 at if at < 1.0 => "start",
                 at if at > 94.0 => "end",

@@ -3,7 +3,9 @@
 use crate::answer::{self, Answer, Clause};
 use crate::markup::{Attribute, Markup};
 use crate::overview::Group;
-use crate::{Report, words};
+use crate::{Assumptions, Report, words};
+use study::experiment::WorkloadKind;
+use study::result::CellResult;
 
 pub(super) fn masthead(m: &mut Markup, report: &Report<'_>) {
     let result = report.result;
@@ -52,7 +54,14 @@ pub(super) fn answer(m: &mut Markup, report: &Report<'_>) {
                 let class = if length > LONG { long } else { &[] };
                 m.element("h1", class, |m| sentence(m, &one.clauses));
             }
-            [] | [_] => m.line("h1", &[], "Nothing could be compared."),
+            [] | [_] => m.line(
+                "h1",
+                &[],
+                match answer::alone(report) {
+                    Some(alone) => format!("{}.", alone),
+                    None => "Nothing could be compared.".to_owned(),
+                },
+            ),
             several => {
                 m.line("h1", &[], &report.result.title);
                 several.iter().for_each(|answer| one_of_several(m, answer));
@@ -111,6 +120,7 @@ pub(super) fn limits(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
     m.element("aside", &[("class", &"limits"), ("aria-labelledby", &"limits")], |m| {
         m.line("h2", &[("id", &"limits")], "What this does not say");
         m.element("ul", &[], |m| {
+            let mut read: Vec<(&String, &Vec<String>)> = Vec::new();
             let mut item = |strong: &str, text: &str| {
                 m.element("li", &[], |m| {
                     m.line("b", &[], strong);
@@ -122,16 +132,8 @@ pub(super) fn limits(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
                 "Your users.",
                 "The intervals cover repeats on this emulated link, not the spread of real networks.",
             );
-            let mut cells = groups.iter().flat_map(|group| &group.cells);
-            match cells.any(|cell| cell.is_of_browser()) {
-                true => item(
-                    "Your pages.",
-                    "A browser ran and painted the page, whose scripts and layout are simpler than those of most sites.",
-                ),
-                false => item(
-                    "Page speed.",
-                    "This is network load: nothing was parsed, laid out, painted or run in a browser.",
-                ),
+            for (strong, text) in of_pages(groups) {
+                item(strong, text);
             }
             if !result.not_covered.is_empty() {
                 item("Not tested:", &format!("{}.", result.not_covered.join(", ")));
@@ -139,14 +141,56 @@ pub(super) fn limits(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
             if result.trials.failed > 0 {
                 item("Failed trials", "rank as the slowest, so they count in the verdicts, but have no time.");
             }
-            for assumption in report.assumptions {
-                item("Assumed:", assumption);
+            for Assumptions { read_from, sentences } in report.assumptions {
+                match read_from {
+                    None => sentences.iter().for_each(|sentence| item("Assumed:", sentence)),
+                    Some(name) => read.push((name, sentences)),
+                }
             }
             for (name, source) in sources(report, groups) {
                 item(&format!("Figures of {name}:"), &format!("{source}."));
             }
+            for (name, sentences) in read {
+                m.element("li", &[("class", &"read")], |m| {
+                    m.line("b", &[], format!("Read from {name}:"));
+                    m.element("ul", &[], |m| {
+                        sentences.iter().for_each(|sentence| m.line("li", &[], sentence));
+                    });
+                });
+            }
         });
     });
+}
+
+/// What is not said of pages: it depends on who loaded which ones.
+fn of_pages(groups: &[Group<'_>]) -> Vec<(&'static str, &'static str)> {
+    let cells = || groups.iter().flat_map(|group| group.cells.iter().copied());
+    let is_page = |cell: &CellResult| matches!(cell.workload.kind, WorkloadKind::Page(_));
+    let is_recorded = |cell: &CellResult| matches!(cell.workload.kind, WorkloadKind::Har(_));
+    if !cells().any(|cell| is_page(cell) || is_recorded(cell)) {
+        return vec![("Page speed.", "No page was loaded.")];
+    }
+    let of_browsers =
+        |is: &dyn Fn(&CellResult) -> bool| cells().any(|cell| is(cell) && cell.is_of_browser());
+    let told = [
+        (
+            of_browsers(&is_page),
+            "A browser ran and painted the page, whose scripts and layout are simpler than those of most sites.",
+        ),
+        (
+            of_browsers(&is_recorded),
+            "A browser ran and painted the recorded page, with time and random numbers frozen.",
+        ),
+    ];
+    let told: Vec<_> =
+        told.into_iter().filter(|(is, _)| *is).map(|(_, text)| ("Your pages.", text)).collect();
+    match told.is_empty() {
+        true => vec![(
+            "Page speed.",
+            "This is network load: nothing was parsed, laid out, painted or run in a browser.",
+        )],
+        false => told,
+    }
 }
 
 /// The source of each link's figures, where it is known.

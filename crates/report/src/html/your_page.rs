@@ -2,10 +2,12 @@
 
 use crate::file_name::file_name;
 use crate::markup::Markup;
-use crate::overview::{Group, has_rate};
+use crate::metrics::cached;
+use crate::overview::{Group, has_rate, has_recorded_gaps};
 use crate::{Report, words};
 use std::collections::BTreeSet;
 use study::experiment::WorkloadKind;
+use study::metric;
 use study::reconcile::Parts;
 use study::record::TrialRecord;
 use study::result::CellResult;
@@ -40,10 +42,14 @@ pub(super) fn your_page(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>
     });
 }
 
-/// The trial that shows what is fetched: the baseline's median one where there is one.
+/// The trial that shows what is fetched: the baseline's median one where there is one. A first view shows all of the page.
 fn shown<'a>(report: &Report<'a>, groups: &[&Group<'a>]) -> Option<&'a TrialRecord> {
     let baselines = groups.iter().filter_map(|group| group.baseline());
-    let mut cells = baselines.chain(groups.iter().flat_map(|group| group.cells.iter().copied()));
+    let all = groups.iter().flat_map(|group| group.cells.iter().copied());
+    let cells: Vec<&CellResult> = baselines.chain(all).collect();
+    let (next, first): (Vec<&CellResult>, Vec<_>) =
+        cells.into_iter().partition(|cell| cell.contender.settings.next_view.is_some());
+    let mut cells = first.into_iter().chain(next);
     cells.find_map(|cell| report.median_row(cell).filter(|row| !row.fetches.is_empty()))
 }
 
@@ -65,8 +71,18 @@ fn facts(m: &mut Markup, trial: &TrialRecord) {
                 m.line("dd", &[], value);
             });
         };
-        fact("weight", &format!("{} in bodies", ByteSize(weight)));
+        let is_next = trial.plan.cell.contender.settings.next_view.is_some();
+        if is_next {
+            fact("shown", "the next view, after a first one");
+        }
+        let name = if is_next { "fetched" } else { "weight" };
+        fact(name, &format!("{} in bodies", ByteSize(weight)));
         fact("requests", &fetches.len().to_string());
+        let of = |name: &str| trial.metrics.get(name).copied();
+        if let Some(fresh) = of(metric::CACHE_FRESH).filter(|_| is_next) {
+            let files = fresh + of(metric::CACHE_REVALIDATED).unwrap_or_default();
+            fact("cache", &cached(files, of(metric::CACHED_BYTES).unwrap_or_default()));
+        }
         match hosts.iter().next() {
             Some(only) if hosts.len() == 1 => fact("hosts", &format!("1 ({only})")),
             _ => fact("hosts", &hosts.len().to_string()),
@@ -131,6 +147,10 @@ fn largest(cell: &CellResult) -> Option<(String, f64)> {
         true => "the link's rate: the bytes keep it busy",
         false => "receiving: from first bytes to last bytes",
     };
+    let client = match has_recorded_gaps(cell) {
+        true => "the gaps that the recording has between finding a file and asking for it",
+        false => "the client",
+    };
     let trips = [
         ("connects", parts.connect_ns),
         ("TLS", parts.tls_ns),
@@ -141,7 +161,7 @@ fn largest(cell: &CellResult) -> Option<(String, f64)> {
         (receiving, parts.serialisation_ns),
         ("loss recovery: packets or a connection were lost", parts.loss_ns),
         ("the server", parts.server_ns),
-        ("the client", parts.client_ns),
+        (client, parts.client_ns),
         ("bytes that a sender holds back (Nagle)", parts.held_ns),
         ("", parts.round_trips_ns()),
     ];

@@ -71,28 +71,7 @@ fn escaped(value: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// As `wirelap load --json` prints it; what is not told here is empty.
-    fn result() -> LoadResult {
-        let none = serde_json::Value::Null;
-        serde_json::from_value(serde_json::json!({
-            "schema": "wirelap.load/1", "version": "0.1.0", "started": "", "host": study::record::HostFacts::default(),
-            "command_line": [],
-            "setting": { "pace": "closed", "rates": [], "spacing": none, "seed": 1, "connections": 4, "streams": 1,
-                "threads": 1, "warm_up_seconds": 0.0, "timeout_seconds": 30.0 },
-            "protocol": "h2", "seconds": 2.5, "answers_per_second": 4.0,
-            "whole": { "requests": 12, "answers": 10, "refused": 3, "not_begun": 0,
-                "errors": { "say \"no\"": 2 }, "body_bytes": 100, "latency": none },
-            "stages": [], "targets": [], "statuses": { "200": 7, "503": 3 },
-            "first_byte": none, "lateness": none, "latency_without_client": none,
-            "connects": { "opened": 4, "errors": {}, "tcp": none, "tls": none, "quic": none, "resumed": 0,
-                "early_data": { "accepted": 0, "rejected": 0 } },
-            "warm_up_requests": 0, "made_again": 0, "unfinished": 0, "received_bytes": 1000, "sent_bytes": 500,
-            "client": { "cpu_seconds": 0.0, "busiest_share": 0.0, "answers_per_cpu_second": none },
-            "interrupted": false, "warnings": [], "course": [], "slo": none
-        }))
-        .unwrap()
-    }
+    use crate::load::tests::result;
 
     #[test]
     fn counts_and_a_histogram_are_written_in_the_text_format() {

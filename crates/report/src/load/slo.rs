@@ -8,12 +8,7 @@ use study::load::{Checked, Probe, SloAnswer, SloResult};
 
 /// The answer in words, then a line for each probe.
 pub(super) fn objective(out: &mut Lines, slo: &SloResult, is_interrupted: bool) {
-    let answer = match (is_interrupted, slo.probes.len()) {
-        (false, _) => answer(slo),
-        (true, 0) => "interrupted during the first probe".to_owned(),
-        (true, probes) => format!("interrupted after probe {probes}; so far {}", answer(slo)),
-    };
-    let answer = out.bold(&answer);
+    let answer = out.bold(&outcome(slo, is_interrupted));
     out.line(&format!("  {}: {answer}", slo.objective));
     if let Some(doubt) = doubt(slo) {
         out.line(&format!("  note: {doubt}"));
@@ -68,8 +63,17 @@ fn line(probe: &Probe) -> String {
     format!("{}  {}", padded(&line, 0), probe.verdict.name())
 }
 
+/// What the search came to, or had come to when it was interrupted.
+pub(crate) fn outcome(slo: &SloResult, is_interrupted: bool) -> String {
+    match (is_interrupted, slo.probes.len()) {
+        (false, _) => answer(slo),
+        (true, 0) => "interrupted during the first probe".to_owned(),
+        (true, probes) => format!("interrupted after probe {probes}; so far {}", answer(slo)),
+    }
+}
+
 /// What the search came to.
-pub(crate) fn answer(slo: &SloResult) -> String {
+fn answer(slo: &SloResult) -> String {
     let between = |low: f64, high: f64| format!("[{}, {}]", load_rate(low), load_rate(high));
     match (slo.answer, slo.rate, slo.holds_at, slo.fails_at) {
         (SloAnswer::Found, Some(rate), Some(low), Some(high)) => {
@@ -88,7 +92,12 @@ pub(crate) fn answer(slo: &SloResult) -> String {
         }
         _ => {
             let held = slo.probes.iter().filter(|probe| probe.held).map(|probe| probe.rate);
+            let all_held = slo.probes.iter().all(|probe| probe.held);
             match held.max_by(f64::total_cmp) {
+                Some(rate) if all_held => format!(
+                    "undecided: nothing failed yet; the highest rate that held was {} requests/s",
+                    load_rate(rate)
+                ),
                 Some(rate) => format!(
                     "undecided: the probes do not agree; the highest rate that held was {} requests/s",
                     load_rate(rate)
@@ -103,7 +112,7 @@ pub(crate) fn answer(slo: &SloResult) -> String {
 }
 
 /// Why a limit that was found is to be doubted: many probes at rates below it did not hold, or one above it did.
-fn doubt(slo: &SloResult) -> Option<String> {
+pub(super) fn doubt(slo: &SloResult) -> Option<String> {
     let found = slo.answer == SloAnswer::Found;
     let (holds_at, fails_at) = slo.holds_at.zip(slo.fails_at).filter(|_| found)?;
     let below: Vec<&Probe> = slo.probes.iter().filter(|probe| probe.rate < holds_at).collect();
@@ -132,7 +141,7 @@ fn doubt(slo: &SloResult) -> Option<String> {
 const DOUBTFUL: f64 = 0.2;
 
 /// What a condition is on: `p99` of `p99<5 ms`.
-fn name(checked: &Checked) -> &str {
+pub(crate) fn name(checked: &Checked) -> &str {
     checked.condition.split('<').next().unwrap_or_default()
 }
 
@@ -155,7 +164,7 @@ fn figure(probe: &Probe, checked: &Checked, value: f64) -> String {
 }
 
 /// A share in percent. What is not nothing never reads as 0 %.
-pub(super) fn share(value: f64) -> String {
+pub(crate) fn share(value: f64) -> String {
     match value * 100.0 {
         percent if percent <= 0.0 => "0 %".to_owned(),
         percent if percent < 0.01 => "<0.01 %".to_owned(),
@@ -207,13 +216,26 @@ pub(super) fn csv(slo: &SloResult) -> String {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
     use study::load::{Found, Verdict};
 
     /// A search that found a limit near 1,000, with probes of these rates.
     fn found(probes: &[(f64, bool)]) -> SloResult {
-        let probe = |&(rate, held): &(f64, bool)| Probe {
+        let limit = Found::Limit { rate: 1_000.0, interval: [900.0, 1_100.0] };
+        let probes = probes.iter().map(probe).collect();
+        SloResult::new("p99<5 ms".to_owned(), limit, probes, Vec::new())
+    }
+
+    /// A search that has not come further than these rates, all of which held.
+    pub(crate) fn held_so_far(rates: &[f64]) -> SloResult {
+        let probes = rates.iter().map(|rate| probe(&(*rate, true))).collect();
+        let open = Found::Undecided { interval: None };
+        SloResult::new("p99<5 ms".to_owned(), open, probes, Vec::new())
+    }
+
+    fn probe(&(rate, held): &(f64, bool)) -> Probe {
+        Probe {
             rate,
             achieved: rate,
             requests: 100,
@@ -225,9 +247,7 @@ mod tests {
             held,
             verdict: if held { Verdict::Held } else { Verdict::Missed },
             reason: (!held).then(|| "p99 was 9 ms".to_owned()),
-        };
-        let limit = Found::Limit { rate: 1_000.0, interval: [900.0, 1_100.0] };
-        SloResult::new("p99<5 ms".to_owned(), limit, probes.iter().map(probe).collect(), Vec::new())
+        }
     }
 
     #[test]

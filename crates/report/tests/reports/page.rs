@@ -5,7 +5,9 @@ use crate::{HOSTILE, hostile};
 use report::html;
 use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::BTreeSet;
-use study::experiment::{Dependencies, HarWorkload, Think, Workload};
+use study::experiment::{
+    ClientSubject, Dependencies, Experiment, HarWorkload, Think, Workload, WorkloadKind, builtin,
+};
 use study::outcome::Outcome;
 
 pub(crate) fn parse(page: &str) -> Document<'_> {
@@ -196,17 +198,140 @@ fn the_matrix_gives_every_verdict_in_words_with_its_interval() {
 }
 
 #[test]
+fn a_contender_that_raced_alone_has_its_times_in_the_heading() {
+    let mut experiment = quick();
+    experiment.contenders.retain(|contender| contender.name == experiment.baseline);
+    experiment.links.retain(|link| link.name != "lan");
+    let run = Run::timed(experiment, |plan| if plan.cell.link.name == "3g" { 4e3 } else { 320.0 });
+    let page = html(&run.report());
+    let heading = content(elements(&parse(&page), "h1").next().unwrap()).replace('\u{a0}', " ");
+    let times = "320 ms [320, 320] on wifi, 4.00 s [4.00, 4.00] on 3g.";
+    assert_eq!(heading, format!("h1-tls loads the page in {times}"));
+}
+
+/// The box of limits of a race with `workload`, by a browser or by wirelap's own client.
+fn limits(workload: Workload, browser: Option<&str>) -> String {
+    let mut experiment = quick();
+    experiment.workloads = vec![workload];
+    experiment.links.retain(|link| link.name == "3g");
+    for contender in &mut experiment.contenders {
+        contender.client = browser.map(|name| ClientSubject { name: name.to_owned(), warmup: 0 });
+    }
+    let mut run = Run::of(experiment.clone(), |_| None);
+    let is_page =
+        |kind: &WorkloadKind| matches!(kind, WorkloadKind::Page(_) | WorkloadKind::Har(_));
+    for row in &mut run.rows {
+        if is_page(&row.plan.cell.workload.kind) {
+            row.metrics.insert("fcp_ms".to_owned(), 300.0);
+        }
+    }
+    let run =
+        Run { result: study::analyse(&crate::simulated::header(experiment), &run.rows), ..run };
+    let page = html(&run.report());
+    let document = parse(&page);
+    let is_box = |node: &Node<'_, '_>| node.attribute("class") == Some("limits");
+    content(elements(&document, "aside").find(is_box).unwrap())
+}
+
+#[test]
+fn the_box_of_limits_says_what_of_a_page_was_loaded_by_whom() {
+    let named = |name: &str| -> Workload {
+        let experiment = builtin().iter().find(|one| one.name == name).unwrap();
+        experiment.toml.parse::<Experiment>().unwrap().workloads[0].clone()
+    };
+    let page = quick().workloads[0].clone();
+    let recorded = Workload::har(recorded(Think::None));
+    let echo = named("websocket-echo");
+    for (workload, browser, told, not) in [
+        (&page, None, "This is network load", "frozen"),
+        (&page, Some("chromium"), "simpler than those of most sites", "frozen"),
+        (&recorded, None, "This is network load", "frozen"),
+        (
+            &recorded,
+            Some("chromium"),
+            "the recorded page, with time and random numbers frozen",
+            "simpler",
+        ),
+        (&echo, None, "No page was loaded.", "painted"),
+        (&echo, Some("chromium"), "No page was loaded.", "nothing was parsed"),
+    ] {
+        let limits = limits(workload.clone(), browser);
+        assert!(limits.contains(told) && !limits.contains(not), "{browser:?}: {limits}");
+    }
+}
+
+fn recorded(think: Think) -> HarWorkload {
+    HarWorkload {
+        file: "pages/shop.har".into(),
+        think,
+        dependencies: Dependencies::Inferred,
+        hosts: Default::default(),
+    }
+}
+
+#[test]
+fn recorded_gaps_are_not_told_as_the_client() {
+    for (think, told) in [
+        (Think::Recorded, "goes into the gaps that the recording has between finding a file and"),
+        (Think::None, "goes into the client"),
+    ] {
+        let mut experiment = quick();
+        experiment.workloads = vec![Workload::har(recorded(think))];
+        experiment.links.truncate(1);
+        let mut run = Run::of(experiment.clone(), |_| None);
+        for row in &mut run.rows {
+            let client = study::reconcile::Parts { client_ns: 900_000_000, ..Default::default() };
+            row.parts = Some(client);
+        }
+        let result = study::analyse(&crate::simulated::header(experiment), &run.rows);
+        let page = html(&Run { result, ..run }.report()).replace('\u{a0}', " ");
+        assert!(page.contains(told), "{told}");
+    }
+}
+
+#[test]
+fn what_echoes_is_messages() {
+    let mut experiment: Experiment =
+        builtin().iter().find(|one| one.name == "websocket-echo").unwrap().toml.parse().unwrap();
+    experiment.links.iter_mut().for_each(|link| link.trials = 12);
+    let baseline = experiment.baseline.clone();
+    let mut run = Run::of(experiment.clone(), |_| None);
+    for row in &mut run.rows {
+        let is_baseline = row.plan.cell.contender.name == baseline;
+        row.metrics.insert("total_ms".to_owned(), if is_baseline { 2e3 } else { 1e3 });
+    }
+    let run =
+        Run { result: study::analyse(&crate::simulated::header(experiment), &run.rows), ..run };
+    let page = html(&run.report());
+    assert!(page.contains(" answer all messages "), "{page:.9000}");
+    assert!(!page.contains("all calls"));
+}
+
+#[test]
 fn the_box_of_limits_names_what_is_not_covered_and_what_is_assumed() {
     let run = Run::clean();
-    let assumptions = ["the size of 3 entries is that of their content".to_owned()];
+    let sentence = "3 requests have the size of `content.size`.".to_owned();
+    let assumed = "nobody else uses the service".to_owned();
+    let of = |read_from: Option<&str>, sentence: &String| report::Assumptions {
+        read_from: read_from.map(str::to_owned),
+        sentences: vec![sentence.clone()],
+    };
+    let assumptions = [of(None, &assumed), of(Some("shop.har"), &sentence)];
     let page = html(&report::Report { assumptions: &assumptions, ..run.report() });
     let document = parse(&page);
     let limits = content(elements(&document, "aside").next().unwrap());
     for said in
-        ["emulated link", "network load", "warm cache", "queue assumed, 1 BDP", &assumptions[0]]
+        ["emulated link", "network load", "warm cache", "queue assumed, 1 BDP", &sentence, &assumed]
     {
-        assert!(limits.contains(said) || said == "{said} is missing from {limits}");
+        assert!(limits.contains(said), "{said} is missing from {limits}");
     }
+    // What a recording says is no assumption, and stands in a list of its own.
+    assert_eq!(limits.matches("Assumed:").count(), 1, "{limits}");
+    assert!(limits.contains("Read from shop.har:"), "{limits}");
+    let report = report::Report { assumptions: &assumptions, ..run.report() };
+    let text = report::terminal(&report, report::Style { colour: report::Colour::Off, width: 400 });
+    assert!(text.contains(&format!("read from    shop.har:\n             {sentence}\n")), "{text}");
+    assert!(text.contains(&format!("assumed      {assumed}\n")), "{text}");
 }
 
 #[test]
@@ -258,14 +383,8 @@ fn settings_that_are_the_same_everywhere_stand_once_and_others_say_where() {
 
 #[test]
 fn a_workload_that_only_checks_another_is_shown_without_a_verdict_of_its_own() {
-    let har = HarWorkload {
-        file: "pages/shop.har".into(),
-        think: Think::None,
-        dependencies: Dependencies::Inferred,
-        hosts: Default::default(),
-    };
     let mut experiment = quick();
-    experiment.workloads = Workload::har(har).with_check();
+    experiment.workloads = Workload::har(recorded(Think::None)).with_check();
     experiment.links.truncate(1);
     let run = Run::of(experiment, |_| None);
     let page = html(&run.report());

@@ -254,8 +254,9 @@ fn a_bar_and_what_the_legend_calls_it_have_one_colour_and_no_label_stands_in_the
         assert_eq!((pane.attribute("x"), pane.attribute("width")), (Some("15%"), Some("85%")));
         assert_eq!(with_class(pane, "tag").count(), 0);
     }
-    let names: Vec<String> = with_class(svg, "tag").map(content).collect();
-    assert!(names.iter().any(|name| name.starts_with("image 2.png")), "{names:?}");
+    let names: Vec<String> =
+        with_class(svg, "tag").map(|name| content(name).replace('…', "")).collect();
+    assert!(names.iter().any(|name| name == "image 2.png"), "{names:?}");
 }
 
 #[test]
@@ -269,12 +270,26 @@ fn names_that_a_phone_cuts_end_before_the_bars() {
         if with_class(name, "narrow").next().is_none() {
             continue;
         }
-        let shown = elements_of(name).next().unwrap();
+        let shown = elements_of(name).find(|part| part.attribute("class").is_none()).unwrap();
         let width = content(shown).chars().count() as f64 * letter + dots;
         assert!(width <= column, "{} takes {width} of {column}", content(name));
         seen += 1;
     }
     assert!(seen > 50, "{seen}");
+    // Pictures differ at the end of their names.
+    let on_phone = |name: &Node<'_, '_>| -> String {
+        elements_of(*name)
+            .filter(|part| part.attribute("class") != Some("wide"))
+            .map(content)
+            .collect()
+    };
+    let names: Vec<String> =
+        with_class(document.root(), "tag").map(|name| on_phone(&name)).collect();
+    assert!(names.iter().any(|name| name == "… 2.png"), "{names:?}");
+}
+
+fn elements_in<'a>(node: Node<'a, 'a>, tag: &'static str) -> impl Iterator<Item = Node<'a, 'a>> {
+    node.descendants().filter(move |inner| inner.has_tag_name(tag))
 }
 
 fn elements_of<'a, 'b>(node: Node<'a, 'b>) -> impl Iterator<Item = Node<'a, 'b>> {
@@ -295,6 +310,20 @@ fn differences_stand_by_block_on_an_axis_of_their_own() {
     assert!(pairs.iter().all(|at| *at < zero), "both are faster: {pairs:?} left of {zero}");
     let said = content(figure);
     assert!(said.contains("block 0: ") && said.contains("less or more time than h1-tls"), "{said}");
+    // No upright line runs through a contender's name and figures.
+    let y = |node: &Node<'_, '_>, name: &str| node.attribute(name).unwrap().parse::<f64>().unwrap();
+    let names: Vec<f64> = elements_in(figure, "text")
+        .filter(|text| text.attribute("class").is_some_and(|class| class.contains("label")))
+        .map(|text| y(&text, "y"))
+        .collect();
+    assert!(names.len() >= 2, "{names:?}");
+    let lines: Vec<(f64, f64)> =
+        elements_in(figure, "line").map(|line| (y(&line, "y1"), y(&line, "y2"))).collect();
+    assert!(lines.len() > 4, "{lines:?}");
+    for (top, bottom) in lines {
+        let cut = names.iter().find(|name| top < **name && **name < bottom);
+        assert_eq!(cut, None, "a line from {top} to {bottom}");
+    }
 }
 
 #[test]

@@ -122,6 +122,28 @@ fn what_the_audit_refused_of_a_contender_is_told_once_in_its_row() {
 }
 
 #[test]
+fn too_many_refused_are_not_told_as_some_and_what_their_reasons_share_is_said_once() {
+    let busy = |plan: &TrialPlan| {
+        let is_refused = plan.cell.contender.name == "h2" && plan.cell.link.name == "3g";
+        let what = match plan.block {
+            0..4 => "the client handled an event too late",
+            4..8 => "the link sent a packet too late",
+            _ => return None,
+        };
+        let reason = format!("the machine was busy: {what}");
+        is_refused.then_some(Outcome::Invalid { reason })
+    };
+    let mut run = Run::of(quick(), busy);
+    let cell = run.result.cells.iter_mut().find(|cell| cell.audited.invalid == 8).unwrap();
+    let many = "the audit refused 10 of 14 attempts: too many for a figure";
+    (cell.audited.trials, cell.audited.invalid) = (14, 10);
+    cell.refused = Some(many.to_owned());
+    let text = terminal(&run.report(), WIDE);
+    let told = "the machine was busy: the client handled an event too late; the link sent a packet too late";
+    assert!(text.contains(&format!("    {many}: {told}\n")), "{text}");
+}
+
+#[test]
 fn no_number_of_trials_detects_every_difference() {
     let text = terminal(&h2_over_all(1.0).report(), WIDE);
     assert!(text.contains("(detectable: under 0.1 %)"), "{text}");
@@ -148,7 +170,7 @@ fn differences_with_too_few_trials_are_told_from_those_that_fell() {
     let text = terminal(&run.report(), WIDE);
     let together = text.lines().find(|line| line.contains("comparisons together: ")).unwrap();
     assert!(together.contains(" differences still stand; "), "{together}");
-    assert!(together.contains(" of them have too few trials to show it, "), "{together}");
+    assert!(together.contains(" of the others have too few trials to show it, "), "{together}");
 }
 
 #[test]

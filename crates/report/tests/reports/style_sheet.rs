@@ -91,3 +91,17 @@ fn entries_of_the_contents_keep_their_width_on_a_phone() {
         assert!(entry.contains(rule), "{entry}");
     }
 }
+
+/// A fold holds a section of the report. Other details are tables of a picture's figures.
+#[test]
+fn what_is_folded_on_screen_is_on_paper() {
+    let print = SHEET.split("@media print {").nth(1).unwrap();
+    let hidden: Vec<&str> = print
+        .lines()
+        .filter_map(|line| line.trim().strip_suffix("{ display: none; }"))
+        .flat_map(|selectors| selectors.split(',').map(str::trim))
+        .collect();
+    assert!(hidden.contains(&"details:not(.fold)"), "{hidden:?}");
+    assert!(!hidden.contains(&"details") && !hidden.contains(&".fold"), "{hidden:?}");
+    assert!(print.contains("details::details-content { content-visibility: visible;"));
+}

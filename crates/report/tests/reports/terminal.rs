@@ -185,12 +185,63 @@ fn how_long_the_view_after_the_judged_one_took_is_told_of_those_that_have_one() 
         }
     }
     run.result = study::analyse(&crate::simulated::header(quick()), &run.rows);
-    let words = "the next view: 620 ms [620, 620], first byte after 120 ms [120, 120]";
+    let words = "the view after: 620 ms [620, 620], first byte after 120 ms [120, 120]";
     let links = quick().links.len();
     let told = terminal(&run.report(), Style { colour: Colour::Off, width: 400 });
     assert_eq!(told.matches(words).count(), links, "{told}");
     let page = report::html(&run.report()).replace('\u{a0}', " ");
     assert_eq!(page.matches(words).count(), links);
+}
+
+/// A run in which those of `names` have their next view judged, in which the cache answers ten files.
+fn with_next_views(names: &[&str]) -> Run {
+    let mut experiment = quick();
+    for contender in &mut experiment.contenders {
+        let is_next = names.contains(&&*contender.name);
+        contender.settings.next_view = is_next.then(study::experiment::NextView::default);
+    }
+    let mut run = Run::of(experiment.clone(), |_| None);
+    for row in &mut run.rows {
+        if row.plan.cell.contender.settings.next_view.is_some() {
+            for (name, value) in
+                [("cache_fresh", 8.0), ("cache_revalidated", 2.0), ("cached_bytes", 320e3)]
+            {
+                row.metrics.insert(name.to_owned(), value);
+            }
+        }
+    }
+    run.result = study::analyse(&crate::simulated::header(experiment), &run.rows);
+    run
+}
+
+#[test]
+fn which_view_of_a_page_was_judged_is_told_in_rows_answer_and_facts() {
+    let cached = "its next view: 10 files from the cache (320 kB), 2 of them current by 304";
+    let links = quick().links.len();
+    for (names, answer, shown) in [
+        (&[][..], "h2 loads the page 2.0 s sooner than h1-tls (", false),
+        (
+            &["h2"],
+            "h2, on its next view, loads the page 2.0 s sooner than h1-tls on its first (",
+            false,
+        ),
+        (
+            &["h1-tls"],
+            "h2, on its first view, loads the page 2.0 s sooner than h1-tls on its next (",
+            false,
+        ),
+        (&["h1", "h1-tls", "h2"], "h2 loads the page's next view 2.0 s sooner than h1-tls (", true),
+    ] {
+        let run = with_next_views(names);
+        let told = terminal(&run.report(), Style { colour: Colour::Off, width: 400 });
+        assert!(told.contains(answer), "{told}");
+        assert_eq!(told.matches(cached).count(), links * names.len(), "{told}");
+        let page = report::html(&run.report()).replace('\u{a0}', " ");
+        assert_eq!(page.matches(cached).count(), links * names.len());
+        assert_eq!(page.contains("the next view, after a first one"), shown, "{names:?}");
+        assert_eq!(page.contains("<dd>10 files from the cache (320 kB)</dd>"), shown, "{names:?}");
+        assert_eq!(page.contains("<dt>fetched</dt>"), shown, "{names:?}");
+    }
 }
 
 #[test]

@@ -62,6 +62,15 @@ pub struct Checked {
     pub holds: bool,
 }
 
+impl Checked {
+    /// The limit of a condition on times, in milliseconds; None of one on errors.
+    pub fn limit_ms(&self) -> Option<f64> {
+        let objective: Slo = self.condition.parse().ok()?;
+        let condition = objective.conditions().first()?;
+        (condition.measure != Measure::Errors).then_some(condition.below / 1e6)
+    }
+}
+
 /// A busy share from which a thread of the client is its bottleneck.
 pub const BUSY: f64 = 0.9;
 

@@ -8,8 +8,8 @@
 //! - Bytes of the client came just before (a request, HTTP/2's WINDOW_UPDATE): the sender waited for those.
 //! - It came within a round trip of a full segment, and the client has asked for nothing since: a paced sender spreads its window
 //!   over the round trip.
-//! - It came later than that after a full segment: the window was full until the acknowledgement came. The rest of the wait is
-//!   the server's own time.
+//! - It came later than that after a full segment, or after smaller ones that could fill the window: the window was full until
+//!   the acknowledgement came. The rest of the wait is the server's own time.
 //! - Otherwise: the server's own time.
 //!
 //! Where a packet of the client's was dropped and nothing came of it, the sender waited until the client had sent it again,
@@ -368,8 +368,11 @@ impl Sender {
     }
 
     fn sends_anew(&mut self, packet: UnderWay) {
+        let now = packet.sent;
         self.under_way.push_back(packet);
-        self.window.takes(self.under_way());
+        // Over QUIC, what was sent longer ago may be acknowledged: then the window need not have had room for both.
+        let is_surely = |it: &&UnderWay| it.end.is_some() || now.since(it.sent) < self.rtt;
+        self.window.takes(self.under_way.iter().filter(is_surely).map(|it| it.takes).sum());
     }
 
     /// Ends the silence after a drop if this can be what was dropped.
@@ -427,6 +430,9 @@ impl Sender {
                 (Cause::Window, Some(packet.at))
             }
             Some((sent, true)) if sent <= at && by != OpenedBy::Bytes => (Cause::Window, Some(at)),
+            Some((sent, false)) if sent <= at && by == OpenedBy::Acknowledgement => {
+                (Cause::Window, Some(at))
+            }
             _ => (Cause::Server, None),
         }
     }

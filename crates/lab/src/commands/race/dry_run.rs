@@ -8,6 +8,7 @@ use crate::inputs::har;
 use crate::race::experiments::Selected;
 use crate::race::service;
 use crate::race::until_decided;
+use report::Assumptions;
 use std::fmt::Write as _;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -66,8 +67,13 @@ fn describe(chosen: &Selected, args: &RaceArgs, shard: Option<Shard>) -> Result<
         let _ = writeln!(text, "shard {shard}");
     }
     let recorded = har::assumptions(experiment, |name| place(chosen, name));
-    for sentence in service::assumptions(experiment).into_iter().chain(recorded) {
+    for sentence in service::assumptions(experiment) {
         let _ = writeln!(text, "{sentence}");
+    }
+    for Assumptions { read_from, sentences } in recorded {
+        // The name stands before the first sentence: those after it are about the same.
+        let name = read_from.map_or_else(String::new, |name| format!("{name}: "));
+        let _ = writeln!(text, "{name}{}", sentences.join("\n"));
     }
     let limit = experiment.time_limit.filter(|_| until_decided::is_open(experiment));
     let what = match limit {

@@ -80,7 +80,7 @@ fn cookies_that_are_left_out_are_told_with_their_bytes() {
     let recording = read(&file_of(LOADED, &[get("http://a/", 0), with_cookies]));
     assert!(at(&recording, "/mine").asked.fields.is_empty());
     let told = recording.assumptions.to_string();
-    assert!(told.contains("1 request: with cookies (8 B in all): left out."), "{told}");
+    assert!(told.contains("1 request had cookies (8 B in all), which are left out."), "{told}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ fn a_head_stays_a_head_and_its_length_is_no_body() {
     assert_eq!(head.received_body(), ByteSize::ZERO);
     assert_eq!(recording.page.total_bytes(), ByteSize(1_000));
     let told = recording.assumptions.to_string();
-    assert!(told.contains("1 request: HEAD: replayed as HEAD"), "{told}");
+    assert!(told.contains("1 request is a HEAD, and is answered"), "{told}");
     assert_eq!(recording.assumptions.not_get, 0);
 }
 
@@ -30,7 +30,7 @@ fn what_was_not_modified_stays_so_with_the_validators_that_asked() {
     let fields: Vec<_> = old.asked.fields.iter().map(|field| field.name.as_str()).collect();
     assert_eq!(fields, ["if-none-match"]);
     let told = recording.assumptions.to_string();
-    assert!(told.contains("1 request: answered 304: replayed as such"), "{told}");
+    assert!(told.contains("1 request is answered 304, as on a visit"), "{told}");
     // All else is found in the document's bytes.
     let document = asked(
         "GET",
@@ -119,7 +119,7 @@ fn a_web_socket_has_the_messages_until_the_loads_end() {
     let recording = read(&file_of(LOADED, &[get("http://a/", 0), socket("")]));
     assert_eq!(at(&recording, "/chat?x=1").answered.messages, Some(Vec::new()));
     let told = recording.assumptions.to_string();
-    assert!(told.contains("1 request: for a WebSocket without recorded messages"), "{told}");
+    assert!(told.contains("1 WebSocket has no recorded messages"), "{told}");
 }
 
 #[test]
@@ -242,7 +242,7 @@ fn a_poll_long_after_the_load_and_a_stream_over_its_end_do_not_hold_it() {
     assert!(recording.page.least_time() <= ms(1_400), "{:?}", recording.page.least_time());
     let told = &recording.assumptions;
     assert_eq!((told.after_load, told.waits_cut, told.load_span), (1, 1, Some(ms(1_400))));
-    assert!(told.to_string().contains("The recorded load took 1.40 s, until onLoad."), "{told}");
+    assert!(told.to_string().contains("The recorded load took 1.40 s, up to onLoad."), "{told}");
 
     // Without an onLoad, the load is over when nothing was under way for 5 s.
     let entries = [get("http://a/", 0), get("http://a/late", 4_900), get("http://a/poll", 43_400)];
@@ -250,7 +250,7 @@ fn a_poll_long_after_the_load_and_a_stream_over_its_end_do_not_hold_it() {
     assert_eq!(recording.page.resources().len(), 2);
     let told = &recording.assumptions;
     assert_eq!((told.after_load, told.load_span), (1, Some(ms(5_000))));
-    assert!(told.to_string().contains("until nothing was under way for 5 s"), "{told}");
+    assert!(told.to_string().contains("up to when nothing was under way for 5 s"), "{told}");
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn starts_that_cannot_be_are_told_and_hold_nothing() {
             let told = &recording.assumptions;
             assert_eq!((told.replayed, told.starts_absurd), (3, 1), "{page}: {told}");
             assert!(recording.page.least_time() < Duration::from_secs(2), "{page}");
-            assert!(told.to_string().contains("1 request: with a start that cannot be"), "{told}");
+            assert!(told.to_string().contains("1 request has a start that cannot be"), "{told}");
         }
     }
 }
@@ -317,7 +317,7 @@ fn what_nobody_answered_is_left_out_and_a_missing_status_is_told() {
     let slow = at(&recording, "/slow.js");
     assert_eq!((slow.status, slow.body), (200, ByteSize(700)));
     let told = recording.assumptions.to_string();
-    assert!(told.contains("1 request: without a status, but with a size"), "{told}");
+    assert!(told.contains("1 request has a size and no status"), "{told}");
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn a_web_socket_that_failed_is_not_replayed_as_an_open_one() {
         assert!(!chat.is_web_socket() && chat.method == Method::Get);
         let told = &recording.assumptions;
         assert_eq!((told.web_sockets, told.web_sockets_refused), (0, 1));
-        assert!(told.to_string().contains("1 request: for a WebSocket that was not opened"));
+        assert!(told.to_string().contains("1 WebSocket was not opened"));
     }
     // RFC 8441: over HTTP/2 that is how one opens.
     for response in [r#""status":101"#, r#""status":200,"httpVersion":"h2""#] {
@@ -383,7 +383,7 @@ fn what_the_cache_answers_from_an_earlier_request_is_left_out_and_its_finds_are_
     let told = &recording.assumptions;
     assert_eq!((told.cache_repeats, told.from_cache, told.repeats_renamed), (3, 1, 0));
     let words = told.to_string();
-    assert!(words.contains("3 requests: answered by the cache from an earlier request: left out"));
+    assert!(words.contains("3 requests were answered by the cache from earlier ones"));
 
     // Another part, and the answer behind a redirect, are no repeats; a part of what came whole is one.
     let ranged = |entry: String, range: &str| {
@@ -449,7 +449,7 @@ fn of_a_page_with_a_service_worker_each_response_of_the_network_is_replayed_once
     assert_eq!(sheet.release.initiator(), Some(ResourceId(1)));
     let told = &recording.assumptions;
     assert_eq!((told.worker_repeats, told.from_cache, told.cache_repeats), (3, 1, 0));
-    assert!(told.to_string().contains("3 requests: answered by a service worker"), "{told}");
+    assert!(told.to_string().contains("3 requests were answered by a service worker"), "{told}");
 }
 
 #[test]
@@ -466,15 +466,14 @@ fn bodies_that_were_under_way_at_the_loads_end_are_told_with_their_bytes() {
     let told = &recording.assumptions;
     assert_eq!((told.under_way, told.under_way_bytes), (1, 20_000_000));
     let words = told.to_string();
-    let line =
-        "1 request (20000000 B) was under way at its end: replayed whole, the load waits for it.";
+    let line = "1 request (20 MB) was under way at onLoad: it is replayed whole, and the load waits for it.";
     assert!(words.contains(line), "{words}");
     assert_eq!(at(&recording, "/film.mp4").body, ByteSize(20_000_000));
     let two = [get("http://a/", 0), film, long("http://a/more.mp4", 1)];
     let words = read(&file_of(LOADED, &two)).assumptions.to_string();
-    assert!(words.contains("2 requests (20000001 B) were under way at its end"), "{words}");
+    assert!(words.contains("2 requests (20.0 MB) were under way at onLoad"), "{words}");
     let whole = read(&file_of(LOADED, &[get("http://a/", 0)])).assumptions;
-    assert!(whole.under_way == 0 && !whole.to_string().contains("under way at its end"));
+    assert!(whole.under_way == 0 && !whole.to_string().contains("under way at onLoad"));
 }
 
 #[test]

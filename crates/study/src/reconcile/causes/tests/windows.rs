@@ -67,6 +67,46 @@ fn small_packets_fill_a_first_window_of_tcp_as_packets_and_one_of_quic_as_bytes(
     }
 }
 
+/// Flights of 20 datagrams, each 110 ms after the one before on a round trip of 100, and each with a last one that is not full.
+#[test]
+fn a_window_of_quic_is_as_large_as_one_flight_and_not_as_two_of_more_than_a_round_trip() {
+    // The last flight fills the window, or leaves most of it.
+    for (last, is_servers) in [(19, false), (4, true)] {
+        let mut log = Log::begun(150.0);
+        let (mut first, mut sent) = (0.0, 150.0);
+        for full in [19, 19, 19, last] {
+            for _ in 0..full {
+                log.down(sent, MSS);
+            }
+            first = log.down(sent, 1_300);
+            sent += 110.0;
+            log.up(sent - 0.2, 0, log.sequence);
+        }
+        let came = log.down(sent, MSS);
+        let [_, window, _, loss, server, _] = log.over_quic().parts("h3", first, came, None);
+        assert!(window > 250.0, "{last}: {window}");
+        assert_eq!((server > 100.0, loss), (is_servers, 0.0), "{last}: {server}");
+        assert!(is_servers || server == 0.0, "{server}");
+    }
+}
+
+#[test]
+fn what_comes_late_after_small_packets_filled_the_window_is_the_servers_from_the_acknowledgement_on()
+ {
+    for (is_quic, payload) in [(false, 200), (true, 1_150)] {
+        let mut log = Log::begun(150.0);
+        for _ in 0..10 {
+            log.down(150.0, payload);
+        }
+        log.up(251.0, 0, log.sequence);
+        let came = log.down(281.0, 200);
+        let log = if is_quic { log.over_quic() } else { log };
+        let [_, window, _, _, server, _] = log.parts("h3", 208.0, came, None);
+        assert_eq!(server, 30.0, "{is_quic}");
+        assert!(window > 90.0, "{is_quic}: {window}");
+    }
+}
+
 /// Tokens every 10.5 ms on a round trip of 100: ten are under way, and each leaves 2 ms after the acknowledgement of another.
 #[test]
 fn a_stream_of_tokens_waits_for_no_window_that_has_grown_beyond_what_it_uses() {

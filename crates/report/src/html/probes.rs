@@ -268,6 +268,12 @@ mod tests {
         assert!(page.contains("At 200 requests/s, half of the answers came within"), "{page}");
         let of = "of the probe at 200 requests/s, the highest that held and is not above the limit";
         assert!(page.contains(of), "{page}");
+        let interrupted = LoadResult { interrupted: true, ..searched(&probes) };
+        let page = crate::load_html(&interrupted);
+        assert!(
+            page.contains("interrupted after probe 5; so far holds up to 250 requests/s"),
+            "{page}"
+        );
     }
 
     #[test]

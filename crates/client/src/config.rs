@@ -117,8 +117,8 @@ impl ClientConfig {
         unproxied.map_or(Ok(()), |failure| Err(failure.to_string()))
     }
 
-    /// That what is spoken to `host` does not go through its proxy. Tunnels are of TCP, and a proxy is asked for whole URLs over
-    /// HTTP/1.1.
+    /// Why the protocol spoken to `host` does not go through its proxy; None where it does. Tunnels are of TCP, and a proxy
+    /// is asked for whole URLs over HTTP/1.1.
     pub(crate) fn unproxied(&self, scheme: Scheme, host: &str) -> Option<Failure> {
         let (proxy, protocol) = (self.proxies.find(scheme, host)?, self.transport.known(scheme)?);
         let may_be_proxied = match scheme {

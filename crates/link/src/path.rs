@@ -28,7 +28,7 @@ pub(crate) struct Path {
     order: Order,
     overtaken: Seed,
     packets: u64,
-    /// Of the packet that came last, where it passed the bottleneck.
+    /// How the last packet passed the bottleneck; None where it did not.
     passage: Option<Passage>,
     last_arrival: Instant,
     last_delivery: Instant,

@@ -86,7 +86,8 @@ pub type SocketObserver = Box<dyn FnMut(SocketId, SocketStage, &TcpFacts)>;
 pub struct Reactor {
     settings: ReactorSettings,
     poller: Box<dyn Poller>,
-    stop: Stop,
+    /// The poller watches it: it stays open.
+    _stop: Stop,
     /// By their number; None for a closed listener and for a datagram socket.
     listeners: Vec<Option<Listener>>,
     /// Listeners that were paused when the last run's end point had finished.
@@ -120,7 +121,7 @@ impl Reactor {
         Ok(Self {
             settings,
             poller,
-            stop,
+            _stop: stop,
             listeners: Vec::new(),
             silenced: Vec::new(),
             unbound: Vec::new(),
@@ -169,11 +170,6 @@ impl Reactor {
     /// Passes each stream socket's facts to `facts` when it opens and before it closes.
     pub fn observe(&mut self, observer: SocketObserver) {
         self.observer = Some(observer);
-    }
-
-    /// The signal that stops this reactor.
-    pub fn stop_handle(&self) -> Stop {
-        self.stop.clone()
     }
 
     /// Drives `end_point` until it gives `Action::Finish` and what is pending is sent.

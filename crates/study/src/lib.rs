@@ -1,7 +1,7 @@
 //! Experiments, rows and statistics: values and pure functions, without IO, clock or printing.
 //!
-//! An [`experiment`] is planned into trials ([`plan`]), a runner leaves a row for each ([`record`]), the two
-//! [`reconcile`] compares what client and link recorded of a trial, and [`analyse`] turns rows into a [`result`].
+//! An [`experiment`] is planned into trials ([`plan`]), a runner leaves a row for each ([`record`]), [`reconcile`]
+//! compares what client and link recorded of a trial, and [`analyse`] turns rows into a [`result`].
 //!
 //! ```
 //! use study::experiment::{Experiment, builtin};

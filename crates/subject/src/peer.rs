@@ -63,7 +63,7 @@ pub const PEERS: &[Peer] = &[
         "openjdk-17-jdk-headless",
         Role::Client,
         &["-version"],
-        "fifteen clients of the JVM against the origin",
+        "seventeen clients of the JVM against the origin",
     ),
     peer("chromium", "chromium", Role::Client, &["--version"], "looking at the report, WebSocket"),
     peer(

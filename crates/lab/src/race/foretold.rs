@@ -25,7 +25,7 @@ pub(super) fn unsupported(
     Ok(told)
 }
 
-/// That its client is not here, does not speak its transport, or does not do this work.
+/// Why its client cannot do the work: it is not here, does not speak the transport, or does not do such work.
 fn of_client(
     contender: &Contender,
     experiment: &Experiment,

@@ -227,7 +227,7 @@ pub(crate) struct NearReport {
 }
 
 impl NearReport {
-    /// It and what another client did after it, whose fetches and connections are counted on.
+    /// This report, with what another client did afterwards: the numbers of its fetches and connections follow on.
     pub(crate) fn followed_by(mut self, next: Self) -> Self {
         let past = |ids: &mut dyn Iterator<Item = u32>| ids.max().map_or(0, |last| last + 1);
         let fetches = past(&mut self.fetches.iter().map(|fetch| fetch.id));

@@ -10,7 +10,7 @@ fn a_race_is_calibrated_before_its_first_trial_and_the_report_shows_it() {
     if !trials_run_here() {
         return;
     }
-    let bench = Bench::new();
+    let bench = Bench::alone();
     bench.write("tiny.toml", experiment("rtt=5ms,down=50mbit,up=50mbit", 2));
     let mut race = bench.command(wirelap());
     race.args(["race", "tiny.toml", "--out", "run"]);

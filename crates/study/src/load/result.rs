@@ -166,11 +166,6 @@ impl PartResult {
     pub fn failed(&self) -> u64 {
         self.errors.values().sum()
     }
-
-    /// The share of requests that came to no answer or to one that refuses.
-    pub fn error_share(&self) -> f64 {
-        (self.failed() + self.refused) as f64 / self.requests.max(1) as f64
-    }
 }
 
 /// A stage of a schedule.

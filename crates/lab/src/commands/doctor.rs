@@ -159,9 +159,9 @@ fn accounts() -> Finding {
 
 fn servers() -> Finding {
     let (name, folders) = ("servers to race", environment::program_folders());
-    let servers = Servers::builtin();
+    let (servers, peers) = (Servers::builtin(), environment::peers_folder());
     let (here, missing): (Vec<_>, Vec<_>) =
-        servers.all().partition(|server| server.find(&folders).is_some());
+        servers.all().partition(|server| server.is_here(&folders, &peers).is_ok());
     let told = |server: &&ServerDeclaration| {
         let version = server.version(&folders).unwrap_or_else(|| "version unknown".to_owned());
         format!("{} ({version})", server.name())
@@ -175,7 +175,12 @@ fn servers() -> Finding {
             names.join(", ")
         ));
     }
-    let remedies: Vec<&str> = missing.iter().map(|server| server.remedy()).collect();
+    let mut remedies: Vec<&str> = Vec::new();
+    for server in &missing {
+        if !remedies.contains(&server.remedy()) {
+            remedies.push(server.remedy());
+        }
+    }
     let state = if missing.is_empty() { State::Good } else { State::Fair };
     Finding { name, state, what, remedy: remedies.join("\n") }
 }

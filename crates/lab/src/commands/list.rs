@@ -55,7 +55,7 @@ struct ListedServer {
 impl ListedServer {
     fn of(declaration: &ServerDeclaration, folders: &[PathBuf]) -> Self {
         let unknown = || "version unknown".to_owned();
-        let here = declaration.find(folders).is_some();
+        let here = declaration.is_here(folders, &environment::peers_folder()).is_ok();
         let lacking = Transport::ALL.into_iter().filter_map(|transport| {
             match declaration.is_built_for(transport, folders) {
                 Err(ServerFailure::Unsupported { reason, .. }) => Some(reason),

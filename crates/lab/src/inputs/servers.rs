@@ -1,6 +1,7 @@
 //! The servers that contenders may name: those that are part of wirelap and those that the user declares, in files
 //! beside the experiment or in folders of their own.
 
+use crate::environment;
 use crate::error::{self, CliError};
 use crate::inputs::regular::{self, LONGEST_TEXT};
 use serde::{Deserialize, Serialize};
@@ -8,6 +9,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use study::experiment::{Experiment, ORIGIN};
+use subject::Lacking;
 use subject::server::{ServerDeclaration, builtin_servers};
 
 /// The folder beside an experiment's file in which subjects are looked for.
@@ -102,19 +104,16 @@ impl Servers {
         Ok(used)
     }
 
-    /// The servers of `experiment` that `folders` do not have, a sentence each with the command that brings it.
-    pub(crate) fn missing(&self, experiment: &Experiment, folders: &[PathBuf]) -> Vec<String> {
+    /// The servers of `experiment` that this machine does not have, a sentence each with the command that brings it.
+    pub(crate) fn missing(&self, experiment: &Experiment) -> Vec<String> {
+        let (folders, peers) = (environment::program_folders(), environment::peers_folder());
         let names: BTreeSet<&str> =
             experiment.contenders.iter().filter_map(|one| one.foreign_server()).collect();
         let declared = names.into_iter().filter_map(|name| self.named(name));
-        let absent = declared.filter(|server| server.find(folders).is_none());
-        let sentence = |server: &ServerDeclaration| {
-            let remedy = match server.remedy() {
-                "" => String::new(),
-                remedy => format!(": {remedy}"),
-            };
-            let name = server.name();
-            format!("{name} is not on this machine, so its trials will be unsupported{remedy}")
+        let absent = declared.filter_map(|server| server.is_here(&folders, &peers).err());
+        let sentence = |Lacking { reason, remedy }| {
+            let remedy = if remedy.is_empty() { remedy } else { format!(": {remedy}") };
+            format!("{reason}, so its trials will be unsupported{remedy}")
         };
         absent.map(sentence).collect()
     }

@@ -15,7 +15,7 @@ pub(super) fn unsupported(
     servers: &Servers,
     clients: &Catalogue,
 ) -> Result<Vec<String>, CliError> {
-    let mut told = servers.missing(experiment, &environment::program_folders());
+    let mut told = servers.missing(experiment);
     let mut known: BTreeSet<String> = BTreeSet::new();
     for contender in &experiment.contenders {
         let reasons = of_client(contender, experiment, clients)?;

@@ -117,7 +117,9 @@ impl<'d> ServerProcess<'d> {
     pub(crate) fn start(spec: ServerSpec<'d>, topology: &Topology) -> Result<Self, Outcome> {
         let programs = crate::environment::program_folders();
         let site = lay_out(&spec, topology)?;
-        let environment = ServerEnvironment { topology, cpus: spec.cpus, programs: &programs };
+        let peers = crate::environment::peers_folder();
+        let environment =
+            ServerEnvironment { topology, cpus: spec.cpus, programs: &programs, peers: &peers };
         let mut running =
             RunningServer::start(spec.declaration, spec.contender, &site, environment)
                 .map_err(server_failed)?;

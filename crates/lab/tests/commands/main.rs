@@ -32,6 +32,7 @@ mod published;
 mod qlogs;
 mod quic_witnesses;
 mod runs;
+mod servers;
 mod serving;
 mod shards;
 mod slurm;

@@ -518,28 +518,6 @@ const NOT_DONE: [(&str, &str); 8] = [
     ("parallel", "h2load h1"),
 ];
 
-/// Said before anything runs: a race whose servers are not here is no surprise at its end.
-#[test]
-fn a_server_that_this_machine_lacks_is_named_before_the_race_with_what_brings_it() {
-    let bench = Bench::new();
-    std::fs::create_dir(bench.path("subjects")).unwrap();
-    bench.write(
-        "subjects/ghost.toml",
-        "name = \"ghost\"\nrole = \"server\"\ncommand = [\"no-such-server\"]\n\
-         remedy = \"sudo apt install ghost\"\ntransports = [\"http/1.1\"]\n",
-    );
-    let contender =
-        "[[contenders]]\nname = \"theirs\"\ntransport = \"http/1.1\"\nserver = \"ghost\"\n";
-    bench.write("theirs.toml", experiment("rtt=20ms", 8) + contender);
-    let ran = bench.run(&["race", "theirs.toml", "--dry-run"]);
-    let said =
-        "ghost is not on this machine, so its trials will be unsupported: sudo apt install ghost";
-    ran.said(0, &[said]);
-    bench.write("ours.toml", experiment("rtt=20ms", 8));
-    let ran = bench.run(&["race", "ours.toml", "--dry-run"]);
-    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
-}
-
 #[test]
 fn what_a_dry_run_tells_is_true_of_the_race() {
     let bench = Bench::new();

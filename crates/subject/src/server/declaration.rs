@@ -2,6 +2,7 @@
 //! combination that it claims to support, so that a mistake shows before anything runs.
 
 use super::log::LogFormat;
+use super::program;
 use super::running::ServerFailure;
 use super::template::{self, ServerSite};
 use os::process::{EndSignal, User};
@@ -30,6 +31,9 @@ pub struct ServerDeclaration {
     /// What to do where it is not there.
     #[serde(default)]
     remedy: String,
+    /// What it needs beside its program: programs by name, and paths of files and folders.
+    #[serde(default)]
+    pub(super) needs: Vec<Spanned<String>>,
     /// What it speaks over TLS, negotiated by ALPN.
     #[serde(default)]
     transports: Vec<Transport>,
@@ -377,6 +381,13 @@ impl ServerDeclaration {
             let message = "it speaks nothing: give `transports` (over TLS), `clear`, or both";
             return Some((self.name.span(), message.to_owned()));
         }
+        let unknown = |need: &Spanned<String>| {
+            let error = program::path_of_need(need.get_ref(), Path::new("")).err()?;
+            Some((need.span(), error))
+        };
+        if let Some(flaw) = self.needs.iter().find_map(unknown) {
+            return Some(flaw);
+        }
         for file in &self.files {
             if !stays_below(Path::new(file.path.get_ref())) {
                 let message = "a file's path stays below the server's folder";
@@ -500,6 +511,8 @@ mod tests {
         assert!(said("small", "a/b").starts_with("line 1, column 8: a name has letters"));
         assert!(said("\"small\"", "\"origin\"").contains("wirelap's own server"));
         assert!(said("{port}", "{prot}").contains("`{prot}`"), "{}", said("{port}", "{prot}"));
+        let need = said("clear", "needs = [\"{pears}/ws\"]\nclear");
+        assert!(need.starts_with("line 4, column 10: nothing is known as `{pears}`"), "{need}");
         assert!(said("clear", "claer").contains("unknown field `claer`"));
         assert!(said("http/1.1", "gopher").contains("gopher"));
         assert!(said("clear = [\"http/1.1\"]", "").contains("it speaks nothing"));

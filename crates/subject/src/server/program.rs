@@ -2,8 +2,10 @@
 
 use super::declaration::ServerDeclaration;
 use super::running::ServerFailure;
+use crate::declaration::Lacking;
 use crate::program::find;
-use std::path::PathBuf;
+use crate::template;
+use std::path::{Path, PathBuf};
 use study::experiment::Transport;
 
 impl ServerDeclaration {
@@ -11,6 +13,33 @@ impl ServerDeclaration {
     /// folder.
     pub fn find(&self, folders: &[PathBuf]) -> Option<PathBuf> {
         find(self.command().first()?, self.home(), folders)
+    }
+
+    /// Whether its program and all that it needs are on this machine. `peers` is the folder that `./peers install` fills. The
+    /// error says what is not there.
+    pub fn is_here(&self, folders: &[PathBuf], peers: &Path) -> Result<(), Lacking> {
+        if self.find(folders).is_none() {
+            let reason = format!("{} is not on this machine", self.name());
+            return Err(Lacking { reason, remedy: self.remedy().to_owned() });
+        }
+        self.has_its_needs(folders, peers)
+    }
+
+    /// The same of what it needs beside its program.
+    pub(super) fn has_its_needs(&self, folders: &[PathBuf], peers: &Path) -> Result<(), Lacking> {
+        let is_there = |need: &str| match need.contains('/') {
+            true => self.home().join(need).exists(),
+            false => find(need, self.home(), folders).is_some(),
+        };
+        // Their names were looked at when the declaration was read.
+        let needs = self.needs.iter().filter_map(|need| path_of_need(need.get_ref(), peers).ok());
+        match needs.into_iter().find(|need| !is_there(need)) {
+            None => Ok(()),
+            Some(need) => Err(Lacking {
+                reason: format!("{} needs {need}, which is not here", self.name()),
+                remedy: self.remedy().to_owned(),
+            }),
+        }
     }
 
     /// The first line of its version output; None where it does not run or prints none.
@@ -36,5 +65,51 @@ impl ServerDeclaration {
             }
         }
         Ok(())
+    }
+}
+
+/// A word of `needs`, with `{peers}` replaced.
+pub(super) fn path_of_need(need: &str, peers: &Path) -> Result<String, String> {
+    template::expand(need, |_, name| match name {
+        "peers" => Ok(Some(peers.display().to_string())),
+        _ => Err(template::unknown(name, ["peers"])),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::server::builtin_servers;
+    use std::fs;
+
+    /// Their programs, node, python3 and sh, are on most machines.
+    #[test]
+    fn a_server_whose_module_or_jars_are_missing_is_not_here() {
+        let machine = tempfile::tempdir().unwrap();
+        let (peers, bin) = (machine.path().join("peers"), machine.path().join("bin"));
+        fs::create_dir(&bin).unwrap();
+        for program in ["node", "python3", "sh", "java"] {
+            // Any file that can be run.
+            fs::copy("/bin/sh", bin.join(program)).unwrap();
+        }
+        let servers = builtin_servers();
+        for (name, module) in [
+            ("node-spdy", "node/node_modules/spdy"),
+            ("node-ws", "node/node_modules/ws"),
+            ("python-websockets", "python/websockets"),
+            ("jetty-12-server", "jvm/jetty-12-server"),
+        ] {
+            let server = servers.iter().find(|server| server.name() == name).unwrap();
+            let folders = [bin.clone()];
+            let lacking = server.is_here(&folders, &peers).unwrap_err();
+            let module = peers.join(module);
+            let reason = format!("{name} needs {}, which is not here", module.display());
+            assert_eq!((lacking.reason, lacking.remedy.as_str()), (reason, "./peers install"));
+            fs::create_dir_all(module).unwrap();
+            assert_eq!(server.is_here(&folders, &peers), Ok(()));
+        }
+        fs::remove_file(bin.join("java")).unwrap();
+        let jetty = servers.iter().find(|server| server.name() == "jetty-12-server").unwrap();
+        let lacking = jetty.is_here(&[bin], &peers).unwrap_err();
+        assert_eq!(lacking.reason, "jetty-12-server needs java, which is not here");
     }
 }

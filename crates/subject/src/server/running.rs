@@ -5,6 +5,7 @@ use super::builtin::companion;
 use super::declaration::ServerDeclaration;
 use super::log::ServerLog;
 use super::template::{Launch, ServerSite};
+use crate::declaration::Lacking;
 use crate::program::find;
 use os::net::{Listening, Placement, Side, Topology};
 use os::process::{Child, CpuSet, Usage, User};
@@ -58,6 +59,8 @@ pub struct ServerEnvironment<'a> {
     pub cpus: CpuSet,
     /// Where programs are looked for.
     pub programs: &'a [PathBuf],
+    /// The folder that `./peers install` fills.
+    pub peers: &'a Path,
 }
 
 /// A server that was started.
@@ -97,6 +100,9 @@ impl<'d> RunningServer<'d> {
         let launch = declaration.launch(contender, site).map_err(failed)?;
         let program = launch.command.first().map_or("", String::as_str);
         let path = find(program, declaration.home(), environment.programs).ok_or_else(lacking)?;
+        declaration
+            .has_its_needs(environment.programs, environment.peers)
+            .map_err(|Lacking { reason, remedy }| ServerFailure::Unsupported { reason, remedy })?;
         lay_out(&launch).map_err(|error| {
             failed(format!("the files of {} could not be made: {error}", declaration.name()))
         })?;

@@ -324,10 +324,13 @@ impl ClientDeclaration {
         if what.starts_with('/') && Path::new(what).is_file() {
             return Lacking {
                 reason: format!("{} needs {what}, which is no executable file", self.name),
-                remedy: format!("chmod +x {what}"),
+                remedy: format!("chmod +x '{}'", what.replace('\'', r"'\''")),
             };
         }
-        let remedy = self.remedy.clone().unwrap_or_else(|| format!("install {what}"));
+        let remedy = self.remedy.clone().unwrap_or_else(|| {
+            // No command: nobody told it.
+            "bring it here; the declaration has no `remedy` that says how".to_owned()
+        });
         Lacking { reason: format!("{} needs {what}, which is not here", self.name), remedy }
     }
 
@@ -419,6 +422,30 @@ mod tests {
         assert!(catalogue.client("curl").is_some());
     }
 
+    /// Each can be pasted into a shell as it is: explanations are in comments and documents.
+    #[test]
+    fn every_remedy_of_a_built_in_declaration_is_a_command() {
+        let known = [
+            "sudo apt-get install ",
+            "sudo systemctl disable --now ",
+            "./peers install",
+            "export PATH=\"$(./peers current):$PATH\"",
+        ];
+        for (file, text) in BUILTIN {
+            let table: toml::Table = text.parse().unwrap();
+            let builds = table.get("builds").and_then(toml::Value::as_array);
+            let tables = builds.into_iter().flatten().filter_map(toml::Value::as_table);
+            let remedies =
+                std::iter::once(&table).chain(tables).filter_map(|one| one.get("remedy"));
+            for remedy in remedies.map(|remedy| remedy.as_str().unwrap()) {
+                for command in remedy.split(" && ") {
+                    let is_known = known.iter().any(|known| command.starts_with(known));
+                    assert!(is_known && !command.contains([',', ';']), "{file}: {remedy}");
+                }
+            }
+        }
+    }
+
     #[test]
     fn a_declaration_survives_its_way_into_a_run_s_folder() {
         let catalogue = added(EXAMPLE).unwrap();
@@ -461,7 +488,7 @@ mod tests {
         assert_eq!(words, ["/bin/sh", &path]);
         let lacking = command_line("\"./mine.sh\"").unwrap_err();
         assert!(lacking.reason.ends_with("which is no executable file"), "{lacking:?}");
-        assert!(lacking.remedy.starts_with("chmod +x "), "{lacking:?}");
+        assert_eq!(lacking.remedy, format!("chmod +x '{}/./mine.sh'", here.display()));
         use std::os::unix::fs::PermissionsExt;
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
         for command in ["\"./mine.sh\"", "\"{here}/mine.sh\""] {

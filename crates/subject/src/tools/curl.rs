@@ -43,8 +43,9 @@ fn has_http3(version: &[u8]) -> Result<(), ToolError> {
     let name = version.split(" (").next().unwrap_or("this curl");
     Err(ToolError::Unsupported(UnsupportedLine {
         reason: format!("{name} is built without HTTP/3"),
+        // Any curl will do whose `--version` names the feature HTTP3.
         remedy: Some(
-            "put a curl first on PATH whose `curl --version` names the feature HTTP3".to_owned(),
+            r#"./peers install-current && export PATH="$(./peers current):$PATH""#.to_owned(),
         ),
     }))
 }
@@ -305,7 +306,7 @@ mod tests {
                 panic!("it has none")
             };
             assert_eq!(line.reason, "curl 7.88.1 is built without HTTP/3");
-            assert!(line.remedy.unwrap().contains("HTTP3"));
+            assert!(line.remedy.unwrap().starts_with("./peers install-current && "));
         }
     }
 }

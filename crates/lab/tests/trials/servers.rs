@@ -257,6 +257,37 @@ fn a_user_s_own_server_races_from_a_file_beside_the_experiment() {
 }
 
 #[test]
+fn a_server_that_may_be_in_the_background_is_told_as_such() {
+    if !trials_run_here() {
+        return;
+    }
+    if Command::new("python3").arg("--version").output().is_err() {
+        return testing::skip("python3 is not installed");
+    }
+    let bench = Bench::new();
+    let command = |line: &str| format!("command = [\"sh\", \"-c\", \"{line}\"]\n");
+    // It has ended before its child listens.
+    declare(&bench, "hasty", &command("sleep 1000 & exit 0"));
+    // Its child listens first.
+    let listens = "python3 -u -m http.server -d {root} -b {address} {port} >log 2>&1 &";
+    let line = format!("{listens} until grep -q Serving log; do sleep 0.01; done");
+    declare(&bench, "forking", &command(&line));
+    let contenders =
+        ["hasty", "forking"].map(|name| contender(name, name, "http/1.1", "none")).concat();
+    bench.write("away.toml", HEAD.to_owned() + PAGE + &contenders);
+    bench.run(&["race", "away.toml", "--out", "run"]).raced();
+    for name in ["hasty", "forking"] {
+        let (outcome, reason) = outcome(&bench, "run", name);
+        let words = format!(
+            "{name} ended with exit code 0 (it may have put itself into the background; its command or configuration has to \
+             keep it in the foreground, as `daemon off;` keeps nginx) and printed nothing"
+        );
+        assert!(outcome == "failed" && reason.contains(&words), "{name}: {outcome}: {reason}");
+    }
+    assert_eq!(bench.alive(), []);
+}
+
+#[test]
 fn what_is_wrong_with_a_server_is_told_in_its_own_words() {
     if !trials_run_here() {
         return;

@@ -14,7 +14,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::Duration;
 use study::experiment::Contender;
 
@@ -151,7 +151,7 @@ impl<'d> RunningServer<'d> {
                         (self.last_output(), self.declaration.remedy().to_owned());
                     return Err(ServerFailure::Unsupported { reason, remedy });
                 }
-                let what = format!("ended before it listened ({})", exit.status);
+                let what = how_it_ended("ended before it listened", exit.status);
                 return Err(failed(self.with_output(&what)));
             }
             if os::clock::now() >= deadline {
@@ -165,7 +165,7 @@ impl<'d> RunningServer<'d> {
     /// Whether it has ended by itself, with its output.
     pub fn ended_early(&mut self) -> Option<String> {
         let exit = self.child.wait(Some(Duration::ZERO)).ok()??;
-        Some(self.with_output(&format!("died ({})", exit.status)))
+        Some(self.with_output(&how_it_ended("died", exit.status)))
     }
 
     /// Stops it as its declaration says, kills it if that fails, and reads its log.
@@ -199,6 +199,16 @@ impl AsFd for RunningServer<'_> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.child.as_fd()
     }
+}
+
+/// That a server ended, with its status. What puts itself into the background ends well: its child goes on, and is not measured.
+fn how_it_ended(what: &str, status: ExitStatus) -> String {
+    if !status.success() {
+        return format!("{what} ({status})");
+    }
+    "ended with exit code 0 (it may have put itself into the background; its command or configuration has to keep it in the \
+     foreground, as `daemon off;` keeps nginx)"
+        .to_owned()
 }
 
 /// Writes what it needs before it starts.

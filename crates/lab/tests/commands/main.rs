@@ -6,6 +6,7 @@ mod audits;
 mod bad_input;
 #[allow(dead_code, reason = "the other tests of the program use the rest")]
 mod bench;
+mod bench_run;
 mod bisecting;
 mod book;
 mod calibration;

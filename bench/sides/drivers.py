@@ -4,7 +4,9 @@ import json
 import os
 import re
 import resource
+import signal
 import subprocess
+import threading
 import time
 
 from . import servers
@@ -14,21 +16,43 @@ class Failed(Exception):
     """The driver, or the server under it, did not do the work."""
 
 
+def patience(seconds):
+    """How long a driver may take for a turn of that many seconds. An open loop takes five times as long."""
+    return 5 * seconds + 20
+
+
 def run(command, core, server, seconds):
-    """Runs the driver; its words, and the CPU seconds of both sides and the wall's."""
-    before, began = server.cpu(), time.monotonic()
+    """Runs the driver; its words, and the CPU seconds of both sides and the wall's. It is killed where it takes too long."""
+    before, began, limit = server.cpu(), time.monotonic(), patience(seconds)
+    # In a session of its own, so that what it has started ends with it.
     process = subprocess.Popen(["taskset", "-c", str(core)] + command, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, text=True)
+                               stderr=subprocess.STDOUT, text=True, start_new_session=True)
+    overdue = threading.Event()
+
+    def kill():
+        overdue.set()
+        os.killpg(process.pid, signal.SIGKILL)
+
+    timer = threading.Timer(limit, kill)
+    timer.start()
     try:
         said = process.stdout.read()
+        # It closed its output, and may still run. It is not reaped here: the timer must not kill another process.
+        os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    except BaseException:
+        os.killpg(process.pid, signal.SIGKILL)
+        raise
     finally:
+        timer.cancel()
+        timer.join()
         _, status, used = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        process.stdout.close()
     wall = time.monotonic() - began
-    process.returncode = os.waitstatus_to_exitcode(status)
+    if overdue.is_set():
+        raise Failed(f"{command[0]} did not end within {limit:g} s and was killed: {said.strip()[-300:] or 'it printed nothing'}")
     if process.returncode != 0:
         raise Failed(f"{command[0]} ended with {process.returncode}: {said.strip()[-300:]}")
-    if wall > 5 * seconds + 20:
-        raise Failed(f"{command[0]} took {wall:.0f} s")
     return said, {"server_cpu_s": server.cpu() - before, "client_cpu_s": used.ru_utime + used.ru_stime, "wall_s": wall}
 
 

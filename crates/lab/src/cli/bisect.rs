@@ -44,7 +44,7 @@ pub(crate) struct BisectArgs {
     /// Do not wait for a busy machine before each comparison: say who takes its processors, and race all the same
     #[arg(long)]
     pub(crate) no_wait: bool,
-    /// Leave out the second in which the link machinery is measured before each comparison
+    /// Leave out the seconds in which the link machinery is measured before each comparison
     #[arg(long)]
     pub(crate) no_calibration: bool,
     /// What builds a commit, in its checkout; `true` where there is nothing to build

@@ -51,7 +51,7 @@ pub(crate) struct LinkArgs {
     /// Keep the packets as pcapng, as the near side saw them; with the secrets that $SSLKEYLOGFILE is given meanwhile
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub(crate) capture: Option<PathBuf>,
-    /// Leave out the second in which the link machinery is measured before a link of more than 1 Gbit/s or of a round
+    /// Leave out the seconds in which the link machinery is measured before a link of more than 1 Gbit/s or of a round
     /// trip below 200 µs
     #[arg(long)]
     pub(crate) no_calibration: bool,

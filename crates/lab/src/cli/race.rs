@@ -138,7 +138,7 @@ pub(crate) struct RaceArgs {
     /// of its system calls (strace), and a recording of its JVM (JFR), in the output folder's profiles/
     #[arg(long, help_heading = "Records of trials")]
     pub(crate) profile: bool,
-    /// Leave out the second in which the link machinery is measured before the first trial
+    /// Leave out the seconds in which the link machinery is measured before the first trial
     #[arg(long, help_heading = "Trials and verdicts")]
     pub(crate) no_calibration: bool,
     /// Print the result as JSON instead of text

@@ -95,7 +95,7 @@ pub(crate) fn run(args: &LinkArgs) -> Result<ExitCode, CliError> {
             Ok(ExitCode::from(code as u8))
         }
         PairEnd::Interrupted if has_near => {
-            Err(CliError::interrupted("Ctrl-C came before COMMAND was started"))
+            Err(CliError::interrupted("a signal came before COMMAND was started"))
         }
         PairEnd::Interrupted => Ok(ExitCode::SUCCESS),
         PairEnd::TimedOut => Err(CliError::failed("the near side did not end")),

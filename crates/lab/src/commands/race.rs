@@ -242,7 +242,7 @@ fn start(args: &RaceArgs, chosen: Selected, interrupts: &Interrupts) -> Result<R
         // The terminal sends Ctrl-C to what calibrates, too.
         false => Some(calibrated(&chosen).map_err(|error| match interrupts.count() {
             0 => error,
-            _ => CliError::interrupted("Ctrl-C came before the first trial; nothing was made"),
+            _ => CliError::interrupted("a signal came before the first trial; nothing was made"),
         })?),
     };
     let folder = RunFolder::create(args.out.as_deref(), &chosen.experiment.name)?;
@@ -255,6 +255,7 @@ fn start(args: &RaceArgs, chosen: Selected, interrupts: &Interrupts) -> Result<R
 
 /// What links are worth here now. A link that this machine cannot hold is refused before anything runs.
 pub(super) fn calibrated(chosen: &Selected) -> Result<Calibration, CliError> {
+    console::note("calibrating: some seconds, more while other programs use the machine");
     let calibration = calibrate(CalibrationKind::Short)?;
     let emulated = |choice: &&LinkChoice| !links::is_loopback(choice);
     for choice in chosen.experiment.links.iter().filter(emulated) {

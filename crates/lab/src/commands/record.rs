@@ -96,7 +96,7 @@ fn check_document(page: &RecordedPage) -> Result<(), CliError> {
 }
 
 fn interrupted() -> CliError {
-    CliError::interrupted("Ctrl-C came before the page was recorded; nothing was written")
+    CliError::interrupted("a signal came before the page was recorded; nothing was written")
 }
 
 fn check_url(url: &str) -> Result<(), CliError> {

@@ -109,10 +109,10 @@ fn read(name: &str, args: &RaceArgs) -> Result<Experiment, CliError> {
     if site::folder_of(Path::new(name)).is_some() {
         let whole = std::fs::canonicalize(name);
         let whole = whole.map_err(|error| error::file(format!("reading {name}"), &error))?;
-        return recorded(&whole.to_string_lossy());
+        return recorded(&whole.to_string_lossy(), args);
     }
     match Path::new(name).extension().and_then(|extension| extension.to_str()) {
-        Some(har) if har.eq_ignore_ascii_case("har") => recorded(name),
+        Some(har) if har.eq_ignore_ascii_case("har") => recorded(name, args),
         Some("toml") => parse(name, &read_toml(name)?),
         _ => Err(unknown_experiment(name)),
     }
@@ -157,8 +157,9 @@ fn quick() -> Result<Experiment, CliError> {
     parse("quick", quick.map_or("", |builtin| builtin.toml))
 }
 
-/// The contenders and links of `quick`, loading the recorded page.
-fn recorded(name: &str) -> Result<Experiment, CliError> {
+/// The contenders and links of `quick`, loading the recorded page. Nobody wrote its baseline down: where the contenders chosen
+/// are without it, the first of them is.
+fn recorded(name: &str, args: &RaceArgs) -> Result<Experiment, CliError> {
     let page = HarWorkload {
         file: name.to_owned(),
         think: Think::Recorded,
@@ -167,6 +168,11 @@ fn recorded(name: &str) -> Result<Experiment, CliError> {
     };
     let mut experiment = quick()?.over_pages(vec![page]);
     experiment.timeout = RECORDED_TIMEOUT;
+    if let Some(first) = args.contenders.first()
+        && !args.contenders.contains(&experiment.baseline)
+    {
+        experiment.baseline.clone_from(first);
+    }
     for link in &mut experiment.links {
         // Each trial takes long, and warms up what the next one needs by itself.
         link.warmup = 0;
@@ -322,6 +328,14 @@ mod tests {
         assert_eq!((service.host(), service.port(), service.insecure), ("shop.test", None, true));
         let error = read("quick", &args(&["quick", "--server-name", "a"])).unwrap_err();
         assert!(error.to_string().contains("--server-name is for URLs"), "{error}");
+    }
+
+    #[test]
+    fn the_first_contender_chosen_of_a_recording_is_its_baseline_where_the_default_is_left_out() {
+        let baseline = |words: &[&str]| read("shop.har", &args(words)).unwrap().baseline;
+        assert_eq!(baseline(&["shop.har"]), "h1-tls");
+        assert_eq!(baseline(&["shop.har", "--contenders", "h2,h1-tls"]), "h1-tls");
+        assert_eq!(baseline(&["shop.har", "--contenders", "h3,h2"]), "h3");
     }
 
     #[test]

@@ -45,13 +45,18 @@ impl Planned {
     }
 }
 
-/// `108 trials and 6 warm-ups`. A result counts the trials alone.
+/// `108 trials and 6 warm-ups`. A result counts the trials alone. Those that check a verdict are named: nobody asked for them.
 pub(crate) fn count_in_words<'p>(trials: impl Iterator<Item = &'p TrialPlan>) -> String {
     let (warm_ups, trials): (Vec<_>, Vec<_>) = trials.partition(|trial| trial.warmup);
+    let checks = trials.iter().filter(|trial| trial.cell.workload.check_of.is_some()).count();
+    let mut all = counted(trials.len(), "trial");
+    if checks > 0 {
+        all.push_str(&format!(" ({checks} of them to check verdicts with flat dependencies)"));
+    }
     match (trials.len(), warm_ups.len()) {
-        (all, 0) => counted(all, "trial"),
+        (_, 0) => all,
         (0, more) => counted(more, "warm-up"),
-        (all, more) => format!("{} and {}", counted(all, "trial"), counted(more, "warm-up")),
+        (_, more) => format!("{all} and {}", counted(more, "warm-up")),
     }
 }
 
@@ -106,5 +111,12 @@ mod tests {
         assert_eq!(count_in_words(trials[..1].iter().copied()), "1 trial");
         let both = trials[..2].iter().chain(&warm_ups[..1]).copied();
         assert_eq!(count_in_words(both), "2 trials and 1 warm-up");
+        let mut check = trials[0].clone();
+        check.cell.workload.check_of = Some("my".to_owned());
+        let both = [trials[0], &check].into_iter();
+        assert_eq!(
+            count_in_words(both),
+            "2 trials (1 of them to check verdicts with flat dependencies)"
+        );
     }
 }

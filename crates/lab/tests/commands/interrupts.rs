@@ -82,7 +82,7 @@ fn an_interrupt_while_the_links_are_calibrated_ends_the_race_before_anything_is_
     let mut running = bench.start(command);
     running.await_role("gauge");
     running.signal("INT");
-    running.end().said(130, &["stopped: Ctrl-C came before the first trial; nothing was made"]);
+    running.end().said(130, &["stopped: a signal came before the first trial; nothing was made"]);
     assert!(!bench.path("early").exists());
     nothing_is_left(&bench);
 }

@@ -267,7 +267,7 @@ fn a_recording_is_refused_where_it_would_lose_something_and_leaves_nothing_behin
         let running = bench.start(bench.wirelap(&["record", &url, "-o", "new"]));
         let (_asked, _) = silent.accept().unwrap();
         running.signal("INT");
-        running.end().said(130, &["stopped: Ctrl-C came before the page was recorded"]);
+        running.end().said(130, &["stopped: a signal came before the page was recorded"]);
     }
     let mut left: Vec<_> =
         fs::read_dir(&bench.folder).unwrap().map(|e| e.unwrap().file_name()).collect();

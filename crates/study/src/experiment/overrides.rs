@@ -76,11 +76,13 @@ pub enum OverrideError {
     },
     /// The baseline is not among the contenders chosen.
     #[error(
-        "the baseline `{baseline}` is not among the contenders chosen: choose it too, or another one by --baseline"
+        "the baseline `{baseline}` is not among the contenders chosen: choose it too, or another one, such as --baseline '{first}'"
     )]
     BaselineLeftOut {
         /// The baseline.
         baseline: String,
+        /// The first of those chosen.
+        first: String,
     },
     /// A workload that no WebSocket can carry.
     #[error(
@@ -161,7 +163,9 @@ impl Experiment {
             self.baseline.clone_from(baseline);
         }
         if self.contender(&self.baseline).is_none() {
-            return Err(OverrideError::BaselineLeftOut { baseline: self.baseline });
+            let first = self.contenders.first();
+            let first = first.map_or_else(|| "NAME".to_owned(), |one| one.name.clone());
+            return Err(OverrideError::BaselineLeftOut { baseline: self.baseline, first });
         }
         self.choose_links(&overrides.links);
         if self.contenders.len() != 2 {
@@ -564,7 +568,9 @@ mod tests {
              `spdy-3`, `ws`, `wss`, `ws-h2`, `ws-h3`; did you mean `h1-tls`?"
         );
         let left_out = Overrides { contenders: names(&["h1", "h2"]), ..Overrides::default() };
-        assert!(said(left_out).starts_with("the baseline `h1-tls` is not among"));
+        let left_out = said(left_out);
+        assert!(left_out.starts_with("the baseline `h1-tls` is not among"), "{left_out}");
+        assert!(left_out.ends_with("such as --baseline 'h1'"), "{left_out}");
         let socket = Overrides { contenders: names(&["h1-tls", "ws"]), ..Overrides::default() };
         assert!(said(socket).starts_with("`ws` is a WebSocket, which carries the kinds"));
         let margin = Overrides { margin: Some(5.0), ..Overrides::default() };

@@ -33,12 +33,12 @@ fn a_driver_that_does_not_end_is_killed_with_what_it_started() {
 from sides import drivers
 class Server:
     def cpu(self): return 0.0
-drivers.patience = lambda seconds: 0.3
+drivers.patience = lambda seconds: 1.5
 for line in ("echo half a word; sleep 1000 & wait", "exec >/dev/null 2>&1; sleep 1000"):
     try: drivers.run(["sh", "-c", line], 0, Server(), 1)
     except drivers.Failed as failed: print(failed)
 "#;
     let Some(ran) = python(&["-c", PROGRAM]) else { return };
-    let said = "sh did not end within 0.3 s and was killed";
+    let said = "sh did not end within 1.5 s and was killed";
     assert_eq!(ran.out, format!("{said}: half a word\n{said}: it printed nothing\n"), "{ran:?}");
 }

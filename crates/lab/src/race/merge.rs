@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use study::experiment::Experiment;
-use study::merge::{MergeError, Merged, ShardRows, Terms, merge};
+use study::merge::{MergeError, Merged, ShardRows, Terms, check_one_run, merge};
 use study::record::RunHeader;
 use subject::ClientDeclaration;
 
@@ -49,9 +49,11 @@ impl ReadShards {
         };
         let inputs = first.folder.inputs();
         let of_all: Vec<ShardRows<'_>> = shards.iter().map(ShardFolder::rows).collect();
+        // Before what is missing: to run that would take hours, and not help.
+        check_one_run(&of_all).map_err(with_remedy)?;
+        check_inputs(&shards)?;
         let planned = plan(&first.header.experiment, |name| inputs.join(name))?;
         let merged = merge(&of_all, &planned.trials, terms).map_err(with_remedy)?;
-        check_inputs(&shards)?;
         Ok(Self { shards, merged })
     }
 

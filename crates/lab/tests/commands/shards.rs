@@ -90,6 +90,11 @@ fn a_shard_that_was_killed_goes_on_and_all_shards_make_the_plan() {
     let rows = records(&folder);
     bench.run(&shard);
     assert_eq!(records(&folder), rows);
+    // A slip in a key is told before that nothing is left to run.
+    let on = ["race", "--resume", "all/shard-1-of-2"];
+    let slip = bench.run(&[&on[..], &["--capture=moon"]].concat());
+    slip.said(2, &["no trial of tiny has a key that begins with `moon`"]);
+    bench.run(&[&on[..], &["--capture"]].concat()).said(2, &["all of all/shard-1-of-2 have run"]);
     // The second is told by an engine.
     let auto = ["race", "tiny.toml", "--out", "all", "--serial", "--shard", "auto"];
     let mut task = bench.wirelap(&auto);
@@ -159,13 +164,15 @@ fn shards_of_one_experiment_in_different_folders_are_merged() {
     let (first, second) = (begun("a", "1/2"), begun("b", "2/2"));
     bench.run(&["merge", &first, &second, "--keep-bad", "--out", "run"]).raced();
     assert_whole(&bench, "a/tiny.toml", "run");
-    // What is declared counts all the same.
+    // What is declared counts all the same, and is told before what is there twice or missing.
     for file in ["subjects/my-client.toml", "servers.json"] {
         let kept = format!("{second}/shard-2-of-2/inputs/{file}");
         let text = std::fs::read_to_string(bench.path(&kept)).unwrap();
         bench.write(&kept, text.replace("http/1.1", "h2"));
         let differ = format!("are not shards of one run: their files {file} differ");
+        bench.shell(&[], &format!("rm -rf copy; cp -r {second}/shard-2-of-2 copy")).said(0, &[]);
         bench.run(&["merge", &first, &second, "--keep-bad"]).said(2, &[&differ]);
+        bench.run(&["merge", &first, &second, "copy"]).said(2, &[&differ]);
         bench.write(&kept, text);
     }
 }

@@ -90,6 +90,9 @@ fn a_shard_that_was_killed_goes_on_and_all_shards_make_the_plan() {
     let rows = records(&folder);
     bench.run(&shard);
     assert_eq!(records(&folder), rows);
+    let capture = bench.run(&[&shard[..], &["--capture"]].concat());
+    let told = "--capture is for trials that run, and all of all/shard-1-of-2 have run";
+    assert!(capture.err.contains(told), "{capture:?}");
     // A slip in a key is told before that nothing is left to run.
     let on = ["race", "--resume", "all/shard-1-of-2"];
     let slip = bench.run(&[&on[..], &["--capture=moon"]].concat());

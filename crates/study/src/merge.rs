@@ -104,13 +104,11 @@ pub fn merge(
     plan: &[TrialPlan],
     terms: Terms,
 ) -> Result<Merged, MergeError> {
+    check_one_run(shards)?;
     let numbered = numbered(shards)?;
     let (Some(first), Some((shard, _))) = (shards.first(), numbered.first_key_value()) else {
         return Err(MergeError::Nothing);
     };
-    for other in &shards[1..] {
-        check_alike(first, other)?;
-    }
     let hands = deal(plan, shard.of());
     for (shard, run) in &numbered {
         check_rows(*shard, run, &Hands { plan, blocks: &hands })?;
@@ -133,6 +131,15 @@ pub fn merge(
         ..first.header.clone()
     };
     Ok(Merged { header, rows: rows(&numbered, &machines) })
+}
+
+/// Whether all of `shards` are shards, and of one run. What is there twice or missing is of interest only then.
+pub fn check_one_run(shards: &[ShardRows<'_>]) -> Result<(), MergeError> {
+    if let Some(run) = shards.iter().find(|run| run.header.shard.is_none()) {
+        return Err(MergeError::NotAShard { name: run.name.to_owned() });
+    }
+    let Some((first, others)) = shards.split_first() else { return Err(MergeError::Nothing) };
+    others.iter().try_for_each(|other| check_alike(first, other))
 }
 
 /// The shards by number.

@@ -17,6 +17,9 @@ use trace::{ConnectionRecord, DeliveryRecord, FetchRecord};
 /// The schema that [`RunHeader`] and [`TrialRecord`] follow.
 pub const ROWS_SCHEMA: &str = "wirelap.rows/1";
 
+/// The setting of rows that tells how fine a browser's clock is. Browsers alone tell it, of calls and messages.
+pub const CLIENT_CLOCK_RESOLUTION: &str = "client clock resolution";
+
 /// The header of a run: one in each run folder.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct RunHeader {

@@ -189,6 +189,14 @@ impl ClientDeclaration {
         toml::to_string(self).unwrap_or_default()
     }
 
+    /// The declaration in a text that [`Self::to_toml`] wrote, without the folder of its file: that differs between the
+    /// machines of one run. None: the text is no declaration.
+    pub fn without_folder(text: &str) -> Option<Self> {
+        let mut client: Self = toml::from_str(text).ok()?;
+        client.places.remove(HERE);
+        Some(client)
+    }
+
     /// Whether it supports this. The error says why not.
     pub fn supports(&self, transport: Transport, workload: Workload) -> Result<(), Lacking> {
         self.speaks(transport)?;
@@ -286,8 +294,8 @@ impl ClientDeclaration {
         let written = self.places.values().filter(|place| !place.starts_with('/'));
         let place = |text: &String| {
             template::expand(text, |_, name| match (name, nowhere.of(name)) {
-                ("here", _) | (_, Some(_)) => Ok(None),
-                _ => Err(template::unknown(name, ["here", "peers", "wirelap"])),
+                (HERE, _) | (_, Some(_)) => Ok(None),
+                _ => Err(template::unknown(name, [HERE, "peers", "wirelap"])),
             })
         };
         wrong.or_else(|| written.map(place).find_map(Result::err))
@@ -306,17 +314,25 @@ impl ClientDeclaration {
                 return Ok(None);
             }
             match (self.places.get(name), places.of(name)) {
-                (Some(place), _) => {
-                    template::expand(place, |_, name| Ok(places.of(name))).map(Some)
-                }
+                (Some(place), _) => self.expand_place(place, places).map(Some),
                 (None, Some(place)) => Ok(Some(place)),
                 // It becomes a place of its own when the declaration is settled.
-                (None, None) if name == "here" => Ok(None),
+                (None, None) if name == HERE => Ok(None),
                 (None, None) => {
                     let own = self.places.keys().map(String::as_str);
-                    Err(template::unknown(name, own.chain(["here", "peers", "wirelap"])))
+                    Err(template::unknown(name, own.chain([HERE, "peers", "wirelap"])))
                 }
             }
+        })
+    }
+
+    /// A place's text, which names the declaration's folder and wirelap's places alone.
+    fn expand_place(&self, text: &str, places: &Places) -> Result<String, String> {
+        template::expand(text, |_, name| match self.places.get(HERE) {
+            Some(here) if name == HERE => {
+                template::expand(here, |_, name| Ok(places.of(name))).map(Some)
+            }
+            _ => Ok(places.of(name)),
         })
     }
 
@@ -334,7 +350,7 @@ impl ClientDeclaration {
         Lacking { reason: format!("{} needs {what}, which is not here", self.name), remedy }
     }
 
-    /// Replaces `{here}`, which depends on the folder of the file. In a run's folder it was replaced already.
+    /// Keeps the folder of the file as a place of its own, where something names it. In a run's folder it is there already.
     fn settle(&mut self, here: &str) {
         // A program that is named by a path is the folder's, as a server's is.
         for program in [self.command.first_mut(), self.version.first_mut()].into_iter().flatten() {
@@ -342,9 +358,9 @@ impl ClientDeclaration {
                 *program = format!("{{here}}/{program}");
             }
         }
-        self.places.values_mut().for_each(|place| *place = place.replace("{here}", here));
-        if self.command.iter().chain(&self.version).any(|word| word.contains("{here}")) {
-            self.places.entry("here".to_owned()).or_insert_with(|| here.to_owned());
+        let mut words = self.command.iter().chain(&self.version).chain(self.places.values());
+        if words.any(|word| word.contains("{here}")) {
+            self.places.entry(HERE.to_owned()).or_insert_with(|| here.to_owned());
         }
     }
 
@@ -362,6 +378,9 @@ impl ClientDeclaration {
         self.transports.is_empty().then_some("`transports` needs at least one entry")
     }
 }
+
+/// The place that is the folder of the declaration's file.
+const HERE: &str = "here";
 
 /// A missing file that an argument names by a place. A class path names several.
 fn missing(word: &str, placed: &str) -> Option<String> {
@@ -451,6 +470,34 @@ mod tests {
         let catalogue = added(EXAMPLE).unwrap();
         let mine = catalogue.client("mine").unwrap();
         assert_eq!(added(&mine.to_toml()).unwrap().client("mine"), Some(mine));
+    }
+
+    #[test]
+    fn what_a_run_s_folder_keeps_differs_by_folder_in_one_place_alone() {
+        let kept = |text: &str, here: &str| {
+            let mut catalogue = Catalogue::default();
+            catalogue.add("mine.toml", text, Path::new(here)).unwrap();
+            let kept = catalogue.client("mine").unwrap().to_toml();
+            ClientDeclaration::without_folder(&kept).unwrap()
+        };
+        // The folder in the command, in a place, and before a program with a slash.
+        let in_place = EXAMPLE.replace("{here}/mine.sh", "-c").replace("{peers}", "{here}");
+        let program = EXAMPLE.replace("\"sh\", \"{here}", "\".");
+        for text in [EXAMPLE, &in_place, &program] {
+            assert_eq!(kept(text, "/home/a"), kept(text, "/srv/b"));
+            let other = text.replace("mine.jar", "other.jar");
+            assert_ne!(kept(text, "/home/a"), kept(&other, "/home/a"));
+        }
+        let places = Places { programs: vec!["/bin".into()], ..Places::default() };
+        let lacking = |here: &str| {
+            let mut catalogue = Catalogue::default();
+            catalogue.add("mine.toml", &in_place, Path::new(here)).unwrap();
+            // As a trial reads it, from a run's folder elsewhere.
+            let kept = catalogue.client("mine").unwrap().to_toml();
+            catalogue.add("mine.toml", &kept, Path::new("/run/subjects")).unwrap();
+            catalogue.client("mine").unwrap().command_line(&places).unwrap_err().reason
+        };
+        assert_eq!(lacking("/home/a"), "mine needs /home/a/mine.jar, which is not here");
     }
 
     #[test]

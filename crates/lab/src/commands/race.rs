@@ -112,16 +112,9 @@ fn check_folder(folder: Option<&Path>) -> Result<(), CliError> {
 
 /// Whether what the flags ask for is there. Nothing is written, and nobody is asked.
 fn check_flags(args: &RaceArgs, chosen: &[Selected]) -> Result<(), CliError> {
-    let is_program = |folder: &PathBuf| folder.join(STRACE).is_file();
-    if args.profile && !environment::program_folders().iter().any(is_program) {
-        return Err(CliError::lacking(format!(
-            "{STRACE}, which counts system calls, is not there"
-        ))
-        .remedy("./peers install, or leave --profile away"));
-    }
+    check_profile(args)?;
     if args.film && !chosen.iter().any(Selected::has_browser) {
-        return Err(CliError::misuse("no contender is a browser, and --film films browsers alone")
-            .remedy("add --client chromium, or leave --film away"));
+        return Err(nothing_to_film());
     }
     for one in chosen {
         if let Some(key) = &args.capture {
@@ -132,6 +125,23 @@ fn check_flags(args: &RaceArgs, chosen: &[Selected]) -> Result<(), CliError> {
         }
     }
     Ok(())
+}
+
+/// Whether the program is there that `--profile` needs.
+pub(super) fn check_profile(args: &RaceArgs) -> Result<(), CliError> {
+    let is_program = |folder: &PathBuf| folder.join(STRACE).is_file();
+    if args.profile && !environment::program_folders().iter().any(is_program) {
+        return Err(CliError::lacking(format!(
+            "{STRACE}, which counts system calls, is not there"
+        ))
+        .remedy("./peers install, or leave --profile away"));
+    }
+    Ok(())
+}
+
+fn nothing_to_film() -> CliError {
+    CliError::misuse("no contender is a browser, and --film films browsers alone")
+        .remedy("add --client chromium, or leave --film away")
 }
 
 fn race_each(
@@ -323,7 +333,9 @@ fn race(
         }
         let took = os::clock::now().since(began);
         let checked = until_decided::checked(&header.experiment);
-        let timed = TimePlan::of(took, limit.saturating_sub(took), checked);
+        // A run that goes on has run some of its first blocks, or all of them, before.
+        let round = took.max(until_decided::warm_up_time(&store.records()?.records));
+        let timed = TimePlan::of(round, limit.saturating_sub(took), checked);
         if until_decided::is_open(&header.experiment) {
             timed.fix(&mut header.experiment);
             console::note(&timed.sentence(&header.experiment));

@@ -6,6 +6,7 @@ use crate::error::{self, CliError};
 use crate::inputs::regular::{self, LONGEST_TEXT};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use study::experiment::{Experiment, ORIGIN};
@@ -16,7 +17,7 @@ use subject::server::{ServerDeclaration, builtin_servers};
 const BESIDE: &str = "subjects";
 
 /// What a run's folder calls the declarations that are the user's.
-const KEPT: &str = "servers.json";
+pub(crate) const KEPT: &str = "servers.json";
 
 /// Every server that is known, wirelap's own origin not among them.
 #[derive(Debug)]
@@ -159,6 +160,16 @@ impl Servers {
         self.known.push(Known { declaration, source: Some(source) });
         Ok(())
     }
+}
+
+/// What was kept, without the folders of the files: these differ between the machines of one run. None: it is something else.
+pub(crate) fn without_folders(kept: &str) -> Option<Vec<(OsString, String)>> {
+    let sources: Vec<Source> = serde_json::from_str(kept).ok()?;
+    let named = sources.into_iter().map(|Source { file, text }| {
+        let name = file.file_name().unwrap_or_default().to_owned();
+        (name, text)
+    });
+    Some(named.collect())
 }
 
 /// Keeps the declarations that a run uses in its inputs.

@@ -88,8 +88,13 @@ fn is_browser(contender: &Contender, subjects: &Catalogue) -> bool {
 impl Selected {
     /// Whether any of its contenders has a browser for its client.
     pub(crate) fn has_browser(&self) -> bool {
-        self.experiment.contenders.iter().any(|contender| is_browser(contender, &self.subjects))
+        has_browser(&self.experiment, &self.subjects)
     }
+}
+
+/// Whether any contender of `experiment` has a browser for its client.
+pub(crate) fn has_browser(experiment: &Experiment, subjects: &Catalogue) -> bool {
+    experiment.contenders.iter().any(|contender| is_browser(contender, subjects))
 }
 
 fn read(name: &str, args: &RaceArgs) -> Result<Experiment, CliError> {

@@ -2,6 +2,7 @@
 
 use crate::error::{self, CliError};
 use crate::inputs::regular::{self, LONGEST_TEXT};
+use crate::inputs::{servers, subjects};
 use crate::race::planned::plan;
 use crate::race::run_folder::{Lock, RunFolder};
 use crate::race::store::{Rows, Store};
@@ -9,8 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use study::experiment::Experiment;
-use study::merge::{MergeError, Merged, ShardRows, Terms, merge};
+use study::merge::{MergeError, Merged, ShardRows, Terms, check_one_run, merge};
 use study::record::RunHeader;
+use subject::ClientDeclaration;
 
 /// The folder of one shard, which nobody writes to meanwhile.
 struct ShardFolder {
@@ -47,9 +49,11 @@ impl ReadShards {
         };
         let inputs = first.folder.inputs();
         let of_all: Vec<ShardRows<'_>> = shards.iter().map(ShardFolder::rows).collect();
+        // Before what is missing: to run that would take hours, and not help.
+        check_one_run(&of_all).map_err(with_remedy)?;
+        check_inputs(&shards)?;
         let planned = plan(&first.header.experiment, |name| inputs.join(name))?;
         let merged = merge(&of_all, &planned.trials, terms).map_err(with_remedy)?;
-        check_inputs(&shards)?;
         Ok(Self { shards, merged })
     }
 
@@ -136,7 +140,7 @@ fn check_inputs(shards: &[ShardFolder]) -> Result<(), CliError> {
     for other in others {
         let its = files_below(&other.folder.inputs(), Path::new(""))?;
         let mut names = files.keys().chain(its.keys());
-        if let Some(name) = names.find(|name| files.get(*name) != its.get(*name)) {
+        if let Some(name) = names.find(|name| !are_same(name, files.get(*name), its.get(*name))) {
             return Err(CliError::misuse(format!(
                 "{} and {} are not shards of one run: their files {} differ",
                 first.name,
@@ -146,6 +150,26 @@ fn check_inputs(shards: &[ShardFolder]) -> Result<(), CliError> {
         }
     }
     Ok(())
+}
+
+/// Whether two shards have the same file of this name. Where the experiment's folder was does not count: each machine has its own.
+fn are_same(name: &Path, a: Option<&Vec<u8>>, b: Option<&Vec<u8>>) -> bool {
+    if a == b {
+        return true;
+    }
+    let text = |bytes: Option<&Vec<u8>>| String::from_utf8(bytes?.clone()).ok();
+    let (Some(a), Some(b)) = (text(a), text(b)) else { return false };
+    match name.parent() {
+        _ if name == Path::new(servers::KEPT) => {
+            let declared = servers::without_folders(&a);
+            declared.is_some() && declared == servers::without_folders(&b)
+        }
+        Some(folder) if folder == Path::new(subjects::FOLDER) => {
+            let declared = ClientDeclaration::without_folder(&a);
+            declared.is_some() && declared == ClientDeclaration::without_folder(&b)
+        }
+        _ => false,
+    }
 }
 
 /// Every file below a folder of inputs, by its name there.

@@ -5,6 +5,7 @@ use std::time::Duration;
 use study::experiment::Experiment;
 use study::plan::check_blocks;
 use study::planned_looks;
+use study::record::TrialRecord;
 use unit::{counted, format_duration};
 
 /// More trials make nothing surer that a page could show.
@@ -49,6 +50,18 @@ impl TimePlan {
     }
 }
 
+/// How long the warm-up blocks among `rows` took: from the first to the last, or the sum of their times where the run was
+/// interrupted between them.
+pub(crate) fn warm_up_time(rows: &[TrialRecord]) -> Duration {
+    let warm_ups = || rows.iter().filter(|row| row.plan.warmup);
+    let began = |row: &TrialRecord| row.started_unix_ms as f64;
+    let first = warm_ups().map(began).fold(f64::INFINITY, f64::min);
+    let last = warm_ups().map(|row| began(row) + row.duration_ms).fold(first, f64::max);
+    let sum: f64 = warm_ups().map(|row| row.duration_ms).sum();
+    let span = if first.is_finite() { last - first } else { 0.0 };
+    Duration::from_secs_f64(span.min(sum).max(0.0) / 1e3)
+}
+
 /// The share of the workloads that another one checks.
 pub(crate) fn checked(experiment: &Experiment) -> f64 {
     let checks = experiment.workloads.iter().filter(|one| one.check_of.is_some()).count();
@@ -63,6 +76,37 @@ pub(crate) fn is_open(experiment: &Experiment) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use study::experiment::builtin;
+    use study::outcome::Outcome;
+    use study::plan::{Surroundings, trials};
+    use study::record::without_figures;
+
+    #[test]
+    fn the_first_blocks_of_a_run_that_goes_on_count_by_their_rows() {
+        let quick: Experiment = builtin()[0].toml.parse().unwrap();
+        let plan = trials(&quick, &Surroundings::default());
+        let mut rows: Vec<TrialRecord> = plan
+            .into_iter()
+            .filter(|trial| trial.warmup)
+            .take(4)
+            .map(|trial| without_figures(trial, Outcome::Measured, 0))
+            .collect();
+        let took = |rows: &mut [TrialRecord], starts: [u64; 4]| {
+            for (row, start) in rows.iter_mut().zip(starts) {
+                (row.started_unix_ms, row.duration_ms) = (start, 1_000.0);
+            }
+            warm_up_time(rows)
+        };
+        assert_eq!(took(&mut rows, [0, 1_000, 2_000, 3_000]), Duration::from_secs(4));
+        assert_eq!(took(&mut rows, [0, 0, 1_000, 1_000]), Duration::from_secs(2), "side by side");
+        assert_eq!(
+            took(&mut rows, [0, 1_000, 90_000, 91_000]),
+            Duration::from_secs(4),
+            "interrupted"
+        );
+        rows.iter_mut().for_each(|row| row.plan.warmup = false);
+        assert_eq!(warm_up_time(&rows), Duration::ZERO);
+    }
 
     #[test]
     fn as_many_blocks_are_planned_as_fit() {

@@ -171,6 +171,8 @@ fn one_trial_is_kept_by_its_key_and_the_users_key_log_has_its_secrets_too() {
     let late = bench.run(&["race", "--resume", "run", "--profile"]);
     late.said(2, &["--profile is for trials that run, and all of run have run", "--again run"]);
     assert!(!bench.path("run/profiles").exists());
+    let film = bench.run(&["race", "--resume", "run", "--film"]);
+    film.said(2, &["no contender is a browser, and --film films browsers alone"]);
 }
 
 #[test]

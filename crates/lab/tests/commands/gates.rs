@@ -1,6 +1,6 @@
 //! `race --gate`: contenders of one run that are held to a limit, until it is decided, and more trials afterwards.
 
-use crate::bench::{Bench, Ran, await_idle_cores, trials_run_here};
+use crate::bench::{Bench, Ran, SLOW, await_idle_cores, experiment, trials_run_here};
 use std::fs;
 
 /// One page by two clients, of which `new` opens a connection for each request.
@@ -107,4 +107,25 @@ fn a_gate_on_what_is_not_there_is_refused_before_anything_runs() {
     bench.run(&["race", "two.toml", "--add", "3"]).said(2, &["--resume"]);
     let both = ["race", "two.toml", "two.toml", "--junit", "x.xml"];
     bench.run(&both).said(2, &["--junit names one file"]);
+}
+
+#[test]
+fn a_run_that_is_interrupted_after_its_first_blocks_plans_with_the_time_of_all_of_them() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    bench.write("tiny.toml", experiment(SLOW, 3));
+    bench.run(&["race", "tiny.toml", "--out", "run", "--serial", "--until-decided", "5s"]).raced();
+    // As if it had ended when the first blocks had run, before it planned the others.
+    let rows = rusqlite::Connection::open(bench.path("run/rows.sqlite")).unwrap();
+    rows.execute("DELETE FROM trials WHERE warmup = 0", []).unwrap();
+    let header: String = rows.query_row("SELECT header FROM run", [], |row| row.get(0)).unwrap();
+    let mut header: serde_json::Value = serde_json::from_str(&header).unwrap();
+    header["experiment"]["links"][0]["trials"] = 0.into();
+    rows.execute("UPDATE run SET header = ?1", [header.to_string()]).unwrap();
+    drop(rows);
+    let again = bench.run(&["race", "--resume", "run", "--serial"]);
+    assert!(again.err.contains("a round of all contenders takes "), "{again:?}");
+    assert!(!again.err.contains("at most 1000 trials each"), "{again:?}");
 }

@@ -90,6 +90,14 @@ fn a_shard_that_was_killed_goes_on_and_all_shards_make_the_plan() {
     let rows = records(&folder);
     bench.run(&shard);
     assert_eq!(records(&folder), rows);
+    let capture = bench.run(&[&shard[..], &["--capture"]].concat());
+    let told = "--capture is for trials that run, and all of all/shard-1-of-2 have run";
+    assert!(capture.err.contains(told), "{capture:?}");
+    // A slip in a key is told before that nothing is left to run.
+    let on = ["race", "--resume", "all/shard-1-of-2"];
+    let slip = bench.run(&[&on[..], &["--capture=moon"]].concat());
+    slip.said(2, &["no trial of tiny has a key that begins with `moon`"]);
+    bench.run(&[&on[..], &["--capture"]].concat()).said(2, &["all of all/shard-1-of-2 have run"]);
     // The second is told by an engine.
     let auto = ["race", "tiny.toml", "--out", "all", "--serial", "--shard", "auto"];
     let mut task = bench.wirelap(&auto);
@@ -118,6 +126,58 @@ fn a_shard_that_was_killed_goes_on_and_all_shards_make_the_plan() {
     bench.run(&["race", "--resume", "all/shard-1-of-2", "--add", "2"]).said(2, &["is a shard"]);
     let other = bench.run(&[&shard[..], &["--seed", "9"]].concat());
     other.said(2, &["all/shard-1-of-2 holds another run: the experiment's seed is 1 and 9"]);
+}
+
+/// Programs that are nowhere: what uses them is unsupported, and the others race.
+const DECLARED: [(&str, &str); 2] = [
+    (
+        "client",
+        "command = [\"sh\", \"{here}/no.sh\", \"{lib}\"]\nplaces = { lib = \"{here}/lib\" }\n",
+    ),
+    ("server", "command = [\"./no-server\", \"{port}\"]\n"),
+];
+
+#[test]
+fn shards_of_one_experiment_in_different_folders_are_merged() {
+    if !trials_run_here() {
+        return;
+    }
+    let bench = Bench::new();
+    let begun = |folder: &str, shard: &str| {
+        std::fs::create_dir_all(bench.path(&format!("{folder}/subjects"))).unwrap();
+        let mut tiny = experiment(SLOW, 2);
+        for (role, command) in DECLARED {
+            tiny.push_str(&format!(
+                "[[contenders]]\nname = \"{role}\"\ntransport = \"http/1.1\"\n{role} = \"my-{role}\"\n"
+            ));
+            bench.write(
+                &format!("{folder}/subjects/{role}.toml"),
+                format!(
+                    "name = \"my-{role}\"\nrole = \"{role}\"\ntransports = [\"http/1.1\"]\n{command}"
+                ),
+            );
+        }
+        bench.write(&format!("{folder}/tiny.toml"), tiny);
+        let race =
+            format!("cd {folder} && $W race tiny.toml --no-calibration --no-wait --shard {shard}");
+        let ran = bench.shell(&[], &race);
+        assert!(ran.code == 0 || ran.err.contains("no trial was measured"), "{ran:?}");
+        format!("{folder}/wirelap-tiny-shards")
+    };
+    let (first, second) = (begun("a", "1/2"), begun("b", "2/2"));
+    bench.run(&["merge", &first, &second, "--keep-bad", "--out", "run"]).raced();
+    assert_whole(&bench, "a/tiny.toml", "run");
+    // What is declared counts all the same, and is told before what is there twice or missing.
+    for file in ["subjects/my-client.toml", "servers.json"] {
+        let kept = format!("{second}/shard-2-of-2/inputs/{file}");
+        let text = std::fs::read_to_string(bench.path(&kept)).unwrap();
+        bench.write(&kept, text.replace("http/1.1", "h2"));
+        let differ = format!("are not shards of one run: their files {file} differ");
+        bench.shell(&[], &format!("rm -rf copy; cp -r {second}/shard-2-of-2 copy")).said(0, &[]);
+        bench.run(&["merge", &first, &second, "--keep-bad"]).said(2, &[&differ]);
+        bench.run(&["merge", &first, &second, "copy"]).said(2, &[&differ]);
+        bench.write(&kept, text);
+    }
 }
 
 #[test]

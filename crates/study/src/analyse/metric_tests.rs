@@ -69,12 +69,31 @@ fn a_contender_that_fails_in_half_of_its_trials_is_not_sooner_by_the_others() {
     assert_eq!(verdict(&rows), MetricVerdict::Undecided);
 }
 
-#[test]
-fn flat_dependencies_withdraw_what_they_find_otherwise() {
+/// `quick` with a recorded page, whose dependencies are checked.
+fn recorded() -> Experiment {
     let page = "kind = \"page\"\nimages = 50\nbytes = \"5kB\"";
     let toml = builtin()[0].toml.replace(page, "kind = \"har\"\nfile = \"my.har\"");
     let mut experiment: Experiment = toml.parse().unwrap();
     experiment.contenders = quick().contenders;
+    experiment
+}
+
+#[test]
+fn the_warning_of_refused_cells_counts_those_that_have_verdicts() {
+    let experiment = recorded();
+    let mut rows = rows(&experiment, 0.5);
+    rows.iter_mut().filter(|row| row.plan.cell.link.name == "3g").for_each(refuse);
+    let result = analyse(&header(experiment.clone()), &rows);
+    let all = experiment.contenders.len() * experiment.links.len();
+    let told = format!("of {} of {all} cells (on 3g)", experiment.contenders.len());
+    assert_eq!(result.cells.len(), 2 * all);
+    assert!(result.warnings[0].contains(&told), "{told}: {:?}", result.warnings);
+    assert_eq!(warnings_of(&header(experiment), &rows), result.warnings);
+}
+
+#[test]
+fn flat_dependencies_withdraw_what_they_find_otherwise() {
+    let experiment = recorded();
     let mut rows = rows(&experiment, 0.5);
     assert_eq!(scripts(&experiment, &rows).unwrap().verdict, MetricVerdict::Less);
     for row in rows.iter_mut().filter(|row| row.plan.cell.workload.check_of.is_some()) {

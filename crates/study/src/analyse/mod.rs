@@ -61,10 +61,11 @@ pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
         command_line: header.command_line.clone(),
         baseline: experiment.baseline.clone(),
         margin: experiment.margin,
-        warnings: warnings::warnings(
-            header,
-            cells.iter().map(|cell| (cell.link.name.as_str(), cell.audited)),
-        ),
+        warnings: {
+            let raced = cells.iter().filter(|cell| cell.workload.check_of.is_none());
+            let raced = raced.map(|cell| (cell.link.name.as_str(), cell.audited));
+            warnings::warnings(header, raced)
+        },
         notes: signals::notes(&cells, &rows),
         family,
         trials: count(rows.cells.values().flatten().copied()),
@@ -80,8 +81,11 @@ pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
 
 /// What a reader must know of a run before any figure, a sentence each.
 pub(crate) fn warnings_of(header: &RunHeader, records: &[TrialRecord]) -> Vec<String> {
+    let checks = header.experiment.workloads.iter().filter(|one| one.check_of.is_some());
+    let checks: BTreeSet<&str> = checks.map(|one| one.name.as_str()).collect();
     let cells = blocks::audited(records);
-    warnings::warnings(header, cells.iter().map(|(id, audited)| (id.link.as_str(), *audited)))
+    let raced = cells.iter().filter(|(id, _)| !checks.contains(id.workload.as_str()));
+    warnings::warnings(header, raced.map(|(id, audited)| (id.link.as_str(), *audited)))
 }
 
 /// Whether trials were added after the run had been judged.

@@ -1,7 +1,7 @@
 //! What a run says nothing about. An experiment lists it, in words or by a key of this table; what the run covered after all is left out.
 
 use crate::experiment::Experiment;
-use crate::record::TrialRecord;
+use crate::record::{CLIENT_CLOCK_RESOLUTION, TrialRecord};
 use crate::result::CellResult;
 
 /// What an experiment may leave out, and a run of it may cover: by another link, or another client.
@@ -26,8 +26,9 @@ const TOPICS: [Topic; 2] = [
             "the browser's own time",
         ],
         is_covered: |cells, records| {
+            // Calls and messages have no paints.
             cells.iter().any(CellResult::is_of_browser)
-                || records.iter().any(|row| row.settings.contains_key(BROWSER_CLOCK))
+                || records.iter().any(|row| row.settings.contains_key(CLIENT_CLOCK_RESOLUTION))
         },
     },
     Topic {
@@ -39,9 +40,6 @@ const TOPICS: [Topic; 2] = [
         },
     },
 ];
-
-/// The setting that browsers alone tell, of calls and messages: these have no paints.
-const BROWSER_CLOCK: &str = "client clock resolution";
 
 /// What the experiment lists, less what its run covered.
 pub(super) fn not_covered(

@@ -457,7 +457,9 @@ fn what_a_run_covered_is_not_said_to_be_uncovered() {
     rows[3].link.down.lost = 1;
     assert_eq!(not_covered(&experiment, &rows), all[1..]);
     // Of calls and messages by a browser: there are no paints.
-    rows[3].settings.insert("client clock resolution".to_owned(), "0.005 ms".to_owned());
+    rows[3]
+        .settings
+        .insert(crate::record::CLIENT_CLOCK_RESOLUTION.to_owned(), "0.005 ms".to_owned());
     assert_eq!(not_covered(&experiment, &rows), all[1..3]);
 }
 

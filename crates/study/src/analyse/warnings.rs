@@ -6,7 +6,7 @@ use crate::record::RunHeader;
 use std::collections::BTreeSet;
 
 /// A sentence each; none where the instrument kept its limits and the audit let the trials pass. `cells` are each cell's
-/// link and what the audit made of it.
+/// link and what the audit made of it, without those of workloads that check others: the terminal and the verdicts have none.
 pub(super) fn warnings<'r>(
     header: &RunHeader,
     cells: impl Iterator<Item = (&'r str, Audited)>,

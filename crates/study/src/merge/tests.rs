@@ -176,6 +176,13 @@ fn shards_of_different_runs_are_refused_with_what_differs() {
     let refused = whole.refused(|shards| shards[3].1.shard = None);
     assert_eq!(refused, "shard-4 is a whole run, and no shard of one");
     assert_eq!(whole.refused(Vec::clear), "there is no shard to merge");
+    // Shards of two runs that have the same numbers: to leave one out would not help.
+    let refused = whole.refused(|shards| {
+        let mut other = shards[0].clone();
+        other.1.experiment.seed = 2;
+        shards.insert(1, other);
+    });
+    assert!(refused.ends_with("the experiment's seed is 1 and 2"), "{refused}");
 }
 
 #[test]

@@ -1,8 +1,12 @@
 //! `wirelap race --resume`: goes on with a run.
 
-use super::{check_files, check_folder, exit_code, interrupts, race, sharded};
+use super::{
+    check_files, check_folder, check_profile, exit_code, interrupts, nothing_to_film, race, sharded,
+};
 use crate::cli::RaceArgs;
 use crate::error::{self, CliError};
+use crate::inputs::subjects;
+use crate::race::experiments::has_browser;
 use crate::race::run_folder::RunFolder;
 use crate::race::store::Store;
 use crate::race::until_decided;
@@ -27,6 +31,10 @@ pub(super) fn run(args: &RaceArgs, dir: &Path) -> Result<ExitCode, CliError> {
         return Err(CliError::misuse(format!("{} was merged from shards", dir.display()))
             .remedy("go on with the shards, and merge them once more"));
     }
+    check_profile(args)?;
+    if args.film && !has_browser(&header.experiment, &subjects::of_run(&folder.inputs())?) {
+        return Err(nothing_to_film());
+    }
     if let Some(trials) = args.add {
         add(&mut header, trials)?;
     }
@@ -47,14 +55,14 @@ pub(super) fn flag_of_trials(args: &RaceArgs) -> Option<&'static str> {
 
 /// No trial was left to run, so that such a flag has kept nothing.
 pub(super) fn nothing_to_record(flag: &str, dir: &Path) -> CliError {
-    CliError::misuse(format!(
-        "{flag} is for trials that run, and all of {} have run",
-        dir.display()
-    ))
-    .remedy(format!(
+    CliError::misuse(all_have_run(flag, dir)).remedy(format!(
         "run the experiment once more with it: wirelap race --again {}",
         error::quoted(dir)
     ))
+}
+
+pub(super) fn all_have_run(flag: &str, dir: &Path) -> String {
+    format!("{flag} is for trials that run, and all of {} have run", dir.display())
 }
 
 /// Adds trials to a run; what comes of them is labelled.

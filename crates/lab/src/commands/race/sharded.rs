@@ -1,7 +1,7 @@
 //! `wirelap race --shard`: runs one shard's trials. It judges nothing: `wirelap merge` does, once all shards have run.
 
-use super::resume::{flag_of_trials, nothing_to_record};
-use super::{calibrated, interrupts, lay_out, patience, planned, trials};
+use super::resume::{all_have_run, flag_of_trials, nothing_to_record};
+use super::{calibrated, check_flags, interrupts, lay_out, patience, planned, trials};
 use crate::cli::RaceArgs;
 use crate::console;
 use crate::error::CliError;
@@ -44,6 +44,7 @@ pub(super) fn resume(args: &RaceArgs, dir: &Path, shard: Shard) -> Result<ExitCo
             .remedy("race once more with more --trials"));
     }
     let chosen = again::select(dir, Gates::default(), None)?;
+    check_flags(args, std::slice::from_ref(&chosen))?;
     if let Some(flag) = flag_of_trials(args)
         && is_done(&RunFolder::open(dir), &shard.part(&planned(&chosen)?.trials))?
     {
@@ -70,6 +71,9 @@ impl ShardRace<'_> {
         if begun.is_none() || !is_done(&folder, &plan)? {
             quiet::wait(patience(self.args), self.interrupts)?;
             self.run_trials(path, begun)?;
+        } else if let Some(flag) = flag_of_trials(self.args) {
+            // No error: an engine may start a shard again that is done.
+            console::note(&all_have_run(flag, path));
         }
         let rows = Store::open(&folder.rows())?.records()?;
         self.tell(&folder, &plan, &rows.records)

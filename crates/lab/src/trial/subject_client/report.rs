@@ -16,7 +16,7 @@ use study::experiment::{Contender, FirstVisit, Transport};
 use study::metric;
 use study::outcome::Outcome;
 use study::reconcile::{Case, KeyLogFacts};
-use study::record::EndUse;
+use study::record::{CLIENT_CLOCK_RESOLUTION, EndUse};
 use subject::contract::{Fetch, FetchLine, Leaves, NextLine, PageLine};
 use trace::{
     CacheTally, FetchOutcome, FetchRecord, HintTally, Phases, Protocol, SpokenProtocol, TlsVersion,
@@ -220,8 +220,6 @@ impl SubjectClient {
             }
         };
         note("subject", &Some(self.client.name.clone()));
-        let resolution = processes.iter().find_map(|process| done(process).clock_resolution_ms);
-        note("clock resolution", &resolution.map(|ms| format!("{ms:.3} ms")));
         let next = next(processes).map(|(_, line)| line.protocols.join(" and "));
         note("next view spoke", &next);
         let left_out = format!("{} requests that are more than a GET", self.left_out);
@@ -237,6 +235,9 @@ impl SubjectClient {
             };
             note("version", &ready.line.version.clone().or_else(asked));
             note("runtime", &ready.line.runtime);
+        }
+        if let Some(ms) = processes.iter().find_map(|process| done(process).clock_resolution_ms) {
+            settings.insert(CLIENT_CLOCK_RESOLUTION.to_owned(), format!("{ms:.3} ms"));
         }
         settings
     }

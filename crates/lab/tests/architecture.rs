@@ -1,7 +1,7 @@
-//! Holds the plan of crates and folders that ARCHITECTURE.md shows. A new edge is decided there and here, not in passing.
+//! Holds the plan of crates and folders that ARCHITECTURE.md shows. A new edge is decided there, not in passing.
 //!
-//! - [`PLAN`] lists for each crate the crates that it may use. An edge that is not listed fails, and so does a listed
-//!   one that Cargo.toml lacks or that no source file uses.
+//! - Its table has each crate. It draws each edge of a Cargo.toml, and no other; each edge is used by a source file.
+//! - The folders of `lab` use those alone that it names after them.
 //! - Within a crate, no circle of imports goes through a folder beside lib.rs: its folders can be read one after another.
 //! - Every page of `docs/` is in the book's contents, and links between pages lead to one.
 //! - Commands `cargo test` in documents name tests that are there.
@@ -13,6 +13,8 @@
 mod book;
 #[path = "architecture/imports.rs"]
 mod imports;
+#[path = "architecture/plan.rs"]
+mod plan;
 #[path = "architecture/test_commands.rs"]
 mod test_commands;
 
@@ -22,88 +24,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Each crate, and the crates that it may use.
-const PLAN: &[(&str, &[&str])] = &[
-    ("unit", &[]),
-    // For tests alone: nothing depends on it otherwise.
-    ("testing", &[]),
-    // What the fuzz targets do with their input: nothing depends on it.
-    (
-        "fuzzing",
-        &[
-            "client",
-            "endpoint",
-            "link",
-            "origin",
-            "page",
-            "proto",
-            "secure",
-            "trace",
-            "transport",
-            "unit",
-            "wire",
-        ],
-    ),
-    ("trace", &["unit"]),
-    ("wire", &["trace"]),
-    ("link", &["trace", "unit"]),
-    ("page", &["unit"]),
-    ("study", &["trace", "unit"]),
-    ("endpoint", &["unit"]),
-    ("proto", &["wire", "endpoint", "trace", "unit"]),
-    ("secure", &["endpoint", "trace", "unit"]),
-    ("transport", &["proto", "secure", "endpoint", "trace", "unit"]),
-    ("client", &["transport", "proto", "secure", "page", "endpoint", "trace", "unit"]),
-    ("origin", &["transport", "proto", "wire", "secure", "page", "endpoint", "trace", "unit"]),
-    ("os", &["wire", "secure", "link", "endpoint", "trace", "unit"]),
-    ("sim", &["endpoint", "link", "trace", "unit"]),
-    ("report", &["study", "trace", "unit"]),
-    ("subject", &["endpoint", "os", "proto", "study", "trace", "unit"]),
-    (
-        "lab",
-        &[
-            "client",
-            "endpoint",
-            "link",
-            "origin",
-            "os",
-            "page",
-            "proto",
-            "report",
-            "secure",
-            "study",
-            "subject",
-            "trace",
-            "transport",
-            "unit",
-            "wire",
-        ],
-    ),
-];
-
 #[test]
 fn crates_use_exactly_the_crates_that_the_plan_gives_them() {
-    let declared = declared_dependencies();
-    let mut faults = Vec::new();
-    for (krate, uses) in &declared {
-        let Some(planned) = planned(krate) else {
-            faults.push(format!("{krate} is not in the plan"));
-            continue;
-        };
-        let unplanned = uses.iter().filter(|used| !planned.contains(used.as_str()));
-        faults.extend(unplanned.map(|used| format!("{krate} -> {used} is not in the plan")));
-    }
-    for (krate, uses) in PLAN {
-        let Some(declared) = declared.get(*krate) else {
-            faults.push(format!("the plan has {krate}, and there is no such crate"));
-            continue;
-        };
+    let (planned, declared) = (plan::edges(), declared_dependencies());
+    let crates: BTreeSet<String> = declared.keys().cloned().collect();
+    assert_eq!(plan::crates(), crates, "the table of crates in ARCHITECTURE.md");
+    let mut faults = plan::differences(&planned, &declared);
+    for (krate, uses) in &planned {
         let modules = Modules::read(&source_folder(krate));
-        for used in uses.iter() {
-            if !declared.contains(*used) || !modules.name_crate(used) {
-                faults.push(format!("the plan allows {krate} -> {used}, and nothing uses it"));
-            }
-        }
+        let idle = uses.iter().filter(|used| !modules.name_crate(used));
+        faults
+            .extend(idle.map(|used| format!("{krate} -> {used} is planned, and nothing uses it")));
     }
     assert!(faults.is_empty(), "{}", faults.join("\n"));
 }
@@ -111,7 +42,7 @@ fn crates_use_exactly_the_crates_that_the_plan_gives_them() {
 #[test]
 fn no_circle_of_imports_goes_through_a_folder() {
     let mut faults = Vec::new();
-    for (krate, _) in PLAN {
+    for krate in declared_dependencies().keys() {
         let modules = Modules::read(&source_folder(krate));
         let circles = modules.circles();
         for circle in &circles {
@@ -123,20 +54,25 @@ fn no_circle_of_imports_goes_through_a_folder() {
 }
 
 #[test]
+fn folders_of_the_lab_use_those_after_them_alone() {
+    let modules = Modules::read(&source_folder("lab"));
+    let order = plan::folders_of_lab();
+    let named: BTreeSet<&str> = order.iter().map(String::as_str).collect();
+    assert_eq!(named, modules.folders(), "the folders of lab in ARCHITECTURE.md");
+    let faults = modules.imports_against(&order);
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
 fn unsafe_code_is_allowed_in_os_and_the_counting_allocator_alone() {
-    for (krate, _) in PLAN.iter().filter(|(krate, _)| *krate != "os") {
+    for krate in declared_dependencies().keys().filter(|krate| *krate != "os") {
         for (file, text) in imports::sources(&source_folder(krate)) {
-            let is_allocator = *krate == "fuzzing" && file.ends_with("heap.rs");
+            let is_allocator = krate == "fuzzing" && file.ends_with("heap.rs");
             let file = file.display();
             let allows = text.contains("allow(unsafe_code)");
             assert!(!allows || is_allocator, "{krate}: {file} allows unsafe code");
         }
     }
-}
-
-fn planned(krate: &str) -> Option<BTreeSet<&'static str>> {
-    let (_, uses) = PLAN.iter().find(|(name, _)| *name == krate)?;
-    Some(uses.iter().copied().collect())
 }
 
 fn source_folder(krate: &str) -> PathBuf {

@@ -43,4 +43,4 @@ pub use policer::{Policer, Udp};
 pub use profile::{Profile, find, profiles};
 pub use schedule::{Schedule, ScheduleError};
 pub use spec::{Bottleneck, LONGEST_HOLD, LinkSpec, Order, PathSpec, Queue, Reordering, SplitTcp};
-pub use text::{SpecError, no_traces};
+pub use text::{SpecError, no_traces, trace_files, with_trace_files};

@@ -20,7 +20,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
-use support::{FAR, Folder, Serving, has, kept, peer, run, run_text};
+use support::{FAR, Folder, Serving, peer, run_text};
+use testing::peers::{has, kept, run};
 use trace::Tracer;
 
 /// What the page says where all went well, as it stands in the target of its request.

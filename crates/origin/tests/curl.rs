@@ -4,7 +4,8 @@
 mod support;
 
 use std::process::Command;
-use support::{BIG, Folder, Serving, has, run, run_text};
+use support::{BIG, Folder, Serving, run_text};
+use testing::peers::{has, run};
 
 /// The ways to ask: protocol arguments and whether they go to the TLS port.
 const WAYS: [(&[&str], bool); 4] = [

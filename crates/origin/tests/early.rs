@@ -6,7 +6,8 @@ mod support;
 use origin::Limits;
 use secure::Resumption;
 use std::process::{Command, Stdio};
-use support::{Folder, Serving, has, kept, run};
+use support::{Folder, Serving};
+use testing::peers::{has, kept, run};
 use trace::EarlyData;
 use transport::Protocol;
 

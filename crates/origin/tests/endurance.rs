@@ -8,15 +8,10 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use support::{BIG, Folder, Serving, has};
+use support::{BIG, Folder, Serving};
+use testing::peers::has;
 
 const ASK_BIG: &[u8] = b"GET /big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n";
-
-fn connect(serving: &Serving) -> TcpStream {
-    let stream = TcpStream::connect(serving.clear).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    stream
-}
 
 /// The length of the body that comes, to the end of the connection.
 fn body_length(mut stream: TcpStream) -> usize {
@@ -30,7 +25,7 @@ fn body_length(mut stream: TcpStream) -> usize {
 fn a_thousand_idle_connections_disturb_nobody() {
     let folder = Folder::new();
     let serving = Serving::start(&folder.root());
-    let mut idle: Vec<_> = (0..1000).map(|_| connect(&serving)).collect();
+    let mut idle: Vec<_> = (0..1000).map(|_| serving.connect()).collect();
     for stream in idle.iter_mut().step_by(100) {
         stream.write_all(b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
         let mut answer = [0; 1000];
@@ -82,7 +77,7 @@ fn idle_and_half_spoken_connections_are_closed_in_time() {
 fn a_download_of_a_file_that_is_truncated_meanwhile_is_broken_off() {
     let folder = Folder::with_big_file();
     let serving = Serving::start(&folder.root());
-    let mut downloading = connect(&serving);
+    let mut downloading = serving.connect();
     downloading.write_all(ASK_BIG).unwrap();
     downloading.read_exact(&mut [0; 4]).unwrap();
     let file = std::fs::File::options().write(true).open(folder.root().join("big.bin")).unwrap();
@@ -100,7 +95,7 @@ fn a_download_of_a_file_that_is_truncated_meanwhile_is_broken_off() {
 fn a_stop_finishes_the_download_that_is_under_way() {
     let folder = Folder::with_big_file();
     let serving = Serving::start(&folder.root());
-    let (mut downloading, mut idle) = (connect(&serving), connect(&serving));
+    let (mut downloading, mut idle) = (serving.connect(), serving.connect());
     idle.write_all(b"GET /a.txt HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     let first = serving.log.recv().unwrap();
     assert_eq!(first.path, "/a.txt");
@@ -119,7 +114,7 @@ fn a_stop_finishes_the_download_that_is_under_way() {
 fn a_client_that_leaves_in_the_middle_of_a_file_is_logged_with_what_went_out() {
     let folder = Folder::with_big_file();
     let serving = Serving::start_with(&folder.root(), Limits::default());
-    let mut leaves = connect(&serving);
+    let mut leaves = serving.connect();
     leaves.write_all(ASK_BIG).unwrap();
     leaves.read_exact(&mut [0; 4]).unwrap();
     drop(leaves);
@@ -135,7 +130,7 @@ fn a_stop_does_not_wait_for_ever() {
     let folder = Folder::with_big_file();
     let limits = Limits { drain: Duration::from_millis(200), ..Limits::default() };
     let serving = Serving::start_with(&folder.root(), limits);
-    let mut stuck = connect(&serving);
+    let mut stuck = serving.connect();
     stuck.write_all(ASK_BIG).unwrap();
     stuck.read_exact(&mut [0; 4]).unwrap();
     serving.stop.stop();
@@ -148,7 +143,7 @@ fn a_stop_waits_for_a_slow_reader_and_not_for_one_that_stands_still() {
     let folder = Folder::with_big_file();
     let limits = Limits { drain: Duration::from_secs(600), ..Limits::default() };
     let serving = Serving::start_with(&folder.root(), limits);
-    let (mut stuck, mut slow) = (connect(&serving), connect(&serving));
+    let (mut stuck, mut slow) = (serving.connect(), serving.connect());
     for reader in [&mut stuck, &mut slow] {
         reader.write_all(ASK_BIG).unwrap();
         reader.read_exact(&mut [0; 4]).unwrap();

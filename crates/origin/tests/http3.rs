@@ -6,7 +6,8 @@ mod support;
 use secure::Sha256;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::{Folder, Serving, has, kept, peer, run, run_text};
+use support::{Folder, Serving, peer, run_text};
+use testing::peers::{has, kept, run};
 
 fn fetch(folder: &str, serving: &Serving, path: &str, times: &str) -> String {
     let said =

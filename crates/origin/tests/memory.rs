@@ -4,9 +4,9 @@
 mod support;
 
 use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::time::Duration;
 use support::{Folder, Serving};
+use testing::resident;
 
 #[test]
 fn peers_that_do_not_read_keep_memory_bounded() {
@@ -18,7 +18,7 @@ fn peers_that_do_not_read_keep_memory_bounded() {
 
 fn twenty_slow_readers(serving: &Serving) {
     let before = resident();
-    let mut readers: Vec<_> = (0..20).map(|_| connect(serving)).collect();
+    let mut readers: Vec<_> = (0..20).map(|_| serving.connect()).collect();
     for reader in &mut readers {
         reader.write_all(b"GET /big.bin HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
         // The first bytes are there: the origin is sending.
@@ -32,7 +32,7 @@ fn twenty_slow_readers(serving: &Serving) {
 
 fn a_hundred_streams(serving: &Serving) {
     let before = resident();
-    let mut stream = connect(serving);
+    let mut stream = serving.connect();
     // SETTINGS with INITIAL_WINDOW_SIZE of 2^31-1 and a WINDOW_UPDATE of as much: nothing but the
     // origin's own bound is in the way.
     let mut said = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec();
@@ -51,16 +51,4 @@ fn a_hundred_streams(serving: &Serving) {
     let grown = resident().saturating_sub(before);
     // 5 GB was asked for.
     assert!(grown < 20_000_000, "{grown} bytes more");
-}
-
-/// Bytes of this process that lie in memory.
-fn resident() -> usize {
-    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
-    pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
-}
-
-fn connect(serving: &Serving) -> TcpStream {
-    let stream = TcpStream::connect(serving.clear).unwrap();
-    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
-    stream
 }

@@ -4,10 +4,11 @@
 mod support;
 
 use origin::Limits;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
-use support::{Folder, Serving, has, run, run_text};
+use support::{Folder, Serving, run_text};
+use testing::peers::{h2spec, has, run};
 
 const NGHTTP2: &str = "apt-get install nghttp2-client";
 
@@ -90,16 +91,6 @@ fn hey_has_no_errors() {
         assert!(said.contains("[200]\t300 responses"), "{url} {more:?}: {said}");
         assert!(!said.contains("Error distribution"), "{url} {more:?}: {said}");
     }
-}
-
-/// `go install` puts it into GOPATH, which need not be on the search path.
-fn h2spec() -> Option<PathBuf> {
-    let go_path = Command::new("go").args(["env", "GOPATH"]).output();
-    let go_path = go_path.ok().and_then(|output| String::from_utf8(output.stdout).ok());
-    let installed = go_path.map(|path| PathBuf::from(path.trim()).join("bin/h2spec"));
-    let installed = installed.filter(|path| path.exists());
-    let program = installed.unwrap_or_else(|| PathBuf::from("h2spec"));
-    has(&program.display().to_string(), "--version", "./peers install").then_some(program)
 }
 
 #[test]

@@ -11,7 +11,8 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use support::{Folder, Serving, has, kept, peer, run, run_text};
+use support::{Folder, Serving, peer, run_text};
+use testing::peers::{has, kept, run};
 use wire::cache_digest::{Digest, UrlHash, Validators};
 use wire::casper::{Capacity, Fingerprint};
 

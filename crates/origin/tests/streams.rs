@@ -6,7 +6,8 @@ mod support;
 use std::io::{BufRead, BufReader};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use support::{Folder, Serving, has, kept, peer, run_text};
+use support::{Folder, Serving, peer, run_text};
+use testing::peers::{has, kept};
 
 const QUERY: &str = "count=20&bytes=100&every_ms=50";
 

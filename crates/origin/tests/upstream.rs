@@ -9,7 +9,8 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
-use support::{Folder, Serving, has, kept, peer, run, run_text};
+use support::{Folder, Serving, peer, run_text};
+use testing::peers::{has, kept, run};
 
 /// The application, which ends with its input.
 struct Application {

@@ -4,7 +4,8 @@
 mod support;
 
 use std::process::{Command, Stdio};
-use support::{Folder, Serving, has, kept, peer, run, run_text};
+use support::{Folder, Serving, peer, run_text};
+use testing::peers::{has, kept, run};
 
 /// The cases of a quick run: of long messages, and of compression, one or two of each kind.
 const QUICK: &str = r#"["1.*","2.*","3.*","4.*","5.*","6.*","7.*","9.1.1","9.2.1","9.7.1","10.*",

@@ -3,12 +3,13 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
+use testing::is_root;
 use unit::Seed;
 
 /// A folder with the programs in it that anybody may enter, removed at the end.
@@ -74,10 +75,6 @@ impl Row {
             fate: words[4].parse().map_err(|_| words[4].to_owned()),
         }
     }
-}
-
-fn is_root() -> bool {
-    fs::metadata("/proc/self").unwrap().uid() == 0
 }
 
 /// As an ordinary user, whoever runs the test.

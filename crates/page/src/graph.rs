@@ -6,7 +6,6 @@
 use crate::number;
 use crate::resource::{Host, Release, Resource, ResourceId};
 use crate::table::{Answer, Table};
-use crate::url::Scheme;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
@@ -111,15 +110,6 @@ impl Page {
             }
             _ => None,
         }
-    }
-
-    /// The same page with every URL on `scheme` and `port` (None: the scheme's own), as the far side serves it.
-    pub fn served_on(mut self, scheme: Scheme, port: Option<u16>) -> Self {
-        for resource in &mut self.resources {
-            resource.url.scheme = scheme;
-            resource.url.port = port.filter(|&port| port != scheme.default_port());
-        }
-        self
     }
 
     /// The same page with every field of its responses changed by `change`.
@@ -326,9 +316,6 @@ mod tests {
             Page::new(ResourceId(0), vec![document, image]).unwrap().with_recorded_rtts(&rtts);
         let text = serde_json::to_string(&page).unwrap();
         assert_eq!(serde_json::from_str::<Page>(&text).unwrap(), page);
-        let served = page.clone().served_on(Scheme::Https, Some(8443));
-        assert_eq!(served.resources()[1].url.to_string(), "https://b:8443/i");
-        assert_eq!(served.table(), page.table(), "the table speaks of hosts and paths alone");
         let table = serde_json::to_string(&page.table()).unwrap();
         assert_eq!(serde_json::from_str::<Table>(&table).unwrap(), page.table());
     }

@@ -11,7 +11,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use support::{Fetcher, Served, free_address, has, pattern, run, start};
+use support::{Fetcher, Served, pattern, start};
+use testing::peers::{free_address, has, run};
 
 fn curl(arguments: &[&str]) -> Vec<u8> {
     run(Command::new("curl").args(["-sS", "--max-time", "30", "--noproxy", "*"]).args(arguments))
@@ -27,7 +28,7 @@ fn upload(name: &str, bytes: &[u8]) -> PathBuf {
 
 #[test]
 fn curl_gets_bodies_of_either_framing_on_one_connection() {
-    if !has("curl", "--version", "curl") {
+    if !has("curl", "--version", "apt-get install curl") {
         return;
     }
     let served = Served::start(ServerSettings::default());
@@ -38,7 +39,7 @@ fn curl_gets_bodies_of_either_framing_on_one_connection() {
 
 #[test]
 fn curl_gets_heads_alone() {
-    if !has("curl", "--version", "curl") {
+    if !has("curl", "--version", "apt-get install curl") {
         return;
     }
     let served = Served::start(ServerSettings::default());
@@ -55,7 +56,7 @@ fn curl_gets_heads_alone() {
 
 #[test]
 fn curl_posts_two_megabytes_after_a_hundred() {
-    if !has("curl", "--version", "curl") {
+    if !has("curl", "--version", "apt-get install curl") {
         return;
     }
     let served = Served::start(ServerSettings::default());
@@ -72,7 +73,7 @@ fn curl_posts_two_megabytes_after_a_hundred() {
 
 #[test]
 fn curl_uploads_in_chunks() {
-    if !has("curl", "--version", "curl") {
+    if !has("curl", "--version", "apt-get install curl") {
         return;
     }
     let served = Served::start(ServerSettings::default());
@@ -86,7 +87,7 @@ fn curl_uploads_in_chunks() {
 
 #[test]
 fn curl_speaks_http_1_0() {
-    if !has("curl", "--version", "curl") {
+    if !has("curl", "--version", "apt-get install curl") {
         return;
     }
     let served = Served::start(ServerSettings::default());
@@ -99,7 +100,7 @@ fn curl_speaks_http_1_0() {
 
 #[test]
 fn curl_is_told_of_a_close() {
-    if !has("curl", "--version", "curl") {
+    if !has("curl", "--version", "apt-get install curl") {
         return;
     }
     let settings = ServerSettings { keep_alive: KeepAlive::Off, ..ServerSettings::default() };
@@ -151,7 +152,7 @@ fn peer(name: &str) -> PathBuf {
 
 #[test]
 fn node_is_content() {
-    if !has("node", "--version", "nodejs") {
+    if !has("node", "--version", "apt-get install nodejs") {
         return;
     }
     let served = Served::start(ServerSettings::default());
@@ -161,7 +162,7 @@ fn node_is_content() {
 
 #[test]
 fn go_is_content() {
-    if !has("go", "version", "golang-go") {
+    if !has("go", "version", "apt-get install golang-go") {
         return;
     }
     let served = Served::start(ServerSettings::default());
@@ -214,7 +215,7 @@ impl Nginx {
 
 #[test]
 fn nginx_answers_many_requests_on_one_connection() {
-    if !has("nginx", "-v", "nginx") {
+    if !has("nginx", "-v", "apt-get install nginx") {
         return;
     }
     let nginx = Nginx::start("nginx-gets");
@@ -239,7 +240,7 @@ fn nginx_answers_many_requests_on_one_connection() {
 
 #[test]
 fn nginx_takes_uploads_of_either_framing_and_says_a_hundred() {
-    if !has("nginx", "-v", "nginx") {
+    if !has("nginx", "-v", "apt-get install nginx") {
         return;
     }
     let nginx = Nginx::start("nginx-puts");
@@ -260,7 +261,7 @@ fn nginx_takes_uploads_of_either_framing_and_says_a_hundred() {
 
 #[test]
 fn nginx_closes_when_either_side_says_so() {
-    if !has("nginx", "-v", "nginx") {
+    if !has("nginx", "-v", "apt-get install nginx") {
         return;
     }
     let nginx = Nginx::start("nginx-closes");

@@ -9,12 +9,12 @@ use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::Command;
 use support::fetch::Fetches;
-use support::peers::{Folder, Peer, free_address, run};
+use support::peers::{Folder, Peer, run};
 use support::site::pattern_bytes;
+use testing::peers::{free_address, h2spec};
 use trace::Tracer;
 
 const APT: &str = "apt-get install nginx h2o nghttp2 curl";
-const H2SPEC: &str = "go install github.com/summerwind/h2spec/cmd/h2spec@latest";
 
 /// Our server on a port of its own, a thread a connection, as long as the test runs.
 fn serve(settings: Settings) -> SocketAddr {
@@ -41,21 +41,14 @@ fn stdout(command: &mut Command) -> Option<Vec<u8>> {
     Some(output.stdout)
 }
 
-/// h2spec, from the path or from where Go puts it.
-fn h2spec() -> Command {
-    let gopath = Command::new("go").args(["env", "GOPATH"]).output();
-    let bin = gopath.ok().and_then(|output| String::from_utf8(output.stdout).ok());
-    let installed = bin.map(|path| PathBuf::from(path.trim()).join("bin/h2spec"));
-    Command::new(installed.filter(|path| path.exists()).unwrap_or_else(|| "h2spec".into()))
-}
-
 #[test]
 fn h2spec_finds_all_146_cases_kept() {
     let address = serve(Settings::server());
     let port = address.port().to_string();
-    let mut command = h2spec();
+    let Some(program) = h2spec() else { return };
+    let mut command = Command::new(program);
     command.args(["--strict", "-h", "127.0.0.1", "-p", &port, "-o", "5"]);
-    let Some(output) = run(&mut command, H2SPEC) else { return };
+    let output = command.output().expect("what h2spec says");
     let report = String::from_utf8_lossy(&output.stdout);
     assert!(report.contains("146 tests, 146 passed, 0 skipped, 0 failed"), "{report}");
 }

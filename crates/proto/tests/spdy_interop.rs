@@ -11,8 +11,9 @@ use std::path::PathBuf;
 use std::process::Command;
 use support::drive::{Go, drive, now};
 use support::fetch::Fetches;
-use support::peers::{Peer, free_address, run};
+use support::peers::{Peer, run};
 use support::site::pattern_bytes;
+use testing::peers::free_address;
 use trace::Tracer;
 
 const INSTALL: &str = "./peers install";

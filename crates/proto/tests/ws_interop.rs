@@ -15,10 +15,11 @@ use proto::{
 };
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 use support::drive::now;
-use support::peers::{Folder, Peer, free_address};
+use support::peers::{Folder, Peer};
+use testing::peers::{free_address, kept};
 use trace::Tracer;
 use unit::Seed;
 
@@ -128,18 +129,6 @@ impl Talk {
             }
         }
     }
-}
-
-/// Where `./peers` keeps what Debian does not package; None, and a skip, where `part` is not there.
-fn kept(part: &str) -> Option<PathBuf> {
-    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers");
-    let said = Command::new(peers).arg("path").output().unwrap();
-    let path = Path::new(String::from_utf8_lossy(&said.stdout).trim()).join("..").join(part);
-    if path.exists() {
-        return Some(path);
-    }
-    testing::skip(format_args!("{part} is not installed: ./peers install"));
-    None
 }
 
 #[test]

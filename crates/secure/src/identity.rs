@@ -99,11 +99,6 @@ impl Identity {
     pub fn key_pem(&self) -> &[u8] {
         &self.key_pem
     }
-
-    /// Bytes of the chain's certificates: what a full handshake carries besides its framing.
-    pub fn chain_length(&self) -> usize {
-        self.certified.cert.iter().map(|certificate| certificate.len()).sum()
-    }
 }
 
 impl fmt::Debug for Identity {

@@ -13,6 +13,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
+use testing::peers::has;
 use trace::TlsVersion;
 
 /// A folder of one test, removed with it.
@@ -42,14 +43,6 @@ impl Drop for Peer {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-fn installed(program: &str) -> bool {
-    let found = Command::new(program).arg("--version").output().is_ok();
-    if !found {
-        testing::skip(format_args!("{program} is not installed: ./peers install"));
-    }
-    found
 }
 
 fn identity() -> (Authority, Identity) {
@@ -129,7 +122,7 @@ fn fetch(port: u16, root: &Path, version: &str) -> (i32, usize, String) {
 
 #[test]
 fn curl_checks_our_chain_and_takes_the_whole_body_in_both_versions() {
-    if !installed("curl") {
+    if !has("curl", "--version", "./peers install") {
         return;
     }
     let (authority, identity) = identity();
@@ -164,7 +157,7 @@ fn s_client(port: u16, arguments: &[&str]) -> Vec<u8> {
 
 #[test]
 fn openssl_verifies_and_resumes_with_our_tickets() {
-    if !installed("openssl") {
+    if !has("openssl", "--version", "./peers install") {
         return;
     }
     let (authority, identity) = identity();
@@ -194,7 +187,7 @@ fn openssl_verifies_and_resumes_with_our_tickets() {
 
 #[test]
 fn our_client_speaks_with_an_openssl_server_and_resumes() {
-    if !installed("openssl") {
+    if !has("openssl", "--version", "./peers install") {
         return;
     }
     let (authority, identity) = identity();

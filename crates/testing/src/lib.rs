@@ -1,4 +1,5 @@
-//! How a test says that it cannot run on this machine, and with the feature `qlog` whether text is qlog. For dev-dependencies only.
+//! How a test says that it cannot run on this machine, where other people's programs are ([`peers`]), and with the feature
+//! `qlog` whether text is qlog. For dev-dependencies only.
 //!
 //! A test that lacks a program, a right or a kernel feature calls [`skip`] and returns. Without further settings the
 //! skip is said on standard error and noted in a file, which `./test --skipped` prints. Two environment variables,
@@ -21,8 +22,10 @@ use std::env;
 use std::fmt::Display;
 use std::fs::OpenOptions;
 use std::io::Write;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+pub mod peers;
 #[cfg(feature = "qlog")]
 pub mod qlog;
 
@@ -41,6 +44,24 @@ pub fn skip(why: impl Display) {
         "{test} cannot run here: {why}. WIRELAP_REQUIRE_ALL=1 makes this a failure"
     );
     note(&format!("{test}: {}\n", why.trim_end()));
+}
+
+/// Whether this process runs as root.
+///
+/// # Panics
+/// Where there is no `/proc`.
+pub fn is_root() -> bool {
+    std::fs::metadata("/proc/self").expect("proc").uid() == 0
+}
+
+/// Bytes of this process that lie in memory.
+///
+/// # Panics
+/// Where there is no `/proc`.
+pub fn resident() -> usize {
+    let pages = std::fs::read_to_string("/proc/self/statm").expect("proc");
+    let pages = pages.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok());
+    pages.expect("a number of pages") * 4096
 }
 
 /// Whether `exceptions`, separated by white space, name `test`.

@@ -8,11 +8,11 @@ use page::{Browser, Load};
 use secure::{
     Authority, AuthoritySpec, ClientTls, ClientTlsOptions, Identity, Resumption, Trust, Versions,
 };
-use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
+use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
+use testing::peers::{current, free_port, program};
 use trace::{EarlyData, FetchOutcome};
 
 const IMAGES: usize = 100;
@@ -87,7 +87,7 @@ impl Site {
     }
 
     /// The current nginx, which takes early data over TCP and QUIC.
-    fn early_nginx(&mut self, program: &Path) -> u16 {
+    fn early_nginx(&mut self, program: &str) -> u16 {
         let port = free_port();
         let folder = self.folder.path().to_str().unwrap();
         let text = format!(
@@ -103,12 +103,12 @@ impl Site {
         );
         std::fs::write(self.folder.path().join("nginx.conf"), text).unwrap();
         let config = self.path("nginx.conf");
-        self.start(program.to_str().unwrap(), &["-e", "/dev/null", "-c", &config], port);
+        self.start(program, &["-e", "/dev/null", "-c", &config], port);
         port
     }
 
     /// The current Caddy: HTTP/3, and early data over it.
-    fn early_caddy(&mut self, program: &Path) -> u16 {
+    fn early_caddy(&mut self, program: &str) -> u16 {
         let port = free_port();
         let folder = self.folder.path().to_str().unwrap();
         let text = format!(
@@ -119,7 +119,7 @@ impl Site {
         std::fs::write(self.folder.path().join("Caddyfile"), text).unwrap();
         let config = self.path("Caddyfile");
         let arguments = ["run", "--adapter", "caddyfile", "--config", &config];
-        self.start(program.to_str().unwrap(), &arguments, port);
+        self.start(program, &arguments, port);
         port
     }
 
@@ -162,32 +162,6 @@ impl Drop for Site {
             let _ = child.wait();
         }
     }
-}
-
-/// A port that was free a moment ago.
-fn free_port() -> u16 {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-fn installed(program: &str) -> bool {
-    let on_path = ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
-    let found = on_path.iter().any(|folder| Path::new(folder).join(program).exists());
-    if !found {
-        testing::skip(format_args!("{program} is not installed: ./peers install"));
-    }
-    found
-}
-
-/// A program of the current releases that `./peers` keeps.
-fn current(program: &str) -> Option<PathBuf> {
-    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers");
-    let output = Command::new(peers).arg("current").output().unwrap();
-    let found = Path::new(String::from_utf8(output.stdout).unwrap().trim()).join(program);
-    if found.exists() {
-        return Some(found);
-    }
-    testing::skip(format_args!("the current {program} is not there: ./peers install"));
-    None
 }
 
 /// Fetches an image; what became of early data on its connection.
@@ -256,7 +230,7 @@ fn is_whole(page: &PageLoad, protocol: &str, connections: usize) {
 
 #[test]
 fn nginx_serves_the_page_in_the_clear_and_over_tls() {
-    if !installed("nginx") {
+    if program("nginx").is_none() {
         return;
     }
     let mut site = Site::new();
@@ -291,7 +265,7 @@ fn nginx_serves_the_page_in_the_clear_and_over_tls() {
 
 #[test]
 fn nginx_serves_the_page_over_http2_by_alpn_and_by_prior_knowledge() {
-    if !installed("nginx") {
+    if program("nginx").is_none() {
         return;
     }
     for (listen, transport, scheme) in
@@ -309,7 +283,7 @@ fn nginx_serves_the_page_over_http2_by_alpn_and_by_prior_knowledge() {
 
 #[test]
 fn h2o_serves_the_page_over_http2() {
-    if !installed("h2o") {
+    if program("h2o").is_none() {
         return;
     }
     let mut site = Site::new();
@@ -328,7 +302,7 @@ fn h2o_serves_the_page_over_http2() {
 
 #[test]
 fn nghttpd_serves_the_page_with_and_without_tls() {
-    if !installed("nghttpd") {
+    if program("nghttpd").is_none() {
         return;
     }
     let mut site = Site::new();
@@ -347,7 +321,7 @@ fn nghttpd_serves_the_page_with_and_without_tls() {
 
 #[test]
 fn a_wrong_certificate_is_told_and_k_lets_it_pass() {
-    if !installed("nginx") {
+    if program("nginx").is_none() {
         return;
     }
     let mut site = Site::new();

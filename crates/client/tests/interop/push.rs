@@ -11,10 +11,11 @@ use std::io::{BufRead, BufReader, ErrorKind, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, UNIX_EPOCH};
 use tempfile::TempDir;
+use testing::is_root;
+use testing::peers::current;
 use trace::{FetchOutcome, HintTally};
 use unit::Seed;
 
@@ -123,13 +124,6 @@ fn pushed(page: &PageLoad) -> Vec<&str> {
     let mut pushed: Vec<_> = page.records.fetches.iter().filter(|fetch| fetch.pushed).collect();
     pushed.sort_by_key(|fetch| fetch.id);
     pushed.into_iter().map(|fetch| &fetch.url[fetch.url.rfind('/').unwrap()..]).collect()
-}
-
-fn is_root() -> bool {
-    Path::new("/proc/self").metadata().is_ok_and(|facts| {
-        use std::os::unix::fs::MetadataExt;
-        facts.uid() == 0
-    })
 }
 
 #[test]
@@ -258,18 +252,6 @@ fn thinking_upstream() -> SocketAddr {
         }
     });
     address
-}
-
-/// A current release of a program, as `./peers install` fetches it; None, and a skip, without it.
-fn current(program: &str) -> Option<PathBuf> {
-    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers");
-    let output = Command::new(peers).arg("current").output().unwrap();
-    let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()).join(program);
-    if !path.exists() {
-        testing::skip(format_args!("a current {program} is not installed: ./peers install"));
-        return None;
-    }
-    Some(path)
 }
 
 #[test]

@@ -12,6 +12,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 use tempfile::TempDir;
+use testing::peers::kept;
 use trace::FetchOutcome;
 use unit::Seed;
 
@@ -28,13 +29,7 @@ impl Server {
     /// None, and a skip, where `packages` of `program` are not there.
     fn start((program, script, packages): (&str, &str, &str), secured: bool) -> Option<Self> {
         let root = Path::new(env!("CARGO_MANIFEST_DIR"));
-        let said = Command::new(root.join("../../peers")).arg("path").output().unwrap();
-        let kept =
-            Path::new(String::from_utf8_lossy(&said.stdout).trim()).join("..").join(packages);
-        if !kept.exists() {
-            testing::skip(format_args!("{packages} is not installed: ./peers install"));
-            return None;
-        }
+        let kept = kept(packages)?;
         let folder = TempDir::with_prefix("wirelap-test-").unwrap();
         let authority = Authority::new(AuthoritySpec::default()).unwrap();
         let identity = authority.issue(&["localhost"]).unwrap();

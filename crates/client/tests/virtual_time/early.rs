@@ -1,7 +1,7 @@
 //! Resumed sessions and early data (0-RTT) between our client and our origin in virtual time: round trips, what may go
 //! early, rejection, Too Early (RFC 8470).
 
-use crate::world::{Listener, Reply, START, Seen, Trusted, ok};
+use crate::world::{Listener, Reply, START, Seen, Trusted, millis, ok};
 use bytes::Bytes;
 use client::{
     Bodies, Client, ClientConfig, FetchId, FetchList, FetchSpec, Offer, Protocol, Security,
@@ -16,7 +16,6 @@ use sim::{Connections, Ended, Host, Path, Script, Scripted, World};
 use std::time::Duration;
 use trace::{ConnectionRecord, EarlyData, FetchOutcome, FetchRecord, MadeAgain};
 use transport::{AddressValidation, QuicSettings};
-use unit::Instant;
 
 const SPDY_3: Transport =
     Transport { offer: Offer::Only(Protocol::Spdy3), security: Security::Tls };
@@ -127,10 +126,6 @@ impl Visit {
     fn body(&self, id: u32) -> &[u8] {
         &self.0.answer(FetchId(id)).unwrap().body
     }
-}
-
-fn millis(at: Option<Instant>) -> u128 {
-    at.unwrap().since(START).as_millis()
 }
 
 fn get(number: u32) -> FetchSpec {

@@ -48,10 +48,6 @@ fn over_h2(unasked: impl Fn() -> Vec<Unasked> + 'static) -> (World, PageLoad) {
     visit(Speaks::Http2, config(Transport::H2_CLEAR), unasked)
 }
 
-fn asked(world: &World) -> Vec<&str> {
-    world.seen.iter().map(|seen| &*seen.head.path).collect()
-}
-
 fn fetch<'p>(page: &'p PageLoad, path: &str) -> &'p FetchRecord {
     page.records.fetches.iter().find(|fetch| fetch.url.ends_with(path)).unwrap()
 }
@@ -59,7 +55,7 @@ fn fetch<'p>(page: &'p PageLoad, path: &str) -> &'p FetchRecord {
 #[test]
 fn a_hinted_fetch_begins_while_the_server_thinks_and_is_matched_when_it_is_found() {
     let (world, page) = over_h2(|| vec![Unasked::Hints(&[STYLE])]);
-    assert_eq!(asked(&world), ["/", "/style.css", "/pic.png"]);
+    assert_eq!(world.asked(), ["/", "/style.css", "/pic.png"]);
     // The 103 comes 200 ms after the start, the document 200 ms after that.
     let style = fetch(&page, "/style.css");
     assert!(style.hinted && !fetch(&page, "/pic.png").hinted);
@@ -127,7 +123,7 @@ fn only_the_first_103_is_followed_and_none_where_the_client_ignores_them() {
 fn over_http1_hints_are_read_and_ignored() {
     let (world, page) =
         visit(Speaks::Http1, config(Transport::H1), || vec![Unasked::Hints(&[STYLE])]);
-    assert_eq!(asked(&world), ["/", "/style.css", "/pic.png"]);
+    assert_eq!(world.asked(), ["/", "/style.css", "/pic.png"]);
     assert_eq!(page.hints(), HintTally::default());
     assert!(page.records.fetches.iter().all(|fetch| !fetch.hinted));
 }
@@ -143,14 +139,14 @@ fn hints_of_other_responses_than_the_document_are_ignored() {
     let url = "http://a.test/".parse().unwrap();
     let work = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
     let page = world.run(Client::new(config(Transport::H2_CLEAR), work)).into_work();
-    assert_eq!(asked(&world), ["/", "/style.css", "/pic.png"]);
+    assert_eq!(world.asked(), ["/", "/style.css", "/pic.png"]);
     assert_eq!(page.hints(), HintTally::default());
 }
 
 #[test]
 fn what_is_hinted_and_never_found_is_counted_and_does_not_prolong_the_load() {
     let (world, page) = over_h2(|| vec![Unasked::Hints(&["</other.css>; rel=preload; as=style"])]);
-    assert_eq!(asked(&world), ["/", "/other.css", "/style.css", "/pic.png"]);
+    assert_eq!(world.asked(), ["/", "/other.css", "/style.css", "/pic.png"]);
     assert_eq!(millis(page.milestones().load), 500);
     assert_eq!(page.records.fetches.len(), 3);
     let expected = HintTally { fetches: 1, wasted_bytes: 70, ..HintTally::default() };
@@ -190,7 +186,7 @@ fn a_hinted_fetch_that_failed_is_made_again() {
     let work = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
     let page = world.run(Client::new(config(Transport::H2_CLEAR), work)).into_work();
     assert!(page.milestones().load.is_some());
-    assert_eq!(asked(&world), ["/", "/style.css", "/style.css", "/pic.png"]);
+    assert_eq!(world.asked(), ["/", "/style.css", "/style.css", "/pic.png"]);
     assert_eq!(page.hints(), HintTally { fetches: 1, ..HintTally::default() });
 }
 
@@ -242,6 +238,6 @@ fn a_flood_of_103_is_bounded_and_the_page_still_loads() {
         let more = (0..2_000).map(|_| Unasked::Hints(&["</x>; rel=preload; as=image"]));
         [first].into_iter().chain(more).collect()
     });
-    assert_eq!(asked(&world), ["/", "/style.css", "/pic.png"]);
+    assert_eq!(world.asked(), ["/", "/style.css", "/pic.png"]);
     assert_eq!(page.hints(), HintTally { fetches: 1, used: 1, ..HintTally::default() });
 }

@@ -46,10 +46,6 @@ fn visit(unasked: impl Fn() -> Vec<Unasked> + 'static) -> (World, PageLoad) {
     (world, page)
 }
 
-fn asked(world: &World) -> Vec<&str> {
-    world.seen.iter().map(|seen| &*seen.head.path).collect()
-}
-
 fn tally(page: &PageLoad) -> PushTally {
     page.records.connections[0].pushes
 }
@@ -81,7 +77,7 @@ fn pushed_responses_wait_until_the_page_asks_and_save_a_round_trip() {
         let url = url.parse().unwrap();
         let work = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
         let page = world.run(Client::new(taking(settings), work)).into_work();
-        assert_eq!(asked(&world), ["/"]);
+        assert_eq!(world.asked(), ["/"]);
         assert_eq!(millis(page.milestones().load), expected);
         let pushed = pushed(&page);
         assert_eq!(pushed.len(), 2);
@@ -105,7 +101,7 @@ fn a_page_asks_for_everything_itself_unless_its_client_takes_pushes() {
     let url = "http://a.test/".parse().unwrap();
     let work = PageLoad::new(move |now| Load::browse(url, Browser::Chrome156, now));
     let page = world.run(Client::new(config(Transport::H2_CLEAR), work)).into_work();
-    assert_eq!(asked(&world), ["/", "/style.css", "/app.js"]);
+    assert_eq!(world.asked(), ["/", "/style.css", "/app.js"]);
     assert_eq!(millis(page.milestones().load), 300);
     assert_eq!(page.records.connections[0].pushed, 0);
 }
@@ -114,7 +110,7 @@ fn a_page_asks_for_everything_itself_unless_its_client_takes_pushes() {
 fn a_fetch_waits_for_the_push_that_was_promised() {
     let late = || Unasked::LatePush(Duration::from_millis(70), "/style.css", vec![b' '; 3_000]);
     let (world, page) = visit(move || vec![late(), script()]);
-    assert_eq!(asked(&world), ["/"]);
+    assert_eq!(world.asked(), ["/"]);
     assert_eq!(millis(page.milestones().load), 270);
     assert_eq!(tally(&page).used, 2);
 }
@@ -128,7 +124,7 @@ fn a_push_of_what_is_under_way_or_was_fetched_is_cancelled() {
     });
     let page = load(&mut world, config(Transport::H2_CLEAR));
     assert!(page.milestones().load.is_some());
-    assert_eq!(asked(&world), ["/", "/style.css", "/app.js"]);
+    assert_eq!(world.asked(), ["/", "/style.css", "/app.js"]);
     let tally = tally(&page);
     assert_eq!((tally.used, tally.cancelled, tally.unused), (0, 3, 0));
     assert_eq!(page.records.connections[0].pushed, 3);
@@ -137,7 +133,7 @@ fn a_push_of_what_is_under_way_or_was_fetched_is_cancelled() {
 #[test]
 fn what_nobody_asks_for_is_counted_with_its_bytes() {
     let (world, page) = visit(|| vec![Unasked::Push("/other.css", vec![b' '; 500]), style()]);
-    assert_eq!(asked(&world), ["/", "/app.js"]);
+    assert_eq!(world.asked(), ["/", "/app.js"]);
     assert!(page.milestones().load.is_some());
     let tally = tally(&page);
     assert_eq!((tally.used, tally.cancelled, tally.unused), (1, 0, 1));
@@ -157,7 +153,7 @@ fn a_promise_that_must_not_be_made_is_refused() {
     ];
     let (world, page) =
         visit(move || heads.iter().cloned().map(Unasked::Promise).collect::<Vec<_>>());
-    assert_eq!(asked(&world), ["/", "/style.css", "/app.js"]);
+    assert_eq!(world.asked(), ["/", "/style.css", "/app.js"]);
     assert!(page.milestones().load.is_some());
     assert_eq!(tally(&page), PushTally { cancelled: 4, ..PushTally::default() });
 }
@@ -165,7 +161,7 @@ fn a_promise_that_must_not_be_made_is_refused() {
 #[test]
 fn the_second_promise_of_a_path_is_cancelled() {
     let (world, page) = visit(|| vec![style(), style(), script()]);
-    assert_eq!(asked(&world), ["/"]);
+    assert_eq!(world.asked(), ["/"]);
     let tally = tally(&page);
     assert_eq!((tally.used, tally.cancelled, tally.unused), (2, 1, 0));
 }
@@ -183,7 +179,7 @@ fn more_bytes_than_may_wait_cancel_a_push_and_leave_the_windows_open() {
     });
     let page = load(&mut world, config(Transport::H2_CLEAR));
     assert!(page.milestones().load.is_some(), "{:?}", page.records.fetches);
-    assert_eq!(asked(&world), ["/"]);
+    assert_eq!(world.asked(), ["/"]);
     let tally = tally(&page);
     assert_eq!((tally.used, tally.cancelled + tally.unused), (2, 5));
     assert!(tally.cancelled >= 3, "{tally:?}");
@@ -210,7 +206,7 @@ fn ten_thousand_promises_are_bounded_and_the_page_still_loads() {
         let frames = (1..=10_000).map(|n| promise_frame(1, 2 * n, &format!("/{n}")));
         vec![Unasked::Raw(frames.flatten().collect())]
     });
-    assert_eq!(asked(&world), ["/", "/style.css", "/app.js"]);
+    assert_eq!(world.asked(), ["/", "/style.css", "/app.js"]);
     assert!(page.milestones().load.is_some(), "{:?}", page.records.fetches);
     let tally = tally(&page);
     assert_eq!((tally.used, tally.unused), (0, 256));
@@ -252,7 +248,7 @@ fn a_push_that_the_server_resets_is_asked_for() {
         let promise = promise_frame(1, 2, "/style.css");
         vec![Unasked::Raw([promise, reset.to_vec()].concat())]
     });
-    assert_eq!(asked(&world), ["/", "/style.css", "/app.js"]);
+    assert_eq!(world.asked(), ["/", "/style.css", "/app.js"]);
     assert!(page.milestones().load.is_some());
     assert_eq!(tally(&page), PushTally { cancelled: 1, ..PushTally::default() });
 }
@@ -269,7 +265,7 @@ fn a_push_that_the_server_resets_after_a_fetch_has_taken_it_is_asked_for() {
         _ => site(seen),
     });
     let page = load(&mut world, config(Transport::H2_CLEAR));
-    assert_eq!(asked(&world), ["/", "/app.js", "/style.css"]);
+    assert_eq!(world.asked(), ["/", "/app.js", "/style.css"]);
     assert!(page.milestones().load.is_some(), "{:?}", page.records.fetches);
     let style = page.records.fetches.iter().find(|fetch| fetch.url.ends_with("/style.css"));
     let style = style.unwrap();

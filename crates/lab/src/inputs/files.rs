@@ -5,6 +5,7 @@ use crate::error::CliError;
 use crate::inputs::policy::PolicyText;
 use crate::inputs::requests;
 use crate::inputs::site;
+use link::{trace_files, with_trace_files};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use study::experiment::{Experiment, HarWorkload, WorkloadKind};
@@ -22,8 +23,8 @@ pub(crate) fn rebase(experiment: &mut Experiment, folder: &Path) {
         *file = beside(file);
     }
     for link in &mut experiment.links {
-        if traces(link.text()).next().is_some() {
-            link.figures = Some(with_traces(link.text(), beside));
+        if trace_files(link.text()).next().is_some() {
+            link.figures = Some(with_trace_files(link.text(), beside));
         }
     }
 }
@@ -50,12 +51,12 @@ pub(crate) fn gather(experiment: &mut Experiment) -> Result<Vec<(PathBuf, String
         *file = call(&mut files, file)?;
     }
     for link in &mut experiment.links {
-        let named: Vec<String> = traces(link.text()).map(str::to_owned).collect();
+        let named: Vec<String> = trace_files(link.text()).map(str::to_owned).collect();
         for file in &named {
             call(&mut files, file)?;
         }
         if !named.is_empty() {
-            link.figures = Some(with_traces(link.text(), base_name));
+            link.figures = Some(with_trace_files(link.text(), base_name));
         }
     }
     Ok(files)
@@ -115,35 +116,9 @@ fn base_name(file: &str) -> String {
     Path::new(file).file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
-/// The trace files in a link's text.
-fn traces(link: &str) -> impl Iterator<Item = &str> {
-    link.split(',').filter_map(trace)
-}
-
-fn trace(item: &str) -> Option<&str> {
-    let (key, file) = item.split_once('=')?;
-    key.trim().starts_with("trace").then_some(file.trim())
-}
-
-fn with_traces(link: &str, name: impl Fn(&str) -> String) -> String {
-    let renamed = |item: &str| match (trace(item), item.split_once('=')) {
-        (Some(file), Some((key, _))) => format!("{}={}", key.trim(), name(file)),
-        _ => item.to_owned(),
-    };
-    link.split(',').map(renamed).collect::<Vec<_>>().join(",")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_the_files_of_a_link_are_renamed() {
-        let link = "3g,trace_up=traces/lte.up, trace_down = /far/lte.down,loss=1%";
-        assert_eq!(traces(link).collect::<Vec<_>>(), ["traces/lte.up", "/far/lte.down"]);
-        assert_eq!(with_traces(link, base_name), "3g,trace_up=lte.up,trace_down=lte.down,loss=1%");
-        assert_eq!(with_traces("rtt=60ms,rate=1mbit", base_name), "rtt=60ms,rate=1mbit");
-    }
 
     #[test]
     fn two_files_of_one_name_are_refused_and_one_file_named_twice_is_not() {

@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use crate::inputs::regular::{self, LONGEST_TEXT};
-use link::{Bottleneck, LinkSpec, PathSpec, SpecError};
+use link::{LinkSpec, SpecError};
 use std::path::PathBuf;
 use study::experiment::LinkChoice;
 
@@ -30,7 +30,12 @@ pub(crate) fn read_link(text: &str, place: impl Fn(&str) -> PathBuf) -> Result<L
     let load = |file: &str| {
         regular::read_text(&place(file), LONGEST_TEXT).map_err(|error| error.to_string())
     };
-    let link = LinkSpec::parse(text, load).map_err(|error| {
+    let read = || {
+        let link = LinkSpec::parse(text, load)?;
+        link.check_settings(text)?;
+        Ok(link)
+    };
+    read().map_err(|error| {
         let known: Vec<&str> = link::profiles().iter().map(|profile| profile.name).collect();
         let remedy = match &error {
             SpecError::UnknownProfile { name, .. } if name == LOOPBACK => {
@@ -41,6 +46,10 @@ pub(crate) fn read_link(text: &str, place: impl Fn(&str) -> PathBuf) -> Result<L
                 "links with a name: {}; or give figures, such as rtt=60ms,down=10mbit,up=2mbit,loss=0.5%",
                 known.join(", ")
             ),
+            SpecError::NothingQueues { .. } => "add rate=, such as rate=10mbit, or a trace=".to_owned(),
+            SpecError::NothingDelayed { key } => {
+                format!("add jitter=, or hold back a share of the packets: {key}=1%/5ms")
+            }
             SpecError::Unreadable { .. } => "check the path".to_owned(),
             SpecError::BadTrace { .. } => {
                 "a trace has a whole number of milliseconds on each line, none less than the one before".to_owned()
@@ -48,35 +57,6 @@ pub(crate) fn read_link(text: &str, place: impl Fn(&str) -> PathBuf) -> Result<L
             _ => "such as rtt=60ms,down=10mbit,up=2mbit,loss=0.5%,queue=64kB".to_owned(),
         };
         CliError::misuse(error).remedy(remedy)
-    })?;
-    match text.split(',').find_map(|setting| without_effect(setting, &link)) {
-        Some(error) => Err(error),
-        None => Ok(link),
-    }
-}
-
-/// A setting of a link's text that does nothing there: a queue where nothing queues, and packets that may be overtaken where
-/// none is delayed. What one way has no use for may be meant for the other.
-fn without_effect(setting: &str, link: &LinkSpec) -> Option<CliError> {
-    let (key, value) = setting.split_once('=')?;
-    let (key, value) = (key.trim(), value.trim());
-    let ways: &[&PathSpec] = match key {
-        "queue" | "reorder" => &[&link.up, &link.down],
-        "queue_up" | "reorder_up" => &[&link.up],
-        "queue_down" | "reorder_down" => &[&link.down],
-        _ => return None,
-    };
-    if key.starts_with("queue") {
-        let none_queues = ways.iter().all(|way| way.bottleneck == Bottleneck::Unlimited);
-        return none_queues.then(|| {
-            CliError::misuse(format!("`{key}=` does nothing without a rate: nothing queues"))
-                .remedy("add rate=, such as rate=10mbit, or a trace=")
-        });
-    }
-    let none_delayed = value == "yes" && ways.iter().all(|way| way.jitter.is_zero());
-    none_delayed.then(|| {
-        CliError::misuse(format!("`{key}=yes` does nothing without jitter: no packet is late"))
-            .remedy(format!("add jitter=, or hold back a share of the packets: {key}=1%/5ms"))
     })
 }
 

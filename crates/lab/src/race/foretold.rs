@@ -4,8 +4,9 @@ use crate::environment;
 use crate::error::CliError;
 use crate::inputs::servers::Servers;
 use crate::inputs::subjects;
+use crate::trial::declared_client::Asked;
 use std::collections::BTreeSet;
-use study::experiment::{Contender, Experiment, WorkloadKind};
+use study::experiment::{Contender, Experiment};
 use subject::server::ServerFailure;
 use subject::{Catalogue, contract};
 
@@ -25,7 +26,7 @@ pub(super) fn unsupported(
     Ok(told)
 }
 
-/// Why its client cannot do the work: it is not here, does not speak the transport, or does not do such work.
+/// Why its client cannot do the work: it is not here, does not speak the transport, or cannot do such work.
 fn of_client(
     contender: &Contender,
     experiment: &Experiment,
@@ -38,27 +39,15 @@ fn of_client(
         return Ok(vec![format!("{reason}, so its trials will be unsupported: {remedy}")]);
     }
     let transport = contract::Transport::of(contender.transport.protocol());
-    let Some(transport) = transport else { return Ok(Vec::new()) };
-    if let Err(lacking) = declared.speaks(transport) {
+    if let Some(Err(lacking)) = transport.map(|transport| declared.speaks(transport)) {
         return Ok(vec![told(&contender.name, &lacking.reason, &lacking.remedy)]);
     }
     let lacking = experiment.workloads.iter().filter_map(|workload| {
-        let lacking = declared.supports(transport, in_contract(&workload.kind)?).err()?;
+        let lacking = Asked::of(declared, contender, &workload.kind).err()?;
         let whose = format!("{} with {}", contender.name, workload.name);
         Some(told(&whose, &lacking.reason, &lacking.remedy))
     });
     Ok(lacking.collect())
-}
-
-/// A kind of workload in the contract's words; None where it has none.
-fn in_contract(kind: &WorkloadKind) -> Option<contract::Workload> {
-    match kind {
-        WorkloadKind::Download(_) => Some(contract::Workload::Download),
-        WorkloadKind::Calls(_) => Some(contract::Workload::Calls),
-        WorkloadKind::Page(_) | WorkloadKind::Har(_) => Some(contract::Workload::Page),
-        WorkloadKind::Echo(_) => Some(contract::Workload::Echo),
-        WorkloadKind::Stream(_) => None,
-    }
 }
 
 /// That its server, which is here, does not speak its transport, or was built without what that needs.

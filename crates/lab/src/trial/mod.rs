@@ -17,6 +17,7 @@ pub(crate) mod browser_visit;
 pub(crate) mod capture;
 pub(crate) mod client_config;
 mod contender;
+pub(crate) mod declared_client;
 pub(crate) mod download_files;
 mod earlier_visit;
 pub(crate) mod echo;

@@ -66,15 +66,29 @@ impl Modules {
         circles.into_iter().collect()
     }
 
+    /// The imports of a module from one that stands before it in `order`, a line each.
+    pub(crate) fn imports_against(&self, order: &[String]) -> Vec<String> {
+        let mut against = Vec::new();
+        for (place, module) in order.iter().enumerate() {
+            let imported = self.imports.get(module).into_iter().flatten();
+            let before = imported.filter(|(other, _)| order[..place].contains(other));
+            against.extend(before.map(|(other, path)| import(module, other, path)));
+        }
+        against
+    }
+
+    /// The folders, each a module.
+    pub(crate) fn folders(&self) -> BTreeSet<&str> {
+        let modules = self.files.iter().filter_map(|(top, ..)| top.as_deref());
+        modules.filter(|module| self.is_folder(module)).collect()
+    }
+
     /// The imports among the modules of a circle, a line each.
     pub(crate) fn imports_within(&self, circle: &[&str]) -> Vec<String> {
         let within = |module: &&str| {
             let imported = self.imports.get(*module).into_iter().flatten();
             let imported = imported.filter(|(other, _)| circle.contains(&other.as_str()));
-            let line = |(other, path): (&String, &PathBuf)| {
-                format!("{module} -> {other} in {}", path.display())
-            };
-            imported.map(line).collect::<Vec<_>>()
+            imported.map(|(other, path)| import(module, other, path)).collect::<Vec<_>>()
         };
         circle.iter().flat_map(within).collect()
     }
@@ -97,6 +111,10 @@ impl Modules {
         }
         reached
     }
+}
+
+fn import(module: &str, other: &str, path: &Path) -> String {
+    format!("{module} -> {other} in {}", path.display())
 }
 
 /// The Rust files below `folder`, by their paths from there, with their texts.

@@ -381,10 +381,6 @@ pub(crate) fn wirelap() -> &'static Path {
     Path::new(env!("CARGO_BIN_EXE_wirelap"))
 }
 
-pub(crate) fn is_root() -> bool {
-    uid() == 0
-}
-
 /// Whether trials can run here. Where they cannot, the test is skipped.
 pub(crate) fn trials_run_here() -> bool {
     /// What the doctor said, once for all tests, where it found something missing.
@@ -434,6 +430,14 @@ pub(crate) fn records(folder: &Path) -> Vec<serde_json::Value> {
     let mut query = rows.prepare("SELECT record FROM trials ORDER BY key").unwrap();
     let texts = query.query_map([], |row| row.get::<_, String>(0)).unwrap();
     texts.map(|text| serde_json::from_str(&text.unwrap()).unwrap()).collect()
+}
+
+/// The row of a contender's one trial, whole.
+pub(crate) fn record_of(folder: &Path, contender: &str) -> serde_json::Value {
+    let rows = rusqlite::Connection::open(folder.join("rows.sqlite")).unwrap();
+    let record = "SELECT record FROM trials WHERE contender = ?1";
+    let text: String = rows.query_row(record, [contender], |row| row.get(0)).unwrap();
+    serde_json::from_str(&text).unwrap()
 }
 
 /// Outcomes of all attempts; how often a block has run again stands behind `~` in the key.

@@ -168,7 +168,7 @@ fn a_runner_that_is_suspended_goes_on_and_no_contender_is_charged() {
 /// A contender that is another program is at fault itself.
 #[test]
 fn a_killed_client_or_a_server_that_never_wakes_up_again_fails_its_trial_and_the_run_goes_on() {
-    if crate::started::program("curl").is_none() || !trials_run_here() {
+    if testing::peers::program("curl").is_none() || !trials_run_here() {
         return;
     }
     let bench = Bench::new();

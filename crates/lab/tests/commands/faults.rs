@@ -1,10 +1,9 @@
 //! What goes wrong that is nobody's slip: killed processes, full disks, missing rights, damaged folders.
 
-use crate::bench::{
-    Bench, Ran, SLOW, all_outcomes, experiment, is_root, outcomes, signal, trials_run_here,
-};
+use crate::bench::{Bench, Ran, SLOW, all_outcomes, experiment, outcomes, signal, trials_run_here};
 use std::fs;
 use std::process::Command;
+use testing::is_root;
 
 #[test]
 fn a_killed_process_fails_its_trial_and_the_run_goes_on() {

@@ -21,6 +21,7 @@ mod exports;
 mod faults;
 mod foreign;
 mod foreign_declarations;
+mod foretold;
 mod gates;
 mod help;
 mod interrupts;

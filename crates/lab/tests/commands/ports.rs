@@ -1,10 +1,11 @@
 //! `wirelap link --expose`, `--forward` and `--name`: services of this machine across a link.
 
-use crate::bench::{Bench, Ran, Running, is_root, trials_run_here};
+use crate::bench::{Bench, Ran, Running, trials_run_here};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+use testing::is_root;
 
 /// A service of this machine: `serve` has each of `connections` connections on a thread of its own.
 struct Service<T> {

@@ -3,10 +3,10 @@
 
 use crate::bench::{Bench, trials_run_here};
 use crate::capture::{captures, tshark_runs_here};
-use crate::started::current;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
+use testing::peers::current;
 use testing::qlog::Schema;
 
 /// Far away: many packets are on the link when the client has ended.

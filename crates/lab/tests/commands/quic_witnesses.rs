@@ -2,8 +2,8 @@
 
 use crate::bench::{Bench, trials_run_here};
 use crate::capture::{captures, fields, tshark_runs_here};
-use crate::started::current;
 use std::path::Path;
+use testing::peers::current;
 
 /// A page by HTTP/3.
 const PAGE: &str = "name = \"tiny\"\ntitle = \"a page\"\nquestion = \"can it be read?\"\nbaseline = \"h3\"\n\

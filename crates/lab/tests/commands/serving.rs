@@ -1,9 +1,10 @@
 //! `wirelap serve`: what it refuses, before anything listens.
 
-use crate::bench::{Bench, Running, is_root};
+use crate::bench::{Bench, Running};
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream, UdpSocket};
+use testing::is_root;
 
 fn refused(bench: &Bench, args: &[&str], words: &[&str]) {
     let ran = bench.run(&[&["serve"], args].concat());

@@ -1,12 +1,13 @@
 //! A race in shards under a real Slurm: its controller, a node and munge, on this machine and in a folder of their own.
 
-use crate::bench::{Bench, Running, SLOW, experiment, is_root, trials_run_here};
+use crate::bench::{Bench, Running, SLOW, experiment, trials_run_here};
 use crate::shards::{assert_whole, await_row, first_attempts};
 use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
+use testing::is_root;
 
 /// Slurm on one machine, for as long as it lives. The bench ends what a test leaves running.
 struct Cluster<'b> {

@@ -1,6 +1,6 @@
 //! Client subjects as users write them: a good one, and every way to be a bad one.
 
-use crate::bench::{Bench, experiment, outcomes, records, trials_run_here};
+use crate::bench::{Bench, outcomes, records, trials_run_here};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::process::Command;
@@ -517,47 +517,3 @@ const NOT_DONE: [(&str, &str); 8] = [
     // Each of its connections begins the list of URLs anew.
     ("parallel", "h2load h1"),
 ];
-
-#[test]
-fn what_a_dry_run_tells_is_true_of_the_race() {
-    let bench = Bench::new();
-    std::fs::create_dir(bench.path("subjects")).unwrap();
-    bench.write(
-        "subjects/ghost.toml",
-        "name = \"ghost\"\nrole = \"client\"\ncommand = [\"no-such-client\"]\nworkloads = [\"page\"]\n\
-         remedy = \"sudo apt install ghost\"\ntransports = [\"http/1.1\"]\n",
-    );
-    bench.write(
-        "subjects/old.toml",
-        "name = \"old\"\nrole = \"client\"\ncommand = [\"true\"]\nworkloads = [\"page\"]\n\
-         transports = [\"http/1.1\"]\n",
-    );
-    bench.write(
-        "subjects/files.toml",
-        "name = \"files\"\nrole = \"client\"\ncommand = [\"true\"]\nworkloads = [\"download\"]\n\
-         transports = [\"http/1.1\"]\n",
-    );
-    bench.write(
-        "subjects/single.toml",
-        "name = \"single\"\nrole = \"server\"\ncommand = [\"true\"]\ntransports = [\"http/1.1\"]\n",
-    );
-    let contenders = "[[contenders]]\nname = \"gone\"\ntransport = \"http/1.1\"\nclient = \"ghost\"\n\
-                      [[contenders]]\nname = \"older\"\ntransport = \"h3\"\nclient = \"old\"\n\
-                      [[contenders]]\nname = \"filer\"\ntransport = \"http/1.1\"\nclient = \"files\"\n\
-                      [[contenders]]\nname = \"many\"\ntransport = \"h2\"\nserver = \"single\"\n";
-    bench.write("theirs.toml", experiment("rtt=20ms", 8) + contenders);
-    let dry =
-        |more: &[&str]| bench.run(&[&["race", "theirs.toml", "--dry-run"][..], more].concat());
-    let said = [
-        "ghost needs no-such-client, which is not here, so its trials will be unsupported: sudo apt install ghost",
-        "old is not declared to speak h3, so the trials of older will be unsupported",
-        "files is not declared to do this kind of workload, so the trials of filer with ",
-        "single does not speak h2 over TLS 1.3, so the trials of many will be unsupported: it speaks ",
-    ];
-    let ran = dry(&["--margin", "7%"]);
-    ran.said(0, &said);
-    assert!(ran.out.contains("margin 7 %,"), "{ran:?}");
-    // What the race refuses is refused at once.
-    dry(&["--film"]).said(2, &["no contender is a browser"]);
-    dry(&["--capture=nobody"]).said(2, &["no trial of", "nobody"]);
-}

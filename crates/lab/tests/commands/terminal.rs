@@ -6,13 +6,13 @@ use crate::bisecting::prepared;
 use crate::damage::finished;
 use crate::interrupts::has_rows;
 use crate::load::Load;
-use crate::started::program;
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::Stdio;
+use testing::peers::program;
 
 /// `wirelap WORDS` in the foreground of a terminal of its own.
 pub(crate) fn on_a_terminal(bench: &Bench, words: &str) -> Running {

@@ -88,7 +88,7 @@ fn a_file_system_without_direct_writes_gets_ordinary_ones() {
 
 #[test]
 fn a_folder_that_may_not_be_written_is_told() {
-    if !crate::bench::is_root() {
+    if !testing::is_root() {
         return testing::skip("becoming nobody needs root");
     }
     let bench = Bench::new();

@@ -2,7 +2,8 @@
 
 use crate::bench::{Bench, Ran, wirelap};
 use crate::server::{Server, get, put};
-use crate::started::{certify, current, free_port, started};
+use crate::started::{certify, started};
+use testing::peers::{current, free_port};
 
 /// As the bytes of a field: a title, a clear screen by C0 and by C1 control, a bidirectional override.
 const EVIL: &str = "\x1b]0;title\x07\x1b[2J\u{9b}2J\u{202e}\u{7f}";

@@ -2,7 +2,8 @@
 
 use crate::bench::{Bench, Running};
 use crate::server::{content, get, is_whole};
-use crate::started::{self, current, free_port, self_signed, started};
+use crate::started::{self, self_signed, started};
+use testing::peers::{current, free_port};
 
 const LENGTH: usize = 7_000_000;
 

@@ -2,9 +2,10 @@
 
 use crate::bench::Bench;
 use crate::server::{Server, answer, content, get, is_whole, names, put};
-use crate::started::{self, free_port, program};
+use crate::started;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use testing::peers::{free_port, program};
 
 #[test]
 fn a_range_is_what_curl_makes_of_it() {

@@ -2,8 +2,9 @@
 
 use crate::bench::Bench;
 use crate::server::{content, get, is_whole, names};
-use crate::started::{self, certify, free_port, program, started};
+use crate::started::{self, certify, started};
 use std::io::{BufRead, BufReader};
+use testing::peers::{free_port, program};
 
 /// A folder `www` with a small and a large file, and a certificate.
 fn site() -> Option<Bench> {

@@ -2,9 +2,10 @@
 
 use crate::bench::{Bench, Ran, Running};
 use crate::server::{content, get, is_whole};
-use crate::started::{certify, free_port, program, started};
+use crate::started::{certify, started};
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
+use testing::peers::{free_port, program};
 
 const USER: &str = "http://aladdin:open%20sesame@127.0.0.1";
 

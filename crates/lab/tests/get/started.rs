@@ -1,25 +1,7 @@
-//! What tests of other people's servers need: a program of the system, a port, a certificate, and the server under way.
+//! What tests of other people's servers need beside `testing::peers`: a certificate, and the server under way.
 
 use crate::bench::{Bench, Running};
-use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
-
-/// A port that was free a moment ago.
-pub(crate) fn free_port() -> u16 {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-/// Where a program of the system is. None, and a skip, where it is not.
-pub(crate) fn program(name: &str) -> Option<String> {
-    let folders = ["/usr/bin", "/usr/sbin", "/usr/local/bin", "/usr/local/sbin"];
-    let found = folders.iter().map(|folder| format!("{folder}/{name}"));
-    let found = found.into_iter().find(|path| Path::new(path).exists());
-    if found.is_none() {
-        testing::skip(format_args!("{name} is not installed: ./peers install"));
-    }
-    found
-}
 
 /// A server under way, which listens.
 pub(crate) fn started(bench: &Bench, (program, args): (&str, &[&str]), port: u16) -> Running {
@@ -67,16 +49,4 @@ pub(crate) fn self_signed(bench: &Bench, name: &str, more: &str) -> bool {
         testing::skip("openssl makes no certificate: ./peers install");
     }
     made.code == 0
-}
-
-/// A current release, which has HTTP/3 where Debian 12's has not.
-pub(crate) fn current(program: &str) -> Option<String> {
-    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers");
-    let output = Command::new(peers).arg("current").output().unwrap();
-    let path = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim()).join(program);
-    if path.exists() {
-        return Some(path.display().to_string());
-    }
-    testing::skip(format!("a current {program} is not installed: ./peers install"));
-    None
 }

@@ -81,11 +81,11 @@ fn a_redirect_from_https_to_http_is_followed_only_when_asked() {
             "HTTP/1.1 302 Found\r\nLocation: {to}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
         ),
     );
-    let port = crate::started::free_port();
+    let port = testing::peers::free_port();
     let accept = format!("127.0.0.1:{port}");
     let args =
         ["s_server", "-quiet", "-accept", &accept, "-cert", "cert.pem", "-key", "key.pem", "-HTTP"];
-    let Some(openssl) = crate::started::program("openssl") else { return };
+    let Some(openssl) = testing::peers::program("openssl") else { return };
     let server = crate::started::started(&bench, (&openssl, &args), port);
     let url = format!("https://localhost:{port}/moved");
     let trust = ["--http1.1", "--cacert", "cert.pem"];

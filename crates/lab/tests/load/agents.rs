@@ -5,13 +5,8 @@ use crate::bench::{Bench, Ran, Running};
 use crate::output::{histograms, serve};
 use serde_json::Value;
 use std::io::Write;
-use std::net::{TcpListener, TcpStream};
-
-/// A port of this machine that nobody listens on.
-fn free_port() -> String {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    format!("127.0.0.1:{}", listener.local_addr().unwrap().port())
-}
+use std::net::TcpStream;
+use testing::peers::free_address;
 
 fn agent(bench: &Bench, agent: &str, at: &str, words: &[&str]) -> Running {
     let own = ["load", "--json", "--agent", agent, "--rendezvous", at];
@@ -20,7 +15,7 @@ fn agent(bench: &Bench, agent: &str, at: &str, words: &[&str]) -> Running {
 
 /// Runs three agents, the first one last.
 fn three(bench: &Bench, words: &[&str]) -> (Value, [Ran; 3]) {
-    let at = free_port();
+    let at = free_address().to_string();
     let [third, second, first] = ["3/3", "2/3", "1/3"].map(|name| agent(bench, name, &at, words));
     let ran = [first.end(), second.end(), third.end()];
     let result = serde_json::from_str(&ran[0].out).unwrap_or_else(|_| panic!("{ran:?}"));
@@ -58,7 +53,8 @@ fn three_agents_share_a_load_and_end_with_one_exit_code() {
     let first = &result["course"][0];
     assert!(first["answers"].as_u64().unwrap() > 110, "of all agents: {first}");
     // Nobody answers at this address.
-    let (result, ran) = three(&bench, &["-c", "3", "-n", "3", &format!("http://{}/", free_port())]);
+    let (result, ran) =
+        three(&bench, &["-c", "3", "-n", "3", &format!("http://{}/", free_address())]);
     assert_eq!(result["connects"]["opened"], 0);
     assert_eq!(ran.map(|ran| ran.code), [1, 1, 1]);
 }
@@ -68,7 +64,7 @@ fn an_agent_that_is_lost_or_called_otherwise_ends_all_and_a_stranger_does_not() 
     let bench = Bench::new();
     let (_serving, url) = serve(&bench);
     let url = format!("{url}hello");
-    let at = free_port();
+    let at = free_address().to_string();
     let words = ["-c", "2", "-d", "60s", &url];
     let (first, second) = (agent(&bench, "1/2", &at, &words), agent(&bench, "2/2", &at, &words));
     let mut stranger = (0..500).find_map(|_| {
@@ -84,7 +80,7 @@ fn an_agent_that_is_lost_or_called_otherwise_ends_all_and_a_stranger_does_not() 
     first.end();
     second.end().said(1, &["the first agent was lost"]);
     // A build of this version from before counts had another format.
-    let at = free_port();
+    let at = free_address().to_string();
     let first = agent(&bench, "1/2", &at, &words);
     let mut older = (0..500).find_map(|_| {
         std::thread::sleep(std::time::Duration::from_millis(20));
@@ -96,7 +92,7 @@ fn an_agent_that_is_lost_or_called_otherwise_ends_all_and_a_stranger_does_not() 
     older.write_all(&[&(hello.len() as u32).to_be_bytes(), hello.as_bytes()].concat()).unwrap();
     let both = [format!("is wirelap {version} (format 0)"), format!("this is {version} (format ")];
     first.end().said(2, &[&both[0], &both[1]]);
-    let at = free_port();
+    let at = free_address().to_string();
     let first = agent(&bench, "1/2", &at, &["-c", "2", "-n", "2", &url]);
     let second = agent(&bench, "2/2", &at, &["-c", "2", "-n", "4", &url]);
     first.end().said(2, &["agent 2/2 was called otherwise: ", "-n 4"]);
@@ -119,7 +115,7 @@ fn an_interrupt_of_any_agent_ends_the_load_of_all() {
     for (words, at_first, code) in
         [(run.as_slice(), true, 0), (&run, false, 0), (&search, false, 130)]
     {
-        let at = free_port();
+        let at = free_address().to_string();
         let (second, first) = (agent(&bench, "2/2", &at, words), agent(&bench, "1/2", &at, words));
         std::thread::sleep(std::time::Duration::from_millis(2_500));
         if at_first { &first } else { &second }.signal("INT");
@@ -136,7 +132,7 @@ fn an_interrupt_of_any_agent_ends_the_load_of_all() {
         assert_eq!(result["connects"]["opened"], 4);
     }
     // Before the load begins there is nobody to hear of it.
-    let waiting = agent(&bench, "1/2", &free_port(), &run);
+    let waiting = agent(&bench, "1/2", &free_address().to_string(), &run);
     std::thread::sleep(std::time::Duration::from_millis(500));
     waiting.signal("INT");
     waiting.end().said(130, &["the load had not begun"]);

@@ -2,10 +2,10 @@
 
 use crate::bench::{Bench, signal};
 use crate::load;
-use crate::started::free_port;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
+use testing::peers::free_port;
 
 /// A server that does the same with every connection, after the first bytes came.
 fn server(deed: impl Fn(TcpStream) + Send + Sync + Clone + 'static) -> String {

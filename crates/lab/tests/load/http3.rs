@@ -2,9 +2,10 @@
 //! there, or is not believed, is told in kinds.
 
 use crate::bench::{Bench, Running};
-use crate::started::{self, certify, current, free_port, started};
+use crate::started::{self, certify, started};
 use crate::{answered, load};
 use std::time::Duration;
+use testing::peers::{current, free_port};
 
 /// More than nginx takes on one connection (1000), so that connections are replaced, too.
 const REQUESTS: u64 = 5_003;

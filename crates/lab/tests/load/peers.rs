@@ -2,11 +2,12 @@
 //! protocol that both speak.
 
 use crate::bench::{Bench, Running};
-use crate::started::{self, certify, free_port, program, started};
+use crate::started::{self, certify, started};
 use crate::{answered, load};
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::time::Duration;
+use testing::peers::{free_port, program};
 
 /// More than a server takes on one connection as Debian ships it (1000), so that connections are replaced too.
 const REQUESTS: &str = "5003";

@@ -3,7 +3,8 @@
 
 use crate::bench::{Bench, outcomes, records, trials_run_here};
 use crate::http3::path_of_current_releases;
-use crate::recorded::{contender, fetched, har, is_whole};
+use crate::recorded::{fetched, har, is_whole};
+use crate::servers::contender;
 use serde_json::Value;
 use std::collections::BTreeMap;
 

@@ -2,8 +2,7 @@
 //! seen on the link and vouched for. It is unsupported, with the way out, where curl is built without it.
 use crate::bench::{Bench, outcomes, records, trials_run_here};
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::PathBuf;
 
 const RACE: &str = "name = \"http3\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"h3\"\ntrials = 1\nwarmup = 0\n\
     timeout = \"20s\"\n[[links]]\nname = \"rtt=10ms,down=20mbit,up=20mbit\"\n[[links]]\nname = \"none\"\n\
@@ -20,9 +19,7 @@ const OWN_RACE: &str = "name = \"own\"\ntitle = \"t\"\nquestion = \"q\"\nbaselin
 
 /// The search path with the current releases of curl and Caddy first; None where they are not installed.
 pub(crate) fn path_of_current_releases() -> Option<OsString> {
-    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers");
-    let output = Command::new(peers).arg("current").output().unwrap();
-    let current = PathBuf::from(String::from_utf8_lossy(&output.stdout).trim());
+    let current = testing::peers::current_releases();
     if !current.join("curl").exists() {
         return None;
     }

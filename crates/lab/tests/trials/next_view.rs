@@ -1,7 +1,8 @@
 //! Next views through the whole lab: what the first view left is not transferred again.
 
 use crate::bench::{Bench, outcomes, trials_run_here};
-use crate::recorded::{HEAD, contender, is_whole};
+use crate::recorded::{HEAD, is_whole};
+use crate::servers::contender;
 use crate::six_images::{median, six_images};
 
 #[test]

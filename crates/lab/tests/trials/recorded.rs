@@ -1,6 +1,7 @@
 //! Recorded pages by our own origin and by other people's servers: the same bytes, statuses and server times from each.
 
-use crate::bench::{Bench, outcomes, trials_run_here};
+use crate::bench::{Bench, outcomes, record_of, trials_run_here};
+use crate::servers::contender;
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -49,20 +50,6 @@ pub(crate) fn har() -> String {
     format!(
         r#"{{"log":{{"pages":[{{"id":"p","startedDateTime":"2026-01-01T00:00:00.000Z","pageTimings":{{"onLoad":1400}}}}],"entries":[{entries}]}}}}"#
     )
-}
-
-pub(crate) fn contender(name: &str, server: &str, transport: &str, tls: &str) -> String {
-    format!(
-        "[[contenders]]\nname = \"{name}\"\nserver = \"{server}\"\ntransport = \"{transport}\"\ntls = \"{tls}\"\n"
-    )
-}
-
-fn record(bench: &Bench, contender: &str) -> Value {
-    let rows = rusqlite::Connection::open(bench.path("run/rows.sqlite")).unwrap();
-    let text: String = rows
-        .query_row("SELECT record FROM trials WHERE contender = ?1", [contender], |row| row.get(0))
-        .unwrap();
-    serde_json::from_str(&text).unwrap()
 }
 
 /// What was fetched: URL without scheme, status and bytes.
@@ -118,7 +105,7 @@ fn a_head_stays_a_head_and_a_304_a_304_over_every_transport() {
         own("shop.test/", 200, 9_000),
     ];
     for (name, ..) in &contenders {
-        let row = record(&bench, name);
+        let row = record_of(&bench.path("run"), name);
         assert_eq!(fetched(&row), expected, "{name}");
         // The recorded load took 1.4 s, and a poll came 42 s after it began.
         let took = row["duration_ms"].as_f64().unwrap();
@@ -152,7 +139,7 @@ fn other_people_s_servers_give_the_recorded_page_that_the_origin_gives() {
     contenders.push(("apache h2".to_owned(), "apache", "h2", "1.3"));
     let bench = race(&contenders);
     let rows = outcomes(&bench.path("run"));
-    let own = fetched(&record(&bench, "origin h1"));
+    let own = fetched(&record_of(&bench.path("run"), "origin h1"));
     assert_eq!(own.len(), 9);
     for (name, server, transport, _) in &contenders {
         let (_, outcome, reason) =
@@ -168,7 +155,7 @@ fn other_people_s_servers_give_the_recorded_page_that_the_origin_gives() {
             continue;
         }
         assert!(is_whole(outcome), "{name}: {outcome}: {reason}");
-        let row = record(&bench, name);
+        let row = record_of(&bench.path("run"), name);
         assert_eq!(fetched(&row), own, "{name}");
         // The document's server time passes through their proxy.
         let fetches = row["fetches"].as_array().unwrap();

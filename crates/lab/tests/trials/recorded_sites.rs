@@ -2,11 +2,12 @@
 
 use crate::bench::{Bench, Ran, outcomes, trials_run_here};
 use crate::recorded::is_whole;
-use crate::started::{free_port, program, started};
+use crate::started::started;
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
+use testing::peers::{free_port, program};
 
 /// Serves the three hosts on one port, which is its argument. The picture that the page's `load` event waits for comes once
 /// everything else has been asked for.

@@ -1,9 +1,10 @@
 //! Other people's servers in trials of ours: the same bytes from each, faults in their own words, and nothing
 //! left behind.
-use crate::bench::{Bench, is_root, outcomes, signal, trials_run_here};
+use crate::bench::{Bench, outcomes, record_of, signal, trials_run_here};
 use serde_json::Value;
 use std::fs;
 use std::process::Command;
+use testing::is_root;
 
 pub(crate) const HEAD: &str = "name = \"servers\"\ntitle = \"t\"\nquestion = \"q\"\nbaseline = \"origin\"\ntrials = 1\n\
     warmup = 0\ntimeout = \"20s\"\n[[contenders]]\nname = \"origin\"\ntransport = \"http/1.1\"\n\
@@ -25,19 +26,10 @@ pub(crate) fn outcome(bench: &Bench, folder: &str, contender: &str) -> (String, 
     (outcome, reason.unwrap_or_default())
 }
 
-/// A trial's whole record.
-fn record(bench: &Bench, folder: &str, contender: &str) -> Value {
-    let rows = rusqlite::Connection::open(bench.path(folder).join("rows.sqlite")).unwrap();
-    let text: String = rows
-        .query_row("SELECT record FROM trials WHERE contender = ?1", [contender], |row| row.get(0))
-        .unwrap();
-    serde_json::from_str(&text).unwrap()
-}
-
 /// Too large for the memory that a trial has: once made, later trials of the run serve them, too.
 #[test]
 fn large_files_of_a_server_are_taken_away_with_the_run_and_follow_no_link() {
-    if !trials_run_here() || crate::started::program("nginx").is_none() {
+    if !trials_run_here() || testing::peers::program("nginx").is_none() {
         return;
     }
     let bench = Bench::new();
@@ -93,7 +85,7 @@ fn every_server_gives_the_page_that_the_origin_gives() {
     }
     bench.write("servers.toml", text);
     bench.race_undisturbed("servers.toml", "run", &[]);
-    let own = record(&bench, "run", "origin");
+    let own = record_of(&bench.path("run"), "origin");
     let sizes = |record: &Value| -> Vec<(String, u64)> {
         let fetches = record["fetches"].as_array().unwrap().iter();
         let path = |fetch: &Value| {
@@ -115,7 +107,7 @@ fn every_server_gives_the_page_that_the_origin_gives() {
                 continue;
             }
             assert_eq!(outcome, "measured", "{name}: {reason}");
-            let row = record(&bench, "run", &name);
+            let row = record_of(&bench.path("run"), &name);
             assert_eq!(sizes(&row), sizes(&own), "{name}");
             let settings = &row["settings"];
             assert_eq!(settings["server"], server);
@@ -197,7 +189,7 @@ fn the_files_have_the_bytes_that_the_origin_answers_with() {
     );
     bench.run(&["race", "look.toml", "--out", "run"]).raced();
     let (_, words) = outcome(&bench, "run", "look");
-    let fetches = record(&bench, "run", "origin")["fetches"].clone();
+    let fetches = record_of(&bench.path("run"), "origin")["fetches"].clone();
     let target = |path: &str| {
         let urls = fetches.as_array().unwrap().iter().map(|fetch| fetch["url"].as_str().unwrap());
         urls.map(|url| url.split_once("origin.test").unwrap().1)
@@ -247,7 +239,7 @@ fn a_user_s_own_server_races_from_a_file_beside_the_experiment() {
     bench.race_undisturbed("mine.toml", "run", &[]);
     let (outcome, reason) = outcome(&bench, "run", "mine");
     assert_eq!(outcome, "measured", "{reason}");
-    let row = record(&bench, "run", "mine");
+    let row = record_of(&bench.path("run"), "mine");
     assert!(row["settings"]["server version"].as_str().unwrap().starts_with("Python 3"));
     // The run's folder is whole by itself, and a folder of subjects may stand anywhere.
     fs::rename(bench.path("subjects"), bench.path("elsewhere")).unwrap();

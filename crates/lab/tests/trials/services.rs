@@ -1,10 +1,11 @@
 //! Requests of the user's own, to wirelap's servers and to services that already run: a Python program, nginx, and
 //! `wirelap serve`, each started by the test and touched by nothing but requests.
 
-use crate::bench::{Bench, Ran, Running, is_spoilt, outcomes, trials_run_here, wirelap};
-use crate::started::{free_port, program, started};
+use crate::bench::{Bench, Ran, Running, is_spoilt, outcomes, record_of, trials_run_here, wirelap};
+use crate::started::started;
 use serde_json::Value;
 use std::fs;
+use testing::peers::{free_port, program};
 
 /// Over a shorter round trip Node, whose first calls are slow, would work for most of the load.
 const LINK: &str = "[[links]]\nname = \"rtt=40ms,down=20mbit,up=20mbit\"\n";
@@ -18,14 +19,6 @@ fn head(baseline: &str) -> String {
 
 fn contender(name: &str, transport: &str, more: &str) -> String {
     format!("[[contenders]]\nname = \"{name}\"\ntransport = \"{transport}\"\n{more}\n")
-}
-
-fn record(bench: &Bench, folder: &str, contender: &str) -> Value {
-    let rows = rusqlite::Connection::open(bench.path(folder).join("rows.sqlite")).unwrap();
-    let text: String = rows
-        .query_row("SELECT record FROM trials WHERE contender = ?1", [contender], |row| row.get(0))
-        .unwrap();
-    serde_json::from_str(&text).unwrap()
 }
 
 /// Races into the folder `out`. What is asked here is who was asked for what: a trial that a busy machine spoilt says it too.
@@ -130,10 +123,14 @@ fn a_service_that_runs_gets_the_users_own_requests_and_what_it_answers_is_judged
     );
     race(&bench, "own.toml", "run", &[]);
     all_sound(&bench, "run");
-    let own = record(&bench, "run", "h1");
+    let own = record_of(&bench.path("run"), "h1");
     assert_eq!(asked(&own).len(), 12);
     for name in ["one"].into_iter().chain(CLIENTS) {
-        assert_eq!(asked(&record(&bench, "run", name)), asked(&own), "{name}: another sequence");
+        assert_eq!(
+            asked(&record_of(&bench.path("run"), name)),
+            asked(&own),
+            "{name}: another sequence"
+        );
     }
     assert_eq!(own["settings"]["server version"], "not known");
     assert_eq!(own["settings"]["server at"], format!("127.0.0.1:{port}"));
@@ -309,12 +306,12 @@ fn every_transport_of_calls_carries_bodies_to_a_service_and_back() {
     );
     race(&bench, "own.toml", "run", &[]);
     all_sound(&bench, "run");
-    let own = asked(&record(&bench, "run", "h1"));
+    let own = asked(&record_of(&bench.path("run"), "h1"));
     assert!(own.iter().any(|path| path == "/echo") && own.iter().any(|path| path != "/echo"));
     let others = CLIENTS.map(|client| (format!("{client}-h2"), "h2"));
     let ours = ways.map(|(name, transport, _)| (name.to_owned(), transport));
     for (name, transport) in ours.into_iter().chain(others) {
-        let row = record(&bench, "run", &name);
+        let row = record_of(&bench.path("run"), &name);
         assert_eq!(asked(&row), own, "{name}");
         for fetch in row["fetches"].as_array().unwrap() {
             let bytes = if fetch["url"].as_str().unwrap().ends_with("/echo") { 14 } else { 3000 };
@@ -463,7 +460,7 @@ fn ones_own_requests_are_answered_by_the_origin_and_by_declared_servers_with_byt
     let gets = "{ path = \"/api/items?page=1\", headers = { Cookie = \"a=1\" } }, { path = \"/api/users/7\" }";
     bench.write("gets.toml", head("origin") + &requests(gets) + &contenders + LINK);
     race(&bench, "gets.toml", "run", &[]);
-    let own = record(&bench, "run", "origin");
+    let own = record_of(&bench.path("run"), "origin");
     assert!(own["fetches"].as_array().unwrap().iter().all(|fetch| fetch["body_bytes"] == 3000));
     for name in ["origin", "origin-h2", "nginx"] {
         let (outcome, reason) = outcome(&bench, "run", name);
@@ -472,7 +469,7 @@ fn ones_own_requests_are_answered_by_the_origin_and_by_declared_servers_with_byt
             continue;
         }
         assert_eq!(outcome, "measured", "{name}: {reason}");
-        assert_eq!(asked(&record(&bench, "run", name)), asked(&own));
+        assert_eq!(asked(&record_of(&bench.path("run"), name)), asked(&own));
     }
     let posts = "{ path = \"/orders\", body = \"x\", status = 201 }, { path = \"/orders\", method = \"HEAD\" }";
     bench.write("posts.toml", head("origin") + &requests(posts) + &contenders + LINK);

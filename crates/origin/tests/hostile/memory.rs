@@ -5,14 +5,9 @@ use super::frames::{Frames, bomb, carried, streams};
 use crate::bench::Bench;
 use origin::Limits;
 use std::time::Duration;
+use testing::resident;
 
 const PAGE: &str = "/page?images=100000&bytes=5000";
-
-/// Bytes of this process that lie in memory.
-fn resident() -> usize {
-    let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
-    pages.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
-}
 
 /// Checks that an attack makes the process grow by no more than `most` bytes.
 fn weigh(name: &str, most: usize, attack: impl FnOnce(&mut Bench)) {

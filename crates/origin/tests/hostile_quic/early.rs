@@ -1,5 +1,6 @@
 //! Early data (RFC 8470): what may not come twice is answered 425 within the handshake, and all else at once.
 
+use crate::repeating::ask_with;
 use crate::{Bench, Trusted};
 use fuzzing::quic::{Peer, SharedPlan};
 use link::{LinkSpec, no_traces};
@@ -13,12 +14,6 @@ const GET: &[u8] = b"\x01\x1f\x00\x00\xd1\xd7\x50\x06a.test\x51\x11/image/1?byte
 
 /// `POST /echo` with a body of four bytes.
 const POST: &[u8] = b"\x01\x13\x00\x00\xd4\xd7\x50\x06a.test\x51\x05/echo\x00\x04once";
-
-fn ask(peer: &mut Peer, request: &[u8]) -> StreamId {
-    let stream = peer.open(Dir::Bi, request);
-    peer.finish(stream);
-    stream
-}
 
 /// The status of an answer, and its body.
 fn answer(peer: &Peer, stream: StreamId) -> (String, Vec<u8>) {
@@ -55,7 +50,7 @@ fn resumed(trusted: &Trusted, requests: &[&[u8]]) -> (Bench, Host<Peer>, Vec<Str
     let mut peer = Peer::at(bench.world.now(), trusted.tls("h3"), SharedPlan::default());
     assert!(peer.connection.has_0rtt());
     peer.open(Dir::Uni, b"\x00\x04\x00");
-    let streams = requests.iter().map(|request| ask(&mut peer, request)).collect();
+    let streams = requests.iter().map(|request| ask_with(&mut peer, request)).collect();
     let host = bench.world.host("10.0.0.3", peer);
     let link = LinkSpec::parse("rtt=20ms", no_traces).unwrap();
     bench.world.connect(host, bench.origin, Path::link(link));
@@ -77,7 +72,7 @@ fn what_changes_something_is_told_to_come_after_the_handshake_and_a_get_is_answe
     assert_eq!((&*status, body.len()), ("200", 50));
     // The same request after the handshake.
     bench.run(100);
-    let again = bench.world.with(peer, |peer| ask(peer, POST));
+    let again = bench.world.with(peer, |peer| ask_with(peer, POST));
     bench.run(25);
     assert_eq!(answer(bench.world.end_point(peer), again), ("200".to_owned(), b"once".to_vec()));
 }

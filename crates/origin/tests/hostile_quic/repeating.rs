@@ -101,7 +101,7 @@ fn ask(peer: &mut Peer) -> StreamId {
     ask_with(peer, REQUEST)
 }
 
-fn ask_with(peer: &mut Peer, request: &[u8]) -> StreamId {
+pub(crate) fn ask_with(peer: &mut Peer, request: &[u8]) -> StreamId {
     let stream = peer.open(Dir::Bi, request);
     peer.finish(stream);
     stream

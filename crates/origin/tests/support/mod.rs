@@ -17,14 +17,16 @@ use os::reactor::{Backend, Reactor, ReactorSettings, Stop};
 use os::tcp::{Listener, Sharing};
 use os::udp::DatagramSocket;
 use secure::{Authority, AuthoritySpec, Resumption, ServerTls, ServerTlsOptions};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Command;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tempfile::TempDir;
+use testing::peers::run;
 use trace::TlsRecord;
 use transport::{Protocol, QuicSettings};
 
@@ -135,6 +137,13 @@ pub(crate) struct Serving {
 impl Serving {
     pub(crate) fn start(root: &Path) -> Self {
         Self::start_with(root, Limits::default())
+    }
+
+    /// A connection to it, on which a read waits for at most 20 s.
+    pub(crate) fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(self.clear).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        stream
     }
 
     pub(crate) fn start_with(root: &Path, limits: Limits) -> Self {
@@ -282,28 +291,6 @@ fn backend() -> Backend {
     Backend::Epoll
 }
 
-/// Whether `program` runs here. Where it does not, the test is skipped.
-pub(crate) fn has(program: &str, probe: &str, remedy: &str) -> bool {
-    let found = Command::new(program).arg(probe).output().is_ok();
-    if !found {
-        testing::skip(format_args!("{program} is not installed: {remedy}"));
-    }
-    found
-}
-
-/// Runs a peer to its end; panics with its words where it fails.
-pub(crate) fn run(command: &mut Command) -> Output {
-    let output = command.output().unwrap();
-    assert!(
-        output.status.success(),
-        "{command:?}: {}\n{}{}",
-        output.status,
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    output
-}
-
 pub(crate) fn run_text(program: &str, arguments: &[&str]) -> String {
     String::from_utf8_lossy(&run(Command::new(program).args(arguments)).stdout).into_owned()
 }
@@ -311,16 +298,4 @@ pub(crate) fn run_text(program: &str, arguments: &[&str]) -> String {
 /// The path of a peer's script.
 pub(crate) fn peer(name: &str) -> String {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/peers").join(name).display().to_string()
-}
-
-/// Where `./peers` keeps what Debian does not package; None, and a skip, where `part` is not there.
-pub(crate) fn kept(part: &str) -> Option<PathBuf> {
-    let peers = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../peers");
-    let bin = run_text(&peers.display().to_string(), &["path"]);
-    let path = Path::new(bin.trim()).join("..").join(part);
-    if path.exists() {
-        return Some(path);
-    }
-    testing::skip(format_args!("{part} is not installed: ./peers install"));
-    None
 }

@@ -252,7 +252,8 @@ impl Connection {
     }
 
     /// Sends a message as it is, whatever was agreed on (RFC 7692 §6 leaves that to each message).
-    pub fn send_plain(&mut self, kind: MessageKind, data: Bytes) -> Result<(), Misuse> {
+    #[cfg(test)]
+    pub(crate) fn send_plain(&mut self, kind: MessageKind, data: Bytes) -> Result<(), Misuse> {
         self.may_send()?;
         self.out.message(op_code(kind), false, data);
         Ok(())

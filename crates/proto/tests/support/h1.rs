@@ -11,34 +11,12 @@ use proto::{
 use std::collections::HashMap;
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use trace::Tracer;
 use unit::Instant;
-
-/// Whether `program` runs here. Where it does not, the test is skipped.
-pub(crate) fn has(program: &str, probe: &str, package: &str) -> bool {
-    let found = Command::new(program).arg(probe).output().is_ok();
-    if !found {
-        testing::skip(format_args!("{program} is not installed: apt-get install {package}"));
-    }
-    found
-}
-
-/// Runs a peer to its end; panics with its words where it fails.
-pub(crate) fn run(command: &mut Command) -> Output {
-    let output = command.output().unwrap();
-    assert!(
-        output.status.success(),
-        "{command:?}: {}\n{}{}",
-        output.status,
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
-    output
-}
 
 /// A child that dies with its owner.
 pub(crate) struct Running(pub(crate) Child);
@@ -60,11 +38,6 @@ pub(crate) fn start(command: &mut Command, address: SocketAddr) -> Running {
         std::thread::sleep(Duration::from_millis(20));
     }
     panic!("{command:?} does not listen on {address}");
-}
-
-/// A port that was free a moment ago.
-pub(crate) fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
 }
 
 /// Wall time for drivers: only differences count.

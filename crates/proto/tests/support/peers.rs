@@ -1,7 +1,7 @@
 //! Other people's programs as children on loopback, in folders of their own, killed by handle.
 
 use std::io::ErrorKind;
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
@@ -81,11 +81,6 @@ pub fn run(command: &mut Command, install: &str) -> Option<Output> {
         }
         Err(error) => panic!("{command:?}: {error}"),
     }
-}
-
-/// An address on loopback that nobody uses now.
-pub fn free_address() -> SocketAddr {
-    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a port")
 }
 
 fn unsupported(command: &Command, install: &str) {

@@ -260,7 +260,8 @@ impl ServerDeclaration {
     }
 
     /// The files beside the declaration that it needs, by the names that it uses.
-    pub fn companions(&self) -> impl Iterator<Item = &str> {
+    #[cfg(test)]
+    pub(super) fn companions(&self) -> impl Iterator<Item = &str> {
         self.files.iter().filter_map(|file| file.from.as_ref()).map(|from| from.get_ref().as_str())
     }
 

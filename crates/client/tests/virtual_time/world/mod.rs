@@ -212,6 +212,11 @@ impl World {
     pub(crate) fn header_bytes(&self) -> Vec<HeaderBytes> {
         self.header_bytes.clone()
     }
+
+    /// The paths that were asked for, in order.
+    pub(crate) fn asked(&self) -> Vec<&str> {
+        self.seen.iter().map(|seen| &*seen.head.path).collect()
+    }
 }
 /// An authority for a.test and b.test, and TLS settings for both sides.
 pub(crate) struct Trusted {

@@ -1,6 +1,7 @@
 //! The job of each process of a subject: a trial in the contract's words. Nothing here does IO.
 
 use super::{FILM, OUTPUT, ROOT};
+use crate::trial::declared_client::Asked;
 use crate::trial::echo::EchoTask;
 use crate::trial::job::TrialOrder;
 use crate::trial::own_calls::CallBody;
@@ -9,15 +10,12 @@ use crate::trial::task::Task;
 use crate::trial::{browser_visit, capture};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use study::experiment::{Contender, EchoPattern, Processes, Settings, Tls, Transport};
+use study::experiment::{Contender, Processes, Settings, Tls, Transport};
 use subject::contract::{self, Fetch, Job, Message, ReceiveWindows};
 
-/// What is asked of the subject, as its declaration supports it.
+/// How the subject does what it is asked for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Asked<'a> {
-    pub(super) workload: contract::Workload,
-    pub(super) transport: contract::Transport,
-    pub(super) pattern: contract::Pattern,
+pub(super) struct Manner<'a> {
     /// Fetches that it makes before its work counts.
     pub(super) warmup: u32,
     /// What a browser gets; None: the subject is none.
@@ -36,12 +34,12 @@ pub(super) struct BrowserJob<'a> {
 }
 
 /// One job for each process.
-pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked<'_>) -> Vec<Job> {
+pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked, how: Manner<'_>) -> Vec<Job> {
     let contender = &order.plan.cell.contender;
     let settings = &contender.settings;
     let is_clear = contender.tls == Tls::None;
     let is_download = matches!(task, Task::Download { .. });
-    let site = asked.browser.and_then(|browser| browser.site);
+    let site = how.browser.and_then(|browser| browser.site);
     let fetches = match site {
         Some(site) => (0..)
             .zip(site.fetches())
@@ -68,7 +66,7 @@ pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked<'_>) -> Vec<Job
         resumption: settings.resumption && !is_clear,
         receive_windows,
         trust: (!is_clear).then(|| order.scratch.join(ROOT)),
-        public_keys: asked
+        public_keys: how
             .browser
             .filter(|_| !is_clear)
             .map(|browser| browser.public_key.to_owned())
@@ -76,11 +74,11 @@ pub(super) fn jobs(order: &TrialOrder, task: &Task, asked: Asked<'_>) -> Vec<Job
             .collect(),
         earlier: browser_visit::earlier(contender, task, origin),
         alt_svc: browser_visit::alt_svc(contender, origin),
-        film: asked.browser.filter(|browser| browser.films).map(|_| order.scratch.join(FILM)),
+        film: how.browser.filter(|browser| browser.films).map(|_| order.scratch.join(FILM)),
         replay: site.map(|site| contract::Replay { epoch_ms: site.epoch_ms }),
         output: is_download.then(|| order.scratch.join(OUTPUT)),
         key_log: (!is_clear).then(|| capture::near_keys(order)),
-        warmup: asked.warmup,
+        warmup: how.warmup,
         timeout_ms: order.plan.timeout.as_millis() as u64,
         fetches,
     };
@@ -103,36 +101,6 @@ fn receive_windows(contender: &Contender) -> Option<ReceiveWindows> {
         stream: settings.stream_window.0 as u32,
         connection: settings.connection_window.0 as u32,
     })
-}
-
-/// A task in the contract's words; None where it has none.
-pub(super) fn workload(task: &Task) -> Option<contract::Workload> {
-    match task {
-        Task::Download { .. } => Some(contract::Workload::Download),
-        Task::Calls { .. } => Some(contract::Workload::Calls),
-        Task::Page { .. } => Some(contract::Workload::Page),
-        Task::Echo(_) => Some(contract::Workload::Echo),
-        Task::Stream(_) => None,
-    }
-}
-
-/// A transport in the contract's words; None where it has none.
-pub(super) fn transport(transport: Transport) -> Option<contract::Transport> {
-    contract::Transport::of(transport.protocol())
-}
-
-/// A task's pattern in the contract's words; None where it has none.
-pub(super) fn pattern(task: &Task) -> Option<contract::Pattern> {
-    match task {
-        Task::Calls { pattern, .. } => pattern.in_contract(),
-        Task::Echo(echo) => Some(match echo.pattern {
-            EchoPattern::Serial => contract::Pattern::Serial,
-            EchoPattern::Parallel => contract::Pattern::Parallel,
-        }),
-        Task::Download { .. } | Task::Page { .. } | Task::Stream(_) => {
-            Some(contract::Pattern::Parallel)
-        }
-    }
 }
 
 /// What the workload says of connections; None leaves it to the contender.
@@ -222,18 +190,13 @@ mod tests {
         let order = order(workload, contender);
         let seed = unit::Seed(order.plan.seed);
         let task = Task::of(&order.plan.cell, &order.inputs, seed).unwrap();
+        let transport = order.plan.cell.contender.transport.protocol();
         let asked = Asked {
-            workload: workload_of(&task),
-            transport: transport(order.plan.cell.contender.transport).unwrap(),
-            pattern: pattern(&task).unwrap(),
-            warmup: 0,
-            browser: None,
+            workload: contract::Workload::Download,
+            transport: contract::Transport::of(transport).unwrap(),
+            pattern: contract::Pattern::Parallel,
         };
-        jobs(&order, &task, asked)
-    }
-
-    fn workload_of(task: &Task) -> contract::Workload {
-        workload(task).unwrap()
+        jobs(&order, &task, asked, Manner { warmup: 0, browser: None })
     }
 
     #[test]

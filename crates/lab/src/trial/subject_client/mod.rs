@@ -8,7 +8,7 @@ mod report;
 pub(super) use super::subject_process::ProcessRun;
 pub(crate) use report::SubjectReport;
 
-use super::browser_visit;
+use super::declared_client::Asked;
 use super::download_files::{self, Digest as FileDigest};
 use super::job::TrialOrder;
 use super::outcome::{failed, subject_lacking};
@@ -32,9 +32,7 @@ use std::fs;
 use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use study::experiment::{
-    ClientSubject, Contender, PageMetric, Side as EndSide, Tls, Transport, WorkloadKind,
-};
+use study::experiment::{ClientSubject, Contender, PageMetric, Transport, WorkloadKind};
 use study::outcome::Outcome;
 use subject::contract::Job;
 use subject::{ClientDeclaration, Lacking};
@@ -124,9 +122,10 @@ impl SubjectClient {
         let Some(client) = Self::of_contender(contender, task) else { return Ok(None) };
         let catalogue = subjects::of_run(&order.inputs).map_err(failed)?;
         let declared = declaration(&catalogue, &client.name)?;
-        let films = match &order.plan.cell.workload.kind {
+        let kind = &order.plan.cell.workload.kind;
+        let asked = Asked::of(declared, contender, kind).map_err(subject_lacking)?;
+        let films = match kind {
             WorkloadKind::Page(page) => {
-                declared.tells(page.metric).map_err(subject_lacking)?;
                 order.film.is_some() || page.metric == PageMetric::SpeedIndex
             }
             WorkloadKind::Har(_) if declared.is_browser() && site.is_none() => {
@@ -135,32 +134,6 @@ impl SubjectClient {
             WorkloadKind::Har(_) if declared.is_browser() => order.film.is_some(),
             _ => false,
         };
-        let (workload, transport) = (jobs::workload(task), jobs::transport(contender.transport));
-        let (Some(workload), Some(transport)) = (workload, transport) else {
-            return Err(subject_lacking(Lacking {
-                reason: format!(
-                    "{} is asked for fetches and messages, and not for streams or for a WebSocket over HTTP/2 or HTTP/3",
-                    client.name
-                ),
-                remedy: "leave the contender's client away for this workload".to_owned(),
-            }));
-        };
-        let Some(pattern) = jobs::pattern(task) else {
-            return Err(subject_lacking(Lacking {
-                reason: format!(
-                    "{} is asked for calls in one pattern, and these are mixed",
-                    client.name
-                ),
-                remedy: "leave the contender's client away for this workload".to_owned(),
-            }));
-        };
-        if browser_visit::is_asked_for(contender) && !declared.is_browser() {
-            return Err(no_visit(declared));
-        }
-        declared.supports(transport, workload).map_err(subject_lacking)?;
-        if declared.is_browser() && is_set(contender.settings.client) {
-            return Err(no_side(declared));
-        }
         let places = subjects::places().map_err(failed)?;
         let files = match task {
             Task::Download { files, .. } => Some(make_files(files, &order.served).map_err(failed)?),
@@ -168,15 +141,11 @@ impl SubjectClient {
         };
         let jobs = {
             let public_key = trust.public_key.map(|digest| BASE64_STANDARD.encode(digest.0));
-            if declared.is_browser() && contender.tls != Tls::None && public_key.is_none() {
-                return Err(no_key(declared));
-            }
             let public_key = public_key.unwrap_or_default();
             let browser = jobs::BrowserJob { public_key: &public_key, films, site };
             let browser = Some(browser).filter(|_| declared.is_browser());
-            let asked =
-                jobs::Asked { workload, transport, pattern, warmup: client.warmup, browser };
-            jobs::jobs(order, task, asked)
+            let how = jobs::Manner { warmup: client.warmup, browser };
+            jobs::jobs(order, task, asked, how)
         };
         let contract = jobs.iter().map(|job| job.contract).max().unwrap_or_default();
         declared.knows(contract).map_err(subject_lacking)?;
@@ -254,40 +223,6 @@ fn no_recordings(browser: &ClientDeclaration) -> Outcome {
         ),
         remedy: "record the page with `wirelap record`, or leave the contender's client away for this workload"
             .to_owned(),
-    })
-}
-
-/// Whether a client's side is to send or acknowledge in another way than by itself. Browsers offer compression in any case.
-fn is_set(side: EndSide) -> bool {
-    EndSide { deflate: EndSide::default().deflate, ..side } != EndSide::default()
-}
-
-fn no_side(browser: &ClientDeclaration) -> Outcome {
-    subject_lacking(Lacking {
-        reason: format!(
-            "{} sends and acknowledges in its own way: `client_nodelay`, `client_quickack` and `client_writes` are not for it",
-            browser.name
-        ),
-        remedy: "leave them away, or the contender's client".to_owned(),
-    })
-}
-
-fn no_visit(client: &ClientDeclaration) -> Outcome {
-    subject_lacking(Lacking {
-        reason: format!(
-            "{} makes no visit before its work: browsers and wirelap's own client do",
-            client.name
-        ),
-        remedy:
-            "leave `temperature`, `next_view` and `first_visit` away, or the contender's client"
-                .to_owned(),
-    })
-}
-
-fn no_key(browser: &ClientDeclaration) -> Outcome {
-    subject_lacking(Lacking {
-        reason: format!("{} trusts no certificate of a service that runs already", browser.name),
-        remedy: "leave the contender's client away, or race over http/1.1 without TLS".to_owned(),
     })
 }
 

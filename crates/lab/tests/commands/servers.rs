@@ -4,28 +4,6 @@ use crate::bench::{Bench, experiment};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-/// Said before anything runs: a race whose servers are not here is no surprise at its end.
-#[test]
-fn a_server_that_this_machine_lacks_is_named_before_the_race_with_what_brings_it() {
-    let bench = Bench::new();
-    std::fs::create_dir(bench.path("subjects")).unwrap();
-    bench.write(
-        "subjects/ghost.toml",
-        "name = \"ghost\"\nrole = \"server\"\ncommand = [\"no-such-server\"]\n\
-         remedy = \"sudo apt install ghost\"\ntransports = [\"http/1.1\"]\n",
-    );
-    let contender =
-        "[[contenders]]\nname = \"theirs\"\ntransport = \"http/1.1\"\nserver = \"ghost\"\n";
-    bench.write("theirs.toml", experiment("rtt=20ms", 8) + contender);
-    let ran = bench.run(&["race", "theirs.toml", "--dry-run"]);
-    let said =
-        "ghost is not on this machine, so its trials will be unsupported: sudo apt install ghost";
-    ran.said(0, &[said]);
-    bench.write("ours.toml", experiment("rtt=20ms", 8));
-    let ran = bench.run(&["race", "ours.toml", "--dry-run"]);
-    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{ran:?}");
-}
-
 /// Their programs are on most machines. What they run is not.
 #[test]
 fn a_server_whose_module_or_jars_are_missing_is_told_by_race_list_and_doctor() {

@@ -45,7 +45,7 @@ pub use engine::{Load, Watch};
 pub use pace::{Share, Spacing, Stage};
 pub use plan::{Access, Exchange, LoadPlan, Pace, Target};
 pub use tally::{Connects, Fault, Faults, Interval, Part, Tally, Times};
-pub use trend::Trend;
+pub use trend::{Growth, Trend};
 
 #[cfg(test)]
 mod tests;

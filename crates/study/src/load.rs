@@ -9,7 +9,7 @@ mod slo;
 mod slo_result;
 mod times;
 
-pub use judge::{BUSY, Checked, Judgement, ProbeFacts};
+pub use judge::{BUSY, Checked, Judgement, ProbeFacts, Rates};
 pub use result::{
     ClientCpu, ConnectsResult, EarlyDataResult, LOAD_SCHEMA, LoadResult, LoadSetting, LoopKind,
     PartResult, Second, SpacingKind, StageResult, TargetResult, load_schema,

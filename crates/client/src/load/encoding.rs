@@ -3,7 +3,7 @@
 //! is made of them.
 
 use super::tally::{DIGITS, Fault, Faults, LONGEST, Part, STATUSES, Tally, Times};
-use super::trend::Trend;
+use super::trend::{PIECES, Trend};
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2Serializer};
 use std::time::Duration;
@@ -65,7 +65,7 @@ pub fn put_time(out: &mut Vec<u8>, time: Duration) {
 
 /// Number of the format that [`Tally::put`] writes. Raise it when that changes, or what agents hand in around it: two
 /// builds of one version would read each other's counts wrongly.
-pub const TALLY_FORMAT: u64 = 1;
+pub const TALLY_FORMAT: u64 = 2;
 
 /// Stages and targets of a plan at most.
 const MOST_PARTS: usize = 100_000;
@@ -135,7 +135,7 @@ impl Tally {
             &connects.quic,
         ];
         times.into_iter().for_each(|times| times.put(out));
-        self.trend.sums().into_iter().for_each(|sum| put_whole(out, sum.to_bits()));
+        self.trend.numbers().for_each(|number| put_whole(out, number));
         let statuses: Vec<(u16, u64)> = self.statuses().collect();
         put_whole(out, statuses.len() as u64);
         for (code, count) in statuses {
@@ -159,6 +159,7 @@ impl Tally {
             self.unfinished,
             self.in_time,
             self.most_streams,
+            connects.most_open,
         ];
         counts.into_iter().for_each(|count| put_whole(out, count));
         put_text(out, self.protocol.map_or("", Protocol::name));
@@ -184,7 +185,12 @@ impl Tally {
         ] {
             *times = Times::take(fields)?;
         }
-        tally.trend = Trend::of(wholes(fields)?.map(f64::from_bits));
+        let length = fields.whole()?;
+        let mut pieces = [[0; 6]; PIECES];
+        for piece in &mut pieces {
+            *piece = wholes(fields)?;
+        }
+        tally.trend = Trend::of(length, pieces).ok_or(BadTally)?;
         for _ in 0..fields.count(STATUSES)? {
             let [code, count] = wholes(fields)?;
             tally.set_status(code, count).ok_or(BadTally)?;
@@ -205,7 +211,7 @@ impl Tally {
         tally.connects.early_accepted = early_accepted;
         tally.connects.early_rejected = early_rejected;
         [tally.received, tally.sent, tally.again, tally.unfinished] = wholes(fields)?;
-        [tally.in_time, tally.most_streams] = wholes(fields)?;
+        [tally.in_time, tally.most_streams, tally.connects.most_open] = wholes(fields)?;
         tally.protocol = match fields.bytes()? {
             b"" => None,
             name => {
@@ -263,6 +269,7 @@ mod tests {
         tally.causes.insert(Fault::Tls, "it has no certificate".to_owned());
         tally.most_streams = 100;
         tally.connects.opened = 7;
+        tally.connects.most_open = 5;
         tally.connects.tls.record(Duration::from_secs(4_000));
         tally.set_status(404, 3).unwrap();
         tally.protocol = Some(Protocol::Http2);

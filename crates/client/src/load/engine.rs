@@ -60,6 +60,7 @@ pub struct Load {
     /// Connections to open, by when.
     wanted: BinaryHeap<Reverse<(Instant, usize)>>,
     connecting: usize,
+    open: u64,
     undecided: usize,
     /// When to look around next; None before the start.
     look: Option<Instant>,
@@ -92,6 +93,7 @@ impl Load {
             homes,
             wanted: BinaryHeap::new(),
             connecting: 0,
+            open: 0,
             undecided: count,
             look: None,
             watch: None,
@@ -184,7 +186,10 @@ impl Load {
         if connection.stage == Stage::Open && !connection.counted {
             connection.counted = true;
             self.connecting -= 1;
-            self.ledger.tally.connects.opened += 1;
+            self.open += 1;
+            let connects = &mut self.ledger.tally.connects;
+            connects.opened += 1;
+            connects.most_open = connects.most_open.max(self.open);
             self.decide(now, number);
             self.open_wanted(now);
         }

@@ -440,7 +440,9 @@ impl Ledger {
     pub(super) fn due_interval(&mut self, now: Instant) -> Option<&mut Interval> {
         let is_finished = self.is_finished();
         let interval = &mut self.clock.as_mut()?.interval;
-        let holds_something = interval.part.ended() + interval.part.not_begun > 0;
+        // Nothing is under way at the end of a run that was not stopped.
+        let is_awaited = self.under_way + self.queued > 0 && interval.from < now;
+        let holds_something = interval.part.ended() + interval.part.not_begun > 0 || is_awaited;
         let is_due = interval.from + INTERVAL <= now || (is_finished && holds_something);
         if !is_due {
             return None;

@@ -107,7 +107,7 @@ impl Stage {
     }
 
     /// Requests due within its first `seconds`.
-    fn mass_by(&self, seconds: f64) -> f64 {
+    pub fn mass_by(&self, seconds: f64) -> f64 {
         let Some(lasts) = self.lasts.map(|lasts| lasts.as_secs_f64()) else {
             return self.from * seconds;
         };

@@ -227,6 +227,8 @@ pub(super) struct Answered {
 pub struct Connects {
     /// Connections that came to where requests can be made.
     pub opened: u64,
+    /// The most that were open at a time; of several engines, the sum of theirs.
+    pub most_open: u64,
     /// Attempts that came to nothing.
     pub faults: Faults,
     /// TCP's handshake.
@@ -247,6 +249,7 @@ impl Connects {
     fn new() -> Self {
         Self {
             opened: 0,
+            most_open: 0,
             faults: Faults::default(),
             tcp: Times::new(),
             tls: Times::new(),
@@ -269,6 +272,7 @@ impl Connects {
 
     fn add(&mut self, other: &Self) {
         self.opened += other.opened;
+        self.most_open += other.most_open;
         self.faults.add(&other.faults);
         self.tcp.add(&other.tcp);
         self.tls.add(&other.tls);

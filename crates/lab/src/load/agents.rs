@@ -391,7 +391,11 @@ fn is_nothing_yet(error: &io::Error) -> bool {
 }
 
 fn lost(who: &str, error: &io::Error) -> CliError {
-    CliError::failed(format!("{who} was lost: {error}"))
+    let why = match error.kind() {
+        io::ErrorKind::UnexpectedEof => "it closed the connection".to_owned(),
+        _ => error.to_string(),
+    };
+    CliError::failed(format!("{who} was lost: {why}"))
         .remedy("what it says itself tells why; start all agents again")
 }
 
@@ -423,5 +427,20 @@ fn receive_bytes(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
     match bytes.len() == length as usize {
         true => Ok(bytes),
         false => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_that_is_gone_has_closed_the_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        drop(listener.accept().unwrap());
+        let error = receive_bytes(&mut stream).unwrap_err();
+        let told = lost("agent 2/2", &error).to_string();
+        assert!(told.contains("agent 2/2 was lost: it closed the connection"), "{told}");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::run::{LoadRun, Snapshot};
 use super::targets::{is_echo, written_url};
-use super::warnings::{behind, warnings};
+use super::warnings::{behind, unopened, warnings};
 use crate::machine;
 use client::load::{Exchange, Fault, Faults, LoadPlan, Pace, Part, Spacing, Stage, Tally};
 use client::{KeepAlive, Protocol as Offered};
@@ -81,6 +81,7 @@ pub(crate) fn result(plan: &LoadPlan, ran: &LoadRun, facts: RunFacts) -> LoadRes
         slo: None,
     };
     result.warnings = warnings(plan, &result);
+    result.warnings.extend(unopened(plan, tally, ran.is_interrupted));
     if facts.missing_agents == 0 {
         result.warnings.extend(behind(plan, &result, &tally.trend));
     } else {

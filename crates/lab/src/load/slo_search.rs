@@ -1,8 +1,9 @@
 //! A search for the highest rate at which an objective holds. It keeps the measurements of each probe. `study` gives the
 //! verdicts and the next rate.
 
+use super::keeping_up::Shortfall;
 use super::run::LoadRun;
-use client::load::Fault;
+use client::load::{Fault, Stage};
 use std::time::Duration;
 use study::load::{LoadResult, Probe, ProbeFacts, Search, Slo, SloResult, TimesSummary};
 use unit::{Instant, format_duration};
@@ -87,6 +88,8 @@ impl<'a> SloSearch<'a> {
     pub(crate) fn note(&mut self, result: LoadResult, ran: LoadRun) -> String {
         let Some(rate) = self.search.next() else { return String::new() };
         let whole = ran.tally.whole();
+        let stages = [Stage::constant(rate, None)];
+        let behind = Shortfall::of(&stages, &result, &ran.tally.trend);
         let judged = self.slo.judge(&ProbeFacts {
             latency: whole.latency.histogram(),
             latency_since_seen: ran.tally.latency_since_seen.histogram(),
@@ -97,6 +100,7 @@ impl<'a> SloSearch<'a> {
             not_begun: whole.not_begun,
             client_errors: CLIENT_FAULTS.iter().map(|fault| whole.faults.of(*fault)).sum(),
             busiest_share: result.client.busiest_share,
+            behind: behind.filter(Shortfall::grows_throughout).map(|shortfall| shortfall.rates),
         });
         self.search.note(judged.verdict);
         let held = judged.reason.is_none();

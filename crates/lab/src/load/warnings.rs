@@ -1,11 +1,12 @@
 //! What makes the figures of a run doubtful, in sentences.
 
+use super::keeping_up::Shortfall;
 use super::targets::is_echo;
-use client::load::{LoadPlan, Pace, Stage, Trend};
+use client::load::{LoadPlan, Pace, Tally, Trend};
 use std::time::Duration;
-use study::load::{BUSY, LoadResult, Second, TimesSummary};
+use study::load::{BUSY, LoadResult, Second, TimeAt, TimesSummary};
 use trace::Protocol;
-use unit::format_duration;
+use unit::{counted, format_duration};
 
 /// What makes a result doubtful, as far as it says so itself.
 pub(super) fn warnings(plan: &LoadPlan, result: &LoadResult) -> Vec<String> {
@@ -37,11 +38,6 @@ pub(super) fn warnings(plan: &LoadPlan, result: &LoadResult) -> Vec<String> {
             plan.most_waiting
         ));
     }
-    let opened = result.connects.opened;
-    // An interrupt may come before all are open.
-    if opened > 0 && opened < plan.connections as u64 && !result.interrupted {
-        warnings.push(format!("{opened} of {} connections could be opened", plan.connections));
-    }
     let is_single = result.protocol.as_ref().is_some_and(|spoken| *spoken == Protocol::Http1);
     if is_single && plan.streams > 1 && !plan.targets.iter().any(is_echo) {
         warnings.push("the server speaks HTTP/1.1, which has one request at a time".to_owned());
@@ -65,10 +61,20 @@ pub(super) fn warnings(plan: &LoadPlan, result: &LoadResult) -> Vec<String> {
 fn unanswered(result: &LoadResult) -> impl Iterator<Item = String> {
     let whole = &result.whole;
     let share = |count: u64| count as f64 / whole.requests.max(1) as f64;
-    let failed = (share(whole.failed()) >= WORTH_A_WARNING).then(|| {
-        let of_answers = match whole.answers {
-            0 => "",
-            _ => "; the percentiles are of answers alone, and would be longer",
+    let printed = whole.latency.as_ref().map_or(&[][..], |times| &times.at);
+    let (beyond, reached): (Vec<&TimeAt>, Vec<&TimeAt>) =
+        printed.iter().partition(|at| share(whole.failed()) < 1.0 - at.share - ROUNDING);
+    let is_told = !reached.is_empty() || share(whole.failed()) >= WORTH_A_WARNING;
+    let failed = is_told.then(|| {
+        let names = reached.iter().map(|at| format!("p{}", (at.share * 1e4).round() / 1e2));
+        let names = names.collect::<Vec<_>>().join(", ");
+        let of_answers = match () {
+            () if whole.answers == 0 => String::new(),
+            () if beyond.is_empty() => {
+                "; the percentiles are of answers alone, and would be longer".to_owned()
+            }
+            () if names.is_empty() => "; max is of answers alone".to_owned(),
+            () => format!("; {names} and max are of answers alone, and would be longer"),
         };
         format!("{} of {} requests came to no answer{of_answers}", whole.failed(), whole.requests)
     });
@@ -82,32 +88,33 @@ fn unanswered(result: &LoadResult) -> impl Iterator<Item = String> {
     failed.into_iter().chain(refused)
 }
 
-/// That an open loop at one rate was not answered at that rate. What is under way at the end of a run is answered later,
-/// and no shortfall where times do not grow.
+/// That an open loop was not answered at its rate. Where a number of requests ends it, the mean of a rate that changes is
+/// that of no known time.
 pub(super) fn behind(plan: &LoadPlan, result: &LoadResult, trend: &Trend) -> Option<String> {
     let Pace::Open { stages, .. } = &plan.pace else { return None };
-    let [Stage { from, to, .. }] = stages[..] else { return None };
-    let (asked, answered, whole) = (from, result.answers_per_second, &result.whole);
-    let is_short = from == to && asked * result.seconds >= FEW && answered < asked * KEPT_UP;
-    let is_lost = (whole.answers as f64) < (whole.requests + whole.not_begun) as f64 * KEPT_UP;
-    let grows = trend.growth().is_some_and(|growth| growth > 1.0 / KEPT_UP - 1.0);
-    let rest = match grows {
-        true => "; the times grow with the length of such a run",
-        false => ": the rest came to no answer",
-    };
-    (is_short && (is_lost || grows)).then(|| {
-        format!(
-            "{} requests/s were due and {} answered{rest}",
-            report::load_rate(asked),
-            report::load_rate(answered)
-        )
-    })
+    let shortfall = Shortfall::of(stages, result, trend);
+    let is_known = !shortfall?.varies || plan.requests.is_none();
+    shortfall.filter(|_| is_known).map(|shortfall| shortfall.told())
+}
+
+/// That fewer connections than asked for were ever open at a time.
+pub(super) fn unopened(plan: &LoadPlan, tally: &Tally, is_interrupted: bool) -> Option<String> {
+    let (open, asked) = (tally.connects.most_open, plan.connections as u64);
+    // An interrupt may come before all are open.
+    (0 < open && open < asked && !is_interrupted)
+        .then(|| format!("{open} of {asked} connections could be opened"))
 }
 
 /// That answers stopped, for longer than any that came had taken, and requests of that time came to nothing. A closed loop asks
 /// hardly anything of a server that is gone, so that few requests fail.
 fn silence(result: &LoadResult) -> Option<String> {
     let whole = &result.whole;
+    if whole.answers == 0 && result.unfinished > 0 {
+        let open = counted(result.unfinished, "request");
+        return Some(format!(
+            "nothing was answered: {open} had no answer when the run was stopped"
+        ));
+    }
     let course = result.counted_course();
     let first = course.iter().position(|second| second.answers > 0)?;
     let stretches = course[first..].chunk_by(|a, b| (a.answers > 0) == (b.answers > 0));
@@ -130,14 +137,11 @@ fn silence(result: &LoadResult) -> Option<String> {
 /// Silence of a server worth a word, in seconds.
 const SILENCE_S: f64 = 0.9;
 
-/// A share of requests without an answer from which percentiles up to the 99th mislead.
+/// A share of refusals, or of requests without an answer in a run of few, that is worth a word.
 const WORTH_A_WARNING: f64 = 0.01;
 
-/// In a run of fewer requests the answers that come after its end are a large share.
-const FEW: f64 = 100.0;
-
-/// The share of the due requests whose answers keep up with the rate.
-const KEPT_UP: f64 = 0.95;
+/// One of 10,000 reaches the 99.99th percentile, however 0.9999 is kept.
+const ROUNDING: f64 = 1e-9;
 
 /// Lateness that a machine may have without a word.
 const LATE_MS: f64 = 1.0;
@@ -193,7 +197,7 @@ mod tests {
         let mut times = hdrhistogram::Histogram::new(3).unwrap();
         times.record(100_000_000).unwrap();
         result.whole.latency = TimesSummary::of(&times);
-        (result.seconds, result.unfinished) = (8.0, 1);
+        (result.seconds, result.unfinished, result.whole.answers) = (8.0, 1, 2);
         result.course = course(&[0, 0, 0, 1, 0, 0, 1, 0]);
         let told = silence(&result).unwrap();
         assert!(told.starts_with("nothing was answered from 4 s on until 6 s"), "{told}");
@@ -225,7 +229,7 @@ mod tests {
 
     #[test]
     fn what_is_under_way_at_the_end_is_no_shortfall_where_times_do_not_grow() {
-        let (plan, mut result) = empty(Some("200"));
+        let (mut plan, mut result) = empty(Some("200"));
         (result.seconds, result.answers_per_second) = (1.0, 180.0);
         (result.whole.requests, result.whole.answers) = (200, 200);
         let grows = |share: f64| {
@@ -248,6 +252,70 @@ mod tests {
             let lost = "200 requests/s were due and 180 answered: the rest came to no answer";
             assert_eq!(told, lost, "a tenth came to nothing");
         }
-        assert!(behind(&plan, &result, &grows(0.1)).unwrap().contains("the times grow"));
+        let told = behind(&plan, &result, &grows(0.1)).unwrap();
+        assert!(told.ends_with(": the rest came to no answer"), "the 20 that miss failed: {told}");
+        result.whole.answers = 195;
+        let told = behind(&plan, &result, &grows(0.1)).unwrap();
+        assert!(told.contains("the times grow"), "5 of the 20 that miss: {told}");
+        // Of a schedule whose rate changes it is the mean.
+        let mut of_stages = |text: &str, trend: &Trend| {
+            let stages = text.split(',').map(|stage| stage.parse().unwrap()).collect();
+            plan.pace = Pace::Open { stages, spacing: Spacing::Even };
+            behind(&plan, &result, trend)
+        };
+        let told = of_stages("190:500ms,210:500ms", &grows(0.1)).unwrap();
+        assert!(
+            told.starts_with(
+                "200 requests/s were due on average and 180 answered; the times grow "
+            ),
+            "{told}"
+        );
+        let mut late = Trend::default();
+        for nth in 0..200_u64 {
+            late.record(Duration::from_millis(5 * nth), Duration::from_millis(nth.max(120)));
+        }
+        let told = of_stages("0-400:1s", &late).unwrap();
+        assert!(told.ends_with("; the times grew in the second half of the run"), "{told}");
+        assert_eq!(of_stages("200", &late), None, "it may be a stall");
+        assert_eq!(of_stages("170:500ms,190:500ms", &grows(0.1)), None);
+    }
+
+    #[test]
+    fn percentiles_that_failures_reach_are_named() {
+        let (_, mut result) = empty(Some("200"));
+        let mut times = hdrhistogram::Histogram::new(3).unwrap();
+        times.record_n(1_000_000, 1_990).unwrap();
+        result.whole.latency = TimesSummary::of(&times);
+        (result.whole.requests, result.whole.answers) = (2_000, 1_990);
+        let mut of = |failed| {
+            result.whole.errors = [("timed-out".to_owned(), failed)].into();
+            unanswered(&result).next()
+        };
+        let told = "10 of 2000 requests came to no answer; p99.9 and max are of answers alone, and would be longer";
+        assert_eq!(of(10).as_deref(), Some(told));
+        assert!(of(30).unwrap().contains("; p99, p99.9 and max are of"), "{:?}", of(30));
+        assert!(of(1_000).unwrap().contains("; the percentiles are of"), "{:?}", of(1_000));
+        assert_eq!(of(1), None, "p99.9 stands for more");
+    }
+
+    #[test]
+    fn connections_are_those_that_were_open_at_a_time() {
+        let (mut plan, _) = empty(None);
+        let mut tally = Load::new(plan.clone()).into_tally();
+        plan.connections = 8;
+        (tally.connects.opened, tally.connects.most_open) = (40, 4);
+        let told = unopened(&plan, &tally, false);
+        assert_eq!(told.as_deref(), Some("4 of 8 connections could be opened"));
+        assert_eq!(unopened(&plan, &tally, true), None);
+        tally.connects.most_open = 8;
+        assert_eq!(unopened(&plan, &tally, false), None);
+    }
+
+    #[test]
+    fn a_run_that_was_stopped_before_any_answer_says_so() {
+        let (_, mut result) = empty(None);
+        result.unfinished = 3;
+        let told = "nothing was answered: 3 requests had no answer when the run was stopped";
+        assert_eq!(silence(&result).as_deref(), Some(told));
     }
 }

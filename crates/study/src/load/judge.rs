@@ -6,7 +6,7 @@
 //! in which answers may have been read late. If the second is within the limit, the server holds the objective. If the
 //! third is over the limit, the server misses it. Otherwise the probe is inconclusive.
 
-use super::search::Verdict;
+use super::search::{Verdict, three_digits};
 use super::slo::{Condition, Measure, Slo};
 use crate::stats::{binomial_cdf, normal_cdf};
 use hdrhistogram::Histogram;
@@ -36,6 +36,17 @@ pub struct ProbeFacts<'a> {
     pub not_begun: u64,
     /// The share of its time that the client's busiest thread was busy.
     pub busiest_share: f64,
+    /// Where requests were answered at less than their rate, and times grew all the while.
+    pub behind: Option<Rates>,
+}
+
+/// In requests a second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Rates {
+    /// Requests that were due.
+    pub due: f64,
+    /// Answers that came.
+    pub answered: f64,
 }
 
 /// How a probe stands.
@@ -74,7 +85,16 @@ impl Checked {
 /// A busy share from which a thread of the client is its bottleneck.
 pub const BUSY: f64 = 0.9;
 
-/// A client whose median lateness is this share of the limit has not.
+impl ProbeFacts<'_> {
+    /// Whether the client began all requests, and most of what they took is not its own lateness.
+    fn is_client_on_time(&self) -> bool {
+        let median = |times: &Histogram<u64>| times.value_at_quantile(0.5) as f64;
+        let (latency, floor) = (median(self.latency), median(self.latency_floor));
+        self.not_begun == 0 && floor >= latency * (1.0 - MOSTLY_LATE)
+    }
+}
+
+/// A client whose median lateness is this share of the limit, or of the times themselves, has not kept up.
 const MOSTLY_LATE: f64 = 0.2;
 
 /// What is beyond the limit by chance more often than this does not tell that the objective fails.
@@ -92,6 +112,16 @@ impl Slo {
             Some((_, verdict, reason)) => (*verdict, reason.clone()),
             None => (Verdict::Held, None),
         };
+        // A queue that grows passes every limit in time. A short probe may end before.
+        if verdict != Verdict::Missed
+            && let Some(Rates { due, answered }) = facts.behind
+        {
+            let is_servers = facts.is_client_on_time();
+            verdict = if is_servers { Verdict::Missed } else { Verdict::ClientBound };
+            let (due, answered) = (three_digits(due), three_digits(answered));
+            let perhaps = if is_servers { "" } else { ", and this client was late itself" };
+            reason = Some(format!("does not keep up: {due} due, {answered} answered{perhaps}"));
+        }
         if verdict != Verdict::Held && facts.busiest_share >= BUSY {
             verdict = Verdict::ClientBound;
             let busy = format!(

@@ -300,8 +300,9 @@ impl Load {
         let connection = &mut connections[number];
         let server = &mut servers[connection.server];
         let was_open = connection.counted;
-        if !was_open {
-            self.connecting -= 1;
+        match was_open {
+            true => self.open -= 1,
+            false => self.connecting -= 1,
         }
         for request in connection.shut() {
             let outcome = match loss {

@@ -146,6 +146,7 @@ fn a_connection_that_is_used_up_is_replaced_without_a_fault() {
     let (tally, _) = World::run(many, Tired);
     assert_eq!((tally.whole().answers, tally.whole().faults.total()), (90, 0));
     assert!((9..=12).contains(&tally.connects.opened), "{}", tally.connects.opened);
+    assert_eq!(tally.connects.most_open, 3);
 }
 
 #[test]
@@ -174,6 +175,18 @@ impl Watch for Intervals {
     }
 
     fn handle_ended(&mut self, _now: Instant) {}
+}
+
+#[test]
+fn a_run_that_is_stopped_tells_of_its_last_interval_where_nothing_ended_in_it() {
+    for (answers_in, intervals) in [(ms(5_000), 1), (ms(1), 1)] {
+        let mut world = World::new(plan(), Queue::new(answers_in, NEVER));
+        let told = Intervals::default();
+        world.world.with(world.load, |load| load.observe(Box::new(told.clone())));
+        world.world.run_for(ms(500));
+        world.world.stop(world.load);
+        assert_eq!(told.0.borrow().len(), intervals);
+    }
 }
 
 #[test]

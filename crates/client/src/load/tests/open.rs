@@ -190,9 +190,9 @@ fn times_grow_where_the_server_is_too_slow_and_not_where_each_answer_takes_long(
         let plan = || LoadPlan { duration, requests, warm_up: ms(500), ..open("200", 200) };
         let (steady, _) = World::run(plan(), Slow);
         assert_eq!(steady.whole().answers, 200);
-        assert!(steady.trend.growth().unwrap().abs() < 1e-6, "{:?}", steady.trend);
+        assert!(steady.trend.growth().unwrap().whole.abs() < 1e-6, "{:?}", steady.trend);
         let (behind, _) = World::run(plan(), Queue::new(ms(11), NEVER));
-        let growth = behind.trend.growth().unwrap();
+        let growth = behind.trend.growth().unwrap().whole;
         assert!((growth / (200.0 * 0.011 - 1.0) - 1.0).abs() < 0.01, "{growth}");
     }
 }

@@ -1,6 +1,6 @@
 //! How a probe is judged: what the server is blamed for, what the client, and what chance.
 
-use super::super::{ProbeFacts, Slo, Verdict};
+use super::super::{ProbeFacts, Rates, Slo, Verdict};
 use super::times;
 use hdrhistogram::Histogram;
 
@@ -23,6 +23,7 @@ fn facts<'a>(latency: &'a Histogram<u64>, lateness: &'a Histogram<u64>) -> Probe
         client_errors: 0,
         not_begun: 0,
         busiest_share: 0.2,
+        behind: None,
     }
 }
 
@@ -45,6 +46,26 @@ fn a_client_that_could_not_begin_what_was_due_is_the_limit() {
     let judged = slo.judge(&ProbeFacts { not_begun: 7, ..facts(&times, &times) });
     assert_eq!(judged.verdict, Verdict::ClientBound);
     assert_eq!(judged.reason.unwrap(), "the client could not begin 7 requests");
+}
+
+#[test]
+fn a_server_that_does_not_keep_up_misses_whatever_its_times_are_yet() {
+    let slo: Slo = "p90<10s".parse().unwrap();
+    let (times, none) = (times(1..=1_000), times([1]));
+    let behind = Some(Rates { due: 165.0, answered: 75.9 });
+    let of = |floor, not_begun| {
+        slo.judge(&ProbeFacts { latency_floor: floor, behind, not_begun, ..facts(&times, &times) })
+    };
+    let missed = of(&times, 0);
+    assert_eq!(missed.verdict, Verdict::Missed);
+    assert_eq!(missed.reason.as_deref(), Some("does not keep up: 165 due, 75.9 answered"));
+    assert!(missed.conditions[0].holds);
+    for client_bound in [of(&none, 0), of(&times, 1)] {
+        assert_eq!(client_bound.verdict, Verdict::ClientBound);
+        assert!(client_bound.reason.unwrap().ends_with("and this client was late itself"));
+    }
+    let busy = ProbeFacts { behind, busiest_share: 0.97, ..facts(&times, &times) };
+    assert_eq!(slo.judge(&busy).verdict, Verdict::ClientBound);
 }
 
 #[test]

@@ -29,7 +29,7 @@ pub use mann_whitney::mann_whitney;
 pub use normal::{normal_cdf, normal_quantile};
 pub use order::{median, quantile};
 pub use percentiles::{Percentile, Percentiles};
-pub use power::{Detectable, POWER, spread};
+pub use power::{Detectable, Open, POWER, spread};
 pub use rank_sum::{RankSum, Shift};
 pub use signed_rank::{SignedRank, signed_rank_p};
 pub use spending::{Level, blocks_for_any_interval, spend, weights};

@@ -7,13 +7,11 @@ mod bootstrap;
 mod dip;
 mod holm;
 mod looks;
-mod mann_whitney;
 mod normal;
 mod order;
 mod percentiles;
 mod power;
 mod rank_sum;
-mod ranks;
 mod signed_rank;
 mod spending;
 #[cfg(test)]
@@ -25,13 +23,12 @@ pub use bootstrap::median_interval;
 pub use dip::{Mode, Modes, dip, dip_p, modes};
 pub use holm::{HolmStep, holm, weighted_holm};
 pub use looks::{Look, looks, one_look};
-pub use mann_whitney::mann_whitney;
 pub use normal::{normal_cdf, normal_quantile};
 pub use order::{median, quantile};
 pub use percentiles::{Percentile, Percentiles};
 pub use power::{Detectable, Open, POWER, spread};
 pub use rank_sum::{RankSum, Shift};
-pub use signed_rank::{SignedRank, signed_rank_p};
+pub use signed_rank::SignedRank;
 pub use spending::{Level, blocks_for_any_interval, spend, weights};
 pub use walsh::WalshAverages;
 

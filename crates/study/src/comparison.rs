@@ -20,7 +20,8 @@ pub struct Comparison {
     /// Why the verdict is not another one; absent where the interval shows it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// For `undecided`: about how many trials of each cell would decide it. Absent where more trials would not.
+    /// For `undecided`: about how many trials of each cell would decide it in four runs of five, if the ratio is what it
+    /// seems to be. Absent where more trials would not.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trials_needed: Option<u32>,
     /// The two-sided signed-rank p-value of "no difference", unadjusted. Where a run may stop early, it is the least

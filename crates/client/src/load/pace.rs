@@ -139,7 +139,7 @@ impl fmt::Display for Stage {
     }
 }
 
-/// Reads `2000` (for as long as the run lasts), `2000:30s` and `1000-5000:1min`.
+/// Reads `2000` (for as long as the run lasts), `2000:30s`, the pause `0:5s` and the ramp `1000-5000:1min`.
 impl FromStr for Stage {
     type Err = String;
 
@@ -167,7 +167,8 @@ impl FromStr for Stage {
                 "`{text}` is a ramp without its time: {text}:10s would take ten seconds from one rate to the other"
             ));
         }
-        if from + to == 0.0 || lasts.is_some_and(|l| l.is_zero()) {
+        // A pause has an end.
+        if (from + to == 0.0 && lasts.is_none()) || lasts.is_some_and(|l| l.is_zero()) {
             return Err(wrong());
         }
         Ok(Self { from, to, lasts })
@@ -304,6 +305,23 @@ mod tests {
         assert_eq!(list.len(), 30);
         assert_eq!((list[10].at, list[10].stage), (Duration::from_secs(1), 1));
         assert_eq!(list[11].at, Duration::from_millis(1050));
+    }
+
+    #[test]
+    fn nothing_is_due_in_a_pause_and_the_next_stage_begins_at_its_end() {
+        let list = all(&stages("0:1s,10:1s,0:500ms,10:1s"), Spacing::Even, Share::WHOLE);
+        let times: Vec<u128> = list.iter().map(|due| due.at.as_millis()).collect();
+        assert_eq!((times.len(), times[0], times[9], times[10]), (20, 1_000, 1_900, 2_500));
+        assert_eq!((list[9].stage, list[10].stage), (1, 3));
+        let mut arrivals =
+            Arrivals::new(&stages("10:1s,0:500ms,10:1s"), Spacing::Even, Share::WHOLE);
+        assert_eq!(arrivals.skip_until(Duration::from_millis(1_200)), 10);
+        assert_eq!(arrivals.next().unwrap().at, Duration::from_millis(1_500));
+        let poisson = Spacing::Poisson(Seed(7));
+        let list = all(&stages("1000:1s,0:1s,1000:1s"), poisson, Share::WHOLE);
+        let paused = Duration::from_secs(1)..Duration::from_secs(2);
+        assert!(list.len() > 1_500 && list.iter().all(|due| !paused.contains(&due.at)));
+        assert_eq!("0:1s".parse::<Stage>().unwrap().to_string(), "0:1s");
     }
 
     #[test]

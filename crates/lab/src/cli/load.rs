@@ -54,7 +54,7 @@ pub(crate) struct LoadArgs {
     /// How many requests are made
     #[arg(short = 'n', long, value_name = "N", value_parser = whole::<u64>(1..=u64::MAX))]
     pub(crate) requests: Option<u64>,
-    /// Requests a second, as a schedule: RATE, steps as RATE:TIME,RATE:TIME and ramps as FROM-TO:TIME
+    /// Requests a second, as a schedule: RATE, steps as RATE:TIME,RATE:TIME, pauses as 0:TIME and ramps as FROM-TO:TIME
     #[arg(short = 'R', long, value_name = "RATES", value_delimiter = ',')]
     pub(crate) rate: Vec<Stage>,
     /// Space the requests of a schedule as independent users come, instead of evenly

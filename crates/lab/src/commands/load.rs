@@ -441,6 +441,10 @@ fn schedule(args: &LoadArgs) -> Result<Vec<Stage>, CliError> {
         return Err(CliError::misuse("a rate that another one follows has an end")
             .remedy("write it as RATE:TIME"));
     }
+    if args.rate.iter().all(|stage| stage.mass() == 0.0) {
+        return Err(CliError::misuse("the schedule has no request")
+            .remedy("give one of its stages a --rate above 0"));
+    }
     Ok(args.rate.clone())
 }
 

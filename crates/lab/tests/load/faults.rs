@@ -285,6 +285,7 @@ fn what_cannot_be_meant_is_misuse_with_a_way_out() {
         (&["--http1.1", "-m", "4", url], "raise -c instead of -m"),
         (&["--poisson", url], "--rate RATE"),
         (&["--rate", "10,20:1s", url], "RATE:TIME"),
+        (&["--rate", "0:1s,0:2s", url], "the schedule has no request"),
         (&["--rate", "soon", url], "2000:30s"),
         (&["--slo", "p99>1", url], "p99<50ms"),
         (&["--slo", "p99<1ms", "--rate", "10-100:5s", url], "write --rate RATE"),

@@ -8,6 +8,7 @@ var statistics = (function () {
   var FEWEST_REFUSED = 3;
   var UNEQUAL = 0.05;
   var LONGEST_ANSWER = 100000;
+  var POWER = 0.8;
 
   function ascending(a, b) { return a - b; }
 
@@ -219,17 +220,31 @@ var statistics = (function () {
     return rank > 0 ? null : all + (all === 1 ? ' block is' : ' blocks are') + ' too few for 1 comparison at 95 %';
   }
 
+  // The least number of blocks that decide with a chance of POWER, as a difference or as a tie.
+  function blocksNeeded(effect, noise, margin) {
+    var reach = -normalQuantile((1 - CONFIDENCE) / 2);
+    function chance(blocks) {
+      var standardError = noise * Math.sqrt(Math.PI / 3) / Math.sqrt(blocks);
+      if (2 * reach * standardError <= margin) { return 1; }
+      function passes(distance) { return normalCdf(distance / standardError - reach); }
+      var tie = passes(margin - effect) + passes(margin + effect) - 1;
+      return passes(effect) - passes(-effect) + Math.max(tie, 0);
+    }
+    var low = 1, high = LONGEST_ANSWER;
+    while (low < high) {
+      var middle = Math.floor((low + high) / 2);
+      if (chance(middle) < POWER) { low = middle + 1; } else { high = middle; }
+    }
+    return Math.min(Math.ceil(low + 0.5 * reach * reach), LONGEST_ANSWER);
+  }
+
   // About how many loads of each would decide.
   function trialsNeeded(pairs, walsh, margin) {
-    var least = Math.ceil(Math.log2(2 / (1 - CONFIDENCE)));
-    var blocks = pairs.logs.length, speaking = least;
-    var sigma = blocks > 0 ? spread(walsh, blocks) : null;
-    if (sigma !== null) {
-      var effect = Math.abs(walsh.estimate());
-      var wanted = Math.max(effect, margin - effect);
-      var deviations = -normalQuantile((1 - CONFIDENCE) / 2);
-      speaking = Math.ceil(Math.PI / 3 * Math.pow(deviations * sigma / wanted, 2));
-      speaking = Math.max(speaking, least, blocks + 1);
+    var blocks = pairs.logs.length;
+    var speaking = Math.max(Math.ceil(Math.log2(2 / (1 - CONFIDENCE))), blocks + 1);
+    var noise = blocks > 0 ? spread(walsh, blocks) : null;
+    if (noise !== null && noise > 0) {
+      speaking = Math.max(speaking, blocksNeeded(Math.abs(walsh.estimate()), noise, margin));
     }
     var lost = blocks > 0 ? pairs.invalid / blocks : 0;
     var trials = Math.ceil(speaking * (1 + lost));

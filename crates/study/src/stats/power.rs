@@ -3,7 +3,7 @@
 //! the same question by the normal approximation. At the levels of a family and with ten blocks that promises half of
 //! what is needed, so normal noise is drawn instead, from a fixed seed.
 
-use super::normal::normal_quantile;
+use super::normal::{normal_cdf, normal_quantile};
 use super::{RankSum, SignedRank, WalshAverages};
 use std::collections::BTreeMap;
 use std::f64::consts::PI;
@@ -63,6 +63,53 @@ pub fn spread(walsh: &WalshAverages, blocks: usize) -> Option<f64> {
     let half = 0.5 * (interval.high - interval.low);
     (rank > 0 && half.is_finite())
         .then(|| half / deviations * (blocks as f64).sqrt() / efficiency_root())
+}
+
+/// What is known of a comparison that more blocks are to decide; logarithms of ratios.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Open {
+    /// The effect that it seems to have.
+    pub effect: f64,
+    /// The standard deviation of a block's noise, above zero.
+    pub noise: f64,
+    /// Effects up to this one, either way, are a tie.
+    pub margin: f64,
+    /// The chance with which its interval misses.
+    pub error: f64,
+}
+
+impl Open {
+    /// The least number of blocks, up to `most`, that decide it with a chance of [`POWER`], as a difference or as a tie;
+    /// `most` where none does. By the normal approximation, with z²/2 blocks more since noise has to be estimated
+    /// (Guenther, "Sample Size Formulas for Normal Theory T Tests", 1981).
+    pub fn blocks_needed(&self, most: u32) -> u32 {
+        let (mut low, mut high) = (1, most);
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.chance(middle) < POWER { low = middle + 1 } else { high = middle }
+        }
+        let for_noise = 0.5 * normal_quantile(self.error / 2.0).powi(2);
+        (f64::from(low) + for_noise).ceil().min(f64::from(most)) as u32
+    }
+
+    /// The chance that the interval of so many blocks gives a verdict, and no false one.
+    /// - A difference: the interval is clear of 0 on the effect's side. Alone, that takes z(POWER) + z(error/2) standard
+    ///   errors in the effect (Noether, above).
+    /// - A tie: both one-sided tests at the margin reject (Chow, Shao and Wang, "Sample Size Calculations in Clinical
+    ///   Research", §3.1). Alone, that takes z((1 + POWER)/2) + z(error/2) standard errors in the margin at an effect of
+    ///   0, and z(POWER) + z(error/2) in what is left of the margin where only one of the two can miss.
+    /// - An interval that is no wider than the margin is one of the two, wherever it lies.
+    fn chance(&self, blocks: u32) -> f64 {
+        let standard_error = self.noise * efficiency_root() / f64::from(blocks).sqrt();
+        let reach = -normal_quantile(self.error / 2.0);
+        if 2.0 * reach * standard_error <= self.margin {
+            return 1.0;
+        }
+        let passes = |distance: f64| normal_cdf(distance / standard_error - reach);
+        let effect = self.effect.abs();
+        let tie = passes(self.margin - effect) + passes(self.margin + effect) - 1.0;
+        passes(effect) - passes(-effect) + tie.max(0.0)
+    }
 }
 
 /// The ratio of the standard errors of the Hodges-Lehmann estimate and of the mean, under normal noise: √(π/3).

@@ -114,7 +114,7 @@ fn cumulative(a: usize, b: usize) -> Vec<f64> {
 }
 
 /// Beyond, the approximation is as good and far cheaper.
-pub(super) const EXACT_UP_TO: usize = 50;
+const EXACT_UP_TO: usize = 50;
 
 #[cfg(test)]
 mod tests {

@@ -2,7 +2,6 @@
 //! Statistical Methods", 3rd ed., §3.1): under symmetry about zero each rank bears either sign with one half.
 
 use super::normal::normal_cdf;
-use super::ranks::doubled_ranks;
 
 /// The distribution of the sum of positive ranks of `n` values without ties.
 #[derive(Debug, Clone)]
@@ -15,8 +14,7 @@ pub struct SignedRank {
 impl SignedRank {
     /// The distribution for `n` values.
     pub fn of(n: usize) -> Self {
-        let ranks: Vec<usize> = (1..=n).collect();
-        let cumulative = if n <= EXACT_UP_TO { cumulative(&ranks) } else { Vec::new() };
+        let cumulative = if n <= EXACT_UP_TO { cumulative(n) } else { Vec::new() };
         Self { n, cumulative }
     }
 
@@ -55,36 +53,12 @@ impl SignedRank {
     }
 }
 
-/// The two-sided p-value of "symmetric about zero", exact also with ties; zeros are dropped as Wilcoxon did. 1
-/// without a value that is not zero.
-pub fn signed_rank_p(values: &[f64]) -> f64 {
-    let values: Vec<f64> = values.iter().copied().filter(|value| *value != 0.0).collect();
-    let sizes: Vec<f64> = values.iter().map(|value| value.abs()).collect();
-    let ranks = doubled_ranks(&sizes);
-    let positive: usize =
-        values.iter().zip(&ranks).filter(|(value, _)| **value > 0.0).map(|(_, rank)| rank).sum();
-    let all: usize = ranks.iter().sum();
-    let least = positive.min(all - positive);
-    let at_most = match values.len() {
-        0 => 1.0,
-        n if n <= EXACT_UP_TO => cumulative(&ranks).get(least).copied().unwrap_or(1.0),
-        _ => {
-            let deviation =
-                (ranks.iter().map(|rank| (rank * rank) as f64).sum::<f64>() / 4.0).sqrt();
-            // Doubled sums move in steps of two: half a step is one.
-            normal_cdf((least as f64 + 1.0 - all as f64 / 2.0) / deviation)
-        }
-    };
-    (2.0 * at_most).min(1.0)
-}
-
-/// The cumulated probability of each sum of a random half of `ranks`.
-fn cumulative(ranks: &[usize]) -> Vec<f64> {
-    let all: usize = ranks.iter().sum();
-    let mut chances = vec![0.0; all + 1];
+/// The cumulated probability of each sum of a random half of the ranks from 1 to `n`.
+fn cumulative(n: usize) -> Vec<f64> {
+    let mut chances = vec![0.0; n * (n + 1) / 2 + 1];
     chances[0] = 1.0;
     let mut reached = 0;
-    for &rank in ranks {
+    for rank in 1..=n {
         reached += rank;
         for sum in (0..=reached).rev() {
             let with = if sum >= rank { chances[sum - rank] } else { 0.0 };

@@ -23,8 +23,8 @@ pub use finding::Finding;
 
 use crate::comparison::Verdict;
 use crate::stats::{
-    CONFIDENCE, Detectable, HolmStep, Interval, Level, WalshAverages, blocks_for_any_interval,
-    normal_quantile, spread,
+    CONFIDENCE, Detectable, HolmStep, Interval, Level, Open, WalshAverages,
+    blocks_for_any_interval, spread,
 };
 use finding::Reason;
 
@@ -235,26 +235,23 @@ impl Rule {
         }
     }
 
-    /// About how many trials would decide the comparison: the interval would exclude 0 or lie within the margin,
-    /// whichever comes first. It assumes that the effect is the one estimated, and that the same share of trials is
-    /// lost.
+    /// About how many trials would decide the comparison in four runs of five ([`Open::blocks_needed`]). It assumes that
+    /// effect and noise are as estimated, and that the same share of trials is lost.
     fn trials_needed(&self, paired: &Paired, walsh: &WalshAverages) -> Option<u32> {
-        let least = blocks_for_any_interval(self.comparisons, 1.0 - CONFIDENCE) as f64;
-        let blocks = paired.blocks() as f64;
-        let speaking = match walsh.estimate().zip(spread(walsh, paired.blocks())) {
-            None => least,
-            Some((effect, sigma)) => {
-                let wanted = effect.abs().max(self.margin.ln_1p() - effect.abs());
-                let each = (1.0 - CONFIDENCE) / self.comparisons.max(1) as f64;
-                let deviations = -normal_quantile(each / 2.0);
-                let efficiency = std::f64::consts::PI / 3.0;
-                let needed = efficiency * (deviations * sigma / wanted).powi(2);
-                needed.ceil().max(least).max(blocks + 1.0)
+        let blocks = paired.blocks();
+        let least = blocks_for_any_interval(self.comparisons, 1.0 - CONFIDENCE).max(blocks + 1);
+        let needed = match walsh.estimate().zip(spread(walsh, blocks)) {
+            Some((effect, noise)) if noise > 0.0 => {
+                let error = (1.0 - CONFIDENCE) / self.comparisons.max(1) as f64;
+                let open = Open { effect, noise, margin: self.margin.ln_1p(), error };
+                open.blocks_needed(LONGEST_ANSWER)
             }
+            _ => 0,
         };
-        let lost = if blocks > 0.0 { paired.invalid as f64 / blocks } else { 0.0 };
+        let speaking = f64::from(needed).max(least as f64);
+        let lost = if blocks > 0 { paired.invalid as f64 / blocks as f64 } else { 0.0 };
         let trials = (speaking * (1.0 + lost)).ceil();
-        (trials < LONGEST_ANSWER).then_some(trials as u32)
+        (trials < f64::from(LONGEST_ANSWER)).then_some(trials as u32)
     }
 }
 
@@ -269,4 +266,4 @@ fn met(looks: &[Look<'_>], ranks: &[usize]) -> Interval {
 }
 
 /// More trials than this are no useful advice.
-const LONGEST_ANSWER: f64 = 100_000.0;
+const LONGEST_ANSWER: u32 = 100_000;

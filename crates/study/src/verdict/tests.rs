@@ -88,17 +88,70 @@ fn noise_beyond_the_margin_is_undecided_and_says_how_many_trials_would_do() {
     assert!((20..2000).contains(&needed), "{needed}");
 }
 
+/// Five blocks, too few for a verdict, whose estimate and noise are just these.
+fn pilot(effect: f64, noise: f64) -> Paired {
+    let logs = (0..5).map(|i| stats::normal_quantile((f64::from(i) + 0.5) / 5.0));
+    let logs: Vec<f64> = logs.collect();
+    let seems = stats::spread(&stats::WalshAverages::of(&logs), 5).unwrap();
+    Paired::of_logs(logs.iter().map(|log| effect + log * noise / seems).collect())
+}
+
+/// Of runs with as many blocks as the rule advises after such a pilot, the share whose verdict is `right`.
+fn decided_as_advised(rule: Rule, effect: f64, noise: f64, right: &[Verdict]) -> f64 {
+    const RUNS: u64 = 500;
+    let level = |blocks| spend(&vec![blocks; rule.comparisons], 0.05)[0];
+    let first = by_rule(&rule, &[Stage::only(pilot(effect, noise), level(5))]).comparison();
+    let needed = first.trials_needed.unwrap() as usize;
+    let decided = (0..RUNS).filter(|&index| {
+        let mut random = Seed(77).nth(index).random();
+        let logs = (0..needed).map(|_| effect + noise * normal(&mut random)).collect();
+        let stage = Stage::only(Paired::of_logs(logs), level(needed));
+        right.contains(&rule.verdict(repeated_interval(&[stage])))
+    });
+    decided.count() as f64 / RUNS as f64
+}
+
 #[test]
-fn the_number_of_trials_that_would_decide_mostly_does() {
-    let mut decided = 0;
-    for index in 0..60 {
-        let seed = Seed(77).nth(index);
-        let first = judge(&planted(0.08, 0.09, 12, seed));
-        let Some(needed) = first.comparison().trials_needed else { continue };
-        let again = judge(&planted(0.08, 0.09, needed.min(400) as usize, seed.nth(1)));
-        decided += usize::from(again.verdict() != Verdict::Undecided);
+fn the_number_of_trials_that_would_decide_does_in_four_runs_of_five() {
+    use Verdict::{Faster, Slower, Tie};
+    for comparisons in [1, 9] {
+        let rule = Rule { margin: 0.05, comparisons };
+        for (effect, noise, right) in [
+            (0.0, 0.1, &[Tie][..]),
+            (0.0, 0.05, &[Tie]),
+            // Within the margin: a tie, or as truly a difference.
+            (0.01, 0.05, &[Tie, Slower]),
+            (-0.02, 0.05, &[Tie, Faster]),
+            (0.03, 0.06, &[Tie, Slower]),
+            (-0.045, 0.06, &[Tie, Faster]),
+            (0.08, 0.13, &[Slower]),
+            (-0.345, 0.57, &[Faster]),
+            (0.345, 0.27, &[Slower]),
+        ] {
+            let share = decided_as_advised(rule, effect, noise, right);
+            // Three standard errors of 500 runs below four of five; above, since blocks come whole.
+            let about = (0.745..0.9).contains(&share);
+            assert!(about, "{effect} in noise of {noise}, one of {comparisons}: {share}");
+        }
     }
-    assert!(decided > 25, "{decided} of 60");
+}
+
+/// The advice is as uncertain as the pilot that it comes from.
+#[test]
+fn the_number_that_a_run_of_twelve_advises_mostly_gives_the_right_verdict() {
+    for (difference, noise, right) in
+        [(0.08, 0.09, Verdict::Slower), (0.0, 0.05, Verdict::Tie), (0.01, 0.05, Verdict::Tie)]
+    {
+        let pairs = (0..60).filter_map(|index| {
+            let seed = Seed(77).nth(index);
+            let needed = judge(&planted(difference, noise, 12, seed)).comparison().trials_needed?;
+            let again = judge(&planted(difference, noise, needed.min(400) as usize, seed.nth(1)));
+            Some(again.verdict() == right)
+        });
+        let decided: Vec<bool> = pairs.collect();
+        let right = decided.iter().filter(|right| **right).count();
+        assert!(5 * right > 3 * decided.len(), "{difference}: {right} of {}", decided.len());
+    }
 }
 
 #[test]

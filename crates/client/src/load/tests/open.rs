@@ -74,6 +74,19 @@ fn a_schedule_is_kept_whatever_the_number_of_engines() {
     assert_eq!(answers, [100, 100]);
 }
 
+#[test]
+fn requests_go_on_when_they_are_due_after_a_pause_of_the_schedule() {
+    let (tally, _) = World::run(open("100:1s,0:1s,100:1s", 2), Queue::new(ms(1), NEVER));
+    let answers: Vec<u64> = tally.stages.iter().map(|stage| stage.answers).collect();
+    assert_eq!(answers, [100, 0, 100]);
+    assert_eq!((tally.lateness.histogram().max(), tally.whole().faults.total()), (0, 0));
+    // The pause is in no request's time.
+    assert!(milliseconds(&tally.whole(), 1.0) < 1.1);
+    let warm = LoadPlan { warm_up: ms(500), ..open("0:1s,100:1s", 2) };
+    let (tally, _) = World::run(warm, Queue::new(ms(1), NEVER));
+    assert_eq!((tally.warm_up.answers, tally.whole().answers), (0, 100));
+}
+
 /// With as many engines as servers, or a multiple of them, each engine's connections to all of them are used.
 #[test]
 fn every_engine_asks_every_target() {

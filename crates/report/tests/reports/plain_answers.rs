@@ -181,6 +181,30 @@ fn what_the_audit_refused_of_a_contender_is_told_once_in_its_row() {
     assert_eq!(text.matches(refused).count(), 1, "{text}");
 }
 
+/// The baseline's row has its reason, and each other one its own.
+#[test]
+fn who_was_refused_does_not_repeat_what_was_refused_of_the_baseline() {
+    let late = |_: &TrialPlan| Some(Outcome::Invalid { reason: "late".to_owned() });
+    let run = Run::of(quick(), late);
+    for text in [terminal(&run.report(), WIDE), report::html(&run.report())] {
+        assert!(!text.contains("h1-tls: the audit refused"), "{text}");
+    }
+}
+
+/// What passes between two trials is not the run's time: it may have been interrupted there.
+#[test]
+fn the_time_of_the_trials_has_no_pause_in_it() {
+    let told = |run: &Run| {
+        let text = terminal(&run.report(), WIDE);
+        text.lines().find(|line| line.contains(" trials measured, ")).unwrap().to_owned()
+    };
+    let whole = Run::of(quick(), |_| None);
+    let mut resumed = Run::of(quick(), |_| None);
+    let half = resumed.rows.len() / 2;
+    resumed.rows[half..].iter_mut().for_each(|row| row.started_unix_ms += 540_000);
+    assert_eq!(told(&resumed), told(&whole));
+}
+
 #[test]
 fn too_many_refused_are_not_told_as_some_and_what_their_reasons_share_is_said_once() {
     let busy = |plan: &TrialPlan| {
@@ -217,8 +241,11 @@ fn too_few_trials_for_all_comparisons_together_do_not_read_as_differences_that_f
     let run = Run::of(experiment, |_| None);
     let text = terminal(&run.report(), WIDE);
     let together = text.lines().find(|line| line.contains("comparisons together: ")).unwrap();
-    assert!(together.contains(": 8 trials per contender cannot show it for any of "), "{together}");
-    assert!(together.ends_with(" could") && !together.contains("still stand"), "{together}");
+    assert!(
+        together.contains(": 8 trials per contender are too few to show it for any of "),
+        "{together}"
+    );
+    assert!(together.ends_with(" would do") && !together.contains("still stand"), "{together}");
 }
 
 #[test]
@@ -230,7 +257,8 @@ fn differences_with_too_few_trials_are_told_from_those_that_fell() {
     let text = terminal(&run.report(), WIDE);
     let together = text.lines().find(|line| line.contains("comparisons together: ")).unwrap();
     assert!(together.contains(" differences still stand; "), "{together}");
-    assert!(together.contains(" of the others have too few trials to show it, "), "{together}");
+    let few = "; the other 3 have too few trials for that: 9 per contender would do";
+    assert!(together.ends_with(few), "{together}");
 }
 
 #[test]

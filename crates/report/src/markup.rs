@@ -58,7 +58,7 @@ impl Markup {
     pub(crate) fn prose(&mut self, sentence: &str) {
         let parts: Vec<&str> = sentence.split('`').collect();
         // A backtick without another is a character.
-        if parts.len() % 2 == 0 {
+        if parts.len().is_multiple_of(2) {
             return self.text(sentence);
         }
         for (index, part) in parts.into_iter().enumerate() {

@@ -1,17 +1,16 @@
 //! The answer to an experiment's question, in one sentence for each workload. Regressions come first, then the fastest,
 //! then what is level or undecided. The one rule: a sentence says no more than the verdicts do.
 
-use crate::number::{self, Percent, Ratio};
+use crate::Report;
+use crate::number::{self, Percent};
 use crate::overview::{Group, load, measure};
-use crate::words::{audited, failures, listed, ratio, saved, sentence_case};
-use crate::{Report, command};
-use study::blocks::Audited;
-use study::comparison::{Comparison, Verdict};
+use crate::way_out::way_out;
+use crate::words::{failures, listed, ratio, saved, sentence_case};
+use study::comparison::Verdict;
 use study::deciding_metric;
 use study::experiment::{Workload, WorkloadKind};
 use study::metric;
 use study::result::{CellResult, Ranked};
-use unit::counted;
 
 /// A part of the sentence.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +24,7 @@ pub(crate) struct Clause {
 }
 
 impl Clause {
-    fn plain(text: String) -> Self {
+    pub(crate) fn plain(text: String) -> Self {
         Self { text, ratio: None, command: None }
     }
 }
@@ -179,59 +178,6 @@ fn all_of(links: &[&str]) -> String {
     }
 }
 
-/// Why comparisons with the baseline are undecided, where one cause is behind all that are, and the command that decides
-/// them; None where nothing is undecided, and where more trials would not decide it.
-fn way_out(report: &Report<'_>, groups: &[Group<'_>]) -> Option<Clause> {
-    let told = |group: &'_ Group<'_>, ranked: &&Ranked| {
-        group.is_advisable(ranked) || group.none_advisable()
-    };
-    let undecided: Vec<&Comparison> = groups
-        .iter()
-        .flat_map(|group| {
-            group.with_verdict(Verdict::Undecided).into_iter().filter(|one| told(group, one))
-        })
-        .map(|ranked| &ranked.comparison)
-        .collect();
-    if undecided.iter().all(|one| one.ratio.is_none()) {
-        return refused(report, groups).filter(|_| !undecided.is_empty());
-    }
-    let mut enough: Vec<(u32, u32)> =
-        undecided.iter().filter_map(|one| Some((one.trials_to_add()? + one.n, one.n))).collect();
-    enough.sort_unstable();
-    let too_few = undecided.iter().all(|one| ratio(one).is_none_or(Ratio::is_anything));
-    let with_ratios = undecided.iter().filter(|one| one.ratio.is_some()).count();
-    // Where there are too few for any answer, all of them are meant.
-    let for_all = too_few && enough.len() == with_ratios;
-    let (needed, had) = *(if for_all { enough.last() } else { enough.first() })?;
-    let cause = match (for_all, with_ratios) {
-        (true, _) => format!("{} too few, {needed} would do", are(had)),
-        (false, 1) => format!("about {needed} trials would decide it"),
-        (false, _) => format!("about {needed} trials would decide the first of these"),
-    };
-    // Trials that are added to a judged run are for exploring: a new run decides. A merged one is made again by its shards.
-    let command = report.result.machines.is_empty().then(|| {
-        let trials = needed.to_string();
-        command::shell_line(&["wirelap", "race", "--again", report.folder, "--trials", &trials])
-    });
-    Some(Clause { command, ..Clause::plain(cause) })
-}
-
-fn are(trials: u32) -> String {
-    format!("{} {}", counted(trials, "trial"), if trials == 1 { "is" } else { "are" })
-}
-
-/// That the audit refused so much that no times are left.
-fn refused(report: &Report<'_>, groups: &[Group<'_>]) -> Option<Clause> {
-    let cells = groups.iter().flat_map(|group| group.cells.iter().copied());
-    let Audited { trials: attempts, invalid: refused } = audited(cells);
-    let again = command::shell_line(&["wirelap", "race", "--again", report.folder]);
-    (refused > 0).then(|| {
-        let cause =
-            format!("the audit refused {refused} of {attempts} attempts; on a quiet machine");
-        Clause { command: Some(again), ..Clause::plain(cause) }
-    })
-}
-
 fn level_or_undecided(group: &Group<'_>, margin: f64) -> Vec<String> {
     let all = group.verdicts.map_or(&[][..], |verdicts| &verdicts.ranking);
     // Undecided means that more trials may decide it. Where no two contenders ran in one block there is no finding at
@@ -239,15 +185,12 @@ fn level_or_undecided(group: &Group<'_>, margin: f64) -> Vec<String> {
     if all.iter().all(|ranked| ranked.comparison.ratio.is_none()) {
         return vec![nothing_compared(group)];
     }
-    let names = |verdict| -> Vec<String> {
-        let found = group.with_verdict(verdict);
-        // A contender that is there only for comparison with HTTPS is not part of the question.
-        let told =
-            found.into_iter().filter(|ranked| group.is_advisable(ranked) || group.none_advisable());
-        told.map(|ranked| ranked.contender.clone()).collect()
-    };
     let mut said = Vec::new();
-    let ties = names(Verdict::Tie);
+    // A contender that is there only for comparison with HTTPS is no alternative to the baseline.
+    let is_told = |ranked: &&&Ranked| group.is_advisable(ranked) || group.none_advisable();
+    let ties = group.with_verdict(Verdict::Tie);
+    let ties: Vec<String> =
+        ties.iter().filter(is_told).map(|ranked| ranked.contender.clone()).collect();
     let margin = Percent(margin);
     let slower = slower_ties(group);
     let decided = group.decided_pairs();
@@ -264,12 +207,18 @@ fn level_or_undecided(group: &Group<'_>, margin: f64) -> Vec<String> {
         said.push(format!("{names} {verb} with {baseline} within {margin}{slower}"));
     }
     // In the order of the experiment: that of the ranking differs from link to link.
-    let mut undecided = names(Verdict::Undecided);
-    let place = |name: &String| group.cells.iter().position(|cell| cell.contender.name == *name);
-    undecided.sort_by_key(place);
-    if !undecided.is_empty() {
-        let verb = if undecided.len() == 1 { "is" } else { "are" };
-        said.push(format!("{} {verb} undecided", up_to_three(undecided)));
+    let mut undecided = group.with_verdict(Verdict::Undecided);
+    undecided.sort_by_key(|one| {
+        group.cells.iter().position(|cell| cell.contender.name == one.contender)
+    });
+    let undecided: Vec<String> = undecided.iter().map(|one| one.contender.clone()).collect();
+    match undecided.len() {
+        0 => {}
+        1 => said.push(format!("{} is undecided", undecided[0])),
+        many if many == all.len() && decided.is_empty() => {
+            said.push("nothing is decided".to_owned());
+        }
+        _ => said.push(format!("{} are undecided", up_to_three(undecided))),
     }
     said
 }

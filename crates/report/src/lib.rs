@@ -18,7 +18,7 @@
 //! };
 //! let (result, links, films) = (analyse(&header, &[]), Default::default(), Default::default());
 //! let report =
-//!     Report { result: &result, rows: &[], folder: "runs/1", links: &links, assumptions: &[], films: &films, next: None, full_run: None };
+//!     Report { result: &result, rows: &[], folder: "runs/1", links: &links, assumptions: &[], films: &films, again: None, next: None, full_run: None };
 //! let text = report::terminal(&report, Style { colour: Colour::Off, width: 80 });
 //! assert!(text.ends_with("report       runs/1/report.html\n"));
 //! assert!(report::html(&report).contains("On lan, wifi and 3g, nothing could be compared"));
@@ -61,6 +61,7 @@ mod timer;
 mod timing;
 mod verdict_words;
 mod waits;
+mod way_out;
 mod words;
 
 pub use bmf::bmf;
@@ -84,6 +85,7 @@ pub use qlog::{QlogConnection, QlogHead, QlogVantage};
 pub use race_gates::{race_junit, race_markdown};
 pub use terminal::{Colour, Style, terminal};
 pub use timer::{timer_csv, timer_page, timer_terminal};
+pub use way_out::again;
 
 use std::collections::BTreeMap;
 use study::record::TrialRecord;
@@ -113,6 +115,8 @@ pub struct Report<'a> {
     pub assumptions: &'a [Assumptions],
     /// What browsers showed, for the cells that were recorded; empty where nothing was.
     pub films: &'a Films,
+    /// The command that makes the run again so that it answers, from [`again`]; None where there is none.
+    pub again: Option<&'a str>,
     /// The command to try next; None where there is none to suggest.
     pub next: Option<&'a str>,
     /// For a published measurement of which this run left something out: the command that runs all of it, and how long that

@@ -54,6 +54,21 @@ impl Markup {
         let _ = write!(Escaped(&mut self.out), "{text}");
     }
 
+    /// A sentence; what stands between backticks in it is code.
+    pub(crate) fn prose(&mut self, sentence: &str) {
+        let parts: Vec<&str> = sentence.split('`').collect();
+        // A backtick without another is a character.
+        if parts.len().is_multiple_of(2) {
+            return self.text(sentence);
+        }
+        for (index, part) in parts.into_iter().enumerate() {
+            match index % 2 {
+                0 => self.text(part),
+                _ => self.line("code", &[], part),
+            }
+        }
+    }
+
     /// Our own markup: the style sheet and the script of this crate.
     pub(crate) fn own(&mut self, markup: &'static str) {
         self.out.push_str(markup);
@@ -144,6 +159,16 @@ mod tests {
             "<p title=\"&quot; onclick=&#39;x&#39;\">\
              &lt;/p&gt;&lt;script&gt;alert(1)&lt;/script&gt;&amp;</p>\n"
         );
+    }
+
+    #[test]
+    fn what_stands_between_backticks_is_code() {
+        let mut m = Markup::default();
+        m.element("li", &[], |m| m.prose("of `a<b` bytes"));
+        m.element("li", &[], |m| m.prose("one ` alone"));
+        let out = m.finish();
+        assert!(out.contains("<li>of <code>a&lt;b</code> bytes</li>"), "{out}");
+        assert!(out.contains("<li>one ` alone</li>"), "{out}");
     }
 
     #[test]

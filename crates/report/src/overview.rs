@@ -70,8 +70,8 @@ impl<'a> Report<'a> {
         rows
     }
 
-    /// From the first trial's beginning to the last one's end, in milliseconds, without pauses in which the run had ended and
-    /// was not yet resumed; None without rows.
+    /// How long trials ran, those side by side once, in milliseconds; None without rows. Set-up and clean-up are in it; what
+    /// passed between two trials is not, for the run may have been interrupted there.
     pub(crate) fn elapsed_ms(&self) -> Option<f64> {
         let span = |row: &TrialRecord| {
             let begin = row.started_unix_ms as f64;
@@ -81,9 +81,7 @@ impl<'a> Report<'a> {
         spans.sort_by(|a, b| a.0.total_cmp(&b.0));
         let (mut elapsed, mut until) = (0.0, spans.first()?.0);
         for (begin, end) in spans {
-            let idle = (begin - until).max(0.0);
-            let idle = if idle < PAUSE_MS { idle } else { 0.0 };
-            elapsed += idle + (end - begin.max(until)).max(0.0);
+            elapsed += (end - begin.max(until)).max(0.0);
             until = until.max(end);
         }
         Some(elapsed)
@@ -228,9 +226,6 @@ impl<'a> Group<'a> {
         self.cells.iter().all(|cell| clean(cell))
     }
 }
-
-/// So long nothing runs only between the end of a run and its `--resume`.
-const PAUSE_MS: f64 = 600_000.0;
 
 /// A per cent or less is not worth a word.
 const SLIGHT: f64 = 0.01;

@@ -75,7 +75,13 @@ pub(crate) fn remarks(group: &Group<'_>, ranked: &Ranked) -> Vec<String> {
         comparison.verdict == Verdict::Unsupported && words.is_some_and(|it| it.starts_with(": "))
     };
     let reason = comparison.reason.clone();
-    let reason = reason.filter(|reason| own.as_ref() != Some(reason) && !is_of_own_trials(reason));
+    // The baseline's row tells what was refused of it. Only who has no reason of its own repeats that.
+    let baselines = group.baseline().and_then(|cell| Some((cell, cell.refused.as_ref()?)));
+    let baselines = baselines.map(|(cell, refused)| format!("{}: {refused}", cell.contender.name));
+    let is_told = |reason: &String| {
+        own.as_ref() == Some(reason) || own.is_some() && baselines.as_ref() == Some(reason)
+    };
+    let reason = reason.filter(|reason| !is_told(reason) && !is_of_own_trials(reason));
     // Without a ratio failures alone have decided.
     let failed = failures(group, ranked).filter(|_| ratio(comparison).is_none());
     reason.into_iter().chain(failed).chain(still_needed(comparison)).collect()
@@ -130,21 +136,34 @@ pub(crate) fn confidence(report: &Report<'_>) -> Vec<String> {
         let together = format!("{percent} for all {all} comparisons together");
         // So few trials say nothing of the differences: "0 of 21 still stand" would read as if they had fallen.
         let short = |pair: &&&Pair| pair.comparison.n < needed && !stands(pair);
-        let short = match differences.iter().filter(short).count() {
-            0 => String::new(),
-            short => {
-                let have = if short == 1 { "has" } else { "have" };
-                format!("; {short} of the others {have} too few trials to show it, {needed} could")
-            }
-        };
+        let others =
+            others(differences.len() - standing, differences.iter().filter(short).count(), needed);
         lines.push(match (standing, differences.len()) {
             (0, found) if most < needed => format!(
-                "{together}: {most} trials per contender cannot show it for any of {found} differences; {needed} could"
+                "{together}: {most} trials per contender are too few to show it for any of {found} differences; {needed} would do"
             ),
-            (_, found) => format!("{together}: {standing} of {found} differences still stand{short}"),
+            (_, found) => format!("{together}: {standing} of {found} differences still stand{others}"),
         });
     }
     lines
+}
+
+/// What becomes of the differences that do not stand in the whole run; of them `short` have too few trials to stand.
+fn others(all: usize, short: usize, needed: u32) -> String {
+    let have = if short == 1 { "has" } else { "have" };
+    let would_do = format!("too few trials for that: {needed} per contender would do");
+    match (all, short) {
+        (0, _) => String::new(),
+        (1, 0) => "; the other one does not".to_owned(),
+        (all, 0) => format!("; the other {all} do not"),
+        (1, _) => format!("; the other one has {would_do}"),
+        (all, short) if all == short => format!("; the other {all} have {would_do}"),
+        (all, short) => {
+            let left = all - short;
+            let fall = if left == 1 { "does not stand" } else { "do not stand" };
+            format!("; {short} of the other {all} {have} {would_do}; {left} {fall}")
+        }
+    }
 }
 
 /// The time that `ranked` saves against the baseline, without a sign and in the digits of the baseline's own time. None
@@ -227,6 +246,15 @@ pub(crate) fn handshakes(cell: &CellResult) -> Option<u32> {
 mod tests {
     use super::*;
     use study::comparison;
+
+    #[test]
+    fn every_difference_that_does_not_stand_is_accounted_for() {
+        let few = "too few trials for that: 10 per contender would do";
+        assert_eq!(others(0, 0, 10), "");
+        assert_eq!(others(1, 0, 10), "; the other one does not");
+        assert_eq!(others(7, 7, 10), format!("; the other 7 have {few}"));
+        assert_eq!(others(7, 6, 10), format!("; 6 of the other 7 have {few}; 1 does not stand"));
+    }
 
     #[test]
     fn no_difference_is_called_detectable_that_the_interval_itself_did_not_tell() {

@@ -58,11 +58,15 @@ pub(crate) fn conditions(report: &Report<'_>) -> String {
 /// How many trials there were, how they ended and how long all of them took.
 pub(crate) fn trials_line(report: &Report<'_>) -> String {
     let TrialCounts { measured, invalid, failed, unsupported } = report.result.trials;
-    let all = report.result.trials.all();
+    let not_run: u32 = report.result.cells.iter().map(|cell| cell.not_run).sum();
+    let all = report.result.trials.all() + not_run;
     let mut line = format!("{measured} of {} measured, {invalid} invalid", counted(all, "trial"));
     line.push_str(&format!(", {failed} failed"));
     if unsupported > 0 {
         line.push_str(&format!(", {unsupported} unsupported"));
+    }
+    if not_run > 0 {
+        line.push_str(&format!(", {not_run} not run"));
     }
     if let Some(elapsed) = report.elapsed_ms() {
         line.push_str(&format!(", {:.0} s", elapsed / 1e3));

@@ -10,6 +10,8 @@ use std::fmt;
 pub struct Carried {
     /// The links with this number of blocks.
     pub links: Vec<String>,
+    /// Whether these are all links.
+    pub is_every_link: bool,
     /// Blocks planned on each.
     pub blocks: u32,
     /// The kind of comparisons.
@@ -34,8 +36,12 @@ impl Carried {
 
 impl fmt::Display for Carried {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { links, blocks, comparisons, baseline, .. } = self;
-        let (links, enough) = (links.join(", "), self.enough());
+        let Self { blocks, comparisons, baseline, .. } = self;
+        let links = match self.links.len() {
+            2.. if self.is_every_link => "each link".to_owned(),
+            _ => link_list(&self.links),
+        };
+        let enough = self.enough();
         let many = if *blocks == 1 { "block is" } else { "blocks are" };
         let with = match self.kind {
             FamilyKind::WithBaseline => format!("with {baseline}"),
@@ -60,6 +66,12 @@ impl fmt::Display for Carried {
     }
 }
 
+/// The names of links in a line: a link that is its own figures has commas, which do not set it apart from the next.
+pub fn link_list(names: &[String]) -> String {
+    let has_commas = names.iter().any(|name| name.contains(','));
+    names.join(if has_commas { "; " } else { ", " })
+}
+
 /// What the blocks of each link are enough for, family by family. Families without a comparison are left out.
 pub fn carried(experiment: &Experiment) -> Vec<Carried> {
     let sizes = FamilySizes::of(experiment.contenders.len());
@@ -70,6 +82,7 @@ pub fn carried(experiment: &Experiment) -> Vec<Carried> {
     let kinds = [FamilyKind::WithBaseline, FamilyKind::AmongOthers];
     let each = |(blocks, links): (u32, Vec<String>)| {
         kinds.map(|kind| Carried {
+            is_every_link: links.len() == experiment.links.len(),
             links: links.clone(),
             blocks,
             kind,
@@ -110,6 +123,22 @@ mod tests {
             said(&quick)[2],
             "lan, wifi: 14 blocks are enough for the 3 comparisons with h1-tls of each workload"
         );
+    }
+
+    #[test]
+    fn links_with_commas_are_told_apart_and_all_of_them_share_a_sentence() {
+        let mut one: Experiment = builtin()[0].toml.parse().unwrap();
+        for (link, (name, trials)) in
+            one.links.iter_mut().zip([("4g,loss=1%", 14), ("3g,loss=1%", 14), ("lan", 9)])
+        {
+            (link.name, link.trials) = (name.to_owned(), trials);
+        }
+        let said =
+            |one: &Experiment| carried(one).iter().map(Carried::to_string).collect::<Vec<_>>();
+        assert!(said(&one)[2].starts_with("4g,loss=1%; 3g,loss=1%: 14 blocks "));
+        one.links[2].trials = 14;
+        assert!(said(&one)[0].starts_with("each link: 14 blocks "));
+        assert_eq!(said(&one).len(), 2);
     }
 
     #[test]

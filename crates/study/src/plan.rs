@@ -224,7 +224,7 @@ pub fn check_blocks() -> u32 {
 
 /// How many warm-up and measured blocks a workload gets on a link. A workload that only checks another gets just
 /// enough for its own interval at 95 %, and one spare block.
-fn blocks(workload: &Workload, link: &LinkChoice) -> (u32, u32) {
+pub(crate) fn blocks(workload: &Workload, link: &LinkChoice) -> (u32, u32) {
     match workload.check_of {
         Some(_) => (0, link.trials.min(check_blocks())),
         None => (link.warmup, link.trials),

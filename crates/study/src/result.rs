@@ -159,6 +159,10 @@ pub struct CellResult {
     pub link: LinkResult,
     /// How its trials ended: of each block, the attempt that counts.
     pub trials: TrialCounts,
+    /// Planned trials that did not run: the run was interrupted, or its first blocks showed that the others would be
+    /// refused or fail, too. Of a run that ends as soon as it is decided, none.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub not_run: u32,
     /// How many trials the audit judged and refused, over all attempts.
     #[serde(default)]
     pub audited: Audited,
@@ -182,6 +186,10 @@ pub struct CellResult {
     pub evidence: Vec<GradedClaim>,
     /// The measured trial whose load time is nearest the median; None where no trial was measured.
     pub median_trial: Option<MedianTrial>,
+}
+
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }
 
 impl CellResult {

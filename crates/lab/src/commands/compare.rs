@@ -24,6 +24,16 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, CliError> {
             .remedy("leave the names away; contenders of one run are held to a gate by `wirelap race --gate`"));
     }
     check_metrics(&wanted, &[&a, &b])?;
+    if let (Ok(a), Ok(b)) = (args.a.canonicalize(), args.b.canonicalize())
+        && a == b
+    {
+        return Err(CliError::misuse(format!(
+            "{} and {} are one run, which is not compared with itself",
+            error::quoted(&args.a),
+            error::quoted(&args.b)
+        ))
+        .remedy("name two runs: the earlier one first, then the later one"));
+    }
     let mut comparison = compare(a.run(), b.run(), &wanted);
     let damaged = [&a, &b]
         .into_iter()

@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use study::carried::link_list;
 use study::experiment::{
     Contender, Experiment, KNOWN_CONTENDERS, KnownContender, Tls, Transport, builtin,
 };
@@ -120,9 +121,9 @@ impl Listed {
         for experiment in &self.experiments {
             let contenders: Vec<&str> =
                 experiment.contenders.iter().map(|c| c.name.as_str()).collect();
-            let links: Vec<&str> = experiment.links.iter().map(|l| l.name.as_str()).collect();
+            let links: Vec<String> = experiment.links.iter().map(|l| l.name.clone()).collect();
             let _ = writeln!(text, "  {:<width$}{}", experiment.name, experiment.question);
-            let (contenders, links) = (contenders.join(", "), links.join(", "));
+            let (contenders, links) = (contenders.join(", "), link_list(&links));
             let _ = writeln!(text, "  {:<width$}{contenders} over {links}", "");
         }
         for (name, what) in [

@@ -62,6 +62,7 @@ pub(crate) struct Judged<'r> {
     name: String,
     links: BTreeMap<String, LinkText>,
     assumptions: Vec<Assumptions>,
+    again: Option<String>,
     next: Option<String>,
     full_run: Option<String>,
     films: Films,
@@ -91,13 +92,15 @@ impl<'r> Judged<'r> {
             sentences: one.sentences.iter().map(escaped).collect(),
         });
         let mut result = study::analyse(header, &rows.records);
+        let again = again(header, &result, folder);
         result.warnings.splice(0..0, left_out(rows));
         Self {
             assumptions: assumptions.collect(),
             rows,
             name: unit::escape(&folder.path().display().to_string()).into_owned(),
             links: link_texts(folder, header),
-            next: next_command(header, &result, folder),
+            next: next_command(header, &result, folder, again.as_deref()),
+            again,
             full_run: full_run(&header.experiment),
             films: films::of_medians(folder, &result),
             result,
@@ -154,6 +157,7 @@ impl<'r> Judged<'r> {
             links: &self.links,
             assumptions: &self.assumptions,
             films: &self.films,
+            again: self.again.as_deref(),
             next: self.next.as_deref(),
             full_run: self.full_run.as_deref(),
         }
@@ -274,25 +278,30 @@ fn full_run(experiment: &Experiment) -> Option<String> {
     Some(format!("wirelap race {}, {}", builtin.name, in_words(span)))
 }
 
+/// The command that makes the run again so that it answers. Trials that are still to be planned cannot be too few.
+fn again(header: &RunHeader, result: &RunResult, folder: &RunFolder) -> Option<String> {
+    let folder = folder.path().display().to_string();
+    let again = report::again(&header.experiment, result, &folder);
+    again.filter(|_| !until_decided::is_open(&header.experiment))
+}
+
 /// What follows from the result: what gives this run an answer, where it has none; what confirms one that was explored;
 /// and after the first race of a new user, a race of a page of his own. None where nothing follows.
-fn next_command(header: &RunHeader, result: &RunResult, folder: &RunFolder) -> Option<String> {
+fn next_command(
+    header: &RunHeader,
+    result: &RunResult,
+    folder: &RunFolder,
+    again: Option<&str>,
+) -> Option<String> {
     let folder = error::quoted(folder.path());
     match lack(&result.trials, &result.verdicts) {
         Some(Lack::Work) => Some(format!("wirelap report {folder} --csv")),
-        Some(Lack::Quiet) => Some(format!("wirelap race --again {folder}")),
-        // A merged run is made again by its shards.
-        Some(Lack::Trials(needed))
-            if !until_decided::is_open(&header.experiment) && header.machines.is_empty() =>
-        {
-            Some(format!("wirelap race --again {folder} --trials {needed}"))
-        }
-        Some(Lack::Trials(_)) => None,
-        None if result.exploratory.is_some() => Some(format!("wirelap race --again {folder}")),
-        None if header.experiment.name == FIRST_RACE => {
+        Some(Lack::Trials) if again.is_some() => again.map(str::to_owned),
+        _ if result.exploratory.is_some() => Some(format!("wirelap race --again {folder}")),
+        _ if header.experiment.name == FIRST_RACE => {
             Some("wirelap race my.har --links 4g,3g".to_owned())
         }
-        None => None,
+        _ => None,
     }
 }
 
@@ -304,10 +313,8 @@ const FIRST_RACE: &str = "quick";
 enum Lack {
     /// The contenders did not do the work: each row has the reason.
     Work,
-    /// The audit refused so much that nothing can be compared.
-    Quiet,
-    /// So many of each cell would decide the first comparison.
-    Trials(u32),
+    /// Nothing is decided, and trials that the audit lets pass are too few.
+    Trials,
 }
 
 fn lack(counts: &TrialCounts, verdicts: &[Verdicts]) -> Option<Lack> {
@@ -318,25 +325,21 @@ fn lack(counts: &TrialCounts, verdicts: &[Verdicts]) -> Option<Lack> {
         .flat_map(|table| table.pairs.iter().filter(move |pair| of_baseline(table, pair)))
         .map(|pair| &pair.comparison)
         .collect();
-    let compares = pairs.iter().any(|one| one.ratio.is_some());
     if counts.measured == 0 && counts.failed > counts.invalid {
         return Some(Lack::Work);
     }
-    if !compares && counts.invalid > 0 {
-        return Some(Lack::Quiet);
-    }
     // A run that decided something answers.
-    if pairs.iter().any(|one| one.verdict != Verdict::Undecided) {
-        return None;
-    }
-    pairs.iter().filter_map(|one| Some(one.n + one.trials_to_add()?)).min().map(Lack::Trials)
+    let open = |one: &Comparison| one.verdict == Verdict::Undecided;
+    let decided = |one: &Comparison| !open(one) && one.verdict != Verdict::Unsupported;
+    (pairs.iter().any(|one| open(one)) && !pairs.iter().any(|one| decided(one)))
+        .then_some(Lack::Trials)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use study::comparison::Ratio;
-    use study::result::{MetricComparison, MetricFigures};
+    use study::result::{MetricComparison, MetricFigures, Ranked};
 
     fn table(ratio: Option<f64>, counted: MetricVerdict) -> Verdicts {
         let (a, b) = ("h2".to_owned(), "h1".to_owned());
@@ -352,7 +355,6 @@ mod tests {
             metric: "load_ms".to_owned(),
             baseline: b.clone(),
             families: Vec::new(),
-            ranking: Vec::new(),
             metrics: vec![MetricComparison {
                 contender: a.clone(),
                 metric: "connections".to_owned(),
@@ -361,6 +363,11 @@ mod tests {
                 ratio: None,
                 ci95: None,
                 verdict: counted,
+            }],
+            ranking: vec![Ranked {
+                contender: a.clone(),
+                comparison: comparison.clone(),
+                saved_s: None,
             }],
             pairs: vec![Pair { a, b, comparison }],
         }
@@ -385,17 +392,10 @@ mod tests {
             |measured, invalid, failed| TrialCounts { measured, invalid, failed, unsupported: 0 };
         let table = |ratio| table(ratio, MetricVerdict::Undecided);
         assert_eq!(lack(&counts(0, 0, 40), &[table(None)]), Some(Lack::Work));
-        assert_eq!(lack(&counts(2, 30, 0), &[table(None)]), Some(Lack::Quiet));
-        assert_eq!(lack(&counts(0, 12, 0), &[table(None)]), Some(Lack::Quiet));
+        assert_eq!(lack(&counts(2, 30, 0), &[table(None)]), Some(Lack::Trials));
+        assert_eq!(lack(&counts(0, 12, 0), &[table(None)]), Some(Lack::Trials));
         let mut short = [table(Some(0.9)), table(Some(0.8)), table(Some(1.0))];
-        for (table, needed) in short.iter_mut().zip([847, 7, 231]) {
-            let pair = &mut table.pairs[0].comparison;
-            (pair.n, pair.trials_needed) = (3, Some(needed));
-        }
-        assert_eq!(lack(&counts(72, 0, 0), &short), Some(Lack::Trials(7)));
-        short[1].pairs[0].comparison.trials_needed = Some(500);
-        assert_eq!(lack(&counts(72, 0, 0), &short), None, "so many nobody adds");
-        short[1].pairs[0].comparison.trials_needed = Some(7);
+        assert_eq!(lack(&counts(72, 0, 0), &short), Some(Lack::Trials));
         short[2].pairs[0].comparison.verdict = Verdict::Slower;
         assert_eq!(lack(&counts(72, 0, 0), &short), None, "it answers");
     }
@@ -423,15 +423,15 @@ mod tests {
         let mut result = study::analyse(&header, &[]);
         let counts =
             |measured, invalid, failed| TrialCounts { measured, invalid, failed, unsupported: 0 };
-        let next = |header: &RunHeader, result: &RunResult| next_command(header, result, &folder);
+        let next = |header: &RunHeader, result: &RunResult| {
+            next_command(header, result, &folder, again(header, result, &folder).as_deref())
+        };
         let mut short = table(Some(0.9), MetricVerdict::Undecided);
-        let pair = &mut short.pairs[0].comparison;
-        (pair.n, pair.trials_needed) = (3, Some(7));
+        let comparison = &mut short.ranking[0].comparison;
+        (comparison.n, comparison.trials_needed) = (3, Some(7));
         result.trials = counts(0, 0, 40);
         let told = |command: &str| Some(command.to_owned());
         assert_eq!(next(&header, &result), told("wirelap report 'my run' --csv"));
-        result.trials = counts(2, 30, 0);
-        assert_eq!(next(&header, &result), told("wirelap race --again 'my run'"));
         (result.trials, result.verdicts) = (counts(72, 0, 0), vec![short]);
         assert_eq!(next(&header, &result), told("wirelap race --again 'my run' --trials 7"));
         result.verdicts[0].pairs[0].comparison.verdict = Verdict::Faster;

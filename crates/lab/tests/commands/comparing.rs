@@ -68,7 +68,12 @@ fn a_gate_on_nothing_is_a_slip_and_not_a_success() {
         .run(&["compare", "run", "run", "--gate", "h2/h1 load_ms<1.05"])
         .said(2, &["names contenders", "wirelap race --gate"]);
     // Two trials on a side can never be sure of anything: no gate passes or fails by them.
-    let gate = ["compare", "run", "run", "--gate", "load_ms<1.5", "--junit", "gates.xml"];
+    for same in ["run", "run/", "./run"] {
+        bench.run(&["compare", "run", same]).said(2, &["are one run", "name two runs"]);
+    }
+    fs::create_dir(bench.path("copy")).unwrap();
+    fs::copy(bench.path("run/rows.sqlite"), bench.path("copy/rows.sqlite")).unwrap();
+    let gate = ["compare", "run", "copy", "--gate", "load_ms<1.5", "--junit", "gates.xml"];
     let ran = bench.run(&gate);
     assert!(ran.code == 0 && ran.out.contains("2 inconclusive"), "{ran:?}");
     assert_eq!(ran.out.matches("2 trials give no").count(), 2, "{ran:?}");

@@ -1,7 +1,7 @@
 //! The comparison as Markdown, for the summary page of a CI system. The one rule: a name from outside cannot
 //! leave its cell of the table.
 
-use super::{figure, headline, reading, remark};
+use super::{figure, headline, only_in, reading, remark};
 use crate::gates::{self, escaped, ratio_text};
 use crate::number::Ratio;
 use study::compare::RunComparison;
@@ -41,10 +41,8 @@ pub fn comparison_markdown(comparison: &RunComparison) -> String {
     for difference in &comparison.differences {
         out.push_str(&format!("\n- {}", escaped(difference)));
     }
-    for one in &comparison.unmatched {
-        let cell = [&one.cell.workload, &one.cell.link, &one.cell.contender];
-        let place = cell.map(escaped).join(", ");
-        out.push_str(&format!("\n- only in {}: {place}", escaped(&one.only_in)));
+    for line in only_in(comparison) {
+        out.push_str(&format!("\n- {}", escaped(line)));
     }
     out.push_str(&format!("\n\n<sub>{}</sub>\n", escaped(reading(comparison))));
     out

@@ -11,7 +11,8 @@ pub use markdown::comparison_markdown;
 pub use terminal::comparison_terminal;
 
 use crate::number::{self, Percent, Ratio};
-use study::compare::{CellChange, Change, RunComparison, Side};
+use crate::words::listed;
+use study::compare::{CellChange, Change, RunComparison, Side, Unmatched};
 use unit::counted;
 
 impl Ratio {
@@ -82,6 +83,32 @@ pub(crate) fn remark(change: &CellChange) -> String {
     let cell = &change.cell;
     let reason = change.reason.as_deref().unwrap_or_default();
     format!("{}, {}, {}, {}: {reason}", cell.workload, cell.link, cell.contender, change.metric)
+}
+
+/// The cells that one run alone has, those of a workload on a link together. Where a gate was asked of one, that said so.
+pub(crate) fn only_in(comparison: &RunComparison) -> Vec<String> {
+    let is_told = |one: &&Unmatched| {
+        let (cell, mut gates) = (&one.cell, comparison.gates.iter().map(|gate| &gate.place));
+        gates.any(|place| {
+            (&place.workload, &place.link, &place.contender)
+                == (&cell.workload, &cell.link, &cell.contender)
+        })
+    };
+    let alone: Vec<&Unmatched> = comparison.unmatched.iter().filter(|one| !is_told(one)).collect();
+    let group =
+        |one: &Unmatched| (one.only_in.clone(), one.cell.workload.clone(), one.cell.link.clone());
+    let groups = alone.chunk_by(|a, b| group(a) == group(b)).map(|group| {
+        let first = &group[0].cell;
+        let names: Vec<&str> = group.iter().map(|one| one.cell.contender.as_str()).collect();
+        format!(
+            "only in {}: {}, {}, {}",
+            group[0].only_in,
+            first.workload,
+            first.link,
+            listed(&names)
+        )
+    });
+    groups.collect()
 }
 
 /// How the figures are to be read.

@@ -1,6 +1,6 @@
 //! The comparison as lines for a terminal.
 
-use super::{figure, headline, reading, remark};
+use super::{figure, headline, only_in, reading, remark};
 use crate::gates::{self, ratio_text};
 use crate::number::Ratio;
 use crate::terminal::{Lines, Style, padded, plain, width};
@@ -38,11 +38,7 @@ pub fn comparison_terminal(comparison: &RunComparison, style: Style) -> String {
     for difference in &comparison.differences {
         out.wrapped(&format!("differs: {difference}"), 9);
     }
-    for one in &comparison.unmatched {
-        let cell = &one.cell;
-        let what = format!("{}, {}, {}", cell.workload, cell.link, cell.contender);
-        out.wrapped(&format!("only in {}: {what}", one.only_in), 9);
-    }
+    only_in(comparison).iter().for_each(|line| out.wrapped(line, 9));
     out.wrapped(&reading(comparison), 0);
     if let Some(reading) = gates::reading(&comparison.gates) {
         out.wrapped(&reading, 0);

@@ -67,6 +67,31 @@ fn the_terminal_tells_every_change_and_what_each_gate_says() {
 }
 
 #[test]
+fn cells_of_one_run_alone_share_a_line_and_are_told_once() {
+    let mut one = comparison();
+    let gates = std::mem::take(&mut one.gates);
+    one.unmatched.insert(0, Unmatched { cell: cell("h1"), only_in: "after".to_owned() });
+    let text = comparison_terminal(&one, Style { colour: Colour::Off, width: 100 });
+    assert!(text.contains("only in after: page|x, 3g, h1 and h3\n"), "{text}");
+    // A gate that was asked of it has said so.
+    one.gates = gates;
+    assert!(one.gates.iter().any(|gate| gate.place.contender == "h1"));
+    let text = comparison_terminal(&one, Style { colour: Colour::Off, width: 100 });
+    assert!(text.contains("only in after: page|x, 3g, h3\n"), "{text}");
+}
+
+/// A gate's interval has a level of its own: the same ratio has another one among the changes.
+#[test]
+fn the_ratios_of_gates_are_headed_with_the_level_of_their_intervals() {
+    let mut one = comparison();
+    one.gates.iter_mut().for_each(|gate| gate.error = 0.0061);
+    let markdown = comparison_markdown(&one);
+    assert!(markdown.contains("| ratio and 98.7\u{a0}% interval |"), "{markdown}");
+    let text = comparison_terminal(&one, Style { colour: Colour::Off, width: 400 });
+    assert!(text.contains("Each gate's interval holds with at least 98.7 % by itself"), "{text}");
+}
+
+#[test]
 fn a_run_that_failed_has_no_ratio() {
     let mut failed = comparison();
     let endless = study::comparison::Ratio(f64::INFINITY);

@@ -1,14 +1,14 @@
 //! Gates as Markdown, for the summary page of a CI system. The one rule: names are escaped, so that none can break out of
 //! its table cell.
 
-use super::{explanation, ratio_of, reading};
+use super::{explanation, ratio_head, ratio_of, reading};
 use study::gate::GateResult;
 
 /// A table of all gates over all places, and how to read it; empty where there are none.
 pub(crate) fn section(gates: &[GateResult]) -> String {
     let Some(reading) = reading(gates) else { return String::new() };
-    let mut out =
-        String::from("\n| gate | workload | link | contender | outcome | ratio | why |\n");
+    let ratio = ratio_head(gates);
+    let mut out = format!("\n| gate | workload | link | contender | outcome | {ratio} | why |\n");
     out.push_str("|---|---|---|---|---|---|---|\n");
     for gate in gates {
         let place = &gate.place;

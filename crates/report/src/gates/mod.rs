@@ -111,7 +111,26 @@ pub(crate) fn reading(gates: &[GateResult]) -> Option<String> {
         ),
         false => String::new(),
     };
-    (!gates.is_empty()).then(|| format!("{rule}{chance}"))
+    let own = interval_level(gates).map_or_else(String::new, |level| {
+        format!(
+            " Each gate's interval holds with at least {level} by itself, since the gates share that chance; those of verdicts \
+             and changes share another one, so the same ratio has another interval there."
+        )
+    });
+    (!gates.is_empty()).then(|| format!("{rule}{chance}{own}"))
+}
+
+/// What each interval of the gates holds with at least; None where none has an interval.
+pub(crate) fn interval_level(gates: &[GateResult]) -> Option<Percent> {
+    let told = gates.iter().filter(|gate| gate.interval.is_some() && gate.error > 0.0);
+    let error = told.map(|gate| gate.error).max_by(f64::total_cmp)?;
+    Some(Percent(((1.0 - 2.0 * error) * 1e3).floor() / 1e3))
+}
+
+/// The head of the column with the gates' ratios.
+pub(crate) fn ratio_head(gates: &[GateResult]) -> String {
+    interval_level(gates)
+        .map_or_else(|| "ratio".to_owned(), |level| format!("ratio and {level} interval"))
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::forest::Forest;
 use super::summary::sentences;
 use super::{gates, head};
-use crate::comparison::{figure, figures, headline, reading, remark};
+use crate::comparison::{figure, figures, headline, only_in, reading, remark};
 use crate::gates::ratio_text;
 use crate::markup::Markup;
 use crate::number::Ratio;
@@ -151,11 +151,8 @@ fn sign(change: Change) -> &'static str {
 }
 
 fn remarks(m: &mut Markup, comparison: &RunComparison) {
-    let alone = comparison.unmatched.iter().map(|one| {
-        let cell = &one.cell;
-        format!("only in {}: {}, {}, {}", one.only_in, cell.workload, cell.link, cell.contender)
-    });
-    let remarks: Vec<String> = comparison.differences.iter().cloned().chain(alone).collect();
+    let remarks: Vec<String> =
+        comparison.differences.iter().cloned().chain(only_in(comparison)).collect();
     if remarks.is_empty() {
         return;
     }

@@ -1,7 +1,7 @@
 //! The gates in a page.
 
 use super::table::{table, text};
-use crate::gates::{finding, reading};
+use crate::gates::{finding, ratio_head, reading};
 use crate::markup::Markup;
 use study::gate::{GateOutcome, GateResult};
 
@@ -23,7 +23,8 @@ pub(super) fn gates(m: &mut Markup, gates: &[GateResult]) {
             let (workload, link) = (place.workload.clone(), place.link.clone());
             [gate.gate.clone(), outcome, workload, link, who, finding(gate)]
         };
-        let columns = ["gate", "outcome", "workload", "link", "contender", "ratio"].map(text);
+        let ratio = ratio_head(gates);
+        let columns = ["gate", "outcome", "workload", "link", "contender", &ratio].map(text);
         table(m, "Every gate over every cell", &columns, gates.iter().map(line));
         m.line("p", &[("class", &"note")], reading);
     });

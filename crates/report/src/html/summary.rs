@@ -125,7 +125,7 @@ pub(super) fn limits(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
                 m.element("li", &[], |m| {
                     m.line("b", &[], strong);
                     m.text(" ");
-                    m.text(text);
+                    m.prose(text);
                 });
             };
             item(
@@ -154,7 +154,9 @@ pub(super) fn limits(m: &mut Markup, report: &Report<'_>, groups: &[Group<'_>]) 
                 m.element("li", &[("class", &"read")], |m| {
                     m.line("b", &[], format!("Read from {name}:"));
                     m.element("ul", &[], |m| {
-                        sentences.iter().for_each(|sentence| m.line("li", &[], sentence));
+                        for sentence in sentences {
+                            m.element("li", &[], |m| m.prose(sentence));
+                        }
                     });
                 });
             }

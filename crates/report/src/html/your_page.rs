@@ -84,8 +84,8 @@ fn facts(m: &mut Markup, trial: &TrialRecord) {
             fact("cache", &cached(files, of(metric::CACHED_BYTES).unwrap_or_default()));
         }
         match hosts.iter().next() {
-            Some(only) if hosts.len() == 1 => fact("hosts", &format!("1 ({only})")),
-            _ => fact("hosts", &hosts.len().to_string()),
+            Some(only) if hosts.len() == 1 => fact("hosts fetched from", &format!("1 ({only})")),
+            _ => fact("hosts fetched from", &hosts.len().to_string()),
         }
         fact("largest files", &largest.join(", "));
     });

@@ -136,7 +136,9 @@ fn a_regression_comes_first_in_the_headline_and_what_is_undecided_does_not_hide_
         answer.contains("; on wifi, h2 loads the page 0.1 s sooner than h1-tls (0.90×"),
         "{answer}"
     );
-    assert!(answer.ends_with("; on lan, all tie within 5 %."), "{answer}");
+    let rest = "; on lan, all tie within 5 %; on 3g, h1 is undecided; about 13 trials would decide it: \
+                wirelap race --again ./wirelap-quick-1 --trials 13.";
+    assert!(answer.ends_with(rest), "{answer}");
     // The same of those who may be advised.
     let answer = headline("h1", |_, contender, block| match contender {
         "h1-tls" => 1090.0,
@@ -319,9 +321,11 @@ fn the_box_of_limits_names_what_is_not_covered_and_what_is_assumed() {
     let assumptions = [of(None, &assumed), of(Some("shop.har"), &sentence)];
     let page = html(&report::Report { assumptions: &assumptions, ..run.report() });
     let document = parse(&page);
+    assert!(page.contains("have the size of <code>content.size</code>."));
     let limits = content(elements(&document, "aside").next().unwrap());
+    let told = sentence.replace('`', "");
     for said in
-        ["emulated link", "network load", "warm cache", "queue assumed, 1 BDP", &sentence, &assumed]
+        ["emulated link", "network load", "warm cache", "queue assumed, 1 BDP", &told, &assumed]
     {
         assert!(limits.contains(said), "{said} is missing from {limits}");
     }

@@ -56,7 +56,7 @@ fn links_that_say_the_same_share_a_clause_and_are_told_apart() {
     });
     let text = terminal(&run.report(), WIDE);
     let said = line(&text, "result ");
-    let links = "On 4g and 4g,loss=1% and 3g,loss=1%, h2 is undecided; 3 trials are too few";
+    let links = "On 4g and 4g,loss=1% and 3g,loss=1%, nothing is decided; 3 trials are too few";
     assert!(said.contains(links), "{said}");
     assert!(said.contains(" would do: wirelap race --again ./wirelap-quick-1 --trials "), "{said}");
 }
@@ -84,6 +84,66 @@ fn each_workload_has_a_line_with_its_result_and_the_report_names_what_comes_next
     assert_eq!(last, format!("{report}      next  wirelap race my.har --links 4g,3g"));
     let none = terminal(&report::Report { next: None, ..run.report() }, WIDE);
     assert_eq!(none.lines().last(), Some(report), "nothing follows");
+}
+
+/// The table has clear text's row, too: a headline with h2's alone would read as if the other were decided.
+#[test]
+fn the_headline_names_everyone_who_is_undecided() {
+    let swaying =
+        |plan: &TrialPlan, names: &[&str]| match names.contains(&&*plan.cell.contender.name) {
+            true => 1000.0 * [0.5, 1.5][plan.block as usize % 2],
+            false => 1000.0,
+        };
+    let text =
+        |names: &[&str]| terminal(&Run::timed(quick(), |plan| swaying(plan, names)).report(), WIDE);
+    let both = text(&["h1-tls"]);
+    let said = line(&both, "result ");
+    assert!(said.contains("On lan, wifi and 3g, nothing is decided; about "), "{said}");
+    let mixed = Run::timed(quick(), |plan| match &*plan.cell.link.name {
+        "lan" => swaying(plan, &["h1"]),
+        _ if plan.cell.contender.name == "h2" => 900.0,
+        _ => swaying(plan, &["h1"]),
+    });
+    let mixed = terminal(&mixed.report(), WIDE);
+    let said = line(&mixed, "result ");
+    assert!(said.contains("; on lan, wifi and 3g, h1 is undecided; about "), "{said}");
+    let one = text(&["h1"]);
+    let said = line(&one, "result ");
+    assert!(said.contains(" h2 ties with h1-tls within 5 %; "), "{said}");
+    assert!(said.contains(", h1 is undecided; about "), "{said}");
+}
+
+/// Of a run with too few trials for any answer, a quiet machine is not enough.
+#[test]
+fn a_refused_run_is_made_again_with_enough_trials() {
+    let told = |trials: u32, refused: fn(&TrialPlan) -> bool| {
+        let mut experiment = quick();
+        experiment.links.iter_mut().for_each(|link| link.trials = trials);
+        let busy = || Outcome::Invalid { reason: "late".to_owned() };
+        let run = Run::of(experiment, |plan| refused(plan).then(busy));
+        terminal(&run.report(), WIDE)
+    };
+    let whole = told(12, |_| true);
+    let said = line(&whole, "result ");
+    assert!(said.ends_with("on a quiet machine: wirelap race --again ./wirelap-quick-1"), "{said}");
+    let short = told(3, |_| true);
+    let said = line(&short, "result ");
+    assert!(said.ends_with(" wirelap race --again ./wirelap-quick-1 --trials 7"), "{said}");
+}
+
+/// The other trials of a cell whose first blocks were refused or failed do not run.
+#[test]
+fn planned_trials_that_did_not_run_are_told() {
+    let run = Run::of(quick(), |_| None);
+    let mut rows = run.rows.clone();
+    rows.retain(|row| row.plan.block < 4 || row.plan.cell.link.name != "3g");
+    let result = study::analyse(&crate::simulated::header(quick()), &rows);
+    let run = Run { result, rows, ..run };
+    let text = terminal(&run.report(), WIDE);
+    let trials = "84 of 108 trials measured, 0 invalid, 0 failed, 24 not run, ";
+    assert!(text.contains(trials), "{text}");
+    assert!(report::html(&run.report()).contains(trials));
+    assert!(report::json(&run.result).contains("\"not_run\": 8"));
 }
 
 /// What was refused is counted over attempts, once and in one wording.
@@ -119,6 +179,30 @@ fn what_the_audit_refused_of_a_contender_is_told_once_in_its_row() {
     let text = terminal(&run.report(), WIDE);
     assert!(text.contains(&format!("    {refused}: late\n")), "{text}");
     assert_eq!(text.matches(refused).count(), 1, "{text}");
+}
+
+/// The baseline's row has its reason, and each other one its own.
+#[test]
+fn who_was_refused_does_not_repeat_what_was_refused_of_the_baseline() {
+    let late = |_: &TrialPlan| Some(Outcome::Invalid { reason: "late".to_owned() });
+    let run = Run::of(quick(), late);
+    for text in [terminal(&run.report(), WIDE), report::html(&run.report())] {
+        assert!(!text.contains("h1-tls: the audit refused"), "{text}");
+    }
+}
+
+/// What passes between two trials is not the run's time: it may have been interrupted there.
+#[test]
+fn the_time_of_the_trials_has_no_pause_in_it() {
+    let told = |run: &Run| {
+        let text = terminal(&run.report(), WIDE);
+        text.lines().find(|line| line.contains(" trials measured, ")).unwrap().to_owned()
+    };
+    let whole = Run::of(quick(), |_| None);
+    let mut resumed = Run::of(quick(), |_| None);
+    let half = resumed.rows.len() / 2;
+    resumed.rows[half..].iter_mut().for_each(|row| row.started_unix_ms += 540_000);
+    assert_eq!(told(&resumed), told(&whole));
 }
 
 #[test]
@@ -157,8 +241,11 @@ fn too_few_trials_for_all_comparisons_together_do_not_read_as_differences_that_f
     let run = Run::of(experiment, |_| None);
     let text = terminal(&run.report(), WIDE);
     let together = text.lines().find(|line| line.contains("comparisons together: ")).unwrap();
-    assert!(together.contains(": 8 trials per contender cannot show it for any of "), "{together}");
-    assert!(together.ends_with(" could") && !together.contains("still stand"), "{together}");
+    assert!(
+        together.contains(": 8 trials per contender are too few to show it for any of "),
+        "{together}"
+    );
+    assert!(together.ends_with(" would do") && !together.contains("still stand"), "{together}");
 }
 
 #[test]
@@ -170,7 +257,8 @@ fn differences_with_too_few_trials_are_told_from_those_that_fell() {
     let text = terminal(&run.report(), WIDE);
     let together = text.lines().find(|line| line.contains("comparisons together: ")).unwrap();
     assert!(together.contains(" differences still stand; "), "{together}");
-    assert!(together.contains(" of the others have too few trials to show it, "), "{together}");
+    let few = "; the other 3 have too few trials for that: 9 per contender would do";
+    assert!(together.ends_with(few), "{together}");
 }
 
 #[test]

@@ -29,12 +29,15 @@ pub(crate) const SCREENSHOTS: (&[u8], &[u8], &[u8]) = (
     include_bytes!("../../../../vectors/film/whole.jpg"),
 );
 
+const FOLDER: &str = "./wirelap-quick-1";
+
 /// A simulated run.
 pub(crate) struct Run {
     pub(crate) result: RunResult,
     pub(crate) rows: Vec<TrialRecord>,
     pub(crate) links: BTreeMap<String, report::LinkText>,
     pub(crate) films: report::Films,
+    pub(crate) again: Option<String>,
 }
 
 impl Run {
@@ -113,7 +116,9 @@ impl Run {
         for row in &mut run.rows {
             row.metrics.insert("load_ms".to_owned(), load_ms(&row.plan));
         }
-        Self { result: study::analyse(&header(experiment), &run.rows), ..run }
+        let result = study::analyse(&header(experiment.clone()), &run.rows);
+        let again = report::again(&experiment, &result, FOLDER);
+        Self { result, again, ..run }
     }
 
     /// Any experiment; `trouble` tells which trials have no figures.
@@ -135,8 +140,10 @@ impl Run {
             })
             .collect();
         let films = report::Films::new();
+        let result = study::analyse(&header(experiment.clone()), &rows);
         Self {
-            result: study::analyse(&header(experiment), &rows),
+            again: report::again(&experiment, &result, FOLDER),
+            result,
             rows,
             links: link_texts(),
             films,
@@ -169,10 +176,11 @@ impl Run {
         report::Report {
             result: &self.result,
             rows: &self.rows,
-            folder: "./wirelap-quick-1",
+            folder: FOLDER,
             links: &self.links,
             assumptions: &[],
             films: &self.films,
+            again: self.again.as_deref(),
             next: Some("wirelap race my.har --links 4g,3g"),
             full_run: Some("wirelap race spdy-images, about 9 min"),
         }

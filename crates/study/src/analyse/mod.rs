@@ -24,10 +24,12 @@ pub use gates::check_gates;
 use crate::audit::{self, Audit, AuditSummary};
 use crate::blocks::{self, Audited};
 use crate::calendar::rfc3339;
-use crate::experiment::{Contender, Experiment, LinkChoice, Pattern, Workload, WorkloadKind};
+use crate::experiment::{
+    Contender, Experiment, LinkChoice, Pattern, Stopping, Workload, WorkloadKind,
+};
 use crate::metric;
 use crate::outcome::Outcome;
-use crate::plan::CellId;
+use crate::plan::{self, CellId};
 use crate::reconcile::echo::is_opening;
 use crate::reconcile::weakest;
 use crate::record::{RunHeader, TrialRecord};
@@ -44,7 +46,7 @@ use unit::Seed;
 pub fn analyse(header: &RunHeader, records: &[TrialRecord]) -> RunResult {
     let experiment = &header.experiment;
     let rows = Rows::of(records);
-    let cells = cells(experiment, &rows);
+    let cells = cells(header, &rows);
     let (family, verdicts) = compare::verdicts(experiment, &rows, &cells);
     let published = compare::published(experiment, &rows, &cells);
     RunResult {
@@ -203,7 +205,8 @@ fn failure(record: &TrialRecord) -> Option<Failure> {
     Some(Failure { key: record.plan.key.clone(), outcome: outcome.to_owned(), reason, remedy })
 }
 
-fn cells(experiment: &Experiment, rows: &Rows<'_>) -> Vec<CellResult> {
+fn cells(header: &RunHeader, rows: &Rows<'_>) -> Vec<CellResult> {
+    let experiment = &header.experiment;
     let mut cells = Vec::new();
     let mut dips = BTreeMap::new();
     for workload in &experiment.workloads {
@@ -220,12 +223,14 @@ fn cells(experiment: &Experiment, rows: &Rows<'_>) -> Vec<CellResult> {
                 let metric = deciding_metric(workload);
                 let figures: Vec<f64> =
                     measured.iter().filter_map(|row| row.metrics.get(metric)).copied().collect();
+                let trials = count(rows.iter().copied());
                 cells.push(CellResult {
                     workload: workload.clone(),
                     // As it ran: beside HTTP/3, TCP is paced.
                     contender: contender.among(&experiment.contenders),
                     link: LinkResult { name: link.name.clone(), figures: link.figures.clone() },
-                    trials: count(rows.iter().copied()),
+                    trials,
+                    not_run: planned(header, workload, link).saturating_sub(trials.all()),
                     audited,
                     audit,
                     metrics: summaries(&measured, seed),
@@ -239,6 +244,13 @@ fn cells(experiment: &Experiment, rows: &Rows<'_>) -> Vec<CellResult> {
         }
     }
     cells
+}
+
+/// How many trials each cell of `workload` on `link` surely has in this run: a shard has a part of them, and a run that ends
+/// as soon as it is decided may have any number.
+fn planned(header: &RunHeader, workload: &Workload, link: &LinkChoice) -> u32 {
+    let is_fixed = header.shard.is_none() && header.experiment.stopping == Stopping::Fixed;
+    if is_fixed { plan::blocks(workload, link).1 } else { 0 }
 }
 
 /// The percentiles of the times of single exchanges over all trials. The opening of a WebSocket is none of its messages, and

@@ -5,7 +5,7 @@ use transport::Protocol;
 use wire::h1;
 
 /// Fields that are for one connection alone (RFC 9110 §7.6.1), or that this server answers by itself.
-const OWN: [&[u8]; 9] = [
+const OWN: [&[u8]; 10] = [
     b"connection",
     b"expect",
     b"keep-alive",
@@ -13,6 +13,7 @@ const OWN: [&[u8]; 9] = [
     b"proxy-authorization",
     b"proxy-connection",
     b"te",
+    b"trailer",
     b"transfer-encoding",
     b"upgrade",
 ];
@@ -111,6 +112,7 @@ mod tests {
             ("accept", "*/*"),
             ("Expect", "100-continue"),
             ("te", "trailers"),
+            ("trailer", "x-digest"),
             ("via", "1.1 cdn"),
             ("x-forwarded-proto", "http"),
             ("upgrade", "websocket"),

@@ -283,8 +283,7 @@ impl Session<Http2> {
             if fin == Fin::Last {
                 return self.malformed(id, "RFC 9113 §8.1: an informational response ends nothing");
             }
-            self.receive_informational(id, read.head);
-            return Ok(());
+            return self.receive_informational(id, read.head);
         }
         self.receive_response(id, fin, read)
     }

@@ -15,8 +15,8 @@ pub struct Limits {
     pub resets: Allowance,
     /// Frames that we must answer: SETTINGS, PING.
     pub replies: Allowance,
-    /// Frames that move nothing: empty DATA, PRIORITY, WINDOW_UPDATE, unknown types, late frames.
-    /// Useful work (a request, a DATA frame sent) earns some of it back.
+    /// Frames that move nothing: empty DATA, PRIORITY, WINDOW_UPDATE, unknown types, late frames, informational responses.
+    /// Useful work (a request, a final response, a DATA frame sent) earns some of it back.
     pub chatter: Allowance,
     /// CONTINUATION frames in one header block.
     pub continuations: u32,
@@ -70,8 +70,8 @@ impl Guard {
         spend(&mut self.chatter, now, 1, "RFC 9113 §10.5: too many frames without effect")
     }
 
-    /// A request came or a DATA frame went: the frames that come with it (two WINDOW_UPDATEs, a
-    /// PRIORITY or two) are no chatter.
+    /// A request or a final response came, or a DATA frame went: the frames that come with it (two WINDOW_UPDATEs, a
+    /// PRIORITY or two, an informational response) are no chatter.
     pub(crate) fn useful(&mut self) {
         self.chatter.earn(4);
     }

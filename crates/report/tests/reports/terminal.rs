@@ -107,7 +107,7 @@ fn an_undecided_row_tells_how_many_trials_would_decide_it() {
     assert!(text.contains(&said), "{text}");
     // Once in the headline, with the command.
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let way_out = "nothing is decided; 4 trials are too few, 8 would do: wirelap race --again ./wirelap-quick-1 --trials 8";
+    let way_out = "nothing is decided; 4 trials are too few, 10 would do: wirelap race --again ./wirelap-quick-1 --trials 10";
     assert_eq!(text.matches(way_out).count(), 1, "{text}");
     assert_eq!(text.matches("is decided").count(), 1, "{text}");
     assert!(report::html(&run.report()).contains(&said));

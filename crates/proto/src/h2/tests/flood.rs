@@ -1,7 +1,10 @@
 //! Peers that make work for nothing: each gets ENHANCE_YOUR_CALM, and memory stays bounded.
 
 use super::*;
-use crate::{ConnectionState, Fin, ResponseHead, ServerConnection, Status, StreamId};
+use crate::{
+    ClientConnection, ConnectionState, Fin, RequestHead, ResponseHead, Scheme, ServerConnection,
+    Status, StreamId,
+};
 use std::time::Duration;
 use wire::h2::{Dependency, ErrorCode, FrameKind};
 
@@ -131,6 +134,48 @@ fn floods_of_frames_without_effect_end_the_connection() {
         hand.request(1, false, &[]);
         until_closed(&mut hand, 12_000, |hand, _| drop(hand.frame(frame)));
         assert_eq!(hand.goaway(), CALM, "{frame:?}");
+    }
+}
+
+#[test]
+fn endless_informational_responses_end_the_connection_and_some_for_each_response_do_not() {
+    for answers in [false, true] {
+        let mut near = client(Settings::client());
+        let mut encoder = Encoder::new(4096);
+        let mut greeting = Vec::new();
+        Setting::encode_all(&[], &mut greeting);
+        events(&mut near, Instant::ZERO, &greeting);
+        let mut stream = None;
+        let closed_at = (0..12_000).find(|_| {
+            let (done, head) =
+                (answers || stream.is_none(), RequestHead::get(Scheme::Http, "a", "/"));
+            if done {
+                stream = Some(near.request(Instant::ZERO, &head, Fin::Last).unwrap());
+            }
+            let mut bytes = Vec::new();
+            let statuses: &[(&[u8], bool)] = match answers {
+                true => &[(b"103", false), (b"103", false), (b"204", true)],
+                false => &[(b"103", false)],
+            };
+            for (value, end_stream) in statuses {
+                let mut block = Vec::new();
+                encoder.begin(&mut block);
+                encoder.field(Field { name: b":status", value, sensitive: false }, &mut block);
+                let frame = Frame::Headers {
+                    stream: stream.map_or(0, |stream| stream.0 as u32),
+                    block: &block,
+                    end_stream: *end_stream,
+                    end_headers: true,
+                    dependency: None,
+                    padding: None,
+                };
+                frame.encode(&mut bytes);
+            }
+            events(&mut near, Instant::ZERO, &bytes);
+            near.poll_transmit(Instant::ZERO, &mut SendBuf::new(), 1 << 20);
+            near.state() == ConnectionState::Closed
+        });
+        assert_eq!(closed_at, (!answers).then_some(10_000));
     }
 }
 

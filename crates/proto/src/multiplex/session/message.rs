@@ -91,11 +91,17 @@ impl<F: Framing> Session<F> {
         self.events.push(Event::Promise { parent, stream, head });
     }
 
-    /// An informational response came.
-    pub(crate) fn receive_informational(&mut self, id: u32, head: ResponseHead) {
+    /// An informational response came. Each is heard, but only so many without anything else.
+    pub(crate) fn receive_informational(
+        &mut self,
+        id: u32,
+        head: ResponseHead,
+    ) -> Result<(), Over> {
+        self.count_chatter()?;
         self.step(id, Step::ReceiveHeaders);
         let stream = StreamId(u64::from(id));
         self.events.push(Event::Informational { stream, head });
+        Ok(())
     }
 
     /// A final response came.
@@ -108,6 +114,7 @@ impl<F: Framing> Session<F> {
     ) -> Result<(), Over> {
         let Received { head, content_length } = read;
         let Some(stream) = self.streams.advance(id, Step::ReceiveHeaders) else { return Ok(()) };
+        self.guard.useful();
         stream.expect_response_body(head.status, content_length);
         if fin == Fin::More || self.end_receiving(id)? == Ended::Well {
             let stream = StreamId(u64::from(id));

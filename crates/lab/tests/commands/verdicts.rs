@@ -1,7 +1,7 @@
 //! Whole runs whose verdict is known beforehand: planted slowness, a contender against itself, trials side by side
 //! against trials alone, and a machine under load.
 
-use crate::bench::{Bench, experiment, outcomes, trials_run_here};
+use crate::bench::{Bench, outcomes, trials_run_here};
 use crate::load::Load;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -211,25 +211,4 @@ fn load_on_every_core_gives_invalid_trials_or_wider_intervals_and_no_wrong_verdi
         let told = told_of_b(&bench, &name, &planted(slower, 8), &wrong);
         assert!(!is_one_of(&told, &wrong), "{told:#}");
     }
-}
-
-#[test]
-fn a_race_of_which_one_contender_alone_can_run_exits_1_with_the_reason() {
-    if !trials_run_here() {
-        return;
-    }
-    let bench = Bench::new();
-    let curl = "transport = \"h2\"\nclient = \"curl\"\n";
-    bench.write("tiny.toml", experiment("none", 2).replace("transport = \"h2\"\n", curl));
-    bench.run(&["race", "tiny.toml"]).said(
-        1,
-        &[
-            "tiny answers nothing: no two contenders can run here, so nothing can be compared: ",
-            "2 of 4 unsupported: curl is not declared to do this kind of workload; take the contender out",
-        ],
-    );
-    // A gate says by itself that it is inconclusive, and the user says what that is worth.
-    let gate = ["race", "tiny.toml", "--gate", "load_ms<1.05"];
-    bench.run(&gate).said(0, &[]);
-    bench.run(&[&gate[..], &["--inconclusive", "fail"]].concat()).said(4, &[]);
 }

@@ -289,29 +289,6 @@ fn a_subject_that_cannot_be_asked_for_this_is_not_even_started() {
 }
 
 #[test]
-fn a_race_of_which_one_contender_alone_can_run_exits_1_with_the_reason() {
-    if !trials_run_here() {
-        return;
-    }
-    let bench = bench(HONEST, FILES);
-    let text = std::fs::read_to_string(bench.path("mine.toml")).unwrap();
-    let own = "[[contenders]]\nname = \"own\"\ntransport = \"h2\"\n[[links]]";
-    bench.write("mine.toml", text.replace("http/1.1", "h2").replace("[[links]]", own));
-    let race = ["race", "mine.toml", "--links", "none", "--trials", "2"];
-    bench.run(&race).said(
-        1,
-        &[
-            "mine answers nothing: no two contenders can run here, so nothing can be compared: ",
-            "2 of 4 unsupported: mine is not declared to speak h2; take the contender out",
-        ],
-    );
-    // A gate says by itself that it is inconclusive, and the user says what that is worth.
-    let gate = [&race[..], &["--gate", "wall_ms<1.05"]].concat();
-    bench.run(&gate).said(0, &[]);
-    bench.run(&[&gate[..], &["--inconclusive", "fail"]].concat()).said(4, &[]);
-}
-
-#[test]
 fn a_race_of_which_no_trial_was_measured_exits_1_with_the_reason() {
     if !trials_run_here() {
         return;

@@ -75,48 +75,46 @@ fn is_set(side: Side) -> bool {
     Side { deflate: Side::default().deflate, ..side } != Side::default()
 }
 
+fn lacking(reason: String, remedy: &str) -> Lacking {
+    Lacking { reason, remedy: remedy.to_owned() }
+}
+
 fn no_word(client: &ClientDeclaration) -> Lacking {
-    Lacking {
-        reason: format!(
-            "{} is asked for fetches and messages, and not for streams or for a WebSocket over HTTP/2 or HTTP/3",
-            client.name
-        ),
-        remedy: "leave the contender's client away for this workload".to_owned(),
-    }
+    let reason = format!(
+        "{} is asked for fetches and messages, and not for streams or for a WebSocket over HTTP/2 or HTTP/3",
+        client.name
+    );
+    lacking(reason, FOR_THIS_WORKLOAD)
 }
 
 fn no_mixed_calls(client: &ClientDeclaration) -> Lacking {
-    Lacking {
-        reason: format!("{} is asked for calls in one pattern, and these are mixed", client.name),
-        remedy: "leave the contender's client away for this workload".to_owned(),
-    }
+    let reason = format!("{} is asked for calls in one pattern, and these are mixed", client.name);
+    lacking(reason, FOR_THIS_WORKLOAD)
 }
 
+const FOR_THIS_WORKLOAD: &str = "leave the contender's client away for this workload";
+
 fn no_visit(client: &ClientDeclaration) -> Lacking {
-    Lacking {
-        reason: format!(
+    lacking(
+        format!(
             "{} makes no visit before its work: browsers and wirelap's own client do",
             client.name
         ),
-        remedy:
-            "leave `temperature`, `next_view` and `first_visit` away, or the contender's client"
-                .to_owned(),
-    }
+        "leave `temperature`, `next_view` and `first_visit` away, or the contender's client",
+    )
 }
 
 fn no_side(browser: &ClientDeclaration) -> Lacking {
-    Lacking {
-        reason: format!(
-            "{} sends and acknowledges in its own way: `client_nodelay`, `client_quickack` and `client_writes` are not for it",
-            browser.name
-        ),
-        remedy: "leave them away, or the contender's client".to_owned(),
-    }
+    let reason = format!(
+        "{} sends and acknowledges in its own way: `client_nodelay`, `client_quickack` and `client_writes` are not for it",
+        browser.name
+    );
+    lacking(reason, "leave them away, or the contender's client")
 }
 
 fn no_trust(browser: &ClientDeclaration) -> Lacking {
-    Lacking {
-        reason: format!("{} trusts no certificate of a service that runs already", browser.name),
-        remedy: "leave the contender's client away, or race over http/1.1 without TLS".to_owned(),
-    }
+    lacking(
+        format!("{} trusts no certificate of a service that runs already", browser.name),
+        "leave the contender's client away, or race over http/1.1 without TLS",
+    )
 }
